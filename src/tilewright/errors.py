@@ -1,0 +1,261 @@
+"""Every failure a user can see: one class per cause, each with its message and the remedy in it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TilewrightError(Exception):
+    """Base of every error this package raises on purpose.
+
+    A subclass declares ``message``, a format string; its fields are the keyword arguments of the
+    constructor and stay readable as attributes.
+
+    Examples
+    --------
+    >>> raise ShapeMismatch(a=(2, 3), b=(4, 5), inner_a=3, inner_b=4)
+    Traceback (most recent call last):
+    ...
+    tilewright.errors.ShapeMismatch: matmul: a has shape (2, 3) and b has shape (4, 5): ...
+    """
+
+    message: ClassVar[str] = "{reason}"
+
+    def __init__(self, **fields: object) -> None:
+        self.fields = fields
+        super().__init__(self.message.format(**fields))
+
+    def __getattr__(self, name: str) -> object:
+        try:
+            return self.__dict__["fields"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.fields)
+
+
+def _rebuild(kind: type[TilewrightError], fields: dict[str, object]) -> TilewrightError:
+    return kind(**fields)
+
+
+# --- operands of a call -------------------------------------------------------------------------
+
+
+class ShapeMismatch(TilewrightError, ValueError):
+    """The inner sizes of a product differ."""
+
+    message = (
+        "matmul: a has shape {a} and b has shape {b}: the last axis of a is {inner_a} long, the "
+        "axis of b it meets is {inner_b}; they must be equal (transpose or reshape one of them)"
+    )
+
+
+class BatchMismatch(TilewrightError, ValueError):
+    """The batch axes of two operands do not broadcast."""
+
+    message = (
+        "matmul: batch axes {a} of a and {b} of b do not broadcast; "
+        "axes before the last two must be equal, 1 or missing"
+    )
+
+
+class ScalarOperand(TilewrightError, ValueError):
+    """An operand has no axes."""
+
+    message = "matmul: operand {name} has 0 dimensions, needs at least 1; use numpy.multiply for scalars"
+
+
+class OutShape(TilewrightError, ValueError):
+    """`out` has another shape than the result."""
+
+    message = "matmul: out has shape {found}, the result has shape {required}; pass out of that shape"
+
+
+class OutDtype(TilewrightError, TypeError):
+    """`out` cannot hold the result without an unsafe cast."""
+
+    message = (
+        "matmul: out has dtype {found}, which cannot hold a {required} result under 'same_kind' "
+        "casting; pass out of dtype {required}, or dtype= to choose the result type"
+    )
+
+
+class OutReadOnly(TilewrightError, ValueError):
+    """`out` is not writable."""
+
+    message = "matmul: out is read-only; pass a writable array (out.copy(), or out.flags.writeable = True)"
+
+
+class OutNotArray(TilewrightError, TypeError):
+    """`out` is not a NumPy array."""
+
+    message = "matmul: out is {found}, must be a numpy.ndarray"
+
+
+class MissingOut(TilewrightError, ValueError):
+    """beta is not 0 but there is no C to read."""
+
+    message = "matmul: beta is {beta}, which adds to out, but no out is given; pass out= or beta=0"
+
+
+class UnsafeCast(TilewrightError, TypeError):
+    """The inputs cannot be cast to the requested dtype."""
+
+    message = (
+        "matmul: operand {name} has dtype {found}, which does not cast to {required} under "
+        "'same_kind' casting; convert it with .astype({required!r}) if that is meant"
+    )
+
+
+class UnsupportedDtype(TilewrightError, TypeError):
+    """No kernel for an element type."""
+
+    message = "dtype {dtype} has no kernel; supported: {supported}; convert the operands with .astype"
+
+
+class UnsupportedArgument(TilewrightError, NotImplementedError):
+    """A documented argument that this version does not carry out."""
+
+    message = "matmul: argument {name}={value} is not supported by this version; {remedy}"
+
+
+class SizeOverflow(TilewrightError, OverflowError):
+    """A product of sizes exceeds 64 bits."""
+
+    message = "{what} needs {found} elements, more than {limit}; split the problem"
+
+
+class ScratchAllocation(TilewrightError, MemoryError):
+    """The operating system did not give memory for packed panels."""
+
+    message = (
+        "could not allocate {size} bytes of scratch for packed panels: {reason}; free memory, or "
+        "set TILEWRIGHT_L3_BYTES lower to use smaller panels"
+    )
+
+
+# --- problems and options -----------------------------------------------------------------------
+
+
+class InvalidSize(TilewrightError, ValueError):
+    """A problem size out of range."""
+
+    message = "{name} is {found}, must be {required}"
+
+
+class InvalidChoice(TilewrightError, ValueError):
+    """A word that is not one of the choices."""
+
+    message = "{name} is {found}, must be one of: {allowed}"
+
+
+class UnknownTarget(TilewrightError, ValueError):
+    """A target name that no row has."""
+
+    message = "unknown target {found}; known: {known}"
+
+
+class UnknownIsa(TilewrightError, ValueError):
+    """An ISA row name that does not exist."""
+
+    message = "unknown ISA row {found}; known: {known}"
+
+
+class IsaNotOnHost(TilewrightError, RuntimeError):
+    """An ISA row whose instructions this CPU lacks."""
+
+    message = "ISA row {isa} needs {features}, which this CPU lacks; choose one of: {usable}"
+
+
+class ForeignKernel(TilewrightError, RuntimeError):
+    """A kernel for another CPU is called."""
+
+    message = "kernel {kernel} was compiled for {target} and cannot run on this CPU ({host}); compile it with target=None"
+
+
+class OperandMismatch(TilewrightError, ValueError):
+    """An array does not fit the kernel it is given to."""
+
+    message = "kernel {kernel}: operand {name} has {what} {found}, must be {required}"
+
+
+class InvalidSetting(TilewrightError, ValueError):
+    """An environment variable or override with an impossible value."""
+
+    message = "{name}={found} is not {required}"
+
+
+class NoVectorUnit(TilewrightError, RuntimeError):
+    """No ISA row fits a CPU."""
+
+    message = "no ISA row fits {cpu} ({triple}); rows: {rows}"
+
+
+# --- the intermediate representation ------------------------------------------------------------
+
+
+class BlockNotMultiple(TilewrightError, ValueError):
+    """A cache block that register tiles do not fill."""
+
+    message = "blocking: {block} is {size}, must be a multiple of {of} = {unit}"
+
+
+class NoRegisterTile(TilewrightError, ValueError):
+    """No register tile satisfies the constraints."""
+
+    message = "no register tile fits {registers} vector registers of {lanes} lanes for {dtype} on {isa}"
+
+
+class InvalidTileIr(TilewrightError, ValueError):
+    """Tile IR that breaks a rule of `ir.verify`."""
+
+    message = "tile IR: {where}: {reason}"
+
+
+class TileIrSyntax(TilewrightError, ValueError):
+    """Text that is not tile IR."""
+
+    message = "tile IR text, line {line}: {reason}: {text}"
+
+
+class CompilationFailed(TilewrightError, RuntimeError):
+    """LLVM rejected a generated module."""
+
+    message = "LLVM rejected the module of {kernel}: {reason}; please report this with `tilewright emit --emit llvm`"
+
+
+# --- measuring and the command line --------------------------------------------------------------
+
+
+class PackageMissing(TilewrightError, ImportError):
+    """An optional package is not installed."""
+
+    message = "{purpose} needs the package {package}, which is not installed; run: pip install {install}"
+
+
+class WorkerFailed(TilewrightError, RuntimeError):
+    """A process that measures one system ended or reported a failure."""
+
+    message = "measuring {system} failed: {reason}"
+
+
+class WrongResult(TilewrightError, ArithmeticError):
+    """A system under measurement returned a product outside the rounding bound."""
+
+    message = (
+        "{system} computed {problem} wrongly: row {row}, column {column} is {found}, float64 gives "
+        "{expected}, the bound on the difference is {bound}; nothing was timed"
+    )
+
+
+class BinaryToTerminal(TilewrightError, ValueError):
+    """Object code would be written to a terminal."""
+
+    message = "object code is binary and standard output is a terminal; write it to a file with -o FILE"
+
+
+class OutputNotWritable(TilewrightError, OSError):
+    """A file asked for on the command line cannot be written."""
+
+    message = "cannot write {path}: {reason}; choose another file"

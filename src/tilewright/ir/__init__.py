@@ -1,0 +1,1 @@
+"""Tile IR: the one loop language between a problem and LLVM."""

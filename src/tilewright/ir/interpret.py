@@ -1,0 +1,165 @@
+"""Runs tile IR with NumPy: the oracle for every macro-kernel, on machines that lack the ISA too.
+
+Every window is checked against the bounds of its buffer, and scratch starts as NaN, so reading
+what was never packed shows in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import InvalidTileIr
+from tilewright.ir.nodes import (
+    AnyOf,
+    Binary,
+    Constant,
+    Expression,
+    FirstElse,
+    If,
+    Let,
+    Loop,
+    Name,
+    Pack,
+    Program,
+    Relation,
+    Scalar,
+    ScalarValue,
+    Slice,
+    Space,
+    Statement,
+    TileMatmul,
+    Unless,
+    apply,
+)
+
+Array: TypeAlias = NDArray[Any]
+
+
+class _Run:
+    def __init__(self, buffers: dict[str, tuple[Array, int]], scalars: Mapping[str, float]) -> None:
+        self.buffers, self.scalars = buffers, scalars
+
+    def integer(self, node: Expression, names: Mapping[str, int]) -> int:
+        match node:
+            case Constant(value):
+                return value
+            case Name(name):
+                return names[name]
+            case Binary(operator, left, right):
+                return apply(operator, self.integer(left, names), self.integer(right, names))
+            case Unless(scalar, value):
+                return 0 if self.scalars[scalar] == 0 else self.integer(value, names)
+            case _:
+                raise InvalidTileIr(where=repr(node), reason="is not an expression")
+
+    def scalar(self, value: ScalarValue, first: Mapping[str, bool]) -> float:
+        if isinstance(value, FirstElse):
+            value = value.first if first[value.axis] else value.rest
+        return self.scalars[value.value] if isinstance(value.value, str) else value.value
+
+    def holds(self, condition: AnyOf, names: Mapping[str, int]) -> bool:
+        tests = {Relation.EQ: int.__eq__, Relation.LE: int.__le__, Relation.LT: int.__lt__}
+        return any(
+            all(
+                tests[term.relation](self.integer(term.left, names), self.integer(term.right, names))
+                for term in conjunction.terms
+            )
+            for conjunction in condition.terms
+        )
+
+    def window(self, part: Slice, shape: tuple[int, int], names: Mapping[str, int]) -> Array:
+        """A strided view of a buffer after a bounds check."""
+        flat, origin = self.buffers[part.buffer]
+        start = origin + self.integer(part.offset, names)
+        strides = tuple(self.integer(stride, names) for stride in part.strides)
+        if 0 in shape:
+            return np.empty(shape, flat.dtype)
+        reach = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+        low = start + sum(min(0, step) for step in reach)
+        high = start + sum(max(0, step) for step in reach)
+        if low < 0 or high >= flat.size:
+            raise InvalidTileIr(
+                where=f"{part.buffer}[{start}; {strides}] of shape {shape}",
+                reason=f"reaches elements {low}..{high} of {flat.size}",
+            )
+        return np.lib.stride_tricks.as_strided(
+            flat[start:], shape, tuple(stride * flat.itemsize for stride in strides)
+        )
+
+    def block(self, body: tuple[Statement, ...], names: dict[str, int], first: dict[str, bool]) -> None:
+        names = dict(names)
+        for statement in body:
+            match statement:
+                case Let(name, value):
+                    names[name] = self.integer(value, names)
+                case Loop(axis, begin, end, step, inner):
+                    start = self.integer(begin, names)
+                    for position in range(start, self.integer(end, names), self.integer(step, names)):
+                        self.block(inner, names | {axis: position}, first | {axis: position == start})
+                case If(condition, then, otherwise):
+                    self.block(then if self.holds(condition, names) else otherwise, names, first)
+                case Pack():
+                    self.pack(statement, names)
+                case TileMatmul():
+                    self.matmul(statement, names, first)
+                case _:
+                    raise InvalidTileIr(where=repr(statement), reason="is not a statement")
+
+    def pack(self, node: Pack, names: Mapping[str, int]) -> None:
+        lanes, depth = self.integer(node.lanes, names), self.integer(node.depth, names)
+        source = self.window(node.source, (lanes, depth), names)
+        padded = -(-depth // node.kr) * node.kr
+        panels = -(-lanes // node.panel)
+        whole = np.zeros((panels * node.panel, padded), source.dtype)
+        whole[:lanes, :depth] = source
+        # (panel, lane, depth group, kr) -> (panel, depth group, lane, kr)
+        order = whole.reshape(panels, node.panel, padded // node.kr, node.kr).transpose(0, 2, 1, 3)
+        flat = self.window(
+            Slice(node.destination.buffer, node.destination.offset, (Constant(1), Constant(1))),
+            (order.size, 1),
+            names,
+        )
+        flat[:, 0] = order.reshape(-1)
+
+    def matmul(self, node: TileMatmul, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
+        rows, columns, depth = (self.integer(part, names) for part in (node.rows, node.columns, node.depth))
+        if rows > node.tile.mr or columns > node.tile.nr:
+            raise InvalidTileIr(where=f"matmul {node.c.buffer}", reason=f"{rows}x{columns} exceeds {node.tile}")
+        a = self.window(node.a, (rows, depth), names).astype(np.float64)
+        b = self.window(node.b, (columns, depth), names).astype(np.float64)
+        c = self.window(node.c, (rows, columns), names)
+        value = np.zeros((rows, columns)) if depth == 0 else self.scalar(node.alpha, first) * (a @ b.T)
+        beta = self.scalar(node.beta, first)
+        c[...] = value if beta == 0 else value + beta * c.astype(np.float64)
+
+
+def interpret(
+    program: Program,
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, float],
+    buffers: Mapping[str, Array | tuple[Array, int]],
+) -> None:
+    """Runs a program on flat arrays, changing the output buffers in place.
+
+    Parameters
+    ----------
+    sizes, scalars : a value for each parameter of the program.
+    buffers : a flat array for each argument buffer, or (array, index of the element at offset 0)
+        where strides are negative.
+
+    Raises
+    ------
+    InvalidTileIr : if a window leaves its buffer.
+    """
+    arrays: dict[str, tuple[Array, int]] = {}
+    for buffer in program.buffers:
+        if buffer.space is Space.ARGUMENT:
+            given = buffers[buffer.name]
+            arrays[buffer.name] = given if isinstance(given, tuple) else (given, 0)
+        else:
+            arrays[buffer.name] = (np.full(buffer.size or 0, np.nan, buffer.dtype.numpy), 0)
+    _Run(arrays, scalars).block(program.body, dict(sizes), {})

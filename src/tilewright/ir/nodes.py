@@ -1,0 +1,350 @@
+"""Nodes of tile IR: integer expressions, buffers, loops and the primitives they invoke.
+
+A `Program` is a function of run-time sizes (64-bit integers), scalars and argument buffers. Its
+body is a tree of `Let`, `Loop` and `If` around primitives on `Slice`s. A slice is a 2-D window of
+a flat buffer: an element offset and two element strides, all affine in sizes, lets and loop axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from tilewright.spec.dtype import DType
+
+# --- integer expressions ------------------------------------------------------------------------
+
+
+class Expression:
+    """Base of integer expressions; arithmetic operators build folded trees."""
+
+    def __add__(self, other: ExpressionLike) -> Expression:
+        return fold(Operator.ADD, self, expression(other))
+
+    def __radd__(self, other: ExpressionLike) -> Expression:
+        return fold(Operator.ADD, expression(other), self)
+
+    def __sub__(self, other: ExpressionLike) -> Expression:
+        return fold(Operator.SUB, self, expression(other))
+
+    def __mul__(self, other: ExpressionLike) -> Expression:
+        return fold(Operator.MUL, self, expression(other))
+
+    def __rmul__(self, other: ExpressionLike) -> Expression:
+        return fold(Operator.MUL, expression(other), self)
+
+
+@dataclass(frozen=True)
+class Constant(Expression):
+    """A known integer."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Name(Expression):
+    """A run-time size, a let or a loop axis."""
+
+    name: str
+
+
+class Operator(Enum):
+    """Integer operators; CEILDIV and ROUNDUP take positive second operands."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    MIN = "min"
+    MAX = "max"
+    CEILDIV = "ceildiv"
+    ROUNDUP = "roundup"
+
+
+@dataclass(frozen=True)
+class Binary(Expression):
+    """left operator right."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Unless(Expression):
+    """0 where the scalar is 0, else the value: how alpha = 0 empties the depth."""
+
+    scalar: str
+    value: Expression
+
+
+ExpressionLike: TypeAlias = Expression | int
+
+
+def expression(value: ExpressionLike) -> Expression:
+    """An expression from an expression or an integer."""
+    return value if isinstance(value, Expression) else Constant(int(value))
+
+
+def apply(operator: Operator, left: int, right: int) -> int:
+    """The value of one operator on integers; the meaning every consumer shares."""
+    match operator:
+        case Operator.ADD:
+            return left + right
+        case Operator.SUB:
+            return left - right
+        case Operator.MUL:
+            return left * right
+        case Operator.MIN:
+            return min(left, right)
+        case Operator.MAX:
+            return max(left, right)
+        case Operator.CEILDIV:
+            return -(-left // right)
+        case Operator.ROUNDUP:
+            return -(-left // right) * right
+
+
+def fold(operator: Operator, left: Expression, right: Expression) -> Expression:
+    """A `Binary` with constants computed and neutral elements removed.
+
+    Before: ``0 + x * 1``. After: ``x``.
+    """
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(apply(operator, left.value, right.value))
+    zero, one = Constant(0), Constant(1)
+    match operator:
+        case Operator.ADD if left == zero:
+            return right
+        case Operator.ADD | Operator.SUB if right == zero:
+            return left
+        case Operator.MUL if zero in (left, right):
+            return zero
+        case Operator.MUL if left == one:
+            return right
+        case Operator.MUL | Operator.CEILDIV | Operator.ROUNDUP if right == one:
+            return left
+        case Operator.MIN | Operator.MAX if left == right:
+            return left
+        case _:
+            return Binary(operator, left, right)
+
+
+def minimum(left: ExpressionLike, right: ExpressionLike) -> Expression:
+    """min(left, right)."""
+    return fold(Operator.MIN, expression(left), expression(right))
+
+
+def maximum(left: ExpressionLike, right: ExpressionLike) -> Expression:
+    """max(left, right)."""
+    return fold(Operator.MAX, expression(left), expression(right))
+
+
+def ceildiv(left: ExpressionLike, right: ExpressionLike) -> Expression:
+    """left / right, rounded up."""
+    return fold(Operator.CEILDIV, expression(left), expression(right))
+
+
+def roundup(left: ExpressionLike, right: ExpressionLike) -> Expression:
+    """The smallest multiple of right that is at least left."""
+    return fold(Operator.ROUNDUP, expression(left), expression(right))
+
+
+# --- conditions and scalars ---------------------------------------------------------------------
+
+
+class Relation(Enum):
+    """Comparisons of two expressions."""
+
+    EQ = "=="
+    LE = "<="
+    LT = "<"
+
+
+@dataclass(frozen=True)
+class Compare:
+    """left relation right."""
+
+    relation: Relation
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class AllOf:
+    """Every comparison holds."""
+
+    terms: tuple[Compare, ...]
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """At least one of the conjunctions holds."""
+
+    terms: tuple[AllOf, ...]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A floating-point value: a parameter's name or a constant."""
+
+    value: str | float
+
+
+@dataclass(frozen=True)
+class FirstElse:
+    """One scalar on the first iteration of an axis, another afterwards."""
+
+    axis: str
+    first: Scalar
+    rest: Scalar
+
+
+ScalarValue: TypeAlias = Scalar | FirstElse
+
+# --- buffers and slices -------------------------------------------------------------------------
+
+
+class Space(Enum):
+    """Who owns a buffer: the caller, all threads of a call, or each thread."""
+
+    ARGUMENT = "argument"
+    SHARED = "shared"
+    THREAD = "thread"
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A flat array; scratch buffers have a size in elements, arguments end where the caller says."""
+
+    name: str
+    dtype: DType
+    space: Space
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A 2-D window of a buffer: element (i, p) is at offset + i·strides[0] + p·strides[1].
+
+    The first axis is the one a register tile spreads over lanes or rows (m of A, n of B, rows of
+    C); the second is the depth (of A and B) or the columns (of C).
+    """
+
+    buffer: str
+    offset: Expression
+    strides: tuple[Expression, Expression]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile mr×nr with interleave kr."""
+
+    mr: int
+    nr: int
+    kr: int = 1
+
+
+# --- statements ---------------------------------------------------------------------------------
+
+
+class Execution(Enum):
+    """How a loop runs."""
+
+    SEQUENTIAL = "sequential"
+    PARALLEL = "parallel"
+
+
+@dataclass(frozen=True)
+class Let:
+    """Names the value of an expression for the statements that follow in the block."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Loop:
+    """for axis = begin; axis < end; axis += step."""
+
+    axis: str
+    begin: Expression
+    end: Expression
+    step: Expression
+    body: tuple[Statement, ...]
+    execution: Execution = Execution.SEQUENTIAL
+
+
+@dataclass(frozen=True)
+class If:
+    """One block or the other, decided by run-time sizes."""
+
+    condition: AnyOf
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Copies lanes × depth of `source` into micro-panels of `panel` lanes, zero-padded to a whole panel.
+
+    Panel q starts at destination.offset + q·panel·depth (depth rounded up to kr); inside it, `kr`
+    consecutive depths of one lane are adjacent, then the lanes, then the next kr depths.
+    """
+
+    destination: Slice
+    source: Slice
+    lanes: Expression
+    depth: Expression
+    panel: int
+    kr: int = 1
+
+
+@dataclass(frozen=True)
+class TileMatmul:
+    """C[rows, columns] = alpha · Σ_p A[rows, p] · B[columns, p] + beta · C on one register tile.
+
+    The border between macro and micro level: seed 004's ``llvm.matrix.multiply``. rows ≤ mr and
+    columns ≤ nr; depth = 0 contributes 0 whatever alpha; beta = 0 does not read C.
+    """
+
+    c: Slice
+    a: Slice
+    b: Slice
+    rows: Expression
+    columns: Expression
+    depth: Expression
+    tile: Tile
+    alpha: ScalarValue
+    beta: ScalarValue
+
+
+Statement: TypeAlias = Let | Loop | If | Pack | TileMatmul
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function of sizes, scalars and buffers."""
+
+    name: str
+    sizes: tuple[str, ...]
+    scalars: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    body: tuple[Statement, ...]
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer of a name; KeyError where there is none."""
+        for buffer in self.buffers:
+            if buffer.name == name:
+                return buffer
+        raise KeyError(name)
+
+    @property
+    def arguments(self) -> tuple[Buffer, ...]:
+        """Buffers the caller passes."""
+        return tuple(buffer for buffer in self.buffers if buffer.space is Space.ARGUMENT)
+
+    @property
+    def scratch(self) -> tuple[Buffer, ...]:
+        """Buffers the run time provides."""
+        return tuple(buffer for buffer in self.buffers if buffer.space is not Space.ARGUMENT)

@@ -1,0 +1,460 @@
+"""Tile IR as text: `print_program` and `parse_program` are inverse to each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tilewright.errors import TileIrSyntax
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Binary,
+    Buffer,
+    Compare,
+    Constant,
+    Execution,
+    Expression,
+    FirstElse,
+    If,
+    Let,
+    Loop,
+    Name,
+    Operator,
+    Pack,
+    Program,
+    Relation,
+    Scalar,
+    ScalarValue,
+    Slice,
+    Space,
+    Statement,
+    Tile,
+    TileMatmul,
+    Unless,
+)
+from tilewright.spec.dtype import DTYPES
+
+_INDENT = "  "
+
+# --- printing -----------------------------------------------------------------------------------
+
+_PRECEDENCE = {Operator.ADD: 1, Operator.SUB: 1, Operator.MUL: 2}
+
+
+def print_expression(node: Expression, outer: int = 0) -> str:
+    """One expression; parentheses only where precedence asks for them."""
+    match node:
+        case Constant(value):
+            return str(value)
+        case Name(name):
+            return name
+        case Unless(scalar, value):
+            return f"unless({scalar}, {print_expression(value)})"
+        case Binary(operator, left, right) if operator in _PRECEDENCE:
+            level = _PRECEDENCE[operator]
+            text = f"{print_expression(left, level)} {operator.value} {print_expression(right, level + 1)}"
+            return f"({text})" if level < outer else text
+        case Binary(operator, left, right):
+            return f"{operator.value}({print_expression(left)}, {print_expression(right)})"
+        case _:
+            raise TypeError(f"not an expression: {node!r}")
+
+
+def _print_condition(condition: AnyOf) -> str:
+    return " or ".join(
+        " and ".join(
+            f"{print_expression(term.left)} {term.relation.value} {print_expression(term.right)}"
+            for term in conjunction.terms
+        )
+        for conjunction in condition.terms
+    )
+
+
+def _print_scalar(value: ScalarValue) -> str:
+    match value:
+        case Scalar(content):
+            return str(content)
+        case FirstElse(axis, first, rest):
+            return f"({first.value} if {axis} first else {rest.value})"
+        case _:
+            raise TypeError(f"not a scalar: {value!r}")
+
+
+def _print_slice(window: Slice) -> str:
+    lane, depth = (print_expression(stride) for stride in window.strides)
+    return f"{window.buffer}[{print_expression(window.offset)}; {lane}, {depth}]"
+
+
+def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
+    match statement:
+        case Let(name, value):
+            yield f"{indent}let {name} = {print_expression(value)}"
+        case Loop(axis, begin, end, step, body, execution):
+            word = "for" if execution is Execution.SEQUENTIAL else "parallel"
+            begin_text, end_text, step_text = map(print_expression, (begin, end, step))
+            yield f"{indent}{word} {axis} in {begin_text} .. {end_text} step {step_text}:"
+            yield from _print_block(body, indent + _INDENT)
+        case If(condition, then, otherwise):
+            yield f"{indent}if {_print_condition(condition)}:"
+            yield from _print_block(then, indent + _INDENT)
+            if otherwise:
+                yield f"{indent}else:"
+                yield from _print_block(otherwise, indent + _INDENT)
+        case Pack(destination, source, lanes, depth, panel, kr):
+            sizes = f"lanes {print_expression(lanes)} depth {print_expression(depth)} panel {panel} kr {kr}"
+            yield f"{indent}pack {_print_slice(destination)} = {_print_slice(source)} {sizes}"
+        case TileMatmul():
+            yield from _print_matmul(statement, indent)
+        case _:
+            raise TypeError(f"not a statement: {statement!r}")
+
+
+def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
+    tile = f"{node.tile.mr}x{node.tile.nr}x{node.tile.kr}"
+    yield f"{indent}matmul {tile} {_print_slice(node.c)}"
+    product = f"{_print_scalar(node.alpha)} * {_print_slice(node.a)} . {_print_slice(node.b)}"
+    yield f"{indent}{_INDENT}= {_print_scalar(node.beta)} * c + {product}"
+    sizes = (node.rows, node.columns, node.depth)
+    rows, columns, depth = map(print_expression, sizes)
+    yield f"{indent}{_INDENT}rows {rows} columns {columns} depth {depth}"
+
+
+def _print_block(body: tuple[Statement, ...], indent: str) -> Iterator[str]:
+    for statement in body:
+        yield from _print_statement(statement, indent)
+
+
+def print_program(program: Program) -> str:
+    """The whole program, one construct a line.
+
+    Examples
+    --------
+    >>> from tilewright.ir.nodes import Let
+    >>> print(print_program(Program("p", ("m",), (), (), (Let("x", Name("m") * 2),))), end="")
+    program p
+    sizes m
+    scalars
+    let x = m * 2
+    """
+    lines = [f"program {program.name}"]
+    lines.append(" ".join(("sizes", *program.sizes)))
+    lines.append(" ".join(("scalars", *program.scalars)))
+    for buffer in program.buffers:
+        size = "" if buffer.size is None else f" [{buffer.size}]"
+        lines.append(f"{buffer.space.value} {buffer.name} {buffer.dtype}{size}")
+    lines.extend(_print_block(program.body, ""))
+    return "\n".join(lines) + "\n"
+
+
+# --- parsing ------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<float>-?\d+\.\d*(?:e[+-]?\d+)?|-?(?:inf|nan)\b)|(?P<int>\d+)|(?P<tile>(?<!\w)\d+x\d+x\d+)"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|==|<=|[-+*<=.,;:()\[\]]))"
+)
+_TILE = re.compile(r"\d+x\d+x\d+")
+
+
+class _Line:
+    """A cursor over the tokens of one logical line."""
+
+    def __init__(self, text: str, number: int) -> None:
+        self.text, self.number, self.position = text, number, 0
+
+    def fail(self, reason: str) -> TileIrSyntax:
+        return TileIrSyntax(line=self.number, reason=reason, text=self.text.strip())
+
+    def _match(self) -> re.Match[str] | None:
+        return _TOKEN.match(self.text, self.position)
+
+    def peek(self) -> str:
+        found = self._match()
+        return found.group().strip() if found else ""
+
+    def next(self) -> str:
+        found = self._match()
+        if found is None:
+            raise self.fail("unexpected end" if not self.text[self.position :].strip() else "unknown character")
+        self.position = found.end()
+        return found.group().strip()
+
+    def take(self, word: str) -> bool:
+        if self.peek() == word:
+            self.next()
+            return True
+        return False
+
+    def expect(self, *words: str) -> None:
+        for word in words:
+            found = self.peek()
+            if found != word:
+                raise self.fail(f"expected {word!r}, found {found!r}")
+            self.next()
+
+    def tile(self) -> Tile:
+        found = re.compile(r"\s*(\d+)x(\d+)x(\d+)").match(self.text, self.position)
+        if found is None:
+            raise self.fail("expected a tile such as 12x32x1")
+        self.position = found.end()
+        mr, nr, kr = map(int, found.groups())
+        return Tile(mr, nr, kr)
+
+    def integer(self) -> int:
+        token = self.next()
+        if not token.isdigit():
+            raise self.fail(f"expected an integer, found {token!r}")
+        return int(token)
+
+    def name(self) -> str:
+        token = self.next()
+        if not token.isidentifier():
+            raise self.fail(f"expected a name, found {token!r}")
+        return token
+
+    def end(self) -> None:
+        if self.text[self.position :].strip():
+            raise self.fail("trailing text")
+
+    # expressions, by precedence
+
+    def expression(self) -> Expression:
+        left = self._product()
+        while self.peek() in ("+", "-"):
+            operator = Operator(self.next())
+            left = Binary(operator, left, self._product())
+        return left
+
+    def _product(self) -> Expression:
+        left = self._atom()
+        while self.take("*"):
+            left = Binary(Operator.MUL, left, self._atom())
+        return left
+
+    def _atom(self) -> Expression:
+        token = self.next()
+        if token.isdigit():
+            return Constant(int(token))
+        if token == "-":
+            return Constant(-self.integer())
+        if token == "(":
+            inner = self.expression()
+            self.expect(")")
+            return inner
+        if token == "unless":
+            self.expect("(")
+            scalar = self.name()
+            self.expect(",")
+            value = self.expression()
+            self.expect(")")
+            return Unless(scalar, value)
+        if token in (Operator.MIN.value, Operator.MAX.value, Operator.CEILDIV.value, Operator.ROUNDUP.value):
+            self.expect("(")
+            left = self.expression()
+            self.expect(",")
+            right = self.expression()
+            self.expect(")")
+            return Binary(Operator(token), left, right)
+        if token.isidentifier():
+            return Name(token)
+        raise self.fail(f"expected an expression, found {token!r}")
+
+    def _compare(self) -> Compare:
+        left = self.expression()
+        token = self.next()
+        if token not in {relation.value for relation in Relation}:
+            raise self.fail(f"expected a comparison, found {token!r}")
+        return Compare(Relation(token), left, self.expression())
+
+    def condition(self) -> AnyOf:
+        terms = []
+        while True:
+            conjunction = [self._compare()]
+            while self.take("and"):
+                conjunction.append(self._compare())
+            terms.append(AllOf(tuple(conjunction)))
+            if not self.take("or"):
+                return AnyOf(tuple(terms))
+
+    def _plain_scalar(self) -> Scalar:
+        token = self.next()
+        return Scalar(token if token.isidentifier() and token not in ("inf", "nan") else float(token))
+
+    def scalar(self) -> ScalarValue:
+        if not self.take("("):
+            return self._plain_scalar()
+        first = self._plain_scalar()
+        self.expect("if")
+        axis = self.name()
+        self.expect("first", "else")
+        rest = self._plain_scalar()
+        self.expect(")")
+        return FirstElse(axis, first, rest)
+
+    def slice(self) -> Slice:
+        buffer = self.name()
+        self.expect("[")
+        offset = self.expression()
+        self.expect(";")
+        lane = self.expression()
+        self.expect(",")
+        depth = self.expression()
+        self.expect("]")
+        return Slice(buffer, offset, (lane, depth))
+
+
+def _logical_lines(text: str) -> list[_Line]:
+    """Lines of text; the continuation lines of a `matmul` are joined to it."""
+    lines: list[_Line] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        if not raw.strip():
+            continue
+        head = raw.split(maxsplit=1)[0]
+        if lines and head in ("=", "rows") and lines[-1].text.lstrip().startswith("matmul"):
+            lines[-1].text += " " + raw.strip()
+        else:
+            lines.append(_Line(raw, number))
+    return lines
+
+
+class _Parser:
+    """Recursive descent over indented lines."""
+
+    def __init__(self, lines: list[_Line]) -> None:
+        self.lines, self.index = lines, 0
+
+    def indent(self) -> int:
+        if self.index == len(self.lines):
+            return -1
+        text = self.lines[self.index].text
+        return len(text) - len(text.lstrip())
+
+    def header(self, keyword: str) -> list[str]:
+        if self.index == len(self.lines):
+            raise TileIrSyntax(line=0, reason=f"expected {keyword!r}", text="end of text")
+        line = self.lines[self.index]
+        words = line.text.split()
+        if words[0] != keyword:
+            raise line.fail(f"expected {keyword!r}")
+        self.index += 1
+        return words[1:]
+
+    def buffers(self) -> Iterator[Buffer]:
+        spaces = {space.value: space for space in Space}
+        while self.index < len(self.lines):
+            line = self.lines[self.index]
+            if line.peek() not in spaces:
+                return
+            space = spaces[line.next()]
+            name, dtype = line.name(), line.name()
+            if dtype not in DTYPES:
+                raise line.fail(f"unknown dtype {dtype!r}")
+            size = None
+            if line.take("["):
+                size = line.integer()
+                line.expect("]")
+            line.end()
+            self.index += 1
+            yield Buffer(name, DTYPES[dtype], space, size)
+
+    def block(self, indent: int) -> tuple[Statement, ...]:
+        body: list[Statement] = []
+        while self.indent() == indent:
+            body.append(self.statement(indent))
+        if self.indent() > indent:
+            raise self.lines[self.index].fail("unexpected indentation")
+        return tuple(body)
+
+    def statement(self, indent: int) -> Statement:
+        line = self.lines[self.index]
+        self.index += 1
+        keyword = line.next()
+        match keyword:
+            case "let":
+                name = line.name()
+                line.expect("=")
+                value = line.expression()
+                line.end()
+                return Let(name, value)
+            case "for" | "parallel":
+                return self._loop(line, indent, keyword)
+            case "if":
+                condition = line.condition()
+                line.expect(":")
+                then = self.block(indent + len(_INDENT))
+                otherwise: tuple[Statement, ...] = ()
+                if self.indent() == indent and self.lines[self.index].text.strip() == "else:":
+                    self.index += 1
+                    otherwise = self.block(indent + len(_INDENT))
+                return If(condition, then, otherwise)
+            case "pack":
+                return self._pack(line)
+            case "matmul":
+                return self._matmul(line)
+            case _:
+                raise line.fail(f"unknown statement {keyword!r}")
+
+    def _loop(self, line: _Line, indent: int, keyword: str) -> Loop:
+        axis = line.name()
+        line.expect("in")
+        begin = line.expression()
+        line.expect("..")
+        end = line.expression()
+        line.expect("step")
+        step = line.expression()
+        line.expect(":")
+        line.end()
+        execution = Execution.SEQUENTIAL if keyword == "for" else Execution.PARALLEL
+        return Loop(axis, begin, end, step, self.block(indent + len(_INDENT)), execution)
+
+    @staticmethod
+    def _pack(line: _Line) -> Pack:
+        destination = line.slice()
+        line.expect("=")
+        source = line.slice()
+        line.expect("lanes")
+        lanes = line.expression()
+        line.expect("depth")
+        depth = line.expression()
+        line.expect("panel")
+        panel = line.integer()
+        line.expect("kr")
+        kr = line.integer()
+        line.end()
+        return Pack(destination, source, lanes, depth, panel, kr)
+
+    @staticmethod
+    def _matmul(line: _Line) -> TileMatmul:
+        tile = line.tile()
+        c = line.slice()
+        line.expect("=")
+        beta = line.scalar()
+        line.expect("*", "c", "+")
+        alpha = line.scalar()
+        line.expect("*")
+        a = line.slice()
+        line.expect(".")
+        b = line.slice()
+        line.expect("rows")
+        rows = line.expression()
+        line.expect("columns")
+        columns = line.expression()
+        line.expect("depth")
+        depth = line.expression()
+        line.end()
+        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta)
+
+
+def parse_program(text: str) -> Program:
+    """The program that `print_program` wrote; `TileIrSyntax` names the line of a mistake."""
+    parser = _Parser(_logical_lines(text))
+    names = parser.header("program")
+    if len(names) != 1:
+        raise TileIrSyntax(line=1, reason="a program has one name", text=text.splitlines()[0])
+    sizes = tuple(parser.header("sizes"))
+    scalars = tuple(parser.header("scalars"))
+    buffers = tuple(parser.buffers())
+    body = parser.block(0)
+    if parser.index != len(parser.lines):
+        raise parser.lines[parser.index].fail("unexpected indentation")
+    return Program(names[0], sizes, scalars, buffers, body)

@@ -1,0 +1,143 @@
+"""Rules every tile IR program keeps; checked between stages and before anything is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.errors import InvalidTileIr
+from tilewright.ir.nodes import (
+    Binary,
+    Constant,
+    Expression,
+    FirstElse,
+    If,
+    Let,
+    Loop,
+    Name,
+    Pack,
+    Program,
+    Scalar,
+    ScalarValue,
+    Slice,
+    Space,
+    Statement,
+    TileMatmul,
+    Unless,
+)
+
+
+def _names(node: Expression) -> Iterator[str]:
+    match node:
+        case Name(name):
+            yield name
+        case Binary(_, left, right):
+            yield from _names(left)
+            yield from _names(right)
+        case Unless(scalar, value):
+            yield scalar
+            yield from _names(value)
+        case Constant():
+            return
+        case _:
+            raise InvalidTileIr(where=repr(node), reason="is not an expression")
+
+
+class _Verifier:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.buffers = {buffer.name: buffer for buffer in program.buffers}
+
+    def expression(self, node: Expression, scope: frozenset[str], where: str) -> None:
+        for name in _names(node):
+            if name not in scope:
+                raise InvalidTileIr(where=where, reason=f"{name!r} is not a size, let or axis in scope")
+
+    def scalar(self, value: ScalarValue, axes: frozenset[str], where: str) -> None:
+        parts = (value.first, value.rest) if isinstance(value, FirstElse) else (value,)
+        if isinstance(value, FirstElse) and value.axis not in axes:
+            raise InvalidTileIr(where=where, reason=f"{value.axis!r} is not an enclosing axis")
+        for part in parts:
+            if not isinstance(part, Scalar):
+                raise InvalidTileIr(where=where, reason=f"{part!r} is not a scalar")
+            if isinstance(part.value, str) and part.value not in self.program.scalars:
+                raise InvalidTileIr(where=where, reason=f"{part.value!r} is not a scalar parameter")
+
+    def slice(self, window: Slice, scope: frozenset[str], where: str) -> None:
+        if window.buffer not in self.buffers:
+            raise InvalidTileIr(where=where, reason=f"buffer {window.buffer!r} is not declared")
+        for part in (window.offset, *window.strides):
+            self.expression(part, scope, where)
+
+    def block(self, body: tuple[Statement, ...], scope: frozenset[str], axes: frozenset[str]) -> None:
+        for statement in body:
+            match statement:
+                case Let(name, value):
+                    self.expression(value, scope, f"let {name}")
+                    self.fresh(name, scope, f"let {name}")
+                    scope = scope | {name}
+                case Loop(axis, begin, end, step, inner):
+                    for part in (begin, end, step):
+                        self.expression(part, scope, f"loop {axis}")
+                    if isinstance(step, Constant) and step.value <= 0:
+                        raise InvalidTileIr(where=f"loop {axis}", reason=f"step {step.value} is not positive")
+                    self.fresh(axis, scope, f"loop {axis}")
+                    self.block(inner, scope | {axis}, axes | {axis})
+                case If(condition, then, otherwise):
+                    for conjunction in condition.terms:
+                        for term in conjunction.terms:
+                            self.expression(term.left, scope, "if")
+                            self.expression(term.right, scope, "if")
+                    self.block(then, scope, axes)
+                    self.block(otherwise, scope, axes)
+                case Pack():
+                    self.pack(statement, scope)
+                case TileMatmul():
+                    self.matmul(statement, scope, axes)
+                case _:
+                    raise InvalidTileIr(where=repr(statement), reason="is not a statement")
+
+    def fresh(self, name: str, scope: frozenset[str], where: str) -> None:
+        if name in scope or name in self.buffers:
+            raise InvalidTileIr(where=where, reason=f"{name!r} is already in use")
+
+    def pack(self, node: Pack, scope: frozenset[str]) -> None:
+        where = f"pack {node.destination.buffer}"
+        self.slice(node.destination, scope, where)
+        self.slice(node.source, scope, where)
+        self.expression(node.lanes, scope, where)
+        self.expression(node.depth, scope, where)
+        if node.panel <= 0 or node.kr <= 0:
+            raise InvalidTileIr(where=where, reason="panel and kr must be positive")
+        if self.buffers[node.destination.buffer].space is Space.ARGUMENT:
+            raise InvalidTileIr(where=where, reason="the destination must be a scratch buffer")
+
+    def matmul(self, node: TileMatmul, scope: frozenset[str], axes: frozenset[str]) -> None:
+        where = f"matmul {node.c.buffer}"
+        for window in (node.c, node.a, node.b):
+            self.slice(window, scope, where)
+        for part in (node.rows, node.columns, node.depth):
+            self.expression(part, scope, where)
+        self.scalar(node.alpha, axes, where)
+        self.scalar(node.beta, axes, where)
+        if node.b.strides[0] != Constant(1):
+            raise InvalidTileIr(where=where, reason="lanes of B must be adjacent (first stride 1)")
+        if min(node.tile.mr, node.tile.nr, node.tile.kr) <= 0:
+            raise InvalidTileIr(where=where, reason="mr, nr and kr must be positive")
+        element = {self.buffers[window.buffer].dtype for window in (node.a, node.b)}
+        if len(element) != 1:
+            raise InvalidTileIr(where=where, reason="A and B differ in element type")
+
+
+def verify(program: Program) -> Program:
+    """The program itself, or `InvalidTileIr` naming the statement and the rule it breaks."""
+    names = [*program.sizes, *program.scalars, *(buffer.name for buffer in program.buffers)]
+    if len(set(names)) != len(names):
+        raise InvalidTileIr(where=program.name, reason="a size, scalar or buffer is declared twice")
+    for buffer in program.buffers:
+        if (buffer.size is None) != (buffer.space is Space.ARGUMENT):
+            raise InvalidTileIr(
+                where=f"buffer {buffer.name}", reason="scratch has a size, an argument has none"
+            )
+    scope = frozenset((*program.sizes, *program.scalars))
+    _Verifier(program).block(program.body, scope, frozenset())
+    return program

@@ -1,0 +1,64 @@
+"""Target machines: what LLVM compiles for, and machine code or assembly from a module."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from tilewright.errors import CompilationFailed
+from tilewright.machine.machine import Machine
+
+_lock = threading.RLock()
+
+#: LLVM's -O2 and -O3 code generators give the same loops for our explicit vectors; 2 compiles faster.
+CODEGEN_LEVEL = 2
+
+
+@lru_cache(maxsize=1)
+def initialize() -> None:
+    """Registers every LLVM target and its assembly printer, once per process."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=32)
+def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -> Any:
+    """The LLVM target machine: position-independent code for one CPU."""
+    initialize()
+    target = llvm.Target.from_triple(triple)
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="default", jit=jit
+    )
+
+
+def data_layout(machine: Machine) -> str:
+    """LLVM's description of type sizes and alignments for a machine."""
+    return str(target_machine(machine.triple, machine.cpu, machine.features).target_data)
+
+
+def parse(text: str, name: str) -> Any:
+    """A verified LLVM module from text; `CompilationFailed` carries LLVM's reason."""
+    with _lock:
+        try:
+            module = llvm.parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:
+            raise CompilationFailed(kernel=name, reason=str(error).strip()) from error
+        return module
+
+
+def emit_object(text: str, name: str, machine: Machine) -> bytes:
+    """Machine code of a module, as an object file."""
+    with _lock:
+        module = parse(text, name)
+        return bytes(target_machine(machine.triple, machine.cpu, machine.features).emit_object(module))
+
+
+def emit_assembly(text: str, name: str, machine: Machine) -> str:
+    """Assembly text of a module."""
+    with _lock:
+        module = parse(text, name)
+        return str(target_machine(machine.triple, machine.cpu, machine.features).emit_assembly(module))

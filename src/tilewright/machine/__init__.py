@@ -1,0 +1,1 @@
+"""Where it runs: instruction-set rows, named CPUs and this host, as tables."""

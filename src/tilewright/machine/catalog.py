@@ -1,0 +1,293 @@
+"""Named machines: CPUs to compile for without having one, each row with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from tilewright.errors import NoVectorUnit, UnknownTarget
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa, usable_isas
+from tilewright.machine.machine import Cache, Machine, enabled_features
+
+_KIB = 2**10
+_MIB = 2**20
+_X86 = "x86_64-unknown-linux-gnu"
+_ARM = "aarch64-unknown-linux-gnu"
+_MACOS = "arm64-apple-macosx11.0.0"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: a machine and where its figures are published."""
+
+    machine: Machine
+    source: str
+
+    def __post_init__(self) -> None:
+        machine = self.machine
+        usable = usable_isas(machine.arch, enabled_features(machine.features))
+        if machine.isa not in usable:
+            rows = ", ".join(isa.name for isa in usable)
+            raise NoVectorUnit(cpu=machine.cpu, triple=machine.triple, rows=rows)
+
+
+def _features(isa: Isa, *others: str) -> str:
+    """The feature string: what the row needs, and what else of use to a kernel the CPU has."""
+    return ",".join(f"+{name}" for name in sorted({*isa.features, *others}))
+
+
+_SSE = ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3")
+_V3 = ("bmi", "bmi2", "f16c", "lzcnt", "movbe", *_SSE)
+_V4 = ("avx512bw", "avx512cd", *_V3)
+
+#: One row per machine; `cores` and the sharing of caches are those of one socket of the part named.
+CATALOG: tuple[Entry, ...] = (
+    Entry(
+        Machine(
+            name="haswell",
+            isa=AVX2,
+            triple=_X86,
+            cpu="haswell",
+            features=_features(AVX2, *_V3),
+            l1=Cache(32 * _KIB, ways=8, line=64),
+            l2=Cache(256 * _KIB, ways=8, line=64),
+            l3=Cache(8 * _MIB, ways=16, line=64, shared_by=4),
+            cores=4,
+        ),
+        "Intel 64 and IA-32 Optimization Reference Manual 248966, Haswell cache parameters; Core i7-4770: "
+        "4 cores, 8 MiB L3, 16-way as CPUID leaf 4 reports it",
+    ),
+    Entry(
+        Machine(
+            name="cascadelake",
+            isa=AVX512,
+            triple=_X86,
+            cpu="cascadelake",
+            features=_features(AVX512, *_V4, "avx512vnni"),
+            l1=Cache(32 * _KIB, ways=8, line=64),
+            l2=Cache(1 * _MIB, ways=16, line=64),
+            l3=Cache(27 * _MIB + 512 * _KIB, ways=11, line=64, shared_by=20),
+            cores=20,
+        ),
+        "Intel 248966, Skylake Server cache parameters (L2 1 MiB 16-way, L3 1.375 MiB 11-way per core); "
+        "WikiChip, Cascade Lake; Xeon Gold 6248: 20 cores, 27.5 MiB L3",
+    ),
+    Entry(
+        Machine(
+            name="sapphirerapids",
+            isa=AVX512,
+            triple=_X86,
+            cpu="sapphirerapids",
+            features=_features(
+                AVX512,
+                *_V4,
+                "amx-bf16",
+                "amx-int8",
+                "amx-tile",
+                "avx512bf16",
+                "avx512fp16",
+                "avx512vnni",
+                "avxvnni",
+            ),
+            l1=Cache(48 * _KIB, ways=12, line=64),
+            l2=Cache(2 * _MIB, ways=16, line=64),
+            l3=Cache(105 * _MIB, ways=15, line=64, shared_by=56),
+            cores=56,
+        ),
+        "Intel 248966, Golden Cove cache parameters; Intel support article 000027820 (L2 2 MiB, L3 1.875 MiB "
+        "per core), L3 15-way as CPUID leaf 4 reports it; Xeon Platinum 8480+: 56 cores, 105 MiB L3",
+    ),
+    Entry(
+        Machine(
+            name="znver2",
+            isa=AVX2,
+            triple=_X86,
+            cpu="znver2",
+            features=_features(AVX2, *_V3),
+            l1=Cache(32 * _KIB, ways=8, line=64),
+            l2=Cache(512 * _KIB, ways=8, line=64),
+            l3=Cache(16 * _MIB, ways=16, line=64, shared_by=4),
+            cores=64,
+        ),
+        "AMD Software Optimization Guide for Family 17h Models 30h and Greater, publication 56305, caches; "
+        "EPYC 7742: 64 cores, 16 MiB L3 per complex of 4",
+    ),
+    Entry(
+        Machine(
+            name="znver4",
+            isa=AVX512,
+            triple=_X86,
+            cpu="znver4",
+            features=_features(AVX512, *_V4, "avx512bf16", "avx512vnni"),
+            l1=Cache(32 * _KIB, ways=8, line=64),
+            l2=Cache(1 * _MIB, ways=8, line=64),
+            l3=Cache(32 * _MIB, ways=16, line=64, shared_by=8),
+            cores=96,
+        ),
+        "AMD Software Optimization Guide for the Zen 4 Microarchitecture, publication 57647, caches; "
+        "EPYC 9654: 96 cores, 32 MiB L3 per complex of 8",
+    ),
+    Entry(
+        Machine(
+            name="znver5",
+            isa=AVX512,
+            triple=_X86,
+            cpu="znver5",
+            features=_features(AVX512, *_V4, "avx512bf16", "avx512vnni", "avx512vp2intersect", "avxvnni"),
+            l1=Cache(48 * _KIB, ways=12, line=64),
+            l2=Cache(1 * _MIB, ways=16, line=64),
+            l3=Cache(32 * _MIB, ways=16, line=64, shared_by=8),
+            cores=128,
+        ),
+        "AMD Software Optimization Guide for the Zen 5 Microarchitecture, publication 58455, caches; "
+        "EPYC 9755: 128 cores, 32 MiB L3 per complex of 8",
+    ),
+    Entry(
+        Machine(
+            name="neoverse-n1",
+            isa=NEON,
+            triple=_ARM,
+            cpu="neoverse-n1",
+            features=_features(NEON, "dotprod", "fullfp16"),
+            l1=Cache(64 * _KIB, ways=4, line=64),
+            l2=Cache(1 * _MIB, ways=8, line=64),
+            l3=Cache(32 * _MIB, ways=16, line=64, shared_by=64),
+            cores=64,
+        ),
+        "Arm Neoverse N1 TRM 100616 (L1 64 KiB 4-way, L2 up to 1 MiB 8-way); AWS Graviton2: 64 cores, "
+        "32 MiB system level cache, whose associativity is not published: 16 assumed",
+    ),
+    Entry(
+        Machine(
+            name="neoverse-v1",
+            isa=NEON,
+            triple=_ARM,
+            cpu="neoverse-v1",
+            features=_features(NEON, "bf16", "dotprod", "fullfp16", "i8mm", "sve"),
+            l1=Cache(64 * _KIB, ways=4, line=64),
+            l2=Cache(1 * _MIB, ways=8, line=64),
+            l3=Cache(32 * _MIB, ways=16, line=64, shared_by=64),
+            cores=64,
+        ),
+        "Arm Neoverse V1 TRM 101427 (L1 64 KiB 4-way, L2 1 MiB 8-way); AWS Graviton3: 64 cores, "
+        "32 MiB system level cache, whose associativity is not published: 16 assumed",
+    ),
+    Entry(
+        Machine(
+            name="neoverse-v2",
+            isa=NEON,
+            triple=_ARM,
+            cpu="neoverse-v2",
+            features=_features(NEON, "bf16", "dotprod", "fullfp16", "i8mm", "sve", "sve2"),
+            l1=Cache(64 * _KIB, ways=4, line=64),
+            l2=Cache(1 * _MIB, ways=8, line=64),
+            l3=Cache(114 * _MIB, ways=12, line=64, shared_by=72),
+            cores=72,
+        ),
+        "Arm Neoverse V2 TRM 102375 (L1 64 KiB 4-way, L2 8-way); NVIDIA Grace Performance Tuning Guide: "
+        "72 cores, L2 1 MiB, L3 114 MiB, whose associativity is not published: 12 assumed",
+    ),
+    Entry(
+        Machine(
+            name="apple-m1",
+            isa=NEON,
+            triple=_MACOS,
+            cpu="apple-m1",
+            features=_features(NEON, "dotprod", "fullfp16"),
+            l1=Cache(128 * _KIB, ways=8, line=64),
+            l2=Cache(12 * _MIB, ways=12, line=128, shared_by=4),
+            l3=None,
+            cores=4,
+            page_bytes=16 * _KIB,
+        ),
+        "Ravichandran et al., PACMAN, ISCA 2022, cache table of the M1 (L1 8-way, 64-byte lines; L2 12-way, "
+        "128-byte lines); the 4 performance cores, which share the L2; no L3 beyond the memory-side cache",
+    ),
+    Entry(
+        Machine(
+            name="x86-64-v2",
+            isa=GENERIC128,
+            triple=_X86,
+            cpu="x86-64-v2",
+            features=_features(GENERIC128, *_SSE),
+            l1=Cache(32 * _KIB, ways=8, line=64),
+            l2=Cache(256 * _KIB, ways=8, line=64),
+            l3=Cache(8 * _MIB, ways=16, line=64, shared_by=4),
+            cores=4,
+        ),
+        "System V psABI for AMD64, micro-architecture levels; caches of its first CPU, Nehalem "
+        "(Core i7-920): Intel 248966",
+    ),
+    Entry(
+        Machine(
+            name="x86-64-v3",
+            isa=AVX2,
+            triple=_X86,
+            cpu="x86-64-v3",
+            features=_features(AVX2, *_V3),
+            l1=Cache(32 * _KIB, ways=8, line=64),
+            l2=Cache(256 * _KIB, ways=8, line=64),
+            l3=Cache(8 * _MIB, ways=16, line=64, shared_by=4),
+            cores=4,
+        ),
+        "System V psABI for AMD64, micro-architecture levels; caches of its first CPU, Haswell: Intel 248966",
+    ),
+    Entry(
+        Machine(
+            name="x86-64-v4",
+            isa=AVX512,
+            triple=_X86,
+            cpu="x86-64-v4",
+            features=_features(AVX512, *_V4),
+            l1=Cache(32 * _KIB, ways=8, line=64),
+            l2=Cache(1 * _MIB, ways=16, line=64),
+            l3=Cache(11 * _MIB, ways=11, line=64, shared_by=8),
+            cores=8,
+        ),
+        "System V psABI for AMD64, micro-architecture levels; caches of its first CPU, Skylake Server, with "
+        "8 cores (Xeon Silver 4108: 11 MiB L3): Intel 248966",
+    ),
+)
+
+
+def targets() -> tuple[str, ...]:
+    """The names of all machines in the catalogue, in its order.
+
+    >>> "znver5" in targets()
+    True
+    """
+    return tuple(entry.machine.name for entry in CATALOG)
+
+
+def find_entry(name: str) -> Entry:
+    """The row of a name.
+
+    Raises
+    ------
+    UnknownTarget : if there is none; the message lists the names, most similar first.
+
+    Examples
+    --------
+    >>> find_entry("haswell").source[:5]
+    'Intel'
+    """
+    for entry in CATALOG:
+        if entry.machine.name == name:
+            return entry
+    similar = get_close_matches(name, targets(), n=len(CATALOG), cutoff=0.0)
+    raise UnknownTarget(found=repr(name), known=", ".join(similar))
+
+
+def find_machine(name: str) -> Machine:
+    """The machine of a name.
+
+    Raises
+    ------
+    UnknownTarget : if there is none; the message lists the names, most similar first.
+
+    Examples
+    --------
+    >>> find_machine("neoverse-v2").isa.name
+    'neon'
+    """
+    return find_entry(name).machine

@@ -1,0 +1,352 @@
+"""The CPU this process runs on: what is known of it and from where, and the machine record made of that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, TypedDict
+
+from tilewright.errors import InvalidSetting, IsaNotOnHost
+from tilewright.machine.isa import Isa, find_isa, usable_isas
+from tilewright.machine.machine import Machine, enabled_features, triple_arch
+from tilewright.machine.probe import (
+    DEFAULT,
+    CacheFacts,
+    Caches,
+    Fact,
+    Processor,
+    Surroundings,
+    default_cache,
+    read_caches,
+    read_quota,
+    this_host,
+)
+from tilewright.settings import Settings, check_positive, read_settings, variable_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+_LLVM_FEATURES = "LLVM host features"
+
+
+class Overrides(TypedDict, total=False):
+    """What a caller may fix by argument; an argument wins over an environment variable. None is unset."""
+
+    isa: str | None
+    cpu: str | None
+    features: str | None
+    l1_bytes: int | None
+    l2_bytes: int | None
+    l3_bytes: int | None
+    l1_ways: int | None
+    l2_ways: int | None
+    cores: int | None
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """Everything known of this host, each value with its origin.
+
+    Attributes
+    ----------
+    triple, cpu, features : what LLVM's target machine is made of.
+    isa : the instruction-set row: the best one usable, or the one asked for.
+    l1, l2, l3 : data caches; l3 is None where there is none.
+    page_bytes : size of an ordinary page.
+    affinity_cores : CPUs this process may run on.
+    quota_cores : CPUs' worth of time its control group grants; None without a limit.
+    cores : min(affinity, floor of the quota) and at least 1, or the number asked for.
+    """
+
+    triple: Fact[str]
+    cpu: Fact[str]
+    features: Fact[str]
+    isa: Fact[Isa]
+    l1: CacheFacts
+    l2: CacheFacts
+    l3: CacheFacts | None
+    page_bytes: Fact[int]
+    affinity_cores: Fact[int]
+    quota_cores: Fact[float | None]
+    cores: Fact[int]
+
+    def machine(self) -> Machine:
+        """The record that models and back end use, named "host"."""
+        return Machine(
+            name="host",
+            isa=self.isa.value,
+            triple=self.triple.value,
+            cpu=self.cpu.value,
+            features=self.features.value,
+            l1=self.l1.cache(),
+            l2=self.l2.cache(),
+            l3=self.l3.cache() if self.l3 else None,
+            cores=self.cores.value,
+            page_bytes=self.page_bytes.value,
+        )
+
+    def table(self) -> tuple[tuple[str, str, str], ...]:
+        """Rows of name, value and origin, for a person to read; sizes are in bytes."""
+        rows: list[tuple[str, Fact[str] | Fact[int] | Fact[float | None]]] = [
+            ("triple", self.triple),
+            ("cpu", self.cpu),
+            ("features", self.features),
+            ("isa", Fact(self.isa.value.name, self.isa.origin)),
+        ]
+        for name, level in (("l1", self.l1), ("l2", self.l2), ("l3", self.l3)):
+            if level is not None:
+                rows += [
+                    (f"{name} size", level.size),
+                    (f"{name} ways", level.ways),
+                    (f"{name} line", level.line),
+                    (f"{name} shared by", level.shared_by),
+                ]
+        rows += [
+            ("page size", self.page_bytes),
+            ("cores by affinity", self.affinity_cores),
+            ("cores by quota", self.quota_cores),
+            ("cores", self.cores),
+        ]
+        return tuple((name, str(fact.value), fact.origin) for name, fact in rows)
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What the user fixed, by argument or by setting, with the origin of each."""
+
+    settings: Settings
+    overrides: Overrides
+
+    def __post_init__(self) -> None:
+        unknown = self.overrides.keys() - Overrides.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"unknown overrides: {', '.join(sorted(unknown))}")
+
+    def _origin(self, field: str) -> str:
+        return "argument" if self.overrides.get(field) is not None else variable_of(field)
+
+    def text(self, field: str) -> Fact[str] | None:
+        """The text asked for, None if none was."""
+        value = self.overrides.get(field)
+        value = getattr(self.settings, field) if value is None else value
+        return None if value is None else Fact(str(value), self._origin(field))
+
+    def number(self, field: str) -> Fact[int] | None:
+        """The positive number asked for, None if none was."""
+        value = self.overrides.get(field)
+        if value is not None:
+            return Fact(check_positive(field, value), "argument")
+        value = getattr(self.settings, field)
+        return None if value is None else Fact(value, self._origin(field))
+
+
+def detect_host(
+    settings: Settings | None = None,
+    *,
+    surroundings: Surroundings | None = None,
+    **overrides: Unpack[Overrides],
+) -> HostFacts:
+    """Describe this CPU.
+
+    Parameters
+    ----------
+    settings : the environment's wishes; read now by default.
+    surroundings : where to look; this host by default.
+    **overrides : the fields of `Overrides`; they win over `settings`. Sizes in bytes.
+
+    Raises
+    ------
+    UnknownIsa : if the row asked for does not exist.
+    IsaNotOnHost : if this CPU lacks what the row needs.
+    InvalidSetting : if a size or a count is not positive, or a feature is turned on that the CPU lacks.
+
+    Examples
+    --------
+    >>> detect_host(cores=2).cores
+    Fact(value=2, origin='argument')
+    """
+    wishes = _Wishes(read_settings() if settings is None else settings, overrides)
+    place = this_host() if surroundings is None else surroundings
+    processor = place.processor()
+    features = _features(processor, wishes.text("features"))
+    caches = _caches(place, wishes)
+    affinity = Fact(len(place.cpus), "CPU affinity")
+    quota = read_quota(place)
+    return HostFacts(
+        triple=Fact(processor.triple, "LLVM process triple"),
+        cpu=wishes.text("cpu") or Fact(processor.cpu, "LLVM host CPU"),
+        features=features,
+        isa=_choose_isa(triple_arch(processor.triple), features, wishes.text("isa")),
+        l1=caches.l1,
+        l2=caches.l2,
+        l3=caches.l3,
+        page_bytes=Fact(place.page_bytes, "operating system"),
+        affinity_cores=affinity,
+        quota_cores=quota,
+        cores=wishes.number("cores") or _usable_cores(affinity, quota),
+    )
+
+
+def _usable_cores(affinity: Fact[int], quota: Fact[float | None]) -> Fact[int]:
+    """min(affinity, floor of the quota), at least 1; the origin is that of the smaller."""
+    if quota.value is None or quota.value >= affinity.value:
+        return affinity
+    return Fact(max(1, math.floor(quota.value)), quota.origin)
+
+
+def _features(processor: Processor, changes: Fact[str] | None) -> Fact[str]:
+    """LLVM's feature string, sorted, followed by the changes asked for ("+name" or "-name")."""
+    known = dict(processor.features)
+    origin = _LLVM_FEATURES
+    if triple_arch(processor.triple) == "aarch64" and "neon" not in known:
+        # LLVM cannot detect features on some AArch64 systems (macOS among them). Advanced SIMD is
+        # part of every AArch64 application processor: Arm's Procedure Call Standard relies on it.
+        known["neon"] = True
+        origin = f"{_LLVM_FEATURES}; neon: {DEFAULT}"
+    entries = [f"{'+' if known[name] else '-'}{name}" for name in sorted(known)]
+    if changes is not None:
+        wanted = [entry.strip() for entry in changes.value.split(",") if entry.strip()]
+        for entry in wanted:
+            _check_feature(entry, known, changes.origin)
+        names = {entry[1:] for entry in wanted}
+        entries = [entry for entry in entries if entry[1:] not in names] + wanted
+        origin = f"{origin}; {changes.origin}"
+    return Fact(",".join(entries), origin)
+
+
+def _check_feature(entry: str, known: dict[str, bool], origin: str) -> None:
+    """A change must have a sign and must not promise instructions that the CPU lacks."""
+    if entry[0] not in "+-" or len(entry) == 1:
+        required = "a comma list of LLVM features with signs, such as -avx512f"
+        raise InvalidSetting(name=f"{origin} (features)", found=repr(entry), required=required)
+    if entry[0] == "+" and not known.get(entry[1:], True):
+        raise InvalidSetting(
+            name=f"{origin} (features)", found=repr(entry), required="a feature of this CPU; remove it"
+        )
+
+
+def _choose_isa(arch: str, features: Fact[str], wanted: Fact[str] | None) -> Fact[Isa]:
+    """The best usable row, or the row asked for if it is usable."""
+    enabled = enabled_features(features.value)
+    usable = usable_isas(arch, enabled)
+    if wanted is None:
+        return Fact(usable[0], features.origin)
+    isa = find_isa(wanted.value)
+    if isa not in usable:
+        lacking = ", ".join(name for name in isa.features if name not in enabled)
+        raise IsaNotOnHost(
+            isa=isa.name,
+            features=lacking if isa.arch in ("", arch) else f"{isa.arch} ({lacking})",
+            usable=", ".join(row.name for row in usable),
+        )
+    return Fact(isa, wanted.origin)
+
+
+def _caches(place: Surroundings, wishes: _Wishes) -> Caches:
+    """The caches read, with the sizes and associativities asked for in place of those."""
+    caches = read_caches(place)
+    l3_size = wishes.number("l3_bytes")
+    l3 = caches.l3
+    if l3_size is not None:
+        l3 = replace(l3 or default_cache(3, place.cpus), size=l3_size)
+    return Caches(
+        replace(
+            caches.l1,
+            size=wishes.number("l1_bytes") or caches.l1.size,
+            ways=wishes.number("l1_ways") or caches.l1.ways,
+        ),
+        replace(
+            caches.l2,
+            size=wishes.number("l2_bytes") or caches.l2.size,
+            ways=wishes.number("l2_ways") or caches.l2.ways,
+        ),
+        l3,
+    )
+
+
+def default_thread_count(settings: Settings, facts: HostFacts) -> int:
+    """How many threads a call uses unless told otherwise.
+
+    The least of the cores by affinity, the floor of the control group's CPU quota, the cores asked
+    for, OMP_NUM_THREADS and TILEWRIGHT_NUM_THREADS; at least 1.
+
+    Examples
+    --------
+    >>> default_thread_count(Settings(num_threads=1), detect_host(Settings()))
+    1
+    """
+    granted = _usable_cores(facts.affinity_cores, facts.quota_cores).value
+    bounds = (granted, facts.cores.value, settings.omp_num_threads, settings.num_threads)
+    return min(bound for bound in bounds if bound is not None)
+
+
+@cache
+def _host_machine(settings: Settings) -> Machine:
+    return detect_host(settings).machine()
+
+
+def host_machine(settings: Settings | None = None) -> Machine:
+    """The machine of this host; detected once for each different `settings`.
+
+    Parameters
+    ----------
+    settings : the environment's wishes; read now by default.
+
+    Raises
+    ------
+    UnknownIsa, IsaNotOnHost, InvalidSetting : as `detect_host`.
+
+    Examples
+    --------
+    >>> host_machine().name
+    'host'
+    """
+    return _host_machine(read_settings() if settings is None else settings)
+
+
+def machine(
+    isa: str | None = None,
+    *,
+    l1_bytes: int | None = None,
+    l2_bytes: int | None = None,
+    l3_bytes: int | None = None,
+    cores: int | None = None,
+    cpu: str | None = None,
+    features: str | None = None,
+) -> Machine:
+    """The host as a machine to compile for, with some of its values replaced.
+
+    Parameters
+    ----------
+    isa : name of an instruction-set row this CPU can run; the best one by default.
+    l1_bytes, l2_bytes, l3_bytes : cache sizes in bytes that the blocking plans with.
+    cores : number of cores the blocking plans with.
+    cpu : LLVM name of the CPU to schedule for.
+    features : LLVM features to change, such as "-avx512f".
+
+    Arguments win over the TILEWRIGHT_* environment variables, which win over what was detected.
+
+    Raises
+    ------
+    UnknownIsa : if the row does not exist.
+    IsaNotOnHost : if this CPU lacks what the row needs.
+    InvalidSetting : if a size or a count is not positive, or a feature is turned on that the CPU lacks.
+
+    Examples
+    --------
+    >>> machine("generic128", l2_bytes=2**20).l2.size
+    1048576
+    """
+    overrides = Overrides(
+        isa=isa,
+        cpu=cpu,
+        features=features,
+        l1_bytes=l1_bytes,
+        l2_bytes=l2_bytes,
+        l3_bytes=l3_bytes,
+        cores=cores,
+    )
+    if all(value is None for value in overrides.values()):
+        return host_machine()
+    return detect_host(**overrides).machine()

@@ -1,0 +1,138 @@
+"""The record of one machine: an ISA row, an LLVM CPU, caches and cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilewright.errors import InvalidSize, IsaNotOnHost
+from tilewright.machine.isa import ISAS, Isa, usable_isas
+
+#: Spellings of an architecture in triples that differ from the one `Isa.arch` uses.
+_ARCH_ALIASES = {"amd64": "x86_64", "x86_64h": "x86_64", "arm64": "aarch64", "arm64e": "aarch64"}
+
+
+def triple_arch(triple: str) -> str:
+    """The architecture of an LLVM triple, in the spelling of `Isa.arch`.
+
+    >>> triple_arch("arm64-apple-darwin23.0.0")
+    'aarch64'
+    """
+    arch = triple.partition("-")[0]
+    return _ARCH_ALIASES.get(arch, arch)
+
+
+def _feature_states(features: str) -> dict[str, bool]:
+    """On or off for each feature of a feature string; of several mentions the last counts."""
+    return {entry[1:]: entry.startswith("+") for entry in features.split(",") if entry}
+
+
+def enabled_features(features: str) -> frozenset[str]:
+    """The features that a feature string turns on.
+
+    >>> sorted(enabled_features("+avx2,+avx512f,-amx-tile,-avx512f"))
+    ['avx2']
+    """
+    return frozenset(name for name, on in _feature_states(features).items() if on)
+
+
+def limit_features(features: str, isa: Isa, arch: str) -> str:
+    """A feature string that keeps LLVM from using wider vectors than a row has.
+
+    "+avx2,+avx512f,+avx512vl,+fma" for row avx2 -> "+avx2,+fma,-avx512dq,-avx512f,-avx512vl"
+
+    What rows of `arch` with wider vectors need, and no row up to `isa` does, is turned off. Rows of
+    the same width stay: Neon is what a 128-bit generic vector is made of. The entries go to the end,
+    because LLVM applies a feature string from left to right and turning a feature on also turns on
+    what it implies (llvm/lib/MC/MCSubtargetInfo.cpp, ApplyFeatureFlag). Entries that are off
+    already stay where they are, so a second call changes nothing.
+    """
+    rows = [row for row in ISAS if row.arch in ("", arch)]
+    kept = {
+        *isa.features,
+        *(name for row in rows if row.vector_bits <= isa.vector_bits for name in row.features),
+    }
+    wider = {name for row in rows if row.vector_bits > isa.vector_bits for name in row.features} - kept
+    entries = [entry for entry in features.split(",") if entry]
+    to_end = {name for name in wider if f"-{name}" not in entries or f"+{name}" in entries}
+    return ",".join(
+        [entry for entry in entries if entry[1:] not in to_end] + [f"-{name}" for name in sorted(to_end)]
+    )
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One level of data cache as one core sees it.
+
+    Attributes
+    ----------
+    size : bytes.
+    ways : associativity.
+    line : bytes of a cache line.
+    shared_by : how many usable cores share it.
+    """
+
+    size: int
+    ways: int
+    line: int
+    shared_by: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("size", "ways", "line", "shared_by"):
+            if getattr(self, name) <= 0:
+                raise InvalidSize(name=f"cache {name}", found=getattr(self, name), required="positive")
+
+    @property
+    def sets(self) -> int:
+        """Number of sets."""
+        return max(1, self.size // (self.ways * self.line))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where a kernel runs; everything the models and the back end ask.
+
+    Attributes
+    ----------
+    name : catalogue name, or "host".
+    isa : the instruction-set row.
+    triple, cpu, features : what LLVM's target machine is made of; features that only rows with
+        wider vectors need are turned off (`limit_features`).
+    l1, l2, l3 : data caches; l3 is None where there is none.
+    cores : usable cores.
+    page_bytes : size of an ordinary page.
+    """
+
+    name: str
+    isa: Isa
+    triple: str
+    cpu: str
+    features: str
+    l1: Cache
+    l2: Cache
+    l3: Cache | None
+    cores: int
+    page_bytes: int = 4096
+
+    def __post_init__(self) -> None:
+        if self.cores <= 0:
+            raise InvalidSize(name="cores", found=self.cores, required="positive")
+        object.__setattr__(self, "features", limit_features(self.features, self.isa, self.arch))
+
+    @property
+    def arch(self) -> str:
+        """The architecture, in the spelling of `Isa.arch`."""
+        return triple_arch(self.triple)
+
+    def with_isa(self, isa: Isa) -> Machine:
+        """The same machine limited to another row.
+
+        Raises
+        ------
+        IsaNotOnHost : if the feature string turns off what the row needs.
+        """
+        states = _feature_states(self.features)
+        missing = [feature for feature in isa.features if not states.get(feature, True)]
+        if missing:
+            usable = ", ".join(row.name for row in usable_isas(self.arch, enabled_features(self.features)))
+            raise IsaNotOnHost(isa=isa.name, features=", ".join(missing), usable=usable)
+        return replace(self, isa=isa)

@@ -1,0 +1,1 @@
+"""How to cut: target-independent models and the loop nests they shape."""

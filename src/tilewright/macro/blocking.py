@@ -1,0 +1,214 @@
+"""Analytic models: the register tile from the register file, the cache blocks from the caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
+from tilewright.machine.isa import Broadcast, Isa, TileFma
+from tilewright.machine.machine import Machine
+from tilewright.spec.dtype import DType
+
+#: Share of a tile's time that its load-add-store of C may cost (see `depth_block`).
+UPDATE_SHARE = 0.01
+
+#: Cycles to update one vector of C: prefetch, load, add and store are 4 of the 2 memory slots a cycle.
+UPDATE_CYCLES_PER_VECTOR = 2.5
+
+#: A register tile may give up this share of the best CMR to fit its rows in the ways of L1.
+CMR_SLACK = 0.125
+
+#: kc is a multiple of this many depths, so that panels of equal length start on cache lines.
+DEPTH_UNIT = 8
+
+#: Share of the last cache that the packed panel of B may take; the rest is for A, C and other cores.
+LAST_CACHE_SHARE = 0.25
+
+#: Panel of B where there is no third level: it then lives in memory, and this bounds the scratch.
+PANEL_WITHOUT_L3 = 4 << 20
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """How one GEMM is cut: register tile mr×nr with interleave kr, cache blocks mc, nc, kc."""
+
+    mr: int
+    nr: int
+    kr: int
+    mc: int
+    nc: int
+    kc: int
+
+    def __post_init__(self) -> None:
+        for name in ("mr", "nr", "kr", "mc", "nc", "kc"):
+            if getattr(self, name) <= 0:
+                raise InvalidSize(name=f"blocking {name}", found=getattr(self, name), required="positive")
+        for block, unit in (("mc", "mr"), ("nc", "nr"), ("kc", "kr")):
+            if getattr(self, block) % getattr(self, unit):
+                raise BlockNotMultiple(
+                    block=block, size=getattr(self, block), of=unit, unit=getattr(self, unit)
+                )
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """A candidate mr×nr with what it costs."""
+
+    mr: int
+    nr: int
+    accumulators: int
+    registers: int
+    loads_per_depth: int
+
+    @property
+    def cmr(self) -> float:
+        """Computation-to-memory ratio 2·mr·nr/(mr+nr), seed 000 (8)."""
+        return 2 * self.mr * self.nr / (self.mr + self.nr)
+
+
+def _candidate(isa: Isa, dtype: DType, mr: int, vectors: int) -> RegisterTile:
+    lanes = isa.lanes(dtype)
+    accumulators = mr * vectors
+    match isa.broadcast:
+        case Broadcast.MEMORY:
+            a_registers, a_loads = 1, mr
+        case Broadcast.LANE:
+            a_registers = a_loads = -(-mr // lanes)
+    product = 0 if isa.tile(dtype).fused else 1
+    return RegisterTile(
+        mr=mr,
+        nr=vectors * lanes,
+        accumulators=accumulators,
+        registers=accumulators + vectors + a_registers + product,
+        loads_per_depth=vectors + a_loads,
+    )
+
+
+def register_tiles(isa: Isa, dtype: DType) -> tuple[RegisterTile, ...]:
+    """Every mr×nr that keeps the multiply unit busy without spilling.
+
+    With v = nr/lanes vectors a row, one depth step issues mr·v FMAs. A tile qualifies if
+
+    - registers: mr·v accumulators + v of B + those of A (one broadcast; or mr/lanes vectors where
+      the FMA takes a lane) + one product where multiply and add are separate ≤ vector registers
+      (seed 000 §5.2.1, (7): nr is a multiple of the lanes);
+    - latency: mr·v ≥ fma_per_cycle · fma_latency independent accumulators;
+    - loads: loads per depth / loads per cycle ≤ mr·v / FMAs per cycle, so loads never bound it.
+    """
+    tiles = []
+    for vectors in range(1, isa.vector_registers):
+        for mr in range(1, isa.vector_registers):
+            tile = _candidate(isa, dtype, mr, vectors)
+            fits = tile.registers <= isa.vector_registers
+            hides = tile.accumulators >= isa.fma_per_cycle * isa.fma_latency
+            feeds = tile.loads_per_depth * isa.fma_per_cycle <= tile.accumulators * isa.loads_per_cycle
+            if fits and hides and feeds:
+                tiles.append(tile)
+    return tuple(tiles)
+
+
+def register_tile(isa: Isa, dtype: DType, ways: int) -> RegisterTile:
+    """The register tile of the best CMR, preferring rows that fit in the ways of L1.
+
+    C is updated in place, and a tile's rows are ldc apart. When ldc is a multiple of the bytes one
+    way spans (every power of two of 4 KiB or more), the rows fall into the same set, and more rows
+    than ways evict each other between their prefetch and their update. So among the tiles within
+    `CMR_SLACK` of the best CMR, those with mr ≤ ways come first; ties go to fewer loads.
+
+    Examples
+    --------
+    >>> from tilewright.machine.isa import AVX512, AVX2
+    >>> from tilewright.spec.dtype import F32
+    >>> tile = register_tile(AVX512, F32, ways=12)
+    >>> tile.mr, tile.nr
+    (12, 32)
+    >>> tile = register_tile(AVX2, F32, ways=8)
+    >>> tile.mr, tile.nr
+    (6, 16)
+    """
+    tiles = register_tiles(isa, dtype)
+    if not tiles:
+        raise NoRegisterTile(
+            registers=isa.vector_registers, lanes=isa.lanes(dtype), dtype=dtype, isa=isa.name
+        )
+    best = max(tile.cmr for tile in tiles)
+    near = [tile for tile in tiles if tile.mr <= ways and tile.cmr >= (1 - CMR_SLACK) * best]
+    return max(near or tiles, key=lambda tile: (tile.cmr, -tile.loads_per_depth))
+
+
+def _down(size: float, unit: int) -> int:
+    """The largest multiple of unit that is at most size, at least one unit."""
+    return max(unit, int(size) // unit * unit)
+
+
+def depth_block(machine: Machine, dtype: DType, tile: RegisterTile) -> int:
+    """kc, the depth of the packed panels: seed 004 (1)-(2), with the L2 as feeder.
+
+    Seed 004 (1) keeps a kc×nr micro-panel of B in half of L1, (2) leaves the other half to A and C.
+    That is the bound where L1 alone can feed the multiply unit. The micro-kernel consumes
+    (mr + nr) elements per depth, during mr·nr/lanes/fma_per_cycle cycles: 15 bytes a cycle for
+    12×32 f32, a quarter of what the L2 of the catalogued cores delivers. So the micro-panels may
+    stream from L2, and a longer kc pays, because each tile of C is loaded, added and stored once
+    per kc:
+
+        update share = UPDATE_CYCLES_PER_VECTOR / (kc / fma_per_cycle) ≤ UPDATE_SHARE
+        kc ≥ UPDATE_CYCLES_PER_VECTOR · fma_per_cycle / UPDATE_SHARE            (500 at 2 FMAs)
+
+    bounded by (1') two micro-panels of B (the one in use and the next) ≤ L2/8, so that most of L2
+    stays with the block of A. The result never falls below seed 004's (1).
+
+    kc depends on machine and dtype only (and on k through `balanced`): promise 5.
+    """
+    isa = machine.isa
+    wanted = UPDATE_CYCLES_PER_VECTOR * isa.fma_per_cycle / UPDATE_SHARE
+    wanted = -(-int(wanted) // 64) * 64
+    in_l1 = machine.l1.size / 2 / (tile.nr * dtype.size)
+    in_l2 = machine.l2.size / 8 / (2 * tile.nr * dtype.size)
+    return _down(max(in_l1, min(wanted, in_l2)), DEPTH_UNIT)
+
+
+def row_block(machine: Machine, dtype: DType, tile: RegisterTile, kc: int) -> int:
+    """mc, rows of the packed block of A: seed 004 (3).
+
+    L2 holds the mc×kc block, two micro-panels of B (one in use, the next arriving) and the lines
+    of C in flight. L2 is shared with instructions and replaced by pseudo-LRU, so the block takes
+    half of what remains:  mc·kc ≤ (L2 - 2·kc·nr) / 2  in elements.
+    """
+    remaining = machine.l2.size / dtype.size - 2 * kc * tile.nr
+    return _down(remaining / 2 / kc, tile.mr)
+
+
+def column_block(machine: Machine, dtype: DType, tile: RegisterTile, kc: int) -> int:
+    """nc, columns of the packed panel of B: seed 004 (4)-(7).
+
+    The kc×nc panel lives in the last cache, of which a single call takes `LAST_CACHE_SHARE`
+    (inclusive copies of A, and C streaming through, take the rest): nc·kc ≤ share · L3.
+    """
+    last = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
+    return _down(last / dtype.size / kc, tile.nr)
+
+
+def choose_blocking(machine: Machine, dtype: DType) -> Blocking:
+    """The blocking of a GEMM of any size on a machine.
+
+    Source: seed 004 §3.1 (1)-(7); seed 000 §5.2.1 (7)-(8); Low et al., TOMS 2016, against which the
+    order of the bounds (kc from L1, mc from L2, nc from L3) was checked.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> from tilewright.spec.dtype import F32
+    >>> choose_blocking(find_machine("znver5"), F32)
+    Blocking(mr=12, nr=32, kr=1, mc=216, nc=4096, kc=512)
+    """
+    tile = register_tile(machine.isa, dtype, machine.l1.ways)
+    instruction: TileFma = machine.isa.tile(dtype)
+    kc = depth_block(machine, dtype, tile)
+    return Blocking(
+        mr=tile.mr,
+        nr=tile.nr,
+        kr=instruction.kr,
+        mc=row_block(machine, dtype, tile, kc),
+        nc=column_block(machine, dtype, tile, kc),
+        kc=kc,
+    )

@@ -1,0 +1,343 @@
+"""The loops around one register tile: jc, pc, ic, jr, ir, with operands packed or in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Buffer,
+    Compare,
+    Constant,
+    Expression,
+    FirstElse,
+    If,
+    Let,
+    Loop,
+    Name,
+    Pack,
+    Program,
+    Relation,
+    Scalar,
+    Slice,
+    Space,
+    Statement,
+    Tile,
+    TileMatmul,
+    Unless,
+    ceildiv,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.machine.isa import Edge
+from tilewright.macro.blocking import DEPTH_UNIT, Blocking
+from tilewright.spec.dtype import DType
+from tilewright.spec.problem import Gemm, Layout, Strategy
+
+#: Run-time parameters of every GEMM program, in the order of its C signature.
+SIZES = ("m", "n", "k", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
+SCALARS = ("alpha", "beta")
+
+#: Packing writes whole vectors, at most this many bytes behind the last micro-panel.
+PANEL_SLACK_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes and strides of one GEMM as expressions: names at run time, constants where known."""
+
+    m: Expression
+    n: Expression
+    k: Expression
+    rs_a: Expression
+    cs_a: Expression
+    rs_b: Expression
+    cs_b: Expression
+    rs_c: Expression
+    cs_c: Expression
+
+
+def sizes_of(problem: Gemm) -> Sizes:
+    """Constants for what the problem fixes, names for the rest.
+
+    Before: ``Gemm(k=64, a="row")``. After: ``k = 64``, ``cs_a = 1``, everything else by name.
+    """
+
+    def size(name: str, known: int | None) -> Expression:
+        return Name(name) if known is None else Constant(known)
+
+    def strides(name: str, layout: Layout) -> tuple[Expression, Expression]:
+        row = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
+        column = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
+        return row, column
+
+    return Sizes(
+        size("m", problem.m),
+        size("n", problem.n),
+        size("k", problem.k),
+        *strides("a", problem.a),
+        *strides("b", problem.b),
+        *strides("c", problem.c),
+    )
+
+
+@dataclass(frozen=True)
+class Nest:
+    """What every loop nest of one GEMM shares."""
+
+    sizes: Sizes
+    blocking: Blocking
+    edge: Edge
+
+    @property
+    def tile(self) -> Tile:
+        """The register tile."""
+        return Tile(self.blocking.mr, self.blocking.nr, self.blocking.kr)
+
+    def matmul(self, a: Slice, b: Slice, columns: Expression) -> TileMatmul:
+        """The one register tile at (i, j), rows and columns cut at the matrix edge."""
+        sizes, i, j = self.sizes, Name("i"), Name("j")
+        return TileMatmul(
+            c=Slice("c", i * sizes.rs_c + j * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
+            a=a,
+            b=b,
+            rows=minimum(self.blocking.mr, sizes.m - i),
+            columns=columns,
+            depth=Name("depth"),
+            tile=self.tile,
+            alpha=Scalar("alpha"),
+            beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+        )
+
+    def a_in_place(self) -> Slice:
+        """A at row i and depth pc, where it stands."""
+        sizes = self.sizes
+        return Slice("a", Name("i") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+
+    def b_in_place(self) -> Slice:
+        """B at column j and depth pc; its columns are adjacent."""
+        sizes = self.sizes
+        return Slice("b", Name("j") + Name("pc") * sizes.rs_b, (Constant(1), sizes.rs_b))
+
+    def a_panel(self) -> Slice:
+        """The micro-panel of packed A that holds row i."""
+        return Slice("a_pack", (Name("i") - Name("ic")) * Name("depth"), (Constant(1), Constant(self.tile.mr)))
+
+    def b_panel(self) -> Slice:
+        """The micro-panel of packed B that holds column j."""
+        return Slice("b_pack", (Name("j") - Name("jc")) * Name("depth"), (Constant(1), Constant(self.tile.nr)))
+
+    def pack_a(self, rows: Expression) -> Pack:
+        """Packs rows ic .. ic+rows of A at depth pc."""
+        sizes = self.sizes
+        source = Slice("a", Name("ic") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+        return Pack(self.a_pack_start(), source, rows, Name("depth"), self.tile.mr, self.tile.kr)
+
+    def a_pack_start(self) -> Slice:
+        """The beginning of the packed block of A."""
+        return Slice("a_pack", Constant(0), (Constant(1), Constant(self.tile.mr)))
+
+    def pack_b(self, first: Expression, columns: Expression) -> Pack:
+        """Packs columns first .. first+columns of B at depth pc."""
+        sizes = self.sizes
+        source = Slice("b", first * sizes.cs_b + Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b))
+        start = Slice("b_pack", Constant(0), (Constant(1), Constant(self.tile.nr)))
+        return Pack(start, source, columns, Name("depth"), self.tile.nr, self.tile.kr)
+
+    def depth_loop(self, *body: Statement) -> Loop:
+        """pc over k, at least once: an empty product still writes beta · C."""
+        k = Name("depths")
+        depth = Let("depth", minimum(Name("kc"), k - Name("pc")))
+        return Loop("pc", Constant(0), maximum(k, 1), Name("kc"), (depth, *body))
+
+
+def tiling(nest: Nest) -> tuple[Statement, ...]:
+    """Operands in place, for products too small to repay packing (seed 004 §4.1.3, Tiling).
+
+    A register tile loads vectors of B along n. A micro-panel of B is copied first where its lanes
+    are not adjacent, and at the right edge where the row has no masks.
+    """
+    sizes, tile = nest.sizes, nest.tile
+    columns = minimum(tile.nr, sizes.n - Name("j"))
+
+    def rows(b: Slice) -> Loop:
+        body = (nest.matmul(nest.a_in_place(), b, columns),)
+        return Loop("i", Constant(0), sizes.m, Constant(tile.mr), body)
+
+    readable = []
+    if sizes.cs_b != Constant(1):
+        readable.append(Compare(Relation.EQ, sizes.cs_b, Constant(1)))
+    if nest.edge is Edge.SPILL:
+        readable.append(Compare(Relation.LE, Name("j") + tile.nr, sizes.n))
+    body: tuple[Statement, ...] = (rows(nest.b_in_place()),)
+    if readable:
+        start = Slice("b_pack", Constant(0), (Constant(1), Constant(tile.nr)))
+        copied = (nest.pack_b(Name("j"), columns), rows(start))
+        body = (If(AnyOf((AllOf(tuple(readable)),)), body, copied),)
+    return (nest.depth_loop(Loop("j", Constant(0), sizes.n, Constant(tile.nr), body)),)
+
+
+def packing(nest: Nest) -> tuple[Statement, ...]:
+    """The five loops with both operands packed (seed 004 Algorithm 1)."""
+    sizes, tile = nest.sizes, nest.tile
+    jc, ic = Name("jc"), Name("ic")
+    columns = minimum(tile.nr, sizes.n - Name("j"))
+    ir = Loop(
+        "i",
+        ic,
+        minimum(ic + Name("mc"), sizes.m),
+        Constant(tile.mr),
+        (nest.matmul(nest.a_panel(), nest.b_panel(), columns),),
+    )
+    jr = Loop("j", jc, minimum(jc + Name("nc"), sizes.n), Constant(tile.nr), (ir,))
+    rows = nest.pack_a(minimum(Name("mc"), sizes.m - ic))
+    ic_loop = Loop("ic", Constant(0), sizes.m, Name("mc"), (rows, jr))
+    pc_loop = nest.depth_loop(nest.pack_b(jc, minimum(Name("nc"), sizes.n - jc)), ic_loop)
+    return (Loop("jc", Constant(0), sizes.n, Name("nc"), (pc_loop,)),)
+
+
+def packing_b(nest: Nest) -> tuple[Statement, ...]:
+    """B packed, A in place: for few columns, where A is read too seldom to repay its packing."""
+    sizes, tile = nest.sizes, nest.tile
+    jc = Name("jc")
+    columns = minimum(tile.nr, sizes.n - Name("j"))
+    jr = Loop(
+        "j",
+        jc,
+        minimum(jc + Name("nc"), sizes.n),
+        Constant(tile.nr),
+        (nest.matmul(nest.a_in_place(), nest.b_panel(), columns),),
+    )
+    i_loop = Loop("i", Constant(0), sizes.m, Constant(tile.mr), (jr,))
+    pc_loop = nest.depth_loop(nest.pack_b(jc, minimum(Name("nc"), sizes.n - jc)), i_loop)
+    return (Loop("jc", Constant(0), sizes.n, Name("nc"), (pc_loop,)),)
+
+
+def _blocks(nest: Nest) -> tuple[Statement, ...]:
+    """Cache blocks for the sizes at hand: equal parts of at most kc, mc, nc, in whole units.
+
+    kc depends on k alone (promise 5): k depths in ceil(k/kc) equal parts.
+    """
+    sizes, blocking = nest.sizes, nest.blocking
+
+    def balanced(extent: Expression, block: int, unit: int) -> Expression:
+        return roundup(ceildiv(extent, maximum(ceildiv(extent, block), 1)), unit)
+
+    return (
+        Let("depths", Unless("alpha", sizes.k)),
+        Let("kc", maximum(balanced(sizes.k, blocking.kc, DEPTH_UNIT), DEPTH_UNIT)),
+        Let("mc", maximum(balanced(sizes.m, blocking.mc, blocking.mr), blocking.mr)),
+        Let("nc", maximum(balanced(sizes.n, blocking.nc, blocking.nr), blocking.nr)),
+    )
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where `auto` changes its mind, in elements; derivations in `thresholds`."""
+
+    in_place_b: int
+    few_rows: int
+    few_columns: int
+
+
+def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
+    """The sizes at which packing starts to pay.
+
+    B in place is read once per mr rows; while k·n stays in a quarter of L2 those reads cost no
+    more than the packed ones, and packing would be a pure loss. With few rows (at most two tiles)
+    each element of B is used at most twice, and packing it costs more than both reads. With few
+    columns (at most two tiles) the same holds for A.
+    """
+    return Thresholds(
+        in_place_b=l2_bytes // dtype.size // 4,
+        few_rows=2 * blocking.mr,
+        few_columns=2 * blocking.nr,
+    )
+
+
+def _auto(nest: Nest, limits: Thresholds) -> tuple[Statement, ...]:
+    sizes = nest.sizes
+    adjacent = Compare(Relation.EQ, sizes.cs_b, Constant(1))
+    small = AllOf(
+        (
+            adjacent,
+            Compare(Relation.LE, sizes.n * sizes.k, Constant(limits.in_place_b)),
+            Compare(Relation.LE, sizes.m * sizes.k, Constant(limits.in_place_b)),
+        )
+    )
+    flat = AllOf((adjacent, Compare(Relation.LE, sizes.m, Constant(limits.few_rows))))
+    narrow = AllOf((Compare(Relation.LE, sizes.n, Constant(limits.few_columns)),))
+    rest = If(AnyOf((narrow,)), packing_b(nest), packing(nest))
+    return (If(AnyOf((small, flat)), tiling(nest), (rest,)),)
+
+
+def transpose_problem(problem: Gemm) -> Gemm:
+    """C = A·B read as Cᵀ = Bᵀ·Aᵀ, which turns a column-major C into a row-major one.
+
+    Before: m×n×k, layouts a, b, c. After: n×m×k, layouts of b, a, c with rows and columns swapped.
+    """
+    swap = {Layout.ROW: Layout.COL, Layout.COL: Layout.ROW, Layout.STRIDED: Layout.STRIDED}
+    return Gemm(
+        problem.n,
+        problem.m,
+        problem.k,
+        problem.dtype,
+        a=swap[problem.b],
+        b=swap[problem.a],
+        c=swap[problem.c],
+        strategy=problem.strategy,
+    )
+
+
+def build_gemm(problem: Gemm, blocking: Blocking, edge: Edge, l2_bytes: int, name: str) -> Program:
+    """The tile IR of a GEMM whose C is row-major or strided.
+
+    Examples
+    --------
+    >>> from tilewright.spec.problem import Gemm
+    >>> program = build_gemm(Gemm(strategy="tiling"), Blocking(12, 32, 1, 216, 4096, 512), Edge.MASK, 1 << 20, "g")
+    >>> [buffer.name for buffer in program.buffers]
+    ['a', 'b', 'c']
+    """
+    nest = Nest(sizes_of(problem), blocking, edge)
+    match problem.strategy:
+        case Strategy.TILING:
+            body = tiling(nest)
+        case Strategy.PACKING:
+            body = packing(nest)
+        case Strategy.AUTO:
+            body = _auto(nest, thresholds(blocking, problem.dtype, l2_bytes))
+    body = (*_blocks(nest), *body)
+    slack = PANEL_SLACK_BYTES // problem.dtype.size
+    used = _buffers_used(body)
+    scratch = (
+        Buffer("b_pack", problem.dtype, Space.SHARED, blocking.kc * blocking.nc + slack),
+        Buffer("a_pack", problem.dtype, Space.THREAD, blocking.kc * blocking.mc + slack),
+    )
+    arguments = tuple(Buffer(operand, problem.dtype, Space.ARGUMENT) for operand in ("a", "b", "c"))
+    return Program(
+        name=name,
+        sizes=SIZES,
+        scalars=SCALARS,
+        buffers=(*arguments, *(buffer for buffer in scratch if buffer.name in used)),
+        body=body,
+    )
+
+
+def _buffers_used(body: tuple[Statement, ...]) -> frozenset[str]:
+    found: set[str] = set()
+    for statement in body:
+        match statement:
+            case Loop():
+                found |= _buffers_used(statement.body)
+            case If(_, then, otherwise):
+                found |= _buffers_used(then) | _buffers_used(otherwise)
+            case Pack(destination, source):
+                found |= {destination.buffer, source.buffer}
+            case TileMatmul():
+                found |= {statement.a.buffer, statement.b.buffer, statement.c.buffer}
+            case Let():
+                pass
+    return frozenset(found)

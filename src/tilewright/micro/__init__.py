@@ -1,0 +1,1 @@
+"""One register tile: the target-dependent kernels that the loop nests call."""

@@ -1,0 +1,164 @@
+"""Copies a block into zero-padded micro-panels: contiguous runs, register transposes, any stride."""
+
+from __future__ import annotations
+
+from tilewright.llvm.build import (
+    INT64,
+    POINTER,
+    VOID,
+    Function,
+    Module,
+    Value,
+    element_type,
+    int64,
+    vector_type,
+    zero,
+)
+from tilewright.machine.isa import Edge, Isa
+from tilewright.micro.transpose import transpose
+from tilewright.spec.dtype import DType
+
+
+def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
+    """A run of elements as power-of-two vectors: (first element, width), widest first.
+
+    >>> chunks(12, 16)
+    ((0, 8), (8, 4))
+    >>> chunks(32, 16)
+    ((0, 16), (16, 16))
+    """
+    found, start = [], 0
+    while start < count:
+        width = min(lanes, 1 << ((count - start).bit_length() - 1))
+        found.append((start, width))
+        start += width
+    return tuple(found)
+
+
+class PackKernel:
+    """pack(destination, source, lane stride, depth stride, lanes, depth); strides in elements."""
+
+    def __init__(self, isa: Isa, dtype: DType, panel: int) -> None:
+        self.isa, self.dtype, self.panel = isa, dtype, panel
+        self.element = element_type(dtype)
+        self.chunks = chunks(panel, isa.lanes(dtype))
+
+    @property
+    def name(self) -> str:
+        """The function's name in a module."""
+        return f"pack_{self.dtype}_{self.panel}"
+
+    def emit(self, module: Module) -> Value:
+        """Defines the function in a module; the value to call."""
+        known = module.find(self.name)
+        if known is not None:
+            return known
+        arguments = [
+            ("destination", POINTER),
+            ("source", POINTER),
+            ("lane_stride", INT64),
+            ("depth_stride", INT64),
+            ("lanes", INT64),
+            ("depth", INT64),
+        ]
+        f = module.define(self.name, VOID, arguments)
+        lanes, size = f.arguments["lanes"], self.dtype.size
+        lane_bytes, depth_bytes = (f.mul(f.arguments[name], size) for name in ("lane_stride", "depth_stride"))
+        panel_bytes = f.mul(f.arguments["depth"], self.panel * size)
+        state = [f.arguments["destination"], f.arguments["source"]]
+        with f.carried_loop(int64(0), lanes, int64(self.panel), state, "panel") as (first, values, advance):
+            destination, source = values
+            left = f.sub(lanes, first)
+            self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes))
+            advance((f.at(destination, panel_bytes), f.at(source, f.mul(lane_bytes, self.panel))))
+        f.ret()
+        return f.function
+
+    def _emit_panel(
+        self, f: Function, destination: Value, source: Value, left: Value, strides: tuple[Value, Value]
+    ) -> None:
+        """One micro-panel by the first way that fits its strides and the lanes that are left."""
+        lane_bytes, depth_bytes = strides
+        depth = f.arguments["depth"]
+        whole = f.compare(">=", left, self.panel)
+        lanes_adjacent = f.compare("==", f.arguments["lane_stride"], 1)
+        depths_adjacent = f.compare("==", f.arguments["depth_stride"], 1)
+        wide = f.compare(">=", depth, max(width for _, width in self.chunks))
+        transposing = f.builder.and_(depths_adjacent, wide)
+        with f.branch(f.builder.and_(lanes_adjacent, whole)) as (then, otherwise):
+            with then:
+                self._copy(f, destination, source, depth_bytes, None)
+            with otherwise, f.branch(transposing) as (then_transpose, otherwise_any):
+                with then_transpose:
+                    self._transpose(f, destination, source, lane_bytes, left)
+                with otherwise_any:
+                    if self.isa.edge is Edge.SPILL:
+                        self._any(f, destination, source, strides, left)
+                    else:
+                        with f.branch(lanes_adjacent) as (then_masked, otherwise_scalar):
+                            with then_masked:
+                                self._copy(f, destination, source, depth_bytes, left)
+                            with otherwise_scalar:
+                                self._any(f, destination, source, strides, left)
+
+    def _copy(
+        self, f: Function, destination: Value, source: Value, depth_bytes: Value, left: Value | None
+    ) -> None:
+        """Adjacent lanes: one run of the panel's width per depth; masked where lanes are missing."""
+        size = self.dtype.size
+        masks = {
+            start: None if left is None else f.first_lanes(f.minimum(left, int64(self.panel)), start, width)
+            for start, width in self.chunks
+        }
+        state = [destination, source]
+        with f.carried_loop(int64(0), f.arguments["depth"], int64(1), state, "copy") as (_, values, advance):
+            to, at = values
+            for start, width in self.chunks:
+                kind, pointer = vector_type(self.dtype, width), f.at(at, start * size)
+                mask = masks[start]
+                value = f.load(kind, pointer, size) if mask is None else f.masked_load(kind, pointer, mask, size)
+                f.store(value, f.at(to, start * size), size)
+            advance((f.at(to, self.panel * size), f.at(at, depth_bytes)))
+
+    def _transpose(self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value) -> None:
+        """Adjacent depths: squares transposed in registers.
+
+        The last square overlaps the one before it where the depth is not a multiple of its width, so
+        that nothing behind the rows is read. Missing lanes repeat the last row, then become zero.
+        """
+        size, depth = self.dtype.size, f.arguments["depth"]
+        last = f.sub(left, 1)
+        present = f.minimum(left, int64(self.panel))
+        for width in dict.fromkeys(width for _, width in self.chunks):
+            starts = [start for start, chunk in self.chunks if chunk == width]
+            kind = vector_type(self.dtype, width)
+            final = f.sub(depth, width)
+            with f.loop(int64(starts[0]), int64(starts[-1] + width), int64(width), "chunk") as start:
+                rows = [
+                    f.at(source, f.mul(f.minimum(f.add(start, lane), last), lane_bytes)) for lane in range(width)
+                ]
+                mask = f.first_lanes(f.sub(present, start), 0, width)
+                to_chunk = f.at(destination, f.mul(start, size))
+                with f.loop(int64(0), depth, int64(width), "square") as position:
+                    at = f.minimum(position, final)
+                    at_bytes = f.mul(at, size)
+                    square = transpose(f, [f.load(kind, f.at(row, at_bytes), size) for row in rows])
+                    to = f.at(to_chunk, f.mul(at, self.panel * size))
+                    for p, column in enumerate(square):
+                        value = f.builder.select(mask, column, zero(kind))
+                        f.store(value, f.at(to, p * self.panel * size), size)
+
+    def _any(
+        self, f: Function, destination: Value, source: Value, strides: tuple[Value, Value], left: Value
+    ) -> None:
+        """Any strides: element by element, zeros in the missing lanes."""
+        size = self.dtype.size
+        lane_bytes, depth_bytes = strides
+        present = f.minimum(left, int64(self.panel))
+        with f.loop(int64(0), f.arguments["depth"], int64(1), "depth") as p:
+            to, at = f.at(destination, f.mul(p, self.panel * size)), f.at(source, f.mul(p, depth_bytes))
+            with f.loop(int64(0), present, int64(1), "lane") as lane:
+                value = f.load(self.element, f.at(at, f.mul(lane, lane_bytes)), size)
+                f.store(value, f.at(to, f.mul(lane, size)), size)
+            with f.loop(present, int64(self.panel), int64(1), "pad") as lane:
+                f.store(zero(self.element), f.at(to, f.mul(lane, size)), size)

@@ -1,0 +1,38 @@
+"""Broadcast-FMA: one element of A times a vector of B, on any row with vector registers."""
+
+from __future__ import annotations
+
+from tilewright.llvm.build import Function, Value, vector_type
+from tilewright.machine.isa import Broadcast
+from tilewright.micro.kernel import MicroKernel
+
+
+class BroadcastFma(MicroKernel):
+    """acc[row] += splat(A[row, p]) · B[p, vector]."""
+
+    def load_a(self, function: Function, pointer: Value, offsets: list[Value]) -> list[Value]:
+        """A splat per row: a broadcasting load, or a lane of a vector load where FMA takes lanes."""
+        size = self.dtype.size
+        if not (self.adjacent_a and self.isa.broadcast is Broadcast.LANE):
+            return [
+                function.splat(function.load(self.element, function.at(pointer, offset), size), self.lanes)
+                for offset in offsets
+            ]
+        splats: list[Value] = []
+        while len(splats) < len(offsets):
+            count = min(self.lanes, len(offsets) - len(splats))
+            start = function.at(pointer, offsets[len(splats)])
+            several = function.load(vector_type(self.dtype, count), start, size)
+            splats.extend(function.shuffle(several, several, [lane] * self.lanes) for lane in range(count))
+        return splats
+
+    def load_b(self, function: Function, pointer: Value, vector: int, mask: Value | None) -> Value:
+        """One vector of B; masked lanes are not touched."""
+        start = function.at(pointer, vector * self.lanes * self.dtype.size)
+        if mask is None:
+            return function.load(self.vector, start, self.dtype.size)
+        return function.masked_load(self.vector, start, mask, self.dtype.size)
+
+    def multiply(self, function: Function, a: Value, b: Value, acc: Value) -> Value:
+        """One multiply-add instruction, or two where the row has no fused one."""
+        return function.multiply_add(a, b, acc, fused=self.isa.tile(self.dtype).fused)

@@ -1,0 +1,1 @@
+"""Runs kernels on the caller's arrays: scratch, checks, the native entry."""

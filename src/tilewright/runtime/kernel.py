@@ -1,0 +1,268 @@
+"""Compiled kernels: their code in this process, and calls on arrays that fit them."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import cache, cached_property
+from typing import Any, TypeAlias
+
+import llvmlite.binding as llvm
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.compile import Compilation, run_stages
+from tilewright.errors import ForeignKernel, OperandMismatch
+from tilewright.ir.text import print_program
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.target import emit_assembly
+from tilewright.lower import scratch_layout
+from tilewright.machine.catalog import find_machine
+from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
+from tilewright.spec.problem import Gemm, Layout, Operand
+
+Array: TypeAlias = NDArray[Any]
+
+_INTEGERS = 9
+
+
+def element_strides(array: Array) -> tuple[int, int]:
+    """Strides of a 2-D array in elements; an axis of length 1 counts as contiguous.
+
+    >>> element_strides(np.zeros((4, 1), np.float32)[:, ::-1])
+    (1, 1)
+    """
+    rows, columns = array.shape
+    size = array.itemsize
+    column = 1 if columns == 1 else array.strides[1] // size
+    row = columns if rows == 1 and columns > 1 else array.strides[0] // size
+    return row, column
+
+
+class Kernel:
+    """A compiled problem.
+
+    Attributes
+    ----------
+    problem, machine : what was compiled, and for which machine.
+    name, symbol : the kernel's name; the exported C symbol is the same.
+    blocking : register tile and cache blocks.
+    tile_ir, llvm_ir, assembly, object_code : what the stages made.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> kernel = tw.compile(tw.Gemm(dtype="f32"))
+    >>> kernel.blocking.kr
+    1
+    """
+
+    def __init__(self, compilation: Compilation) -> None:
+        self._compilation = compilation
+        self.problem: Gemm = compilation.problem
+        self.machine: Machine = compilation.machine
+        self.name: str = compilation.name
+
+    def __repr__(self) -> str:
+        return f"<tilewright.Kernel {self.name} for {self.machine.cpu}>"
+
+    @property
+    def symbol(self) -> str:
+        """The exported C name."""
+        return self.name
+
+    @property
+    def blocking(self) -> Blocking:
+        """How the problem is cut."""
+        assert self._compilation.blocking is not None
+        return self._compilation.blocking
+
+    @property
+    def tile_ir(self) -> str:
+        """The loop nest as tile IR text."""
+        assert self._compilation.nest is not None
+        return print_program(self._compilation.nest)
+
+    @property
+    def llvm_ir(self) -> str:
+        """The LLVM module as text."""
+        return self._compilation.llvm
+
+    @cached_property
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        return emit_assembly(self.llvm_ir, self.name, self.machine)
+
+    @property
+    def object_code(self) -> bytes:
+        """A relocatable object file."""
+        return self._compilation.object
+
+    @property
+    def flops(self) -> int | None:
+        """Floating-point operations of one call; None where sizes are given at run time."""
+        return self.problem.flops
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch that one call needs."""
+        assert self._compilation.nest is not None
+        return scratch_layout(self._compilation.nest)[1]
+
+    @cached_property
+    def _code(self) -> Linked:
+        host = llvm.get_host_cpu_name()
+        if self.machine.name != host_machine().name:
+            raise ForeignKernel(kernel=self.name, target=self.machine.name, host=host)
+        return Linked(self.object_code, (self.symbol,), {})
+
+    @property
+    def address(self) -> int:
+        """Where the machine code starts in this process."""
+        return self._code.address(self.symbol)
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function: sizes and strides, pointers, alpha, beta, scratch."""
+        scalar = ctypes.c_double if self.problem.dtype is F64 else ctypes.c_float
+        kinds = [ctypes.c_int64] * _INTEGERS + [ctypes.c_void_p] * 3 + [scalar] * 2 + [ctypes.c_void_p]
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    def run(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
+        """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
+
+        A column-major C is computed as the transposed product, which makes its rows contiguous.
+        """
+        if self.problem.c is not Layout.ROW:
+            row, column = element_strides(c)
+            if column != 1 and row == 1:
+                a, b, c = b.T, a.T, c.T
+        (m, k), n = a.shape, b.shape[1]
+        strides = (*element_strides(a), *element_strides(b), *element_strides(c))
+        # Data addresses by __array_interface__: ndarray.ctypes costs several microseconds.
+        pointers = (array.__array_interface__["data"][0] for array in (a, b, c))
+        self.function(m, n, k, *strides, *pointers, alpha, beta, scratch)
+
+    def __call__(self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
+        """c = alpha · a @ b + beta · c on arrays of the problem's shapes, dtype and layouts.
+
+        Raises
+        ------
+        OperandMismatch : if an array has another shape, dtype or layout, before c changes.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        self._check(a, b, c)
+        function_ready = self.function  # a foreign kernel is refused before scratch is taken
+        del function_ready
+        with scratch_pool().block() as scratch:
+            self.run(a, b, c, float(alpha), float(beta), scratch)
+        return c
+
+    def _check(self, *arrays: Array) -> None:
+        sizes: dict[str, int] = {}
+        axes = (("m", "k"), ("k", "n"), ("m", "n"))
+        for operand, array, names in zip(self.problem.operands, arrays, axes, strict=True):
+            check_operand(self.name, operand, array)
+            for name, found in zip(names, array.shape, strict=True):
+                fixed = getattr(self.problem, name)
+                required = sizes.setdefault(name, found) if fixed is None else fixed
+                if found != required:
+                    self._refuse(operand, f"{name} =", found, required)
+        c = arrays[2]
+        if not c.flags.writeable:
+            self._refuse(self.problem.operands[2], "writeable =", False, True)
+        for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+
+    def _refuse(self, operand: Operand, what: str, found: object, required: object) -> None:
+        raise OperandMismatch(kernel=self.name, name=operand.name, what=what, found=found, required=required)
+
+
+def check_operand(kernel: str, operand: Operand, array: Array) -> None:
+    """Refuses an array whose type, dtype, rank, alignment or layout differs from the operand's."""
+
+    def refuse(what: str, found: object, required: object) -> None:
+        raise OperandMismatch(kernel=kernel, name=operand.name, what=what, found=found, required=required)
+
+    if not isinstance(array, np.ndarray):
+        refuse("type", type(array).__name__, "numpy.ndarray")
+    if array.dtype != operand.dtype.numpy:
+        refuse("dtype", array.dtype, operand.dtype.numpy)
+    if array.ndim != 2:
+        refuse("dimensions", array.ndim, 2)
+    if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+        refuse("alignment", "unaligned elements", "aligned elements")
+    axis = {Layout.ROW: 1, Layout.COL: 0}.get(operand.layout)
+    if axis is not None and array.shape[axis] > 1 and array.strides[axis] != array.itemsize:
+        refuse(f"stride of axis {axis}", array.strides[axis], f"{array.itemsize} bytes ({operand.layout.value} layout)")
+
+
+def resolve_target(target: str | Machine | None) -> Machine:
+    """The machine of a target: None or "host", a catalogue name, or a machine record."""
+    if isinstance(target, Machine):
+        return target
+    return host_machine() if target in (None, "host") else find_machine(target or "host")
+
+
+def compile_problem(problem: Gemm, target: str | Machine | None = None) -> Kernel:
+    """Compiles a problem for this host or another machine.
+
+    Parameters
+    ----------
+    problem : what to compute.
+    target : None for this host, a name of `targets()`, or a `Machine`.
+
+    Raises
+    ------
+    UnknownTarget, UnsupportedDtype, CompilationFailed
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> tw.compile(tw.Gemm(m=8, n=8, k=8)).flops
+    1024
+    """
+    return Kernel(run_stages(problem, resolve_target(target)))
+
+
+_compiling = threading.RLock()
+
+#: Element types whose `matmul` kernel this process has.
+compiled_dtypes: set[DType] = set()
+
+
+@cache
+def _matmul_kernel(dtype: DType, machine: Machine) -> Kernel:
+    layouts = Layout.STRIDED
+    return compile_problem(Gemm(dtype=dtype, a=layouts, b=layouts, c=layouts), machine)
+
+
+def matmul_kernel(dtype: DType) -> Kernel:
+    """The kernel behind `matmul` for one element type: any sizes, any strides."""
+    with _compiling:
+        kernel = _matmul_kernel(dtype, host_machine())
+        compiled_dtypes.add(dtype)
+        return kernel
+
+
+@cache
+def _scratch_pool() -> ScratchPool:
+    layout = Layout.STRIDED
+    needed = 0
+    for dtype in GEMM_DTYPES:
+        problem = Gemm(dtype=dtype, a=layout, b=layout, c=layout)
+        nest = run_stages(problem, host_machine(), until="nest").nest
+        assert nest is not None
+        needed = max(needed, scratch_layout(nest)[1])
+    return ScratchPool(needed)
+
+
+def scratch_pool() -> ScratchPool:
+    """The scratch of every GEMM on this host."""
+    with _compiling:
+        return _scratch_pool()

@@ -1,0 +1,177 @@
+"""Settings from the environment: the one place that reads environment variables."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from tilewright.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_BYTES_PER_SUFFIX = {"": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30, "gib": 2**30}
+_BYTES = re.compile(r"([0-9]+)\s*([a-z]*)", re.IGNORECASE)
+_COUNT = re.compile(r"[0-9]+")
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for; None where nothing was asked. The fields are described in `VARIABLES`.
+
+    Raises
+    ------
+    InvalidSetting : if a size or a count is not a positive integer.
+
+    Examples
+    --------
+    >>> Settings(isa="avx2", l2_bytes=2**20).l2_bytes
+    1048576
+    """
+
+    isa: str | None = None
+    cpu: str | None = None
+    features: str | None = None
+    l1_bytes: int | None = None
+    l2_bytes: int | None = None
+    l3_bytes: int | None = None
+    l1_ways: int | None = None
+    l2_ways: int | None = None
+    cores: int | None = None
+    num_threads: int | None = None
+    omp_num_threads: int | None = None
+    huge_pages: bool = True
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                check_positive(variable_of(field.name), value)
+
+
+def check_positive(name: str, value: object) -> int:
+    """The value itself if it is a positive integer; `InvalidSetting` names `name` otherwise.
+
+    >>> check_positive("cores", 4)
+    4
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise InvalidSetting(name=name, found=repr(value), required="a positive integer")
+    return value
+
+
+def parse_bytes(name: str, text: str) -> int:
+    """A size such as "32768", "32K", "32KiB", "1M" or "1MiB", in bytes; suffixes are powers of 1024.
+
+    >>> parse_bytes("TILEWRIGHT_L1_BYTES", "48 KiB")
+    49152
+    """
+    match = _BYTES.fullmatch(text)
+    unit = _BYTES_PER_SUFFIX.get(match[2].lower()) if match else None
+    size = int(match[1]) * unit if match and unit else 0
+    if size <= 0:
+        required = "a positive size in bytes, such as 32768, 32K, 32KiB or 1M"
+        raise InvalidSetting(name=name, found=repr(text), required=required)
+    return size
+
+
+def _parse_count(name: str, text: str) -> int:
+    if not _COUNT.fullmatch(text) or int(text) == 0:
+        raise InvalidSetting(name=name, found=repr(text), required="a positive integer")
+    return int(text)
+
+
+def _parse_flag(name: str, text: str) -> bool:
+    word = text.lower()
+    if word not in _TRUE | _FALSE:
+        raise InvalidSetting(
+            name=name, found=repr(text), required="one of 1, true, yes, on, 0, false, no, off"
+        )
+    return word in _TRUE
+
+
+def _parse_text(_name: str, text: str) -> str:
+    return text
+
+
+def _parse_openmp_threads(_name: str, text: str) -> int | None:
+    """The outermost level of OpenMP's list of thread counts, as OpenMP 5.2 §21.1.2 defines it.
+
+    A malformed list counts as unset, like in OpenMP run-time libraries: the variable is not ours.
+    """
+    counts = [part.strip() for part in text.split(",")]
+    if not all(_COUNT.fullmatch(count) and int(count) > 0 for count in counts):
+        return None
+    return int(counts[0])
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable: its name, the field of `Settings` it fills, and what it means."""
+
+    name: str
+    field: str
+    parse: Callable[[str, str], object]
+    meaning: str
+
+
+#: Every environment variable that is read, in the order the documentation shows them.
+VARIABLES: tuple[Variable, ...] = (
+    Variable("TILEWRIGHT_ISA", "isa", _parse_text, "instruction-set row to use, such as avx2"),
+    Variable("TILEWRIGHT_CPU", "cpu", _parse_text, "LLVM name of the CPU to schedule for"),
+    Variable("TILEWRIGHT_FEATURES", "features", _parse_text, "LLVM features to change, such as -avx512f"),
+    Variable("TILEWRIGHT_L1_BYTES", "l1_bytes", parse_bytes, "L1 data cache size the blocking plans with"),
+    Variable("TILEWRIGHT_L2_BYTES", "l2_bytes", parse_bytes, "L2 cache size the blocking plans with"),
+    Variable("TILEWRIGHT_L3_BYTES", "l3_bytes", parse_bytes, "L3 cache size the blocking plans with"),
+    Variable("TILEWRIGHT_L1_WAYS", "l1_ways", _parse_count, "associativity of the L1 data cache"),
+    Variable("TILEWRIGHT_L2_WAYS", "l2_ways", _parse_count, "associativity of the L2 cache"),
+    Variable("TILEWRIGHT_CORES", "cores", _parse_count, "number of cores the blocking plans with"),
+    Variable("TILEWRIGHT_NUM_THREADS", "num_threads", _parse_count, "upper bound of the thread count"),
+    Variable(
+        "OMP_NUM_THREADS",
+        "omp_num_threads",
+        _parse_openmp_threads,
+        "upper bound of the thread count; the first number of a list counts, a malformed list is ignored",
+    ),
+    Variable(
+        "TILEWRIGHT_HUGE_PAGES", "huge_pages", _parse_flag, "ask for huge pages for scratch (default 1)"
+    ),
+)
+
+
+def variable_of(field: str) -> str:
+    """The name of the variable that fills a field of `Settings`.
+
+    >>> variable_of("l2_bytes")
+    'TILEWRIGHT_L2_BYTES'
+    """
+    return next(variable.name for variable in VARIABLES if variable.field == field)
+
+
+def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings in an environment; read anew on each call.
+
+    Parameters
+    ----------
+    environ : the environment, ``os.environ`` by default. A blank variable counts as unset.
+
+    Raises
+    ------
+    InvalidSetting : if a TILEWRIGHT_* variable holds an impossible value.
+
+    Examples
+    --------
+    >>> read_settings({"TILEWRIGHT_L2_BYTES": "1M", "OMP_NUM_THREADS": "4,2"}).omp_num_threads
+    4
+    """
+    source = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    for variable in VARIABLES:
+        text = source.get(variable.name, "").strip()
+        if text:
+            values[variable.field] = variable.parse(variable.name, text)
+    return Settings(**values)

@@ -1,0 +1,1 @@
+"""What to compute: pure records that know nothing of machines or loops."""

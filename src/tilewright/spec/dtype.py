@@ -1,0 +1,95 @@
+"""Element types: one record each, with its size, kind and NumPy spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.errors import UnsupportedDtype
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+class Kind(Enum):
+    """What the bits of an element mean."""
+
+    FLOAT = "float"
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type.
+
+    Attributes
+    ----------
+    name : the project's spelling, as in kernel names and on the command line ("f32").
+    bits : size of one element.
+    kind : float, signed or unsigned integer.
+    numpy_name : what ``numpy.dtype`` accepts for it.
+    """
+
+    name: str
+    bits: int
+    kind: Kind
+    numpy_name: str
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return self.bits // 8
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy dtype, native byte order."""
+        return np.dtype(self.numpy_name)
+
+    @property
+    def unit_roundoff(self) -> float:
+        """Largest relative error of one rounding; 0 for integers."""
+        return float(np.finfo(self.numpy_name).eps) / 2 if self.kind is Kind.FLOAT else 0.0
+
+    def __str__(self) -> str:
+        return self.name
+
+
+F64 = DType("f64", 64, Kind.FLOAT, "float64")
+F32 = DType("f32", 32, Kind.FLOAT, "float32")
+
+#: Every element type the project can name, by name. A new type is a row here.
+DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in (F64, F32)}
+
+#: The types that `matmul` and `Gemm` have kernels for.
+GEMM_DTYPES: tuple[DType, ...] = (F32, F64)
+
+
+def parse_dtype(value: DType | str | DTypeLike) -> DType:
+    """The record for "f32", ``numpy.float32``, ``"float32"`` or a record.
+
+    Raises
+    ------
+    UnsupportedDtype : if no row matches.
+
+    Examples
+    --------
+    >>> parse_dtype("f32") is F32 and parse_dtype(np.float32) is F32
+    True
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in DTYPES:
+        return DTYPES[value]
+    try:
+        wanted = np.dtype(value)
+    except TypeError:
+        wanted = None
+    if wanted is not None:
+        for dtype in DTYPES.values():
+            if dtype.numpy == wanted.newbyteorder("="):
+                return dtype
+    raise UnsupportedDtype(dtype=str(value), supported=", ".join(DTYPES))

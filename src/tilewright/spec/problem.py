@@ -1,0 +1,178 @@
+"""Problems: what is asked for, independent of any machine, each with its meaning in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.spec.dtype import GEMM_DTYPES, DType, parse_dtype
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Sizes and strides are signed 64-bit everywhere.
+MAX_SIZE = 2**63 - 1
+
+
+class Layout(Enum):
+    """Which axis of a matrix is contiguous; STRIDED leaves both strides to run time."""
+
+    ROW = "row"
+    COL = "col"
+    STRIDED = "strided"
+
+    @property
+    def letter(self) -> str:
+        """The letter used in kernel names: r, c or s."""
+        return self.value[0]
+
+
+class Strategy(Enum):
+    """Seed 004's ways to run a GEMM (§4.1.3); AUTO chooses by size and layout at run time."""
+
+    AUTO = "auto"
+    TILING = "tiling"
+    PACKING = "packing"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One matrix of a problem: its name in messages, sizes (None at run time) and layout."""
+
+    name: str
+    rows: int | None
+    columns: int | None
+    dtype: DType
+    layout: Layout
+
+
+_Choice = TypeVar("_Choice", bound=Enum)
+
+
+def parse_choice(kind: type[_Choice], value: _Choice | str, name: str) -> _Choice:
+    """The member of `kind` given by member or by value; `InvalidChoice` names the allowed ones.
+
+    >>> parse_choice(Layout, "col", "a")
+    <Layout.COL: 'col'>
+    """
+    if isinstance(value, kind):
+        return value
+    for member in kind:
+        if member.value == value:
+            return member
+    allowed = ", ".join(str(member.value) for member in kind)
+    raise InvalidChoice(name=name, found=repr(value), allowed=allowed)
+
+
+def check_size(value: int | None, name: str) -> int | None:
+    """A size of a problem: None, or an integer in [0, 2**63)."""
+    if value is not None and (not isinstance(value, (int, np.integer)) or not 0 <= value <= MAX_SIZE):
+        raise InvalidSize(name=name, found=value, required="None or an integer from 0 to 2**63 - 1")
+    return None if value is None else int(value)
+
+
+@dataclass(frozen=True, init=False)
+class Gemm:
+    """C[m, n] = alpha * A[m, k] @ B[k, n] + beta * C[m, n].
+
+    Parameters
+    ----------
+    m, n, k : sizes; None means given at run time, so that one kernel serves every size.
+    dtype : element type of A, B and C ("f32", "f64").
+    a, b, c : layouts "row", "col" or "strided" (any two strides, given at run time).
+    strategy : "auto", "tiling" (operands in place) or "packing".
+
+    alpha and beta are given with each call. beta = 0 never reads C; alpha = 0 or k = 0 never
+    reads A or B.
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidSize, InvalidChoice
+
+    Examples
+    --------
+    >>> Gemm(dtype="f64", a="col").operands[0].layout
+    <Layout.COL: 'col'>
+
+    Source: seed 004, Algorithm 1.
+    """
+
+    m: int | None
+    n: int | None
+    k: int | None
+    dtype: DType
+    a: Layout
+    b: Layout
+    c: Layout
+    strategy: Strategy
+
+    def __init__(
+        self,
+        m: int | None = None,
+        n: int | None = None,
+        k: int | None = None,
+        dtype: DType | str = "f32",
+        *,
+        a: Layout | str = Layout.ROW,
+        b: Layout | str = Layout.ROW,
+        c: Layout | str = Layout.ROW,
+        strategy: Strategy | str = Strategy.AUTO,
+    ) -> None:
+        element = parse_dtype(dtype)
+        if element not in GEMM_DTYPES:
+            raise UnsupportedDtype(dtype=element, supported=", ".join(map(str, GEMM_DTYPES)))
+        values = {
+            "m": check_size(m, "m"),
+            "n": check_size(n, "n"),
+            "k": check_size(k, "k"),
+            "dtype": element,
+            "a": parse_choice(Layout, a, "a"),
+            "b": parse_choice(Layout, b, "b"),
+            "c": parse_choice(Layout, c, "c"),
+            "strategy": parse_choice(Strategy, strategy, "strategy"),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def operands(self) -> tuple[Operand, Operand, Operand]:
+        """A (m, k), B (k, n) and C (m, n)."""
+        return (
+            Operand("a", self.m, self.k, self.dtype, self.a),
+            Operand("b", self.k, self.n, self.dtype, self.b),
+            Operand("c", self.m, self.n, self.dtype, self.c),
+        )
+
+    @property
+    def flops(self) -> int | None:
+        """Floating-point operations of one call (2·m·n·k), None where a size is given at run time."""
+        if self.m is None or self.n is None or self.k is None:
+            return None
+        return 2 * self.m * self.n * self.k
+
+    def reference(
+        self,
+        a: NDArray[Any],
+        b: NDArray[Any],
+        c: NDArray[Any] | None = None,
+        *,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> NDArray[np.float64]:
+        """The meaning of the problem: the exact formula evaluated in float64.
+
+        Shapes a (m, k), b (k, n), c (m, n) -> (m, n). c is not read when beta is 0.
+        """
+        m, n = a.shape[0], b.shape[1]
+        result = np.zeros((m, n))
+        if alpha != 0 and a.shape[1] != 0:
+            result += alpha * (a.astype(np.float64) @ b.astype(np.float64))
+        if beta != 0:
+            if c is None:
+                raise InvalidSize(name="c", found=None, required="an array when beta is not 0")
+            result += beta * c.astype(np.float64)
+        return result

@@ -1,0 +1,111 @@
+"""The catalogue: rows are whole, LLVM knows their names, and a wrong name gets the nearest ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tilewright.errors import NoVectorUnit, UnknownTarget
+from tilewright.machine.catalog import CATALOG, Entry, find_entry, find_machine, targets
+from tilewright.machine.isa import AVX2, AVX512, NEON, find_isa
+from tilewright.machine.machine import Cache
+
+NAMES = {
+    *("cascadelake", "haswell", "sapphirerapids", "znver2", "znver4", "znver5"),
+    *("x86-64-v2", "x86-64-v3", "x86-64-v4"),
+    *("apple-m1", "neoverse-n1", "neoverse-v1", "neoverse-v2"),
+}
+
+CHECK_LLVM_KNOWS = """
+import sys
+import llvmlite.binding as llvm
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
+for row in sys.argv[1:]:
+    triple, cpu, features = row.split("|")
+    llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
+"""
+
+
+def warnings_of_llvm(*rows: tuple[str, str, str]) -> str:
+    """What LLVM prints about unknown CPUs and features; it goes on without them, so only the text tells."""
+    command = [sys.executable, "-c", CHECK_LLVM_KNOWS, *("|".join(row) for row in rows)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=dict(os.environ))
+    return result.stderr
+
+
+def test_names() -> None:
+    assert set(targets()) >= NAMES
+    assert len(set(targets())) == len(targets())
+    assert "host" not in targets()
+
+
+def test_llvm_knows_every_cpu_and_feature() -> None:
+    machines = [entry.machine for entry in CATALOG]
+    assert warnings_of_llvm(*((machine.triple, machine.cpu, machine.features) for machine in machines)) == ""
+
+
+def test_llvm_complains_about_unknown_names() -> None:
+    assert "zenver" in warnings_of_llvm(("x86_64-linux", "zenver", ""))
+    assert "avx1024" in warnings_of_llvm(("x86_64-linux", "znver5", "+avx1024"))
+
+
+@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.machine.name)
+def test_a_row_is_complete(entry: Entry) -> None:
+    machine = entry.machine
+    assert entry.source
+    assert find_entry(machine.name) is entry
+    assert machine.l1.size < machine.l2.size
+    for cache in filter(None, (machine.l1, machine.l2, machine.l3)):
+        assert cache.size == cache.sets * cache.ways * cache.line
+        assert cache.shared_by <= machine.cores
+    # A private or cluster cache has a power of two of sets; a sliced L3 need not.
+    assert all(cache.sets & (cache.sets - 1) == 0 for cache in (machine.l1, machine.l2))
+    assert machine.page_bytes in (4096, 16384, 65536)
+
+
+@pytest.mark.parametrize(
+    ("name", "isa", "l1", "l2", "l3"),
+    [
+        ("haswell", "avx2", (32, 8), (256, 8), (8 * 1024, 16)),
+        ("znver5", "avx512", (48, 12), (1024, 16), (32 * 1024, 16)),
+        ("znver4", "avx512", (32, 8), (1024, 8), (32 * 1024, 16)),
+        ("neoverse-v2", "neon", (64, 4), (1024, 8), (114 * 1024, 12)),
+        ("x86-64-v2", "generic128", (32, 8), (256, 8), (8 * 1024, 16)),
+    ],
+)
+def test_figures(name: str, isa: str, l1: tuple[int, int], l2: tuple[int, int], l3: tuple[int, int]) -> None:
+    machine = find_machine(name)
+    assert machine.isa is find_isa(isa)
+    for cache, (kib, ways) in zip((machine.l1, machine.l2, machine.l3), (l1, l2, l3), strict=True):
+        assert cache is not None
+        assert (cache.size, cache.ways, cache.line) == (kib * 1024, ways, 64)
+
+
+def test_apple_m1_has_no_l3() -> None:
+    machine = find_machine("apple-m1")
+    assert machine.isa is NEON
+    assert machine.l3 is None
+    assert machine.l2 == Cache(12 * 2**20, ways=12, line=128, shared_by=4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "nearest"), [("zenver5", "znver5"), ("Haswell", "haswell"), ("", "haswell")]
+)
+def test_an_unknown_name_gets_the_nearest_first(wrong: str, nearest: str) -> None:
+    with pytest.raises(UnknownTarget) as caught:
+        find_machine(wrong)
+    listed = str(caught.value).split("known: ")[1].split(", ")
+    assert set(listed) == set(targets())
+    assert listed[0] == nearest or not wrong
+
+
+def test_a_row_that_claims_too_much_is_refused() -> None:
+    haswell = find_machine("haswell")
+    assert haswell.isa is AVX2
+    with pytest.raises(NoVectorUnit, match="haswell"):
+        Entry(replace(haswell, isa=AVX512), "nowhere")
