@@ -1,15 +1,26 @@
 """Tilewright: a tensor compiler for CPUs."""
 
+from typing import TYPE_CHECKING, Any
+
 from tilewright import errors as errors
-from tilewright.api import matmul
+from tilewright.api import compile, matmul, targets
 from tilewright.errors import TilewrightError
-from tilewright.machine.catalog import targets
 from tilewright.machine.host import machine
-from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.kernel import compile_problem as compile
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Gemm
+
+if TYPE_CHECKING:
+    from tilewright.runtime.kernel import Kernel
 
 __version__ = "0.1.0"
 
 __all__ = ["DType", "Gemm", "Kernel", "TilewrightError", "compile", "errors", "machine", "matmul", "targets"]
+
+
+def __getattr__(name: str) -> Any:
+    # Kernel brings LLVM with it; whoever only imports the package does not pay for that.
+    if name == "Kernel":
+        from tilewright.runtime.kernel import Kernel
+
+        return Kernel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

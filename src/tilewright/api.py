@@ -1,17 +1,26 @@
-"""Arrays in, arrays out: the public functions."""
+"""Arrays in, arrays out: the public functions.
+
+What a call needs (LLVM, the stages, the run time) is imported by the first call, so that importing
+the package costs a few milliseconds.
+"""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import DTypeLike, NDArray
+import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
 from tilewright.errors import UnsupportedArgument
-from tilewright.runtime import arrays
-from tilewright.runtime.entry import Builtin, NativeMatmul, native_entry_possible
-from tilewright.runtime.kernel import compiled_dtypes, matmul_kernel, scratch_pool
-from tilewright.spec.dtype import GEMM_DTYPES
+from tilewright.runtime.builtin import Builtin
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from tilewright.machine.machine import Machine
+    from tilewright.runtime.entry import NativeMatmul
+    from tilewright.runtime.kernel import Kernel
+    from tilewright.spec.problem import Gemm
 
 _MATMUL_DOC = """\
 matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None)
@@ -62,17 +71,6 @@ _preparing = threading.RLock()
 _native: list[NativeMatmul] = []  # the one entry of this process, once made
 
 
-def _prepare_native() -> None:
-    """Compiles the entry on first use, and connects every kernel that exists by now."""
-    with _preparing:
-        if not native_entry_possible():
-            return
-        pool = scratch_pool()
-        pool.supply()
-        if not _native:
-            _native.append(NativeMatmul(_builtin, pool.table_address))
-
-
 def _matmul(
     a: Any,
     b: Any,
@@ -93,17 +91,29 @@ def _matmul(
         raise UnsupportedArgument(name="activation", value=activation, remedy="apply it to the result")
     if threads not in (None, 1):
         raise UnsupportedArgument(name="threads", value=threads, remedy="pass None or 1")
+    from tilewright.runtime import arrays
+
     result = arrays.matmul(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     _connect()
     return result
 
 
 def _connect() -> None:
-    """After a product went through Python: what it compiled becomes reachable natively."""
-    _prepare_native()
-    for index, dtype in enumerate(GEMM_DTYPES):
-        if _native and not _native[0].kernels[index] and dtype in compiled_dtypes:
-            _native[0].set_kernel(index, matmul_kernel(dtype).address)
+    """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
+    from tilewright.runtime.entry import NativeMatmul, native_entry_possible
+    from tilewright.runtime.kernel import compiled_dtypes, matmul_kernel, scratch_pool
+    from tilewright.spec.dtype import GEMM_DTYPES
+
+    with _preparing:
+        if not _native and not native_entry_possible():
+            return
+        pool = scratch_pool()
+        pool.supply()
+        if not _native:
+            _native.append(NativeMatmul(_builtin, pool.table_address))
+        for index, dtype in enumerate(GEMM_DTYPES):
+            if not _native[0].kernels[index] and dtype in compiled_dtypes:
+                _native[0].set_kernel(index, matmul_kernel(dtype).address)
 
 
 _builtin = Builtin(_matmul, "matmul", "tilewright", _MATMUL_DOC)
@@ -112,3 +122,40 @@ if TYPE_CHECKING:
     matmul = _matmul
 else:
     matmul = _builtin.function
+
+
+def targets() -> tuple[str, ...]:
+    """Names of the machines that kernels can be compiled for, beside this host.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> "znver5" in tw.targets()
+    True
+    """
+    from tilewright.machine import catalog
+
+    return catalog.targets()
+
+
+def compile(problem: Gemm, target: str | Machine | None = None) -> Kernel:
+    """Compiles a problem for this host or another machine.
+
+    Parameters
+    ----------
+    problem : what to compute.
+    target : None for this host, a name of `targets()`, or a `Machine`.
+
+    Raises
+    ------
+    UnknownTarget, UnsupportedDtype, CompilationFailed
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> tw.compile(tw.Gemm(m=8, n=8, k=8)).flops
+    1024
+    """
+    from tilewright.runtime.kernel import compile_problem
+
+    return compile_problem(problem, target)

@@ -97,8 +97,8 @@ class _Lowering:
                 return scope.names[name]
             case Unless(scalar, value):
                 given = self.scalars[scalar]
-                empty = self.f.builder.fcmp_ordered("==", given, zero(given.type))
-                return self.f.builder.select(empty, int64(0), self.integer(value, scope))
+                some = self.f.differs(given, zero(given.type))
+                return self.f.select(some, self.integer(value, scope), int64(0))
             case Binary(operator, left, right):
                 return self.binary(operator, self.integer(left, scope), self.integer(right, scope))
             case _:
@@ -130,7 +130,7 @@ class _Lowering:
                 return constant(dtype, float(content))
             case FirstElse(axis, first, rest):
                 at_first = self.f.compare("==", scope.names[axis], scope.begins[axis])
-                return self.f.builder.select(
+                return self.f.select(
                     at_first, self.scalar(first, dtype, scope), self.scalar(rest, dtype, scope)
                 )
             case _:
@@ -138,14 +138,16 @@ class _Lowering:
 
     def condition(self, condition: AnyOf, scope: _Scope) -> Value:
         f = self.f
-        anything: Value = None
+        anything: Value | None = None
         for conjunction in condition.terms:
-            every: Value = None
+            every: Value | None = None
             for term in conjunction.terms:
                 left, right = self.integer(term.left, scope), self.integer(term.right, scope)
                 test = f.compare(term.relation.value, left, right)
-                every = test if every is None else f.builder.and_(every, test)
-            anything = every if anything is None else f.builder.or_(anything, every)
+                every = test if every is None else f.both(every, test)
+            assert every is not None
+            anything = every if anything is None else f.either(anything, every)
+        assert anything is not None
         return anything
 
     def slice(self, window: Slice, scope: _Scope) -> tuple[Value, Value, Value]:

@@ -128,7 +128,9 @@ class _Run:
     def matmul(self, node: TileMatmul, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
         rows, columns, depth = (self.integer(part, names) for part in (node.rows, node.columns, node.depth))
         if rows > node.tile.mr or columns > node.tile.nr:
-            raise InvalidTileIr(where=f"matmul {node.c.buffer}", reason=f"{rows}x{columns} exceeds {node.tile}")
+            raise InvalidTileIr(
+                where=f"matmul {node.c.buffer}", reason=f"{rows}x{columns} exceeds {node.tile}"
+            )
         a = self.window(node.a, (rows, depth), names).astype(np.float64)
         b = self.window(node.b, (columns, depth), names).astype(np.float64)
         c = self.window(node.c, (rows, columns), names)

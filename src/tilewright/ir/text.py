@@ -175,7 +175,9 @@ class _Line:
     def next(self) -> str:
         found = self._match()
         if found is None:
-            raise self.fail("unexpected end" if not self.text[self.position :].strip() else "unknown character")
+            raise self.fail(
+                "unexpected end" if not self.text[self.position :].strip() else "unknown character"
+            )
         self.position = found.end()
         return found.group().strip()
 

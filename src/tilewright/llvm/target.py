@@ -13,8 +13,8 @@ from tilewright.machine.machine import Machine
 
 _lock = threading.RLock()
 
-#: LLVM's -O2 and -O3 code generators give the same loops for our explicit vectors; 2 compiles faster.
-CODEGEN_LEVEL = 2
+#: LLVM's -O1 code generator gives the same speed as -O2 and -O3 for our explicit vectors, 10 % sooner.
+CODEGEN_LEVEL = 1
 
 
 @lru_cache(maxsize=1)

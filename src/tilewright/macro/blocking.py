@@ -97,7 +97,7 @@ def register_tiles(isa: Isa, dtype: DType) -> tuple[RegisterTile, ...]:
     """
     tiles = []
     for vectors in range(1, isa.vector_registers):
-        for mr in range(1, isa.vector_registers):
+        for mr in range(1, isa.vector_registers // vectors):
             tile = _candidate(isa, dtype, mr, vectors)
             fits = tile.registers <= isa.vector_registers
             hides = tile.accumulators >= isa.fma_per_cycle * isa.fma_latency

@@ -123,11 +123,15 @@ class Nest:
 
     def a_panel(self) -> Slice:
         """The micro-panel of packed A that holds row i."""
-        return Slice("a_pack", (Name("i") - Name("ic")) * Name("depth"), (Constant(1), Constant(self.tile.mr)))
+        return Slice(
+            "a_pack", (Name("i") - Name("ic")) * Name("depth"), (Constant(1), Constant(self.tile.mr))
+        )
 
     def b_panel(self) -> Slice:
         """The micro-panel of packed B that holds column j."""
-        return Slice("b_pack", (Name("j") - Name("jc")) * Name("depth"), (Constant(1), Constant(self.tile.nr)))
+        return Slice(
+            "b_pack", (Name("j") - Name("jc")) * Name("depth"), (Constant(1), Constant(self.tile.nr))
+        )
 
     def pack_a(self, rows: Expression) -> Pack:
         """Packs rows ic .. ic+rows of A at depth pc."""

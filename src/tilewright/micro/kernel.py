@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import (
     INT64,
     POINTER,
     VOID,
+    Callee,
     Function,
     Module,
     Type,
@@ -42,8 +43,7 @@ ROW_STEP = 4
 CACHE_LINE = 64
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One straight-line variant: rows × vectors, its columns masked or all present."""
 
     rows: int
@@ -114,7 +114,7 @@ class MicroKernel(ABC):
 
     # --- emission ---------------------------------------------------------------------------
 
-    def emit(self, module: Module) -> Value:
+    def emit(self, module: Module) -> Callee:
         """Defines the functions of this tile in a module; the value to call."""
         known = module.find(self.name)
         if known is not None:
@@ -122,7 +122,7 @@ class MicroKernel(ABC):
         heights = {rows: self._emit_height(module, rows) for rows in self.row_variants()}
         return self._emit_dispatch(module, heights)
 
-    def _emit_height(self, module: Module, rows: int) -> Value:
+    def _emit_height(self, module: Module, rows: int) -> Callee:
         """One function per height; inside, one loop per column variant."""
         f = module.define(f"{self.name}_{rows}", VOID, self._arguments("columns"))
         columns = f.arguments["columns"]
@@ -136,7 +136,7 @@ class MicroKernel(ABC):
                 with f.when(f.compare(relation, columns, limit)):
                     self._emit_part(f, part)
                     f.ret()
-        return f.function
+        return f.callee
 
     def _emit_part(self, f: Function, part: Part) -> None:
         size = self.dtype.size
@@ -168,9 +168,9 @@ class MicroKernel(ABC):
             before = f.maximum(f.sub(depth, PREFETCH_DEPTH), int64(0))
             with f.carried_loop(int64(0), int64(2), int64(1), state, "half") as (half, values, advance):
                 first = f.compare("==", half, 0)
-                begin = f.builder.select(first, int64(0), before)
-                end = f.builder.select(first, before, depth)
-                with f.when(f.builder.not_(first)):
+                begin = f.select(first, int64(0), before)
+                end = f.select(first, before, depth)
+                with f.when(f.negate(first)):
                     self._prefetch_c(f, part)
                 advance(walk(begin, end, list(values)))
             state = advance.results
@@ -189,7 +189,7 @@ class MicroKernel(ABC):
             shift = min((row & -row).bit_length() - 1, 3)
             odd = row >> shift
             if shift:
-                offsets[row] = f.builder.shl(offsets[odd], int64(shift))
+                offsets[row] = f.shift_left(offsets[odd], int64(shift))
             else:
                 offsets[row] = f.opaque(f.mul(stride, row))
         return [offsets[row] for row in range(rows)]
@@ -205,11 +205,11 @@ class MicroKernel(ABC):
         """C = alpha · acc + beta · C; C is not read when beta is 0, alpha not used when depth is 0."""
         size = self.dtype.size
         empty = f.compare("==", f.arguments["depth"], 0)
-        alpha = f.builder.select(empty, constant(self.dtype, 1.0), f.arguments["alpha"])
+        alpha = f.select(empty, constant(self.dtype, 1.0), f.arguments["alpha"])
         alphas = f.splat(alpha, self.lanes)
         betas = f.splat(f.arguments["beta"], self.lanes)
         row_bytes = f.mul(f.arguments["c_row"], size)
-        keep = f.builder.fcmp_unordered("!=", f.arguments["beta"], zero(self.element))
+        keep = f.differs(f.arguments["beta"], zero(self.element))
 
         fused = self.isa.tile(self.dtype).fused
 
@@ -217,7 +217,7 @@ class MicroKernel(ABC):
             for row in range(part.rows):
                 start = f.at(f.arguments["c"], f.mul(row_bytes, row))
                 for v in range(part.vectors):
-                    value = f.builder.fmul(acc[row * part.vectors + v], alphas)
+                    value = f.float_multiply(acc[row * part.vectors + v], alphas)
                     store(value, f.at(start, v * self.lanes * size), v)
 
         def replace(value: Value, pointer: Value, _: int) -> None:
@@ -231,13 +231,13 @@ class MicroKernel(ABC):
             # A mask that beta = 0 empties replaces the branch: half the code, and C stays unread.
             old = f.masked_load(self.vector, pointer, reads[v], size)
             sum_ = f.multiply_add(betas, old, value, fused=fused)
-            f.masked_store(f.builder.select(kept, sum_, value), pointer, writes[v], size)
+            f.masked_store(f.select(kept, sum_, value), pointer, writes[v], size)
 
         if part.masked:
             kept = f.splat(keep, self.lanes)
             everything = f.first_lanes(int64(self.lanes), 0, self.lanes)
             writes = [everything if mask is None else mask for mask in masks]
-            reads = [f.builder.and_(kept, mask) for mask in writes]
+            reads = [f.both(kept, mask) for mask in writes]
             each(masked)
             return
         with f.branch(keep) as (then, otherwise):
@@ -265,26 +265,26 @@ class MicroKernel(ABC):
 
     # --- the function that picks ------------------------------------------------------------
 
-    def _emit_dispatch(self, module: Module, heights: dict[int, Value]) -> Value:
+    def _emit_dispatch(self, module: Module, heights: dict[int, Callee]) -> Callee:
         """Covers rows × columns with the variants; columns that are not adjacent go through a buffer."""
         f = module.define(self.name, VOID, self._arguments("rows", "columns"))
         rows, columns = f.arguments["rows"], f.arguments["columns"]
         whole = f.compare("==", columns, self.tile.nr)
         adjacent = f.compare("==", f.arguments["c_column"], 1)
-        full = f.builder.and_(f.compare("==", rows, self.tile.mr), f.builder.and_(whole, adjacent))
+        full = f.both(f.compare("==", rows, self.tile.mr), f.both(whole, adjacent))
         with f.when(full):
             self._cover(f, {self.tile.mr: heights[self.tile.mr]}, _Target.of(f), int64(self.tile.nr))
             f.ret()
         if self.isa.edge is Edge.SPILL:
-            adjacent = f.builder.and_(adjacent, whole)
+            adjacent = f.both(adjacent, whole)
         with f.when(adjacent):
             self._cover(f, heights, _Target.of(f), columns)
             f.ret()
         self._spill(f, heights)
         f.ret()
-        return f.function
+        return f.callee
 
-    def _cover(self, f: Function, heights: dict[int, Value], target: _Target, columns: Value) -> None:
+    def _cover(self, f: Function, heights: dict[int, Callee], target: _Target, columns: Value) -> None:
         """Calls the variants whose heights sum to the rows, tallest first."""
         if len(heights) == 1:
             (height,) = heights.values()
@@ -298,17 +298,17 @@ class MicroKernel(ABC):
             fits = f.compare(">=", left, height)
             with f.when(fits):
                 self._call(f, callee, target, columns, a, c)
-            taken = f.builder.select(fits, int64(height), int64(0))
+            taken = f.select(fits, int64(height), int64(0))
             left = f.sub(left, taken)
             a = f.at(a, f.mul(a_step, taken))
             c = f.at(c, f.mul(c_step, taken))
 
-    def _call(self, f: Function, callee: Value, target: _Target, columns: Value, a: Value, c: Value) -> None:
+    def _call(self, f: Function, callee: Callee, target: _Target, columns: Value, a: Value, c: Value) -> None:
         g = f.arguments
         walk = [g["depth"], a, g["a_lane"], g["a_depth"], g["b"], g["b_depth"]]
         f.call(callee, [columns, *walk, c, target.row, target.alpha, target.beta])
 
-    def _spill(self, f: Function, heights: dict[int, Value]) -> None:
+    def _spill(self, f: Function, heights: dict[int, Callee]) -> None:
         """The tile into a small buffer, then element by element into C with its two strides."""
         dtype, nr = self.dtype, self.tile.nr
         buffer = f.stack(self.element, self.tile.mr * nr, CACHE_LINE)
@@ -316,7 +316,7 @@ class MicroKernel(ABC):
         target = _Target(buffer, int64(nr), f.arguments["alpha"], zero(self.element))
         self._cover(f, heights, target, columns)
         beta = f.arguments["beta"]
-        keep = f.builder.fcmp_unordered("!=", beta, zero(self.element))
+        keep = f.differs(beta, zero(self.element))
         row_step, column_step = (f.mul(f.arguments[name], dtype.size) for name in ("c_row", "c_column"))
         with (
             f.loop(int64(0), f.arguments["rows"], int64(1), "row") as row,
@@ -334,8 +334,7 @@ class MicroKernel(ABC):
                     f.store(value, pointer, dtype.size)
 
 
-@dataclass(frozen=True)
-class _Target:
+class _Target(NamedTuple):
     """Where a tile goes: C itself, or the spill buffer."""
 
     c: Value

@@ -6,6 +6,7 @@ from tilewright.llvm.build import (
     INT64,
     POINTER,
     VOID,
+    Callee,
     Function,
     Module,
     Value,
@@ -48,7 +49,7 @@ class PackKernel:
         """The function's name in a module."""
         return f"pack_{self.dtype}_{self.panel}"
 
-    def emit(self, module: Module) -> Value:
+    def emit(self, module: Module) -> Callee:
         """Defines the function in a module; the value to call."""
         known = module.find(self.name)
         if known is not None:
@@ -72,7 +73,7 @@ class PackKernel:
             self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes))
             advance((f.at(destination, panel_bytes), f.at(source, f.mul(lane_bytes, self.panel))))
         f.ret()
-        return f.function
+        return f.callee
 
     def _emit_panel(
         self, f: Function, destination: Value, source: Value, left: Value, strides: tuple[Value, Value]
@@ -84,8 +85,8 @@ class PackKernel:
         lanes_adjacent = f.compare("==", f.arguments["lane_stride"], 1)
         depths_adjacent = f.compare("==", f.arguments["depth_stride"], 1)
         wide = f.compare(">=", depth, max(width for _, width in self.chunks))
-        transposing = f.builder.and_(depths_adjacent, wide)
-        with f.branch(f.builder.and_(lanes_adjacent, whole)) as (then, otherwise):
+        transposing = f.both(depths_adjacent, wide)
+        with f.branch(f.both(lanes_adjacent, whole)) as (then, otherwise):
             with then:
                 self._copy(f, destination, source, depth_bytes, None)
             with otherwise, f.branch(transposing) as (then_transpose, otherwise_any):
@@ -116,11 +117,15 @@ class PackKernel:
             for start, width in self.chunks:
                 kind, pointer = vector_type(self.dtype, width), f.at(at, start * size)
                 mask = masks[start]
-                value = f.load(kind, pointer, size) if mask is None else f.masked_load(kind, pointer, mask, size)
+                value = (
+                    f.load(kind, pointer, size) if mask is None else f.masked_load(kind, pointer, mask, size)
+                )
                 f.store(value, f.at(to, start * size), size)
             advance((f.at(to, self.panel * size), f.at(at, depth_bytes)))
 
-    def _transpose(self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value) -> None:
+    def _transpose(
+        self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value
+    ) -> None:
         """Adjacent depths: squares transposed in registers.
 
         The last square overlaps the one before it where the depth is not a multiple of its width, so
@@ -135,7 +140,8 @@ class PackKernel:
             final = f.sub(depth, width)
             with f.loop(int64(starts[0]), int64(starts[-1] + width), int64(width), "chunk") as start:
                 rows = [
-                    f.at(source, f.mul(f.minimum(f.add(start, lane), last), lane_bytes)) for lane in range(width)
+                    f.at(source, f.mul(f.minimum(f.add(start, lane), last), lane_bytes))
+                    for lane in range(width)
                 ]
                 mask = f.first_lanes(f.sub(present, start), 0, width)
                 to_chunk = f.at(destination, f.mul(start, size))
@@ -145,7 +151,7 @@ class PackKernel:
                     square = transpose(f, [f.load(kind, f.at(row, at_bytes), size) for row in rows])
                     to = f.at(to_chunk, f.mul(at, self.panel * size))
                     for p, column in enumerate(square):
-                        value = f.builder.select(mask, column, zero(kind))
+                        value = f.select(mask, column, zero(kind))
                         f.store(value, f.at(to, p * self.panel * size), size)
 
     def _any(

@@ -1,9 +1,6 @@
-"""The native entry: `matmul` as a builtin whose machine code reads NumPy arrays itself.
+"""The native entry: machine code of `matmul` that reads NumPy arrays itself.
 
-The builtin starts out with CPython's own ``PyObject_Vectorcall`` as its code and the Python function
-as its ``self``, which makes it that function. `install` compiles the entry and puts its address into
-the method definition. The entry handles plain 2-D arrays and hands everything else, every error
-included, to the Python function.
+It handles plain 2-D arrays and hands everything else, every error included, to the Python function.
 """
 
 from __future__ import annotations
@@ -11,9 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,21 +17,20 @@ from tilewright.llvm.build import (
     INT64,
     POINTER,
     VOID,
-    Function,
+    Callee,
     Module,
     Value,
     constant,
-    element_type,
+    int32,
     int64,
     null,
 )
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
+from tilewright.runtime.builtin import Builtin, address_of
 from tilewright.runtime.scratch import Table
 from tilewright.spec.dtype import GEMM_DTYPES
-
-METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 
 #: numpy/ndarraytypes.h, PyArrayObject_fields behind the 16-byte object head of 64-bit GIL builds.
 ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
@@ -53,49 +47,6 @@ GIL_THRESHOLD = 1 << 18
 
 #: Sizes above this go through Python, which checks products of sizes for overflow.
 MAX_DIRECT_SIZE = 1 << 31
-
-
-class _MethodDefinition(ctypes.Structure):
-    """PyMethodDef."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("code", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-def _address(function: Any) -> int:
-    found = ctypes.cast(function, ctypes.c_void_p).value
-    assert found is not None
-    return found
-
-
-class Builtin:
-    """A builtin function over a Python function, ready to get machine code.
-
-    Attributes
-    ----------
-    function : the callable; pickles, has a signature and a docstring.
-    """
-
-    def __init__(self, fallback: Callable[..., Any], name: str, module: str, doc: str) -> None:
-        self.fallback = fallback
-        self._doc = doc.encode()
-        self._definition = _MethodDefinition(
-            name.encode(), _address(ctypes.pythonapi.PyObject_Vectorcall), METH_FASTCALL_KEYWORDS, self._doc
-        )
-        make = ctypes.pythonapi.PyCMethod_New
-        make.restype = ctypes.py_object
-        make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
-        self.function: Callable[..., Any] = make(ctypes.addressof(self._definition), fallback, module, None)
-        # A builtin with a self pickles as getattr(self, name).
-        setattr(fallback, name, self.function)
-
-    def install(self, code: int) -> None:
-        """Replaces the code; calls in progress end in the old one."""
-        self._definition.code = code
 
 
 def native_entry_possible() -> bool:
@@ -133,8 +84,7 @@ def _numpy_api(index: int) -> int:
     return found
 
 
-@dataclass(frozen=True)
-class _Matrix:
+class _Matrix(NamedTuple):
     """What the entry reads of one array."""
 
     data: Value
@@ -154,13 +104,13 @@ class _Entry:
         self.module = module
         arguments = [("self", POINTER), ("args", POINTER), ("nargs", INT64), ("kwnames", POINTER)]
         self.f = module.define("tw_matmul", POINTER, arguments, exported=True)
-        self.fallback = self.f.builder.append_basic_block("fallback")
+        self.fallback = self.f.new_block("fallback")
 
     def require(self, condition: Value) -> None:
         """Goes on if the condition holds, else to the Python function."""
-        following = self.f.builder.append_basic_block("ok")
-        self.f.builder.cbranch(condition, following, self.fallback)
-        self.f.builder.position_at_end(following)
+        following = self.f.new_block("ok")
+        self.f.jump_if(condition, following, self.fallback)
+        self.f.place(following)
 
     def field(self, base: Value, offset: int, kind: Any = POINTER) -> Value:
         return self.f.load(kind, self.f.at(base, offset), 4 if kind == INT32 else 8)
@@ -170,48 +120,49 @@ class _Entry:
 
     def find_out(self) -> Value:
         """The third positional or the one keyword `out`; null where there is none."""
-        f, b = self.f, self.f.builder
+        f = self.f
         nargs, kwnames = f.arguments["nargs"], f.arguments["kwnames"]
         slot = f.stack(POINTER, 1, 8)
         f.store(null(), slot, 8)
-        self.require(b.icmp_unsigned("<=", f.sub(nargs, 2), int64(1)))
-        with f.branch(b.icmp_unsigned("==", kwnames, null())) as (plain, keywords):
+        self.require(f.compare(">=", nargs, 2))
+        self.require(f.compare("<=", nargs, 3))
+        with f.branch(f.compare("==", kwnames, null())) as (plain, keywords):
             with plain, f.when(f.compare("==", nargs, 3)):
                 f.store(self.argument(2), slot, 8)
             with keywords:
                 self.require(f.compare("==", nargs, 2))
                 self.require(f.compare("==", self.field(kwnames, TUPLE_SIZE, INT64), 1))
                 word = self.field(kwnames, TUPLE_ITEM)
-                self.require(b.icmp_unsigned("==", word, self.module.external("tw_str_out")))
+                self.require(f.compare("==", word, self.module.external("tw_str_out")))
                 f.store(self.argument(2), slot, 8)
         given = f.load(POINTER, slot, 8)
-        absent = b.icmp_unsigned("==", given, self.module.external("tw_none"))
-        return b.select(absent, null(), given)
+        absent = f.compare("==", given, self.module.external("tw_none"))
+        return f.select(absent, null(), given)
 
     def check_array(self, array: Value, flags: int) -> None:
         """A plain 2-D ndarray with the flags."""
-        f, b = self.f, self.f.builder
-        self.require(b.icmp_unsigned("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
-        self.require(b.icmp_signed("==", self.field(array, ARRAY_NDIM, INT32), INT32(2)))
-        found = b.and_(self.field(array, ARRAY_FLAGS, INT32), INT32(flags))
-        self.require(b.icmp_signed("==", found, INT32(flags)))
+        f = self.f
+        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
+        self.require(f.compare("==", self.field(array, ARRAY_NDIM, INT32), 2))
+        found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(flags))
+        self.require(f.compare("==", found, int32(flags)))
 
     def matrix(self, array: Value, shift: Value) -> _Matrix:
         """Sizes, and strides in elements; an axis of length 1 counts as contiguous."""
-        f, b = self.f, self.f.builder
+        f = self.f
         shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
         rows, columns = (self.field(shape, 8 * axis, INT64) for axis in (0, 1))
-        row, column = (b.ashr(self.field(strides, 8 * axis, INT64), shift) for axis in (0, 1))
+        row, column = (f.shift_right(self.field(strides, 8 * axis, INT64), shift) for axis in (0, 1))
         single_column = f.compare("==", columns, 1)
-        single_row = b.and_(f.compare("==", rows, 1), b.not_(single_column))
-        column = b.select(single_column, int64(1), column)
-        row = b.select(single_row, columns, row)
+        single_row = f.both(f.compare("==", rows, 1), f.negate(single_column))
+        column = f.select(single_column, int64(1), column)
+        row = f.select(single_row, columns, row)
         return _Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column)
 
     def extent(self, matrix: _Matrix, size: Value) -> tuple[Value, Value]:
         """First byte and the byte behind the last one that a matrix can touch."""
-        f, b = self.f, self.f.builder
-        start = b.ptrtoint(matrix.data, INT64)
+        f = self.f
+        start = f.as_integer(matrix.data)
         low, high = start, f.add(start, size)
         for count, stride in ((matrix.rows, matrix.row), (matrix.columns, matrix.column)):
             reach = f.mul(f.mul(f.sub(count, 1), stride), size)
@@ -225,37 +176,37 @@ def _emit() -> str:
     machine = host_machine()
     module = Module("tw_entry", machine.triple, data_layout(machine))
     entry = _Entry(module)
-    f, b = entry.f, entry.f.builder
+    f = entry.f
     out = entry.find_out()
     a, other = entry.argument(0), entry.argument(1)
     entry.check_array(a, ALIGNED)
     entry.check_array(other, ALIGNED)
     dtype = entry.field(a, ARRAY_DTYPE)
-    entry.require(b.icmp_unsigned("==", entry.field(other, ARRAY_DTYPE), dtype))
+    entry.require(f.compare("==", entry.field(other, ARRAY_DTYPE), dtype))
     # Which kernel: 0, 1, ... in the order of GEMM_DTYPES.
-    number = f.builder.select(
-        b.icmp_unsigned("==", dtype, module.external(_descriptor(GEMM_DTYPES[0].name))), int64(0), int64(-1)
+    number = f.select(
+        f.compare("==", dtype, module.external(_descriptor(GEMM_DTYPES[0].name))), int64(0), int64(-1)
     )
     for index, row in enumerate(GEMM_DTYPES[1:], 1):
-        same = b.icmp_unsigned("==", dtype, module.external(_descriptor(row.name)))
-        number = b.select(same, int64(index), number)
+        same = f.compare("==", dtype, module.external(_descriptor(row.name)))
+        number = f.select(same, int64(index), number)
     entry.require(f.compare(">=", number, 0))
     shift = int64(0)
     for index, row in enumerate(GEMM_DTYPES):
-        shift = b.select(f.compare("==", number, index), int64(row.size.bit_length() - 1), shift)
-    size = b.shl(int64(1), shift)
+        shift = f.select(f.compare("==", number, index), int64(row.size.bit_length() - 1), shift)
+    size = f.shift_left(int64(1), shift)
     left, right = entry.matrix(a, shift), entry.matrix(other, shift)
     entry.require(f.compare("==", left.columns, right.rows))
-    largest = b.or_(b.or_(left.rows, left.columns), right.columns)
+    largest = f.either(f.either(left.rows, left.columns), right.columns)
     entry.require(f.compare("<", largest, MAX_DIRECT_SIZE))
     kernel = f.load(POINTER, f.at(module.external("tw_kernels"), f.mul(number, 8)), 8)
-    entry.require(b.icmp_unsigned("!=", kernel, null()))
+    entry.require(f.compare("!=", kernel, null()))
     result = _result(entry, out, (left, right), (dtype, size, shift))
     slot = _find_scratch(entry, result)
     target = entry.matrix(result, shift)
     _multiply(entry, kernel, number, (left, right, target), slot)
     f.ret(result)
-    b.position_at_end(entry.fallback)
+    f.place(entry.fallback)
     vectorcall = module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
     f.ret(f.call(vectorcall, [f.arguments[name] for name in ("self", "args", "nargs", "kwnames")]))
     return str(module)
@@ -266,7 +217,7 @@ def _find_scratch(entry: _Entry, result: Value) -> Value:
 
     Between this look and the taking in `_multiply` nothing can release the GIL.
     """
-    f, b = entry.f, entry.f.builder
+    f = entry.f
     table = entry.module.external("tw_scratch")
     found = f.stack(INT64, 1, 8)
     f.store(int64(0), found, 8)
@@ -276,36 +227,36 @@ def _find_scratch(entry: _Entry, result: Value) -> Value:
         pointer = f.at(slots, f.mul(f.sub(f.sub(count, 1), index), 8))
         holds = f.compare("!=", f.load(INT64, pointer, 8), 0)
         known = f.load(INT64, found, 8)
-        f.store(b.select(holds, b.ptrtoint(pointer, INT64), known), found, 8)
+        f.store(f.select(holds, f.as_integer(pointer), known), found, 8)
     slot = f.load(INT64, found, 8)
     with f.when(f.compare("==", slot, 0)):
         wanted = f.at(table, Table.wanted.offset)
         f.store(f.add(f.load(INT64, wanted, 8), 1), wanted, 8)
         f.call(entry.module.declare("tw_decref", VOID, (POINTER,)), [result])
     entry.require(f.compare("!=", slot, 0))
-    return b.inttoptr(slot, POINTER)
+    return f.as_pointer(slot)
 
 
 def _result(
     entry: _Entry, out: Value, operands: tuple[_Matrix, _Matrix], kind: tuple[Value, Value, Value]
 ) -> Value:
     """A new reference to `out` after its checks, or to a new array."""
-    f, b, module = entry.f, entry.f.builder, entry.module
+    f, module = entry.f, entry.module
     (left, right), (dtype, size, shift) = operands, kind
-    given = b.icmp_unsigned("!=", out, null())
+    given = f.compare("!=", out, null())
     slot = f.stack(POINTER, 1, 8)
     increment = module.declare("tw_incref", VOID, (POINTER,))
     with f.branch(given) as (reuse, create):
         with reuse:
             entry.check_array(out, ALIGNED | WRITEABLE)
-            entry.require(b.icmp_unsigned("==", entry.field(out, ARRAY_DTYPE), dtype))
+            entry.require(f.compare("==", entry.field(out, ARRAY_DTYPE), dtype))
             target = entry.matrix(out, shift)
             entry.require(f.compare("==", target.rows, left.rows))
             entry.require(f.compare("==", target.columns, right.columns))
             low, high = entry.extent(target, size)
             for operand in operands:
                 first, behind = entry.extent(operand, size)
-                apart = b.or_(f.compare("<=", high, first), f.compare("<=", behind, low))
+                apart = f.either(f.compare("<=", high, first), f.compare("<=", behind, low))
                 entry.require(apart)
             f.call(increment, [out])
             f.store(out, slot, 8)
@@ -315,8 +266,8 @@ def _result(
             f.store(right.columns, f.at(shape, 8), 8)
             f.call(increment, [dtype])  # PyArray_Empty takes over a reference
             empty = module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))
-            made = f.call(empty, [INT32(2), shape, dtype, INT32(0)])
-            with f.when(b.icmp_unsigned("==", made, null())):
+            made = f.call(empty, [int32(2), shape, dtype, int32(0)])
+            with f.when(f.compare("==", made, null())):
                 f.ret(null())
             f.store(made, slot, 8)
     return f.load(POINTER, slot, 8)
@@ -329,13 +280,13 @@ def _multiply(
 
     A column-major result is computed as the transposed product.
     """
-    f, b, module = entry.f, entry.f.builder, entry.module
+    f, module = entry.f, entry.module
     a, other, c = matrices
-    flip = b.and_(f.compare("!=", c.column, 1), f.compare("==", c.row, 1))
+    flip = f.both(f.compare("!=", c.column, 1), f.compare("==", c.row, 1))
 
     def chosen(straight: _Matrix, flipped: _Matrix) -> _Matrix:
-        pairs = zip(vars(straight).values(), vars(flipped).values(), strict=True)
-        return _Matrix(*(b.select(flip, second, first) for first, second in pairs))
+        pairs = zip(straight, flipped, strict=True)
+        return _Matrix(*(f.select(flip, second, first) for first, second in pairs))
 
     a, other, c = (
         chosen(a, other.transposed()),
@@ -347,7 +298,7 @@ def _multiply(
     scratch = f.load(POINTER, slot, 8)
     f.store(null(), slot, 8)
     work = f.mul(f.mul(a.rows, a.columns), other.columns)
-    long_running = b.icmp_unsigned(">", work, int64(GIL_THRESHOLD))
+    long_running = f.compare(">", work, int64(GIL_THRESHOLD))
     thread = f.stack(POINTER, 1, 8)
     with f.when(long_running):
         f.store(f.call(save, []), thread, 8)
@@ -357,8 +308,7 @@ def _multiply(
     for index, row in enumerate(GEMM_DTYPES):
         with f.when(f.compare("==", number, index)):
             scalars = [constant(row, 1.0), constant(row, 0.0)]
-            kinds = [INT64] * 9 + [POINTER] * 3 + [element_type(row)] * 2 + [POINTER]
-            f.call_pointer(kernel, VOID, kinds, [*sizes, *strides, *pointers, *scalars, scratch])
+            f.call(Callee(VOID, kernel.text), [*sizes, *strides, *pointers, *scalars, scratch])
     with f.when(long_running):
         f.call(restore, [f.load(POINTER, thread, 8)])
     f.store(scratch, slot, 8)
@@ -388,11 +338,11 @@ class NativeMatmul:
             "tw_str_out": id(out_word),
             "tw_none": id(None),
             "tw_ndarray": id(np.ndarray),
-            "tw_vectorcall": _address(api.PyObject_Vectorcall),
-            "tw_incref": _address(api.Py_IncRef),
-            "tw_decref": _address(api.Py_DecRef),
-            "tw_save_thread": _address(api.PyEval_SaveThread),
-            "tw_restore_thread": _address(api.PyEval_RestoreThread),
+            "tw_vectorcall": address_of(api.PyObject_Vectorcall),
+            "tw_incref": address_of(api.Py_IncRef),
+            "tw_decref": address_of(api.Py_DecRef),
+            "tw_save_thread": address_of(api.PyEval_SaveThread),
+            "tw_restore_thread": address_of(api.PyEval_RestoreThread),
             "tw_empty": _numpy_api(API_EMPTY),
             **{_descriptor(dtype.name): id(dtype.numpy) for dtype in GEMM_DTYPES},
         }

@@ -11,13 +11,11 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.compile import Compilation, run_stages
+from tilewright.pipeline import Compilation, run_stages
 from tilewright.errors import ForeignKernel, OperandMismatch
-from tilewright.ir.text import print_program
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_assembly
 from tilewright.lower import scratch_layout
-from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
@@ -84,6 +82,8 @@ class Kernel:
     @property
     def tile_ir(self) -> str:
         """The loop nest as tile IR text."""
+        from tilewright.ir.text import print_program  # only for readers
+
         assert self._compilation.nest is not None
         return print_program(self._compilation.nest)
 
@@ -199,14 +199,22 @@ def check_operand(kernel: str, operand: Operand, array: Array) -> None:
         refuse("alignment", "unaligned elements", "aligned elements")
     axis = {Layout.ROW: 1, Layout.COL: 0}.get(operand.layout)
     if axis is not None and array.shape[axis] > 1 and array.strides[axis] != array.itemsize:
-        refuse(f"stride of axis {axis}", array.strides[axis], f"{array.itemsize} bytes ({operand.layout.value} layout)")
+        refuse(
+            f"stride of axis {axis}",
+            array.strides[axis],
+            f"{array.itemsize} bytes ({operand.layout.value} layout)",
+        )
 
 
 def resolve_target(target: str | Machine | None) -> Machine:
     """The machine of a target: None or "host", a catalogue name, or a machine record."""
     if isinstance(target, Machine):
         return target
-    return host_machine() if target in (None, "host") else find_machine(target or "host")
+    if target is None or target == "host":
+        return host_machine()
+    from tilewright.machine.catalog import find_machine  # the table is only for cross-compilation
+
+    return find_machine(target)
 
 
 def compile_problem(problem: Gemm, target: str | Machine | None = None) -> Kernel:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 from tilewright.ir.nodes import Program
-from tilewright.ir.text import print_program
-from tilewright.llvm.target import emit_assembly, emit_object
-from tilewright.lower import lower, scratch_layout
+from tilewright.llvm.target import emit_object
+from tilewright.lower import lower
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.macro.gemm import build_gemm, transpose_problem
@@ -25,7 +23,8 @@ def kernel_name(problem: Gemm, machine: Machine) -> str:
     'gemm_f64_64xnxk_rcr_auto_avx512'
     """
     sizes = "x".join(
-        name if size is None else str(size) for name, size in zip("mnk", (problem.m, problem.n, problem.k), strict=True)
+        name if size is None else str(size)
+        for name, size in zip("mnk", (problem.m, problem.n, problem.k), strict=True)
     )
     layouts = "".join(operand.layout.letter for operand in problem.operands)
     return f"gemm_{problem.dtype}_{sizes}_{layouts}_{problem.strategy.value}_{machine.isa.name}"

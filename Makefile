@@ -1,0 +1,46 @@
+# Every target works on a fresh machine with Python >= 3.11 and make.
+# The first interpreter that is new enough; `make PYTHON=...` names another.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$python; exit; fi; \
+	done; echo python3)
+VENV := .venv
+PY := $(VENV)/bin/python
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-7s %s\n", $$1, $$2 }'
+	@echo "  make docs    later"
+
+demo: $(VENV)/.installed-bench ## multiply beside NumPy: a checked table and demo.png
+	$(PY) examples/demo.py
+
+test: $(VENV)/.installed-test ## run every test
+	$(PY) -m pytest -n $(WORKERS)
+
+lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench: $(VENV)/.installed-bench ## the measured table of the README: bench.json, bench.png
+	$(PY) -m tilewright bench gemm --sizes 256,512,768,1024,2048,4096 --dtype f32 --threads 1 \
+		--peers numpy --json bench.json --plot bench.png
+
+clean: ## remove the environment and everything drawn or built
+	rm -rf $(VENV) build dist demo.png bench.json bench.png .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The interpreter is checked first: an old one would fail later with a message about something else.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tilewright needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + "; run: make PYTHON=/path/to/python3.11 ...")'
+	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot create $(VENV): on Debian and Ubuntu, apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+
+$(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,bench]'
+	@touch $@ $(VENV)/.installed-bench

@@ -1,0 +1,56 @@
+"""The main job: multiply random float32 matrices with tilewright and with NumPy, check, compare, draw.
+
+Run it with `make demo`. It writes demo.png into the current folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from tilewright import Gemm, TilewrightError
+from tilewright.explore.cases import Case
+from tilewright.explore.measure import REPEAT, Plan
+from tilewright.explore.plot import check_plot_path, draw_report
+from tilewright.explore.present import measure_with_progress, print_report
+
+#: Square, odd, tall, wide, deep, batched, and transposed views; what takes longest comes last.
+CASES = (
+    Case(Gemm(64, 64, 64), label="64"),
+    Case(Gemm(256, 256, 256), label="256"),
+    Case(Gemm(512, 512, 512), label="512"),
+    Case(Gemm(127, 127, 127), label="odd 127"),
+    Case(Gemm(1023, 1023, 1023), label="odd 1023"),
+    Case(Gemm(8192, 64, 256), label="tall 8192x64x256"),
+    Case(Gemm(64, 8192, 256), label="wide 64x8192x256"),
+    Case(Gemm(128, 128, 8192), label="deep 128x128x8192"),
+    Case(Gemm(128, 128, 128), batch=64, label="batch of 64: 128"),
+    Case(Gemm(1024, 1024, 1024, a="col"), label="A transposed 1024"),
+    Case(Gemm(1024, 1024, 1024, b="col"), label="B transposed 1024"),
+    Case(Gemm(2048, 2048, 2048), label="2048"),
+)
+
+
+def main() -> None:
+    """Measure, print the table, write the plot."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=Path("demo.png"), help="the plot to write")
+    parser.add_argument("--repeat", type=int, default=REPEAT, help="measurements of each product")
+    options = parser.parse_args()
+    console = Console()
+    plan = Plan(CASES, peers=("numpy",), threads=1, repeat=options.repeat)
+    try:
+        check_plot_path(options.output)
+        report = measure_with_progress(plan, console)
+        print_report(plan, report, console)
+        draw_report(plan, report, options.output)
+    except TilewrightError as error:
+        sys.exit(f"demo: {error}")
+    console.print(f"plot written to {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""The command line: info, bench, emit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable, TilewrightError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import Console
+
+    from tilewright.spec.problem import Gemm
+
+#: Exit status of every error that has a class in `errors.py`.
+ERROR_STATUS = 2
+
+
+class CleanErrors(TyperGroup):
+    """Commands whose errors are one line on standard error; --debug shows the traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except TilewrightError as error:
+            if ctx.params.get("debug"):
+                raise
+            typer.echo(f"tilewright: {error}", err=True)
+            raise typer.Exit(ERROR_STATUS) from None
+
+
+app = typer.Typer(
+    name="tilewright",
+    cls=CleanErrors,
+    help="A tensor compiler for CPUs: see this machine, measure products, look at generated code.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+bench_app = typer.Typer(help="Measure against peers and against the machine's peak.", no_args_is_help=True)
+emit_app = typer.Typer(help="Write generated code: tile IR, LLVM IR, assembly, object.", no_args_is_help=True)
+app.add_typer(bench_app, name="bench")
+app.add_typer(emit_app, name="emit")
+
+
+def main() -> None:
+    """Entry point of the `tilewright` script."""
+    app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import tilewright
+
+        typer.echo(f"tilewright {tilewright.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Options of every command; `CleanErrors` reads --debug."""
+
+
+def _console() -> Console:
+    """The terminal; where output goes to a file, lines are not cut to 80 columns."""
+    from rich.console import Console
+
+    return Console() if _is_terminal() else Console(width=160)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    """Write a file that the user named; the failure is an error of ours."""
+    try:
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise OutputNotWritable(path=str(path), reason=error.strerror or str(error)) from error
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse, before minutes of measuring, a file in a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise OutputNotWritable(path=str(path), reason=f"{path.parent} is not a folder")
+
+
+# --- info ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Info:
+    """Everything `tilewright info` says; the fields are its JSON form."""
+
+    machine: dict[str, Any]
+    settings: dict[str, dict[str, Any]]
+    versions: dict[str, str]
+    threads: int
+    blocking: dict[str, dict[str, Any]]
+    peak_gflops: dict[str, float]
+
+
+def _collect_info() -> Info:
+    import tilewright
+    from tilewright.explore.facts import library_versions, machine_facts
+    from tilewright.machine.host import default_thread_count, detect_host
+    from tilewright.runtime.peak import measure_peak
+    from tilewright.settings import VARIABLES, read_settings
+    from tilewright.spec.dtype import GEMM_DTYPES
+
+    settings = read_settings()
+    facts = detect_host(settings)
+    kernels = {str(dtype): tilewright.compile(tilewright.Gemm(dtype=dtype)) for dtype in GEMM_DTYPES}
+    return Info(
+        machine=machine_facts(facts, origins=True),
+        settings={
+            variable.name: {"value": getattr(settings, variable.field), "meaning": variable.meaning}
+            for variable in VARIABLES
+        },
+        versions=library_versions(),
+        threads=default_thread_count(settings, facts),
+        blocking={dtype: asdict(kernel.blocking) for dtype, kernel in kernels.items()},
+        peak_gflops={str(dtype): measure_peak(dtype, facts.machine()) for dtype in GEMM_DTYPES},
+    )
+
+
+def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """Name, value and origin of every fact; cache levels are nested one deep."""
+    for name, value in values.items():
+        full = f"{prefix}{name}".replace("_", " ")
+        if value is None:
+            yield full, "none", ""
+        elif "origin" in value:
+            yield full, _shown(full, value["value"]), value["origin"]
+        else:
+            yield from _leaves(value, f"{full} ")
+
+
+def _shown(name: str, value: object) -> str:
+    """A value for a person: sizes in KiB, and of the features those the CPU has; --json has it all."""
+    if name == "features":
+        return " ".join(feature[1:] for feature in str(value).split(",") if feature.startswith("+"))
+    if isinstance(value, int) and name.endswith(("size", "bytes")):
+        return f"{value / 1024:g} KiB"
+    return "none" if value is None else str(value)
+
+
+def _print_table(
+    console: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
+
+
+@app.command()
+def info(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show what is known of this machine, from where, and the peak measured now."""
+    found = _collect_info()
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    console = _console()
+    facts = [*_leaves(found.machine), ("threads", str(found.threads), "cores and settings")]
+    _print_table(console, "machine", ("value of", "is", "from"), facts)
+    peaks = [
+        (dtype, f"{peak:.1f}", " ".join(f"{key}={size}" for key, size in found.blocking[dtype].items()))
+        for dtype, peak in found.peak_gflops.items()
+    ]
+    _print_table(
+        console, "element types", ("dtype", "FMA peak of one core, GFLOPS, measured now", "blocking"), peaks
+    )
+    settings = [
+        (name, "-" if entry["value"] is None else str(entry["value"]), entry["meaning"])
+        for name, entry in found.settings.items()
+    ]
+    _print_table(console, "settings (environment variables)", ("variable", "is", "meaning"), settings)
+    _print_table(console, "versions", ("library", "version"), list(found.versions.items()))
+
+
+# --- bench --------------------------------------------------------------------------------------
+
+
+@bench_app.command("gemm")
+def bench_gemm(
+    sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "256,512,768,1024,2048",
+    dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
+    threads: Annotated[int, typer.Option(min=1, help="Threads that each system may use.")] = 1,
+    peers: Annotated[str, typer.Option(help="Comma list of numpy, torch; may be empty.")] = "numpy",
+    trans: Annotated[str, typer.Option(help="Operands that are transposed views: n, a, b or ab.")] = "n",
+    repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each size.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of the operands and of the random order.")] = 0,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
+    plot_path: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the report here (.png, .svg or .pdf).")
+    ] = None,
+) -> None:
+    """Measure matrix products beside peers, interleaved in random order, against the FMA peak.
+
+    Every result is checked against float64 first. The table gives the median speed with its 95 %
+    confidence interval, tilewright's ratio to each peer, and its share of the peak measured in the
+    same run.
+    """
+    from tilewright.explore.cases import parse_sizes
+    from tilewright.explore.measure import Plan
+    from tilewright.explore.plot import check_plot_path, draw_report
+    from tilewright.explore.present import measure_with_progress, print_report
+    from tilewright.explore.systems import parse_peers
+
+    plan = Plan(parse_sizes(sizes, dtype, trans), parse_peers(peers), threads, repeat, seed)
+    for path in (json_path, plot_path):
+        if path is not None:
+            _check_writable(path)
+    if plot_path is not None:
+        check_plot_path(plot_path)
+    console = _console()
+    report = measure_with_progress(plan, console)
+    print_report(plan, report, console)
+    if json_path is not None:
+        _write(json_path, report.to_json())
+    if plot_path is not None:
+        draw_report(plan, report, plot_path)
+
+
+# --- emit ---------------------------------------------------------------------------------------
+
+#: What --emit writes: the property of a kernel for each word.
+_FORMS: dict[str, Callable[[Any], str | bytes]] = {
+    "tile": lambda kernel: kernel.tile_ir,
+    "llvm": lambda kernel: kernel.llvm_ir,
+    "asm": lambda kernel: kernel.assembly,
+    "obj": lambda kernel: kernel.object_code,
+}
+
+
+@emit_app.command("gemm")
+def emit_gemm(
+    m: Annotated[int | None, typer.Option(help="Rows of C; left out: given at run time.")] = None,
+    n: Annotated[int | None, typer.Option(help="Columns of C; left out: given at run time.")] = None,
+    k: Annotated[int | None, typer.Option(help="Depth; left out: given at run time.")] = None,
+    dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
+    a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
+    b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
+    c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
+    strategy: Annotated[str, typer.Option(help="auto, tiling or packing.")] = "auto",
+    target: Annotated[str, typer.Option(help="host, or the name of a target.")] = "host",
+    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm or obj.")] = "asm",
+    dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
+    ] = None,
+) -> None:
+    """Write the code generated for C = alpha·A·B + beta·C."""
+    from tilewright.spec.problem import Gemm
+
+    if emit not in _FORMS:
+        raise InvalidChoice(name="emit", found=repr(emit), allowed=", ".join(_FORMS))
+    problem = Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
+    content = _FORMS[emit](_compile(problem, target)) if dump is None else _dump(problem, target, dump)
+    if output is not None and str(output) != "-":
+        _write(output, content)
+    elif isinstance(content, bytes):
+        if _is_terminal():
+            raise BinaryToTerminal
+        typer.echo(content, nl=False)
+    else:
+        typer.echo(content.rstrip("\n"))
+
+
+def _compile(problem: Gemm, target: str) -> Any:
+    import tilewright
+
+    return tilewright.compile(problem, target)
+
+
+def _dump(problem: Gemm, target: str, wanted: str) -> str | bytes:
+    """The output of one stage: text, or the last one's machine code."""
+    from tilewright.ir.nodes import Program
+    from tilewright.ir.text import print_program
+    from tilewright.pipeline import STAGES, run_stages
+    from tilewright.runtime.kernel import resolve_target
+
+    names = [stage.name for stage in STAGES]
+    if wanted not in names:
+        raise InvalidChoice(name="dump", found=repr(wanted), allowed=", ".join(names))
+    output = getattr(run_stages(problem, resolve_target(target), until=wanted), wanted)
+    match output:
+        case bytes() | str():
+            return output
+        case Program():
+            return print_program(output)
+        case _:
+            return str(output)

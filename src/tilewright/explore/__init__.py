@@ -1,0 +1,1 @@
+"""Reports a person looks at: measured tables and plots."""

@@ -1,0 +1,316 @@
+"""The measuring method: systems interleaved in random order, one process each, beside the machine's peak.
+
+One process per system is fed over a pipe. Every result is checked against float64 before anything is
+timed. Then come `repeat` rounds; a round measures every system on every case once, in a new random
+order, and right before each of these the FMA peak is measured by the tilewright process, for as long as
+the measurement will last (a longer one would more often be interrupted, and so read too low). Reported are
+
+- gflops: flops / seconds of each measurement; the median, and its 95 % confidence interval between two
+  order statistics (`statistics.median_ranks`);
+- share_of_peak: the median, over the measurements, of gflops / the peak measured right before, so that
+  both saw the same clock frequency and the same neighbours on the machine;
+- ratio_to: the ratio of the medians of two systems.
+
+Source: seed 004, §4.1: every executable once per round, in an order drawn anew, until there are twenty.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewright import errors
+from tilewright.errors import InvalidChoice, InvalidSize, WorkerFailed
+from tilewright.explore.statistics import geometric_mean, median, median_interval
+from tilewright.explore.systems import TILEWRIGHT, find_system
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from tilewright.explore.cases import Case
+
+#: Measurements of each system on each case (seed 004's method).
+REPEAT = 20
+#: The variables by which libraries learn how many threads they may use; set in every worker.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TILEWRIGHT_NUM_THREADS")
+#: One measurement of the peak lasts at most this long, whatever it stands beside.
+LONGEST_PEAK_SECONDS = 0.1
+#: How long a worker may take to end after its pipe is closed.
+_END_SECONDS = 5.0
+
+#: What a worker process runs first: the variables must be set before any library is loaded.
+_START = (
+    "import json, os, sys; start = json.loads(sys.argv[1]); os.environ.update(start['environment']); "
+    "sys.path[:] = start['path']; from tilewright.explore.worker import main; "
+    "main(start['system'], start['threads'])"
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured.
+
+    Attributes
+    ----------
+    cases : the products, all of one element type, since they are compared with one peak.
+    peers : systems beside tilewright, by name.
+    threads : how many threads each system may use.
+    repeat : measurements of each system on each case.
+    seed : of the operands and of the order.
+    """
+
+    cases: tuple[Case, ...]
+    peers: tuple[str, ...] = ("numpy",)
+    threads: int = 1
+    repeat: int = REPEAT
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("cases", len(self.cases)), ("threads", self.threads), ("repeat", self.repeat)):
+            if value < 1:
+                raise InvalidSize(name=name, found=value, required="at least 1")
+        if len({case.name for case in self.cases}) < len(self.cases):
+            raise InvalidChoice(name="cases", found="a list with duplicates", allowed="different cases")
+        if len({case.gemm.dtype for case in self.cases}) > 1:
+            raise InvalidChoice(name="cases", found="several dtypes", allowed="one dtype per report")
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Everything that is measured: the peers, then tilewright."""
+        return (*self.peers, TILEWRIGHT.name)
+
+    @property
+    def steps(self) -> int:
+        """How often `measure` reports progress: each preparation and each measurement."""
+        return (1 + self.repeat) * len(self.cases) * len(self.systems)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system on one problem; the fields are the JSON form.
+
+    `gflops_ci` is the 95 % confidence interval of the median; `ratio_to` maps each other system to
+    this system's speed over that one's, so more than 1 means faster.
+    """
+
+    problem: str
+    dtype: str
+    m: int
+    n: int
+    k: int
+    threads: int
+    system: str
+    gflops_median: float
+    gflops_ci: tuple[float, float]
+    share_of_peak: float
+    ratio_to: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A finished measurement; the fields are the JSON form.
+
+    `machine` names where it ran; `peak_gflops` is the median of all measurements of the FMA peak, on
+    as many cores as there were threads.
+    """
+
+    machine: Mapping[str, object]
+    peak_gflops: float
+    rows: tuple[Row, ...]
+
+    def to_json(self) -> str:
+        """The report as a JSON text."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    def row(self, problem: str, system: str) -> Row:
+        """The row of one system on one problem."""
+        return next(row for row in self.rows if (row.problem, row.system) == (problem, system))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One measurement: the speed reached and the peak measured right before."""
+
+    gflops: float
+    peak_gflops: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The geometric mean of one figure over all problems, the worst of them, and where that is."""
+
+    figure: str
+    geometric_mean: float
+    worst: float
+    worst_problem: str
+
+
+class WorkerProcess:
+    """The parent's end of the pipe to one worker."""
+
+    def __init__(self, system: str, threads: int) -> None:
+        self.system = find_system(system).name
+        start = {
+            "system": system,
+            "threads": threads,
+            "environment": dict.fromkeys(THREAD_VARIABLES, str(threads)),
+            "path": sys.path,
+        }
+        self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, json.dumps(start)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def __enter__(self) -> WorkerProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the pipe, upon which the worker ends; one that does not is killed."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._complaints.close()
+
+    def ask(self, command: str, **arguments: object) -> Any:
+        """Send one command and wait for its answer.
+
+        Raises
+        ------
+        TilewrightError : the one that the worker met, as if it had been raised here.
+        WorkerFailed : the worker met another failure, or ended.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps({command: arguments}) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise WorkerFailed(system=self.system, reason=self._last_words())
+        answer = json.loads(line)
+        if "failure" in answer:
+            raise WorkerFailed(system=self.system, reason=answer["failure"])
+        if "error" in answer:
+            raise getattr(errors, answer["error"])(**answer["fields"])
+        return answer
+
+    def _last_words(self) -> str:
+        """Why the process ended: its exit status and the last line it wrote to standard error."""
+        status = self._process.wait()
+        self._complaints.seek(0)
+        lines = self._complaints.read().split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "no message")
+        return f"its process ended with status {status}: {last}"
+
+
+def measure(plan: Plan, machine: Mapping[str, object], on_step: Callable[[], None] = lambda: None) -> Report:
+    """Carry out a plan; the method is described at the head of this file.
+
+    Parameters
+    ----------
+    plan : what is measured.
+    machine : what the report says about the machine.
+    on_step : called `plan.steps` times on the way.
+
+    Raises
+    ------
+    WrongResult : a system returned a wrong product.
+    WorkerFailed : a system's process failed.
+    PackageMissing : a peer is not installed.
+    """
+    order = random.Random(plan.seed)  # noqa: S311  (an order, not a secret)
+    samples: dict[tuple[int, str], list[Sample]] = {}
+    lasting: dict[tuple[int, str], float] = {}
+    with ExitStack() as stack:
+        workers = {
+            system: stack.enter_context(WorkerProcess(system, plan.threads)) for system in plan.systems
+        }
+        for index, case in enumerate(plan.cases):
+            for system, worker in workers.items():
+                duration = _prepare(worker, index, case, plan.seed + index)
+                lasting[index, system] = min(duration, LONGEST_PEAK_SECONDS)
+                samples[index, system] = []
+                on_step()
+        dtype = str(plan.cases[0].gemm.dtype)
+        peak_worker = workers[TILEWRIGHT.name]
+        peak_worker.ask("peak", dtype=dtype, seconds=LONGEST_PEAK_SECONDS)
+        for _ in range(plan.repeat):
+            todo = list(samples)
+            order.shuffle(todo)
+            for index, system in todo:
+                peak = peak_worker.ask("peak", dtype=dtype, seconds=lasting[index, system])["gflops"]
+                seconds = workers[system].ask("measure", index=index)["seconds"]
+                samples[index, system].append(Sample(plan.cases[index].flops / seconds * 1e-9, peak))
+                on_step()
+    peaks = [sample.peak_gflops for series in samples.values() for sample in series]
+    return Report(machine, median(peaks), make_rows(plan, samples))
+
+
+def _prepare(worker: WorkerProcess, index: int, case: Case, seed: int) -> float:
+    """Seconds that one measurement will last."""
+    gemm = case.gemm
+    m, n, k = case.sizes
+    fields = {"m": m, "n": n, "k": k, "dtype": str(gemm.dtype), "a": gemm.a.value, "b": gemm.b.value}
+    return float(worker.ask("prepare", index=index, gemm=fields, batch=case.batch, seed=seed)["seconds"])
+
+
+def make_rows(plan: Plan, samples: Mapping[tuple[int, str], Sequence[Sample]]) -> tuple[Row, ...]:
+    """The rows of a report from all measurements, which are keyed by case index and system."""
+    medians = {key: median([sample.gflops for sample in series]) for key, series in samples.items()}
+    rows = []
+    for (index, system), series in samples.items():
+        case = plan.cases[index]
+        m, n, k = case.sizes
+        speed = medians[index, system]
+        rows.append(
+            Row(
+                problem=case.name,
+                dtype=str(case.gemm.dtype),
+                m=m,
+                n=n,
+                k=k,
+                threads=plan.threads,
+                system=system,
+                gflops_median=speed,
+                gflops_ci=median_interval([sample.gflops for sample in series]),
+                share_of_peak=median([sample.gflops / sample.peak_gflops for sample in series]),
+                ratio_to={other: speed / medians[index, other] for other in plan.systems if other != system},
+            )
+        )
+    return tuple(rows)
+
+
+def summarise(report: Report, system: str = TILEWRIGHT.name) -> tuple[Summary, ...]:
+    """Geometric mean and worst of one system's share of peak and of its ratio to each other system."""
+    rows = [row for row in report.rows if row.system == system]
+    figures = {"share of peak": [row.share_of_peak for row in rows]}
+    for other in rows[0].ratio_to:
+        figures[f"ratio to {other}"] = [row.ratio_to[other] for row in rows]
+    return tuple(
+        Summary(figure, geometric_mean(values), min(values), rows[values.index(min(values))].problem)
+        for figure, values in figures.items()
+    )

@@ -1,0 +1,104 @@
+"""A measurement on the terminal: progress bar, table, summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tilewright.explore.facts import describe_machine, machine_title
+from tilewright.explore.measure import measure, summarise
+from tilewright.explore.statistics import FEWEST_FOR_INTERVAL
+from tilewright.explore.systems import TILEWRIGHT
+from tilewright.machine.host import detect_host
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tilewright.explore.measure import Plan, Report, Row
+
+
+def measure_with_progress(plan: Plan, console: Console) -> Report:
+    """Carry out a plan under a progress bar; see `measure`."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("check and measure", total=plan.steps)
+        return measure(plan, describe_machine(detect_host()), lambda: progress.advance(task))
+
+
+def report_title(plan: Plan, report: Report) -> str:
+    """What was measured where, in one line."""
+    threads = "1 thread" if plan.threads == 1 else f"{plan.threads} threads"
+    return f"{plan.cases[0].gemm.dtype} matrix products on {machine_title(report.machine)}, {threads}"
+
+
+def report_table(plan: Plan, report: Report) -> Table:
+    """One line per case: each system's speed, tilewright's ratio to each peer, its share of the peak."""
+    table = Table(title=report_title(plan, report), caption=_caption(plan, report))
+    table.add_column("size")
+    for system in plan.systems:
+        table.add_column(f"{system}\nGFLOPS", justify="right")
+    for peer in plan.peers:
+        table.add_column(f"ratio to\n{peer}", justify="right")
+    table.add_column("share of\npeak", justify="right")
+    for case in plan.cases:
+        ours = report.row(case.name, TILEWRIGHT.name)
+        table.add_row(
+            case.label,
+            *(_speed(report.row(case.name, system)) for system in plan.systems),
+            *(f"{ours.ratio_to[peer]:.2f}" for peer in plan.peers),
+            f"{ours.share_of_peak:.1%}",
+        )
+    return table
+
+
+def _speed(row: Row) -> str:
+    lower, upper = row.gflops_ci
+    digits = 0 if upper >= 100 else 1
+    return f"{row.gflops_median:.1f} [dim]{lower:.{digits}f}..{upper:.{digits}f}[/dim]"
+
+
+def interval_note(plan: Plan) -> str:
+    """What the numbers of a report are: few measurements have no 95 % interval, only a range."""
+    if plan.repeat < FEWEST_FOR_INTERVAL:
+        return f"median and range of {plan.repeat} measurements"
+    return f"median of {plan.repeat} measurements with its 95 % confidence interval"
+
+
+def _caption(plan: Plan, report: Report) -> str:
+    return (
+        f"{interval_note(plan)}; every result checked against float64; "
+        f"FMA peak in the same run: {report.peak_gflops:.1f} GFLOPS"
+    )
+
+
+def summary_table(plan: Plan, report: Report) -> Table:
+    """Geometric means over all cases, and the worst case of each figure."""
+    labels = {case.name: case.label for case in plan.cases}
+    table = Table(title="tilewright over all sizes")
+    for name in ("figure", "geometric mean", "worst", "at"):
+        table.add_column(name, justify="left" if name in ("figure", "at") else "right")
+    for line in summarise(report):
+        table.add_row(
+            line.figure, f"{line.geometric_mean:.3f}", f"{line.worst:.3f}", labels[line.worst_problem]
+        )
+    return table
+
+
+def slower_lines(plan: Plan, report: Report) -> tuple[str, ...]:
+    """Where a peer is faster, one sentence per peer; "nowhere" is said too."""
+    lines = []
+    for peer in plan.peers:
+        ours = ((case, report.row(case.name, TILEWRIGHT.name).ratio_to[peer]) for case in plan.cases)
+        losses = [f"{case.label} ({ratio:.2f})" for case, ratio in ours if ratio < 1]
+        lines.append(f"slower than {peer} at: {', '.join(losses) or 'none of these sizes'}")
+    return tuple(lines)
+
+
+def print_report(plan: Plan, report: Report, console: Console) -> None:
+    """Print everything a finished measurement says."""
+    console.print(report_table(plan, report))
+    console.print(summary_table(plan, report))
+    for line in slower_lines(plan, report):
+        console.print(line)

@@ -1,0 +1,169 @@
+"""The process that measures one system: reads commands from a pipe, one JSON object per line.
+
+A worker blocks in ``readline`` while others are measured, so it takes no processor time from them.
+
+Commands and answers::
+
+    {"prepare": {"index": 0, "gemm": {...}, "batch": 1, "seed": 7}}   -> {"seconds": 0.006}
+    {"measure": {"index": 0}}                                        -> {"seconds": 0.00042}
+    {"peak": {"dtype": "f32", "seconds": 0.006}}                     -> {"gflops": 246.1}
+
+The first is how long one measurement will last, the second how long one call took.
+
+A failure is answered by ``{"error": class, "fields": {...}}`` or ``{"failure": text}``.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any
+
+from tilewright.errors import TilewrightError
+from tilewright.explore.cases import Case
+from tilewright.explore.systems import Product, find_system
+from tilewright.spec.dtype import parse_dtype
+from tilewright.spec.problem import Gemm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+#: One measurement repeats the call until it lasts at least this long.
+MEASUREMENT_SECONDS = 0.005
+#: Each product runs this long before it is measured for the first time.
+WARM_UP_SECONDS = 0.05
+#: Calls shorter than this are preceded by untimed ones in each measurement; longer ones do not notice.
+UNTIMED_BELOW_SECONDS = 0.05
+#: Idle threads of BLAS and OpenMP libraries spin for some milliseconds after a call; this lets them rest.
+SETTLE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A product that is ready to be measured.
+
+    Attributes
+    ----------
+    product : the call.
+    calls : how many calls one measurement times; together they last `MEASUREMENT_SECONDS` or longer.
+    seconds : how long they lasted while warming up.
+    untimed_calls : how many calls come before them, to bring caches and clock frequency to the state
+        they have under repetition, which the system measured before has spoilt.
+    """
+
+    product: Product
+    calls: int
+    seconds: float
+    untimed_calls: int
+
+
+@dataclass
+class Worker:
+    """One system, the products prepared for it, and how to answer each command."""
+
+    system: str
+    threads: int
+    prepared: dict[int, Prepared] = field(default_factory=dict)
+
+    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Carry out one command; see the head of this file."""
+        match command:
+            case {"prepare": {"index": index, "gemm": gemm, "batch": batch, "seed": seed}}:
+                self.prepared[index] = self._prepare(Case(Gemm(**gemm), batch), seed)
+                return {"seconds": self.prepared[index].seconds}
+            case {"measure": {"index": index}}:
+                return {"seconds": self._measure(self.prepared[index])}
+            case {"peak": {"dtype": dtype, "seconds": seconds}}:
+                return {"gflops": measure_peak_of_threads(dtype, self.threads, seconds)}
+            case _:
+                raise AssertionError(command)
+
+    def _prepare(self, case: Case, seed: int) -> Prepared:
+        """Allocate, compute once, check against float64, warm up, and count the calls of one measurement."""
+        a, b, out = case.operands(seed)
+        product = find_system(self.system).prepare(a, b, out, self.threads)
+        product.run(1)
+        case.check(self.system, a, b, out, seed)
+        seconds, spent = _seconds(product.run, 1), 0.0
+        while spent < WARM_UP_SECONDS:
+            calls = _calls_lasting(MEASUREMENT_SECONDS, seconds)
+            total = _seconds(product.run, calls)
+            seconds = total / calls
+            spent += total
+        calls = _calls_lasting(MEASUREMENT_SECONDS, seconds)
+        untimed = math.ceil(calls / 4) if seconds < UNTIMED_BELOW_SECONDS else 0
+        return Prepared(product, calls, calls * seconds, untimed)
+
+    def _measure(self, prepared: Prepared) -> float:
+        """Seconds of one call, the mean over the calls of one measurement."""
+        prepared.product.run(prepared.untimed_calls)
+        seconds = _seconds(prepared.product.run, prepared.calls) / prepared.calls
+        if self.threads > 1:
+            time.sleep(SETTLE_SECONDS)
+        return seconds
+
+
+def _calls_lasting(duration: float, seconds_per_call: float) -> int:
+    """How many calls last at least `duration` seconds."""
+    return max(1, math.ceil(duration / max(seconds_per_call, 1e-9)))
+
+
+def _seconds(run: Callable[[int], None], calls: int) -> float:
+    """Duration of `calls` calls, without the garbage collector in between."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        run(calls)
+        return time.perf_counter() - start
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def measure_peak_of_threads(dtype: str, threads: int, seconds: float) -> float:
+    """The FMA peak in GFLOPS of `threads` cores at once, over `seconds`: the sum of what each reaches."""
+    from tilewright.machine.host import host_machine
+    from tilewright.runtime.peak import measure_peak
+
+    element, machine = parse_dtype(dtype), host_machine()
+    if threads == 1:
+        return measure_peak(element, machine, seconds)
+    with ThreadPoolExecutor(threads) as pool:
+        parts = [pool.submit(measure_peak, element, machine, seconds) for _ in range(threads)]
+        return math.fsum(part.result() for part in parts)
+
+
+def serve(worker: Worker, commands: TextIO, answers: TextIO) -> None:
+    """Answer every command until the pipe is closed."""
+    for line in iter(commands.readline, ""):
+        answer: dict[str, Any]
+        try:
+            answer = worker.answer(json.loads(line))
+        except TilewrightError as error:
+            answer = {"error": type(error).__name__, "fields": error.fields}
+        except Exception as error:  # the parent names the system and the reason
+            answer = {"failure": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer, default=str), file=answers, flush=True)
+
+
+def main(system: str, threads: int) -> None:
+    """Run as a process: commands on standard input, answers on standard output.
+
+    Whatever a library prints goes to standard error, so that it cannot mix with the answers.
+    """
+    import os
+
+    answers = TextIOWrapper(os.fdopen(os.dup(1), "wb"), encoding="utf-8")
+    os.dup2(2, 1)
+    try:
+        serve(Worker(system, threads), sys.stdin, answers)
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise SystemExit(1) from None

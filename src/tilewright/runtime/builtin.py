@@ -1,0 +1,59 @@
+"""A Python function as a builtin that can get machine code later.
+
+The builtin starts out with CPython's own ``PyObject_Vectorcall`` as its code and the Python function
+as its ``self``, which makes it that function. `Builtin.install` puts another address into the method
+definition, where CPython looks at every call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+#: cpython/methodobject.h, METH_FASTCALL | METH_KEYWORDS: (self, args, nargs, kwnames).
+METH_FASTCALL_KEYWORDS = 0x80 | 0x02
+
+
+class _MethodDefinition(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("code", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def address_of(function: Any) -> int:
+    """The address of a C function."""
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
+class Builtin:
+    """A builtin function over a Python function, ready to get machine code.
+
+    Attributes
+    ----------
+    function : the callable; pickles, has a signature and a docstring.
+    """
+
+    def __init__(self, fallback: Callable[..., Any], name: str, module: str, doc: str) -> None:
+        self.fallback = fallback
+        self._doc = doc.encode()
+        self._definition = _MethodDefinition(
+            name.encode(), address_of(ctypes.pythonapi.PyObject_Vectorcall), METH_FASTCALL_KEYWORDS, self._doc
+        )
+        make = ctypes.pythonapi.PyCMethod_New
+        make.restype = ctypes.py_object
+        make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+        self.function: Callable[..., Any] = make(ctypes.addressof(self._definition), fallback, module, None)
+        # A builtin with a self pickles as getattr(self, name).
+        setattr(fallback, name, self.function)
+
+    def install(self, code: int) -> None:
+        """Replaces the code; calls in progress end in the old one."""
+        self._definition.code = code

@@ -1,0 +1,256 @@
+"""The rules of docs/architecture.md, checked on the source text."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tilewright import errors
+from tilewright.errors import TilewrightError
+from tilewright.machine.isa import ISAS
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "tilewright"
+TESTS = ROOT / "tests"
+
+#: Top to bottom, as docs/architecture.md lists them; a module imports from its own layer and from below.
+LAYERS = (
+    "__main__",
+    "cli",
+    "__init__",
+    "interop",
+    "api",
+    "explore",
+    "runtime",
+    "opt",
+    "pipeline",
+    "lower",
+    "micro",
+    "llvm",
+    "macro",
+    "frontend",
+    "ir",
+    "machine",
+    "spec",
+    "settings",
+    "errors",
+)
+#: Borders that hold whatever the order of the layers is.
+NEVER = {("macro", "micro"), ("macro", "llvm"), ("llvm", "macro")}
+#: `ModuleType` attributes through which environment variables are read.
+ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
+
+
+def layer_of(module: str) -> str:
+    """The layer of a dotted name: its part below `tilewright`."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def module_name(path: Path, root: Path = SOURCE) -> str:
+    parts = ("tilewright", *path.relative_to(root).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)
+
+
+def imported_modules(tree: ast.AST, module: str) -> Iterator[str]:
+    """Every module of this package that a source imports, also inside functions and TYPE_CHECKING."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if alias.name.split(".")[0] == "tilewright")
+            case ast.ImportFrom(module=name, names=names, level=level):
+                base = module.split(".")[:-level] if level else []
+                full = ".".join([*base, *([name] if name else [])])
+                if full == "tilewright":
+                    yield from (f"tilewright.{alias.name}" if exists(alias.name) else full for alias in names)
+                elif full.startswith("tilewright."):
+                    yield full
+            case _:
+                continue
+
+
+def exists(name: str) -> bool:
+    """Whether a name of the package is a module; one that is a function too counts as the module."""
+    return (SOURCE / f"{name}.py").exists() or (SOURCE / name).is_dir()
+
+
+def layer_violations(tree: ast.AST, module: str) -> list[str]:
+    importer = layer_of(module)
+    found = []
+    for imported in imported_modules(tree, module):
+        target = layer_of(imported)
+        upward = LAYERS.index(target) < LAYERS.index(importer)
+        if upward or (importer, target) in NEVER:
+            found.append(f"{module} imports {imported}")
+    return found
+
+
+def star_imports(tree: ast.AST) -> list[int]:
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+    ]
+
+
+def environment_reads(tree: ast.AST) -> list[int]:
+    """Lines that name os.environ or os.getenv, however `os` is called."""
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) | ast.alias(name=name) if name in ENVIRONMENT:
+                found.append(node.lineno)
+            case _:
+                continue
+    return found
+
+
+def isa_branches(tree: ast.AST) -> list[int]:
+    """Lines where a condition compares something with the name, or the record, of an ISA row."""
+    names = {isa.name for isa in ISAS}
+    constants = {isa.name.upper() for isa in ISAS}
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, comparators=comparators):
+                parts: list[ast.AST] = [left, *comparators]
+            case ast.MatchValue(value=value):
+                parts = [value]
+            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=arguments):
+                parts = list(arguments)
+            case _:
+                continue
+        for leaf in (leaf for part in parts for leaf in ast.walk(part)):
+            match leaf:
+                case ast.Constant(value=str() as text) if text in names:
+                    found.append(leaf.lineno)
+                case ast.Name(id=name) | ast.Attribute(attr=name) if name in constants:
+                    found.append(leaf.lineno)
+                case _:
+                    continue
+    return found
+
+
+SOURCES = sorted(SOURCE.rglob("*.py"))
+IDS = [str(path.relative_to(SOURCE)) for path in SOURCES]
+each_source = pytest.mark.parametrize("path", SOURCES, ids=IDS)
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def test_every_folder_and_module_has_a_layer() -> None:
+    found = {layer_of(module_name(path)) for path in SOURCES}
+    assert found <= set(LAYERS)
+
+
+@each_source
+def test_imports_go_downward(path: Path) -> None:
+    assert layer_violations(parse(path), module_name(path)) == []
+
+
+@each_source
+def test_no_star_imports(path: Path) -> None:
+    assert star_imports(parse(path)) == []
+
+
+@each_source
+def test_environment_is_read_in_settings_only(path: Path) -> None:
+    reads = environment_reads(parse(path))
+    assert bool(reads) == (path.name == "settings.py"), reads
+
+
+@each_source
+def test_no_branch_on_an_isa_name(path: Path) -> None:
+    if path.relative_to(SOURCE).parts[0] not in ("machine", "micro"):
+        assert isa_branches(parse(path)) == []
+
+
+@each_source
+def test_first_line_says_the_duty(path: Path) -> None:
+    docstring = ast.get_docstring(parse(path))
+    assert docstring
+    assert docstring.splitlines()[0].strip()
+
+
+def error_classes() -> list[type[TilewrightError]]:
+    return [
+        kind
+        for _, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, TilewrightError) and kind is not TilewrightError
+    ]
+
+
+@cache
+def names_in_tests() -> set[str]:
+    """Every identifier in the tests, this file aside."""
+    here = Path(__file__).resolve()
+    trees = (parse(path) for path in sorted(TESTS.rglob("*.py")) if path.resolve() != here)
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
+@pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
+def test_every_error_is_named_in_a_test(kind: type[TilewrightError]) -> None:
+    named = kind.__name__ in names_in_tests()
+    assert named, f"no test names {kind.__name__}"
+
+
+@pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
+def test_every_error_is_also_a_builtin_one(kind: type[TilewrightError]) -> None:
+    builtin = [base for base in kind.__mro__ if base.__module__ == "builtins"]
+    assert set(builtin) - {Exception, BaseException, object}
+
+
+# --- the rules themselves, on sources that break them --------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("tilewright.macro.gemm", "from tilewright.micro.kernel import MicroKernel"),
+        ("tilewright.macro.gemm", "import tilewright.llvm.build"),
+        ("tilewright.llvm.build", "from tilewright.macro import blocking"),
+        ("tilewright.spec.problem", "def f():\n    from tilewright.machine.isa import ISAS"),
+        ("tilewright.spec.problem", "from ..machine.isa import ISAS"),
+        ("tilewright.explore.measure", "from tilewright import matmul"),
+        ("tilewright.explore.measure", "import tilewright"),
+        ("tilewright.errors", "from tilewright import settings"),
+    ],
+)
+def test_a_forbidden_import_is_found(module: str, source: str) -> None:
+    assert len(layer_violations(ast.parse(source), module)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os\nx = os.environ['A']",
+        "import os\nx = os.getenv('A')",
+        "from os import environ",
+        "import os as system\nsystem.environ.get('A')",
+    ],
+)
+def test_an_environment_read_is_found(source: str) -> None:
+    assert environment_reads(ast.parse(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if isa.name == 'avx2': pass",
+        "x = 1 if machine.isa.name in ('avx512', 'avx2') else 2",
+        "match isa.name:\n    case 'neon': pass",
+        "if isa is AVX512: pass",
+        "if isa.name.startswith('avx2'): pass",
+    ],
+)
+def test_a_branch_on_an_isa_is_found(source: str) -> None:
+    assert isa_branches(ast.parse(source))

@@ -1,0 +1,192 @@
+"""The command line: output, files, and errors as one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tilewright import cli
+from tilewright.cli import app
+from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable
+
+runner = CliRunner()
+
+
+def run(*words: str) -> str:
+    """Standard output of a command that succeeds."""
+    result = runner.invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def refused(*words: str) -> str:
+    """The message of a command that is refused: one line, exit code 2, nothing on standard output."""
+    result = runner.invoke(app, words)
+    assert result.exit_code == 2, result.stderr
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("tilewright: ")
+    return line
+
+
+def test_version() -> None:
+    assert run("--version").startswith("tilewright ")
+
+
+def test_python_m() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright", "--help"], capture_output=True, text=True, check=True
+    )
+    for command in ("info", "bench", "emit"):
+        assert command in done.stdout
+
+
+def test_import_does_not_load_the_command_line() -> None:
+    question = "import sys, tilewright; sys.exit(any(name in sys.modules for name in ('typer', 'rich')))"
+    subprocess.run([sys.executable, "-c", question], check=True)
+
+
+# --- info ---------------------------------------------------------------------------------------
+
+
+def test_info_json() -> None:
+    found = json.loads(run("info", "--json"))
+    assert list(found) == ["machine", "settings", "versions", "threads", "blocking", "peak_gflops"]
+    assert found["machine"]["cpu"]["origin"]
+    assert found["machine"]["l1"]["size"]["value"] > 0
+    assert found["machine"]["isa"]["value"] in {"avx512", "avx2", "neon", "generic128"}
+    assert found["blocking"]["f32"]["mr"] > 0
+    assert set(found["peak_gflops"]) == {"f32", "f64"}
+    assert all(peak > 0 for peak in found["peak_gflops"].values())
+    assert found["threads"] >= 1
+
+
+def test_info_shows_where_a_value_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_L2_BYTES", "3MiB")
+    text = run("info")
+    (line,) = (line for line in text.splitlines() if "l2 size" in line)
+    assert "3072 KiB" in line
+    assert "TILEWRIGHT_L2_BYTES" in line
+    assert "FMA peak" in text
+    assert "llvmlite" in text
+
+
+def test_info_refuses_an_impossible_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_L2_BYTES", "much")
+    assert "TILEWRIGHT_L2_BYTES='much'" in refused("info")
+
+
+# --- bench --------------------------------------------------------------------------------------
+
+
+def test_bench_writes_table_json_and_plot(tmp_path: Path) -> None:
+    report, plot = tmp_path / "report.json", tmp_path / "plot.png"
+    text = run(
+        *("bench", "gemm", "--sizes", "8,12x16x4", "--dtype", "f64", "--trans", "b", "--repeat", "2"),
+        *("--json", str(report), "--plot", str(plot)),
+    )
+    for words in ("12x16x4", "numpy", "geometric mean", "share of", "slower than numpy at:"):
+        assert words in text
+    written = json.loads(report.read_text(encoding="utf-8"))
+    assert list(written) == ["machine", "peak_gflops", "rows"]
+    assert written["peak_gflops"] > 0
+    assert written["machine"]["versions"]["numpy"]
+    assert [(row["problem"], row["system"]) for row in written["rows"]] == [
+        ("gemm 8x8x8 nt", "numpy"),
+        ("gemm 8x8x8 nt", "tilewright"),
+        ("gemm 12x16x4 nt", "numpy"),
+        ("gemm 12x16x4 nt", "tilewright"),
+    ]
+    row = written["rows"][3]
+    assert (row["dtype"], row["m"], row["n"], row["k"], row["threads"]) == ("f64", 12, 16, 4, 1)
+    assert list(row["ratio_to"]) == ["numpy"]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_bench_without_peers() -> None:
+    text = run("bench", "gemm", "--sizes", "8", "--peers", "", "--repeat", "1")
+    assert "ratio" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--sizes", "8x"), "size is '8x'"),
+        (("--dtype", "f37"), "f37"),
+        (("--peers", "blas"), "peer is 'blas'"),
+        (("--trans", "x"), "trans is 'x'"),
+        (("--plot", "plot.txt"), ".png, .svg, .pdf"),
+        (("--json", "absent-folder/report.json"), "absent-folder is not a folder"),
+    ],
+)
+def test_bench_refuses_before_it_measures(words: tuple[str, str], message: str) -> None:
+    assert message in refused("bench", "gemm", *words)
+
+
+# --- emit ---------------------------------------------------------------------------------------
+
+FORMS = {"tile": "matmul", "llvm": "define ", "asm": ".text"}
+
+
+@pytest.mark.parametrize(("form", "words"), FORMS.items())
+def test_emit_text(form: str, words: str, tmp_path: Path) -> None:
+    printed = run("emit", "gemm", "--emit", form)
+    assert words in printed
+    run("emit", "gemm", "--emit", form, "-o", str(tmp_path / "out"))
+    assert (tmp_path / "out").read_text(encoding="utf-8").strip() == printed.strip()
+    assert run("emit", "gemm", "--emit", form, "-o", "-") == printed
+
+
+def test_emit_object(tmp_path: Path) -> None:
+    run("emit", "gemm", "--emit", "obj", "--target", "znver5", "-o", str(tmp_path / "gemm.o"))
+    assert (tmp_path / "gemm.o").read_bytes().startswith(b"\x7fELF")
+
+
+def test_emit_for_another_machine() -> None:
+    text = run("emit", "gemm", "--emit", "llvm", "--target", "haswell", "--dtype", "f64", "--m", "32")
+    assert "x86_64" in text
+    assert "f64" in text
+
+
+def test_emit_dumps_every_stage() -> None:
+    from tilewright.pipeline import STAGES
+
+    words = {"blocking": "mr=", "nest": "matmul", "llvm": "define "}
+    for stage in STAGES[:-1]:
+        assert words[stage.name] in run("emit", "gemm", "--dump", stage.name)
+    assert runner.invoke(app, ["emit", "gemm", "--dump", STAGES[-1].name]).stdout_bytes[:4] == b"\x7fELF"
+
+
+def test_emit_refuses_binary_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_is_terminal", lambda: True)
+    assert BinaryToTerminal.message in refused("emit", "gemm", "--emit", "obj")
+
+
+def test_emit_refuses_a_file_it_cannot_write() -> None:
+    line = refused("emit", "gemm", "-o", "absent-folder/gemm.s")
+    assert OutputNotWritable(path="absent-folder/gemm.s", reason="No such file or directory").args[0] in line
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--emit", "elf"), "emit is 'elf', must be one of: tile, llvm, asm, obj"),
+        (("--dump", "tea"), "dump is 'tea'"),
+        (("--a", "diagonal"), "a is 'diagonal'"),
+        (("--m", "-1"), "m is -1"),
+        (("--target", "abacus"), "abacus"),
+        (("--strategy", "hope"), "strategy is 'hope'"),
+    ],
+)
+def test_emit_refuses(words: tuple[str, str], message: str) -> None:
+    assert message in refused("emit", "gemm", *words)
+
+
+def test_debug_shows_the_traceback() -> None:
+    result = runner.invoke(app, ["--debug", "emit", "gemm", "--emit", "elf"])
+    assert isinstance(result.exception, InvalidChoice)
