@@ -39,8 +39,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(PY) -m compileall -q src
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,bench]'
+	$(PY) -m compileall -q src
 	@touch $@ $(VENV)/.installed-bench

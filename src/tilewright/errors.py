@@ -171,7 +171,10 @@ class IsaNotOnHost(TilewrightError, RuntimeError):
 class ForeignKernel(TilewrightError, RuntimeError):
     """A kernel for another CPU is called."""
 
-    message = "kernel {kernel} was compiled for {target} and cannot run on this CPU ({host}); compile it with target=None"
+    message = (
+        "kernel {kernel} was compiled for {target} and cannot run on this CPU ({host}); "
+        "compile it with target=None"
+    )
 
 
 class OperandMismatch(TilewrightError, ValueError):
@@ -222,7 +225,10 @@ class TileIrSyntax(TilewrightError, ValueError):
 class CompilationFailed(TilewrightError, RuntimeError):
     """LLVM rejected a generated module."""
 
-    message = "LLVM rejected the module of {kernel}: {reason}; please report this with `tilewright emit --emit llvm`"
+    message = (
+        "LLVM rejected the module of {kernel}: {reason}; "
+        "please report this with the output of `tilewright emit --emit llvm`"
+    )
 
 
 # --- measuring and the command line --------------------------------------------------------------

@@ -26,7 +26,6 @@ from tilewright.ir.nodes import (
     Pack,
     Program,
     Relation,
-    Scalar,
     ScalarValue,
     Slice,
     Space,
@@ -97,8 +96,10 @@ class _Run:
                 case Let(name, value):
                     names[name] = self.integer(value, names)
                 case Loop(axis, begin, end, step, inner):
-                    start = self.integer(begin, names)
-                    for position in range(start, self.integer(end, names), self.integer(step, names)):
+                    start, stride = self.integer(begin, names), self.integer(step, names)
+                    if stride <= 0:
+                        raise InvalidTileIr(where=f"loop {axis}", reason=f"step {stride} is not positive")
+                    for position in range(start, self.integer(end, names), stride):
                         self.block(inner, names | {axis: position}, first | {axis: position == start})
                 case If(condition, then, otherwise):
                     self.block(then if self.holds(condition, names) else otherwise, names, first)

@@ -33,6 +33,7 @@ from tilewright.ir.nodes import (
     TileMatmul,
     Unless,
 )
+from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import DTYPES
 
 _INDENT = "  "
@@ -73,10 +74,12 @@ def _print_condition(condition: AnyOf) -> str:
 
 def _print_scalar(value: ScalarValue) -> str:
     match value:
+        case Scalar(str() as name):
+            return name
         case Scalar(content):
-            return str(content)
+            return repr(float(content))
         case FirstElse(axis, first, rest):
-            return f"({first.value} if {axis} first else {rest.value})"
+            return f"({_print_scalar(first)} if {axis} first else {_print_scalar(rest)})"
         case _:
             raise TypeError(f"not a scalar: {value!r}")
 
@@ -150,10 +153,10 @@ def print_program(program: Program) -> str:
 # --- parsing ------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<float>-?\d+\.\d*(?:e[+-]?\d+)?|-?(?:inf|nan)\b)|(?P<int>\d+)|(?P<tile>(?<!\w)\d+x\d+x\d+)"
+    r"\s*(?:(?P<float>-?\d+(?:\.(?!\.)\d*(?:e[+-]?\d+)?|e[+-]?\d+)|-?(?:inf|nan)\b)|(?P<int>\d+)"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|==|<=|[-+*<=.,;:()\[\]]))"
 )
-_TILE = re.compile(r"\d+x\d+x\d+")
+_TILE = re.compile(r"\s*(\d+)x(\d+)x(\d+)\b")
 
 
 class _Line:
@@ -195,7 +198,7 @@ class _Line:
             self.next()
 
     def tile(self) -> Tile:
-        found = re.compile(r"\s*(\d+)x(\d+)x(\d+)").match(self.text, self.position)
+        found = _TILE.match(self.text, self.position)
         if found is None:
             raise self.fail("expected a tile such as 12x32x1")
         self.position = found.end()
@@ -210,7 +213,7 @@ class _Line:
 
     def name(self) -> str:
         token = self.next()
-        if not token.isidentifier():
+        if not is_name(token):
             raise self.fail(f"expected a name, found {token!r}")
         return token
 
@@ -257,7 +260,7 @@ class _Line:
             right = self.expression()
             self.expect(")")
             return Binary(Operator(token), left, right)
-        if token.isidentifier():
+        if is_name(token):
             return Name(token)
         raise self.fail(f"expected an expression, found {token!r}")
 
@@ -280,7 +283,12 @@ class _Line:
 
     def _plain_scalar(self) -> Scalar:
         token = self.next()
-        return Scalar(token if token.isidentifier() and token not in ("inf", "nan") else float(token))
+        if is_name(token):
+            return Scalar(token)
+        try:
+            return Scalar(float(token))
+        except ValueError:
+            raise self.fail(f"expected a scalar, found {token!r}") from None
 
     def scalar(self) -> ScalarValue:
         if not self.take("("):
@@ -338,6 +346,9 @@ class _Parser:
         words = line.text.split()
         if words[0] != keyword:
             raise line.fail(f"expected {keyword!r}")
+        for word in words[1:]:
+            if not is_name(word):
+                raise line.fail(f"expected a name, found {word!r}")
         self.index += 1
         return words[1:]
 
@@ -383,6 +394,7 @@ class _Parser:
             case "if":
                 condition = line.condition()
                 line.expect(":")
+                line.end()
                 then = self.block(indent + len(_INDENT))
                 otherwise: tuple[Statement, ...] = ()
                 if self.indent() == indent and self.lines[self.index].text.strip() == "else:":
@@ -452,7 +464,7 @@ def parse_program(text: str) -> Program:
     parser = _Parser(_logical_lines(text))
     names = parser.header("program")
     if len(names) != 1:
-        raise TileIrSyntax(line=1, reason="a program has one name", text=text.splitlines()[0])
+        raise parser.lines[0].fail("a program has one name")
     sizes = tuple(parser.header("sizes"))
     scalars = tuple(parser.header("scalars"))
     buffers = tuple(parser.buffers())

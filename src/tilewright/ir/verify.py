@@ -14,6 +14,7 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Name,
+    Operator,
     Pack,
     Program,
     Scalar,
@@ -25,18 +26,25 @@ from tilewright.ir.nodes import (
     Unless,
 )
 
+#: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
+RESERVED = frozenset(("min", "max", "ceildiv", "roundup", "unless", "inf", "nan"))
 
-def _names(node: Expression) -> Iterator[str]:
+
+def is_name(word: str) -> bool:
+    """Whether a word can name a program, size, scalar, buffer, let or axis, in text and in LLVM IR."""
+    return word.isidentifier() and word.isascii() and word not in RESERVED
+
+
+def _parts(node: Expression) -> Iterator[Expression]:
+    """The expression and every expression inside it."""
+    yield node
     match node:
-        case Name(name):
-            yield name
         case Binary(_, left, right):
-            yield from _names(left)
-            yield from _names(right)
-        case Unless(scalar, value):
-            yield scalar
-            yield from _names(value)
-        case Constant():
+            yield from _parts(left)
+            yield from _parts(right)
+        case Unless(_, value):
+            yield from _parts(value)
+        case Constant() | Name():
             return
         case _:
             raise InvalidTileIr(where=repr(node), reason="is not an expression")
@@ -48,9 +56,14 @@ class _Verifier:
         self.buffers = {buffer.name: buffer for buffer in program.buffers}
 
     def expression(self, node: Expression, scope: frozenset[str], where: str) -> None:
-        for name in _names(node):
-            if name not in scope:
-                raise InvalidTileIr(where=where, reason=f"{name!r} is not a size, let or axis in scope")
+        for part in _parts(node):
+            match part:
+                case Name(name) if name not in scope:
+                    raise InvalidTileIr(where=where, reason=f"{name!r} is not a size, let or axis in scope")
+                case Unless(scalar) if scalar not in self.program.scalars:
+                    raise InvalidTileIr(where=where, reason=f"{scalar!r} is not a scalar parameter")
+                case Binary(Operator.CEILDIV | Operator.ROUNDUP, _, Constant(divisor)) if divisor <= 0:
+                    raise InvalidTileIr(where=where, reason=f"divisor {divisor} is not positive")
 
     def scalar(self, value: ScalarValue, axes: frozenset[str], where: str) -> None:
         parts = (value.first, value.rest) if isinstance(value, FirstElse) else (value,)
@@ -83,6 +96,8 @@ class _Verifier:
                     self.fresh(axis, scope, f"loop {axis}")
                     self.block(inner, scope | {axis}, axes | {axis})
                 case If(condition, then, otherwise):
+                    if not condition.terms or not all(part.terms for part in condition.terms):
+                        raise InvalidTileIr(where="if", reason="a condition has at least one comparison")
                     for conjunction in condition.terms:
                         for term in conjunction.terms:
                             self.expression(term.left, scope, "if")
@@ -97,7 +112,9 @@ class _Verifier:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 
     def fresh(self, name: str, scope: frozenset[str], where: str) -> None:
-        if name in scope or name in self.buffers:
+        if not is_name(name):
+            raise InvalidTileIr(where=where, reason=f"{name!r} is not a name")
+        if name in scope or name in self.program.scalars or name in self.buffers:
             raise InvalidTileIr(where=where, reason=f"{name!r} is already in use")
 
     def pack(self, node: Pack, scope: frozenset[str]) -> None:
@@ -131,6 +148,9 @@ class _Verifier:
 def verify(program: Program) -> Program:
     """The program itself, or `InvalidTileIr` naming the statement and the rule it breaks."""
     names = [*program.sizes, *program.scalars, *(buffer.name for buffer in program.buffers)]
+    for name in (program.name, *names):
+        if not is_name(name):
+            raise InvalidTileIr(where=program.name, reason=f"{name!r} is not a name")
     if len(set(names)) != len(names):
         raise InvalidTileIr(where=program.name, reason="a size, scalar or buffer is declared twice")
     for buffer in program.buffers:
@@ -138,6 +158,5 @@ def verify(program: Program) -> Program:
             raise InvalidTileIr(
                 where=f"buffer {buffer.name}", reason="scratch has a size, an argument has none"
             )
-    scope = frozenset((*program.sizes, *program.scalars))
-    _Verifier(program).block(program.body, scope, frozenset())
+    _Verifier(program).block(program.body, frozenset(program.sizes), frozenset())
     return program

@@ -513,6 +513,7 @@ class Advance:
         self.results: list[Value] = []
 
     def __call__(self, values: Sequence[Value]) -> None:
+        """Sets what the next iteration starts with."""
         self.values = tuple(values)
 
 

@@ -84,6 +84,40 @@ def sizes_of(problem: Gemm) -> Sizes:
 
 
 @dataclass(frozen=True)
+class Thresholds:
+    """Up to where `auto` leaves operands in place; see `thresholds`.
+
+    Attributes
+    ----------
+    in_place_b : elements of a kc×n slice of B.
+    in_place_a : elements of an m×kc slice of A.
+    few_rows, few_columns : m and n.
+    """
+
+    in_place_b: int
+    in_place_a: int
+    few_rows: int
+    few_columns: int
+
+
+def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
+    """The sizes at which packing starts to pay.
+
+    B in place is read once per mr rows, 128 bytes a row: while its kc×n slice fits in L2 those
+    reads cost no more than packed ones; or m is at most two tiles, and packing would cost as much as
+    both reads. A in place is read once per nr columns, along its rows: the stream is prefetched from
+    the next cache while the m×kc slice is at most twice L2; or n is at most four tiles. Measured in
+    docs/decisions/002-in-place-or-packed.md.
+    """
+    return Thresholds(
+        in_place_b=l2_bytes // dtype.size,
+        in_place_a=2 * l2_bytes // dtype.size,
+        few_rows=2 * blocking.mr,
+        few_columns=4 * blocking.nr,
+    )
+
+
+@dataclass(frozen=True)
 class Nest:
     """What every loop nest of one GEMM shares."""
 
@@ -157,11 +191,13 @@ class Nest:
         return Loop("pc", Constant(0), maximum(k, 1), Name("kc"), (depth, *body))
 
 
-def tiling(nest: Nest) -> tuple[Statement, ...]:
-    """Operands in place, for products too small to repay packing (seed 004 §4.1.3, Tiling).
+def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...]:
+    """A in place; B in place or, one micro-panel at a time, in a small reused buffer.
 
-    A register tile loads vectors of B along n. A micro-panel of B is copied first where its lanes
-    are not adjacent, and at the right edge where the row has no masks.
+    The register tile loads vectors of B along n. So a micro-panel is copied first where its lanes
+    are not adjacent, at the right edge where the row has no masks, and (given limits) where B is
+    too large to be read in place once per row of tiles. The copy stays near: seed 000's online
+    packing (§4.1.1). Without limits this is seed 004's Tiling (§4.1.3).
     """
     sizes, tile = nest.sizes, nest.tile
     columns = minimum(tile.nr, sizes.n - Name("j"))
@@ -170,16 +206,21 @@ def tiling(nest: Nest) -> tuple[Statement, ...]:
         body = (nest.matmul(nest.a_in_place(), b, columns),)
         return Loop("i", Constant(0), sizes.m, Constant(tile.mr), body)
 
-    readable = []
+    readable: tuple[Compare, ...] = ()
     if sizes.cs_b != Constant(1):
-        readable.append(Compare(Relation.EQ, sizes.cs_b, Constant(1)))
+        readable += (Compare(Relation.EQ, sizes.cs_b, Constant(1)),)
     if nest.edge is Edge.SPILL:
-        readable.append(Compare(Relation.LE, Name("j") + tile.nr, sizes.n))
+        readable += (Compare(Relation.LE, Name("j") + tile.nr, sizes.n),)
+    choices: tuple[AllOf, ...] = (AllOf(readable),) if readable else ()
+    if limits is not None:
+        small = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.in_place_b))
+        flat = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
+        choices = (AllOf((*readable, small)), AllOf((*readable, flat)))
     body: tuple[Statement, ...] = (rows(nest.b_in_place()),)
-    if readable:
+    if choices:
         start = Slice("b_pack", Constant(0), (Constant(1), Constant(tile.nr)))
         copied = (nest.pack_b(Name("j"), columns), rows(start))
-        body = (If(AnyOf((AllOf(tuple(readable)),)), body, copied),)
+        body = (If(AnyOf(choices), body, copied),)
     return (nest.depth_loop(Loop("j", Constant(0), sizes.n, Constant(tile.nr), body)),)
 
 
@@ -202,23 +243,6 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
     return (Loop("jc", Constant(0), sizes.n, Name("nc"), (pc_loop,)),)
 
 
-def packing_b(nest: Nest) -> tuple[Statement, ...]:
-    """B packed, A in place: for few columns, where A is read too seldom to repay its packing."""
-    sizes, tile = nest.sizes, nest.tile
-    jc = Name("jc")
-    columns = minimum(tile.nr, sizes.n - Name("j"))
-    jr = Loop(
-        "j",
-        jc,
-        minimum(jc + Name("nc"), sizes.n),
-        Constant(tile.nr),
-        (nest.matmul(nest.a_in_place(), nest.b_panel(), columns),),
-    )
-    i_loop = Loop("i", Constant(0), sizes.m, Constant(tile.mr), (jr,))
-    pc_loop = nest.depth_loop(nest.pack_b(jc, minimum(Name("nc"), sizes.n - jc)), i_loop)
-    return (Loop("jc", Constant(0), sizes.n, Name("nc"), (pc_loop,)),)
-
-
 def _blocks(nest: Nest) -> tuple[Statement, ...]:
     """Cache blocks for the sizes at hand: equal parts of at most kc, mc, nc, in whole units.
 
@@ -237,44 +261,13 @@ def _blocks(nest: Nest) -> tuple[Statement, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """Where `auto` changes its mind, in elements; derivations in `thresholds`."""
-
-    in_place_b: int
-    few_rows: int
-    few_columns: int
-
-
-def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
-    """The sizes at which packing starts to pay.
-
-    B in place is read once per mr rows; while k·n stays in a quarter of L2 those reads cost no
-    more than the packed ones, and packing would be a pure loss. With few rows (at most two tiles)
-    each element of B is used at most twice, and packing it costs more than both reads. With few
-    columns (at most two tiles) the same holds for A.
-    """
-    return Thresholds(
-        in_place_b=l2_bytes // dtype.size // 4,
-        few_rows=2 * blocking.mr,
-        few_columns=2 * blocking.nr,
-    )
-
-
 def _auto(nest: Nest, limits: Thresholds) -> tuple[Statement, ...]:
+    """A in place where it is small or seldom read, else the five loops."""
     sizes = nest.sizes
-    adjacent = Compare(Relation.EQ, sizes.cs_b, Constant(1))
-    small = AllOf(
-        (
-            adjacent,
-            Compare(Relation.LE, sizes.n * sizes.k, Constant(limits.in_place_b)),
-            Compare(Relation.LE, sizes.m * sizes.k, Constant(limits.in_place_b)),
-        )
-    )
-    flat = AllOf((adjacent, Compare(Relation.LE, sizes.m, Constant(limits.few_rows))))
-    narrow = AllOf((Compare(Relation.LE, sizes.n, Constant(limits.few_columns)),))
-    rest = If(AnyOf((narrow,)), packing_b(nest), packing(nest))
-    return (If(AnyOf((small, flat)), tiling(nest), (rest,)),)
+    small = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a))
+    narrow = Compare(Relation.LE, sizes.n, Constant(limits.few_columns))
+    near = AnyOf((AllOf((small,)), AllOf((narrow,))))
+    return (If(near, tiling(nest, limits), packing(nest)),)
 
 
 def transpose_problem(problem: Gemm) -> Gemm:
@@ -301,7 +294,8 @@ def build_gemm(problem: Gemm, blocking: Blocking, edge: Edge, l2_bytes: int, nam
     Examples
     --------
     >>> from tilewright.spec.problem import Gemm
-    >>> program = build_gemm(Gemm(strategy="tiling"), Blocking(12, 32, 1, 216, 4096, 512), Edge.MASK, 1 << 20, "g")
+    >>> blocking = Blocking(12, 32, 1, 216, 4096, 512)
+    >>> program = build_gemm(Gemm(strategy="tiling"), blocking, Edge.MASK, 1 << 20, "g")
     >>> [buffer.name for buffer in program.buffers]
     ['a', 'b', 'c']
     """

@@ -31,7 +31,7 @@ from tilewright.spec.dtype import DType
 
 #: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
 #: more), and few lines are evicted from L1 before their use. Prefetching at the start measured 2-4 %
-#: slower at n = 4096, not at all 6 % (docs/decisions/002).
+#: slower at n = 4096, not at all 6 % (docs/decisions/001-prefetch-c-late.md).
 PREFETCH_DEPTH = 64
 
 #: Rows of the partial tiles come in multiples of this, then one by one: a quarter tile of two vectors
@@ -287,8 +287,8 @@ class MicroKernel(ABC):
     def _cover(self, f: Function, heights: dict[int, Callee], target: _Target, columns: Value) -> None:
         """Calls the variants whose heights sum to the rows, tallest first."""
         if len(heights) == 1:
-            (height,) = heights.values()
-            self._call(f, height, target, columns, f.arguments["a"], target.c)
+            (whole,) = heights.values()
+            self._call(f, whole, target, columns, f.arguments["a"], target.c)
             return
         size = self.dtype.size
         a_step = f.mul(f.arguments["a_lane"], size)

@@ -9,9 +9,8 @@ def rounds(lanes: int) -> tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ..
     """The shuffles of each round: (distance, lanes of the low result, lanes of the high result).
 
     In the round of distance d, rows r and r+d exchange blocks of d lanes: the low result keeps the
-    even blocks of both rows, the high result the odd ones. Every round pairs d-blocks that stand at
-    the same place, so the 128-bit rounds are unpacks (ZIP/TRN on Arm, merge on POWER) and the wider
-    ones permute whole 128-bit lanes.
+    even blocks of both rows, the high result the odd ones. This is TRN1/TRN2 on Arm at every
+    distance; x86 blends or permutes two registers, one instruction each with AVX-512.
 
     >>> rounds(2)
     ((1, (0, 2), (1, 3)),)

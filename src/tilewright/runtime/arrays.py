@@ -52,11 +52,20 @@ def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None)
     >>> result_dtype(np.ones(1, "f4"), np.ones(1, "i4"), None, None)
     dtype('float64')
     """
+    supported = ", ".join(map(str, GEMM_DTYPES))
     if dtype is not None:
-        return np.dtype(dtype).newbyteorder("=")
-    promoted = np.result_type(a, b).newbyteorder("=")
-    if out is not None and out.dtype != promoted and np.can_cast(promoted, out.dtype, "safe"):
-        return out.dtype.newbyteorder("=")
+        try:
+            return np.dtype(dtype).newbyteorder("=")
+        except TypeError:
+            raise UnsupportedDtype(dtype=repr(dtype), supported=supported) from None
+    try:
+        promoted = np.result_type(a, b).newbyteorder("=")
+    except TypeError:  # no common dtype, as for records and dates
+        raise UnsupportedDtype(dtype=f"common to {a.dtype} and {b.dtype}", supported=supported) from None
+    if out is not None and np.can_cast(promoted, out.dtype, "safe"):
+        wider = out.dtype.newbyteorder("=")
+        if any(candidate.numpy == wider for candidate in GEMM_DTYPES):
+            return wider
     return promoted
 
 
@@ -113,7 +122,7 @@ def check_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Arra
     if out.shape != shape:
         raise OutShape(found=out.shape, required=shape)
     if not out.flags.writeable:
-        raise OutReadOnly()
+        raise OutReadOnly
     if not np.can_cast(computed, out.dtype, "same_kind"):
         raise OutDtype(found=out.dtype, required=computed)
     return out
@@ -189,18 +198,17 @@ def matmul(
     element = find_dtype(computed)
     if out is None and beta != 0:
         raise MissingOut(beta=beta)
-    if out is not None:
-        check_out(out, shapes.result, computed)
+    given: Array | None = None if out is None else check_out(out, shapes.result, computed)
     alpha, beta = float(alpha), float(beta)
     operand_a = _as_operand(array_a, computed, "a")
     operand_b = _as_operand(array_b, computed, "b")
     kernel = matmul_kernel(element)
-    if out is not None and _direct_out(out, computed, operand_a, operand_b):
-        target = out
+    if given is not None and _direct_out(given, computed, operand_a, operand_b):
+        target = given
     else:
         target = np.empty(shapes.result, computed)
         if beta != 0:
-            target[...] = out
+            target[...] = given
     a_matrix = operand_a[np.newaxis, :] if operand_a.ndim == 1 else operand_a
     b_matrix = operand_b[:, np.newaxis] if operand_b.ndim == 1 else operand_b
     c_matrix = target
@@ -209,8 +217,9 @@ def matmul(
     if operand_a.ndim == 1:
         c_matrix = c_matrix[..., np.newaxis, :]
     _run(kernel, a_matrix, b_matrix, c_matrix, alpha, beta)
-    if out is None:
-        return target if target.ndim else target[()]
-    if target is not out:
-        np.copyto(out, target, casting="same_kind")
-    return out
+    if given is None:
+        scalar: Array = target[()]  # two 1-D operands give a scalar, as in NumPy
+        return scalar
+    if target is not given:
+        np.copyto(given, target, casting="same_kind")
+    return given

@@ -75,7 +75,7 @@ def native_entry_possible() -> bool:
 
 
 def _numpy_api(index: int) -> int:
-    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # noqa: SLF001
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     table = get(capsule, None)

@@ -7,18 +7,17 @@ import threading
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
-import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.pipeline import Compilation, run_stages
 from tilewright.errors import ForeignKernel, OperandMismatch
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_assembly
 from tilewright.lower import scratch_layout
 from tilewright.machine.host import host_machine
-from tilewright.machine.machine import Machine
+from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import Blocking
+from tilewright.pipeline import Compilation, run_stages
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 from tilewright.spec.problem import Gemm, Layout, Operand
@@ -115,9 +114,8 @@ class Kernel:
 
     @cached_property
     def _code(self) -> Linked:
-        host = llvm.get_host_cpu_name()
-        if self.machine.name != host_machine().name:
-            raise ForeignKernel(kernel=self.name, target=self.machine.name, host=host)
+        if not runs_on(self.machine, host_machine()):
+            raise ForeignKernel(kernel=self.name, target=self.machine.name, host=host_machine().cpu)
         return Linked(self.object_code, (self.symbol,), {})
 
     @property
@@ -204,6 +202,12 @@ def check_operand(kernel: str, operand: Operand, array: Array) -> None:
             array.strides[axis],
             f"{array.itemsize} bytes ({operand.layout.value} layout)",
         )
+
+
+def runs_on(machine: Machine, host: Machine) -> bool:
+    """Whether a host has every feature that LLVM may use for a machine."""
+    same_arch = machine.arch == host.arch
+    return same_arch and enabled_features(machine.features) <= enabled_features(host.features)
 
 
 def resolve_target(target: str | Machine | None) -> Machine:

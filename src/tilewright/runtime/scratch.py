@@ -8,6 +8,7 @@ Python, which maps one more block into a fresh slot.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import threading
@@ -34,10 +35,8 @@ class _Block:
         except (OSError, ValueError, OverflowError) as error:
             raise ScratchAllocation(size=size, reason=str(error)) from error
         if huge_pages and hasattr(mmap, "MADV_HUGEPAGE"):
-            try:
+            with contextlib.suppress(OSError):  # a kernel without huge pages gives ordinary ones
                 self.memory.madvise(mmap.MADV_HUGEPAGE)
-            except OSError:
-                pass  # a kernel without huge pages gives ordinary ones
         start = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.address = -(-start // HUGE_PAGE) * HUGE_PAGE
 

@@ -1,0 +1,253 @@
+"""The verifier: each rule broken once, everything else as it should be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tilewright.errors import InvalidTileIr
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Binary,
+    Buffer,
+    Compare,
+    Constant,
+    FirstElse,
+    If,
+    Let,
+    Loop,
+    Name,
+    Operator,
+    Pack,
+    Program,
+    Relation,
+    Scalar,
+    Slice,
+    Space,
+    Statement,
+    Tile,
+    TileMatmul,
+    Unless,
+)
+from tilewright.ir.verify import is_name, verify
+from tilewright.spec.dtype import F32, F64
+
+ZERO, ONE = Constant(0), Constant(1)
+BUFFERS = (
+    Buffer("a", F32, Space.ARGUMENT),
+    Buffer("c", F32, Space.ARGUMENT),
+    Buffer("wide", F64, Space.ARGUMENT),
+    Buffer("panel", F32, Space.THREAD, 64),
+)
+WINDOW = Slice("a", Name("i") * Name("m"), (ONE, Name("m")))
+PANEL = Slice("panel", ZERO, (ONE, Constant(4)))
+PACK = Pack(PANEL, WINDOW, Name("x"), Constant(2), panel=4)
+MATMUL = TileMatmul(
+    c=Slice("c", Name("i"), (Name("m"), ONE)),
+    a=WINDOW,
+    b=PANEL,
+    rows=Constant(2),
+    columns=Name("x"),
+    depth=Constant(2),
+    tile=Tile(2, 4),
+    alpha=Scalar("alpha"),
+    beta=FirstElse("i", Scalar("beta"), Scalar(1.0)),
+)
+TEST = AnyOf((AllOf((Compare(Relation.LT, Name("i"), Name("m")),)),))
+LET = Let("x", Unless("alpha", Name("m")))
+LOOP = Loop("i", ZERO, Name("m"), ONE, (LET, If(TEST, (PACK, MATMUL), (LET,))))
+GOOD = Program("p", ("m",), ("alpha", "beta"), BUFFERS, (LOOP,))
+
+
+def body(*statements: Statement) -> Program:
+    return replace(GOOD, body=statements)
+
+
+def inside(*statements: Statement) -> Program:
+    """Statements at the place of the pack and the matmul, where i and x are in scope."""
+    return body(replace(LOOP, body=(LET, *statements)))
+
+
+
+def test_the_program_that_the_table_breaks_is_good() -> None:
+    good = replace(LOOP, body=(LET, If(TEST, (PACK, MATMUL))))
+    assert verify(body(good)) == body(good)
+
+
+def test_a_name_is_free_again_after_its_block() -> None:
+    loop = replace(LOOP, body=(LET,))
+    assert verify(body(loop, loop, LET))
+
+
+BAD_SLICE = Slice("nowhere", ZERO, (ONE, ONE))
+BAD_OFFSET = Slice("a", Name("q"), (ONE, ONE))
+BAD_STRIDE = Slice("a", ZERO, (ONE, Name("q")))
+
+RULES: dict[str, tuple[Program, str, str]] = {
+    "declared twice: sizes": (replace(GOOD, sizes=("m", "m")), "p", "declared twice"),
+    "declared twice: size and scalar": (replace(GOOD, sizes=("m", "beta")), "p", "declared twice"),
+    "declared twice: size and buffer": (replace(GOOD, sizes=("m", "a")), "p", "declared twice"),
+    "program name": (replace(GOOD, name="p q"), "p q", "'p q' is not a name"),
+    "size name": (replace(GOOD, sizes=("m", "min")), "p", "'min' is not a name"),
+    "scalar name": (replace(GOOD, scalars=("alpha", "beta", "inf")), "p", "'inf' is not a name"),
+    "let name": (body(Let("3x", ZERO)), "let 3x", "'3x' is not a name"),
+    "axis name": (body(replace(LOOP, axis="é")), "loop é", "'é' is not a name"),
+    "scratch without size": (
+        replace(GOOD, buffers=(*BUFFERS, Buffer("s", F32, Space.SHARED))),
+        "buffer s",
+        "scratch has a size, an argument has none",
+    ),
+    "argument with size": (
+        replace(GOOD, buffers=(*BUFFERS, Buffer("s", F32, Space.ARGUMENT, 4))),
+        "buffer s",
+        "scratch has a size, an argument has none",
+    ),
+    "let: unknown name": (body(Let("x", Name("q"))), "let x", "'q' is not a size, let or axis in scope"),
+    "let: itself": (body(Let("x", Name("x"))), "let x", "'x' is not a size, let or axis in scope"),
+    "let: after its block": (
+        body(replace(LOOP, body=(LET,)), Let("y", Name("x"))),
+        "let y",
+        "'x' is not a size, let or axis in scope",
+    ),
+    "let: a scalar is no integer": (
+        body(Let("x", Name("alpha"))),
+        "let x",
+        "'alpha' is not a size, let or axis in scope",
+    ),
+    "let: nested name": (
+        body(Let("x", Unless("alpha", Name("m") + Name("q")))),
+        "let x",
+        "'q' is not a size, let or axis in scope",
+    ),
+    "let: in use by a size": (body(Let("m", ZERO)), "let m", "'m' is already in use"),
+    "let: in use by a scalar": (body(Let("alpha", ZERO)), "let alpha", "'alpha' is already in use"),
+    "let: in use by a buffer": (body(Let("a", ZERO)), "let a", "'a' is already in use"),
+    "let: twice in a block": (body(Let("x", ZERO), Let("x", ZERO)), "let x", "'x' is already in use"),
+    "axis: in use": (body(Let("i", ZERO), LOOP), "loop i", "'i' is already in use"),
+    "unless: not a scalar": (
+        body(Let("x", Unless("m", ONE))),
+        "let x",
+        "'m' is not a scalar parameter",
+    ),
+    "expression: not a node": (
+        body(Let("x", Binary(Operator.ADD, Name("m"), "n"))),  # type: ignore[arg-type]
+        "'n'",
+        "is not an expression",
+    ),
+    "expression: divisor": (
+        body(Let("x", Binary(Operator.CEILDIV, Name("m"), ZERO))),
+        "let x",
+        "divisor 0 is not positive",
+    ),
+    "expression: multiple of a negative": (
+        body(Let("x", Binary(Operator.ROUNDUP, Name("m"), Constant(-8)))),
+        "let x",
+        "divisor -8 is not positive",
+    ),
+    "loop: begin": (body(replace(LOOP, begin=Name("q"))), "loop i", "'q' is not a size"),
+    "loop: end": (body(replace(LOOP, end=Name("i"))), "loop i", "'i' is not a size"),
+    "loop: step in scope": (body(replace(LOOP, step=Name("q"))), "loop i", "'q' is not a size"),
+    "loop: step positive": (body(replace(LOOP, step=ZERO)), "loop i", "step 0 is not positive"),
+    "if: unknown name": (
+        body(If(AnyOf((AllOf((Compare(Relation.LT, ONE, Name("q")),)),)), ())),
+        "if",
+        "'q' is not a size",
+    ),
+    "if: no alternatives": (body(If(AnyOf(()), ())), "if", "a condition has at least one comparison"),
+    "if: no comparison": (body(If(AnyOf((AllOf(()),)), ())), "if", "a condition has at least one comparison"),
+    "if: inside then": (body(If(AnyOf((AllOf((Compare(Relation.EQ, ONE, ONE),)),)), (PACK,))), "pack", "'i'"),
+    "if: inside else": (
+        body(If(AnyOf((AllOf((Compare(Relation.EQ, ONE, ONE),)),)), (), (PACK,))),
+        "pack",
+        "'i'",
+    ),
+    "statement": (body(ZERO), "Constant(value=0)", "is not a statement"),  # type: ignore[arg-type]
+    "pack: destination declared": (
+        inside(replace(PACK, destination=BAD_SLICE)),
+        "pack nowhere",
+        "buffer 'nowhere' is not declared",
+    ),
+    "pack: source declared": (inside(replace(PACK, source=BAD_SLICE)), "pack panel", "'nowhere'"),
+    "pack: source offset": (inside(replace(PACK, source=BAD_OFFSET)), "pack panel", "'q' is not a size"),
+    "pack: lanes": (inside(replace(PACK, lanes=Name("q"))), "pack panel", "'q' is not a size"),
+    "pack: depth": (inside(replace(PACK, depth=Name("q"))), "pack panel", "'q' is not a size"),
+    "pack: panel": (inside(replace(PACK, panel=0)), "pack panel", "panel and kr must be positive"),
+    "pack: kr": (inside(replace(PACK, kr=0)), "pack panel", "panel and kr must be positive"),
+    "pack: into an argument": (
+        inside(replace(PACK, destination=WINDOW)),
+        "pack a",
+        "the destination must be a scratch buffer",
+    ),
+    "matmul: C declared": (inside(replace(MATMUL, c=BAD_SLICE)), "matmul nowhere", "'nowhere'"),
+    "matmul: A declared": (inside(replace(MATMUL, a=BAD_SLICE)), "matmul c", "'nowhere'"),
+    "matmul: A stride": (inside(replace(MATMUL, a=BAD_STRIDE)), "matmul c", "'q' is not a size"),
+    "matmul: B declared": (inside(replace(MATMUL, b=BAD_SLICE)), "matmul c", "'nowhere'"),
+    "matmul: B lanes adjacent": (
+        inside(replace(MATMUL, b=Slice("panel", ZERO, (Constant(2), ONE)))),
+        "matmul c",
+        "lanes of B must be adjacent",
+    ),
+    "matmul: B lanes known to be adjacent": (
+        inside(replace(MATMUL, b=Slice("panel", ZERO, (Name("m"), ONE)))),
+        "matmul c",
+        "lanes of B must be adjacent",
+    ),
+    "matmul: rows": (inside(replace(MATMUL, rows=Name("q"))), "matmul c", "'q' is not a size"),
+    "matmul: columns": (inside(replace(MATMUL, columns=Name("q"))), "matmul c", "'q' is not a size"),
+    "matmul: depth": (inside(replace(MATMUL, depth=Name("q"))), "matmul c", "'q' is not a size"),
+    "matmul: alpha": (
+        inside(replace(MATMUL, alpha=Scalar("gamma"))),
+        "matmul c",
+        "'gamma' is not a scalar parameter",
+    ),
+    "matmul: a size is no scalar": (
+        inside(replace(MATMUL, alpha=Scalar("m"))),
+        "matmul c",
+        "'m' is not a scalar parameter",
+    ),
+    "matmul: scalar of first": (
+        inside(replace(MATMUL, beta=FirstElse("i", Scalar("gamma"), Scalar(1.0)))),
+        "matmul c",
+        "'gamma' is not a scalar parameter",
+    ),
+    "matmul: scalar of rest": (
+        inside(replace(MATMUL, beta=FirstElse("i", Scalar(1.0), Scalar("gamma")))),
+        "matmul c",
+        "'gamma' is not a scalar parameter",
+    ),
+    "matmul: first of a let": (
+        inside(replace(MATMUL, beta=FirstElse("x", Scalar(0.0), Scalar(1.0)))),
+        "matmul c",
+        "'x' is not an enclosing axis",
+    ),
+    "matmul: not a scalar": (
+        inside(replace(MATMUL, beta=1.0)),  # type: ignore[arg-type]
+        "matmul c",
+        "1.0 is not a scalar",
+    ),
+    "matmul: mr": (inside(replace(MATMUL, tile=Tile(0, 4))), "matmul c", "mr, nr and kr must be positive"),
+    "matmul: nr": (inside(replace(MATMUL, tile=Tile(2, 0))), "matmul c", "mr, nr and kr must be positive"),
+    "matmul: kr": (inside(replace(MATMUL, tile=Tile(2, 4, 0))), "matmul c", "mr, nr and kr must be positive"),
+    "matmul: element types": (
+        inside(replace(MATMUL, a=Slice("wide", ZERO, (ONE, ONE)))),
+        "matmul c",
+        "A and B differ in element type",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_is_checked(rule: str) -> None:
+    broken, where, reason = RULES[rule]
+    with pytest.raises(InvalidTileIr, match=re.escape(reason)) as caught:
+        verify(broken)
+    assert where in str(caught.value.where)
+    assert str(caught.value).startswith("tile IR: ")
+
+
+@pytest.mark.parametrize(("word", "good"), [("m", True), ("_1", True), ("1", False), ("", False), ("a b", False)])
+def test_names(word: str, good: bool) -> None:
+    assert is_name(word) is good

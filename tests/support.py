@@ -1,0 +1,181 @@
+"""What several tests share: exact fillings, layouts, the rounding bound, guard pages, child processes."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+import tilewright as tw
+from tilewright.machine.isa import Isa, usable_isas
+from tilewright.machine.machine import enabled_features
+
+Array: TypeAlias = NDArray[Any]
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Pages that can be made inaccessible: everywhere but on Windows.
+GUARD_PAGES = os.name == "posix"
+
+
+def host_rows() -> tuple[Isa, ...]:
+    """The instruction-set rows this process can run, best first."""
+    machine = tw.machine()
+    return usable_isas(machine.arch, enabled_features(machine.features))
+
+
+# --- fillings and views -------------------------------------------------------------------------
+
+
+def filled(shape: tuple[int, ...], dtype: DTypeLike = np.float32, seed: int = 0) -> Array:
+    """Integers from -4 to 4: products of them have exact sums in every float type, in any order."""
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+def rough(shape: tuple[int, ...], dtype: DTypeLike = np.float32, seed: int = 0) -> Array:
+    """Normal variates: their sums round, and another order of additions gives other bits."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def _strided(array: Array) -> Array:
+    base = np.full(tuple(2 * size + 1 for size in array.shape), 99, array.dtype)
+    view: Array = base[tuple(slice(1, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def _reversed(array: Array) -> Array:
+    flip = (slice(None, None, -1),) * array.ndim
+    view: Array = array[flip].copy()[flip]
+    return view
+
+
+def _reversed_rows(array: Array) -> Array:
+    view: Array = array[::-1].copy()[::-1]
+    return view
+
+
+def _padded(array: Array) -> Array:
+    base = np.full((*array.shape[:-1], array.shape[-1] + 3), 99, array.dtype)
+    view: Array = base[..., : array.shape[-1]]
+    view[...] = array
+    return view
+
+
+#: The same values in other places of memory.
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "C": lambda array: np.array(array, order="C"),
+    "F": lambda array: np.array(array, order="F"),
+    "padded": _padded,
+    "padded columns": lambda array: _padded(array.T).T,
+    "strided": _strided,
+    "reversed": _reversed,
+    "reversed rows": _reversed_rows,
+    "reversed columns": lambda array: _reversed_rows(array.T).T,
+}
+
+
+def unaligned(array: Array) -> Array:
+    """A copy whose data start one byte behind an aligned address."""
+    buffer = np.zeros(array.nbytes + 1 + array.itemsize, np.uint8)
+    view = buffer[1 : 1 + array.nbytes].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    assert array.size == 0 or not view.flags.aligned
+    return view
+
+
+# --- the rounding bound -------------------------------------------------------------------------
+
+
+def gamma(count: int, dtype: DTypeLike) -> float:
+    """γ(count) = count·u / (1 - count·u) of a float type."""
+    unit = float(np.finfo(np.dtype(dtype)).eps) / 2
+    return count * unit / (1 - count * unit)
+
+
+def assert_accurate(
+    found: Array, a: Array, b: Array, c: Array | None = None, *, alpha: float = 1.0, beta: float = 0.0
+) -> None:
+    """|found - exact| ≤ γ(k+2)·(|αA||B| + |βC|), the reference's own float64 rounding added."""
+    wide_a, wide_b = (np.asarray(array).astype(np.float64) for array in (a, b))
+    exact, magnitude = alpha * (wide_a @ wide_b), abs(alpha) * (abs(wide_a) @ abs(wide_b))
+    if c is not None and beta != 0:
+        exact, magnitude = exact + beta * c.astype(np.float64), magnitude + abs(beta * c.astype(np.float64))
+    count = wide_a.shape[-1] + 2
+    bound = (gamma(count, found.dtype) + gamma(count, np.float64)) * magnitude
+    wrong = ~(abs(found.astype(np.float64) - exact) <= bound)
+    assert not wrong.any(), f"{np.count_nonzero(wrong)} of {found.size} elements outside the bound"
+
+
+# --- guard pages --------------------------------------------------------------------------------
+
+
+class GuardedMemory:
+    """Pages with an inaccessible page in front and one behind.
+
+    Parameters
+    ----------
+    size : bytes that must fit between the guards.
+    """
+
+    #: What the pages hold where no array stands: NaN in every float type.
+    PATTERN = 0xFF
+
+    def __init__(self, size: int) -> None:
+        page = mmap.PAGESIZE
+        inner = -(-size // page) * page
+        self._memory = mmap.mmap(-1, inner + 2 * page)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        protect = ctypes.CDLL(None, use_errno=True).mprotect
+        protect.argtypes, protect.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
+        for guard in (start, start + page + inner):
+            assert protect(guard, page, 0) == 0, os.strerror(ctypes.get_errno())
+        self.bytes = np.frombuffer(self._memory, np.uint8, inner, page)
+
+    def place(self, array: Array, steps: tuple[int, int], *, at_end: bool) -> Array:
+        """A copy of a matrix with the byte strides `steps`, its outermost byte beside a guard page."""
+        self.bytes[...] = self.PATTERN
+        reach = [(size - 1) * step for size, step in zip(array.shape, steps, strict=True)]
+        below = -sum(min(0, distance) for distance in reach)
+        extent = below + sum(max(0, distance) for distance in reach) + array.itemsize
+        offset = below + (self.bytes.size - extent if at_end else 0)
+        view: Array = np.ndarray(array.shape, array.dtype, self.bytes, offset, steps)
+        view[...] = array
+        return view
+
+    def outside(self, view: Array) -> Array:
+        """A copy of the bytes in which those of a placed array are zero."""
+        copy = self.bytes.copy()
+        offset = view.__array_interface__["data"][0] - self.bytes.__array_interface__["data"][0]
+        np.ndarray(view.shape, view.dtype, copy, offset, view.strides)[...] = 0
+        return copy
+
+
+# --- child processes ----------------------------------------------------------------------------
+
+
+def run_python(*arguments: str, isa: str | None = None, seconds: float = 120) -> str:
+    """The output of a Python process that can import the package and this module; it must end well."""
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests"))
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TILEWRIGHT_")}
+    environ |= {"PYTHONPATH": path, "PYTHONFAULTHANDLER": "1"}
+    if isa is not None:
+        environ["TILEWRIGHT_ISA"] = isa
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=environ,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
