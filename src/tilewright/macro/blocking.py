@@ -93,7 +93,8 @@ def register_tiles(isa: Isa, dtype: DType) -> tuple[RegisterTile, ...]:
       the FMA takes a lane) + one product where multiply and add are separate ≤ vector registers
       (seed 000 §5.2.1, (7): nr is a multiple of the lanes);
     - latency: mr·v ≥ fma_per_cycle · fma_latency independent accumulators;
-    - loads: loads per depth / loads per cycle ≤ mr·v / FMAs per cycle, so loads never bound it.
+    - loads: loads per depth / loads per cycle ≤ mr·v / FMAs per cycle, so loads never bound it;
+    - lanes: where the FMA takes a lane, mr is a multiple of the lanes, so whole vectors hold A.
     """
     tiles = []
     for vectors in range(1, isa.vector_registers):
@@ -102,7 +103,8 @@ def register_tiles(isa: Isa, dtype: DType) -> tuple[RegisterTile, ...]:
             fits = tile.registers <= isa.vector_registers
             hides = tile.accumulators >= isa.fma_per_cycle * isa.fma_latency
             feeds = tile.loads_per_depth * isa.fma_per_cycle <= tile.accumulators * isa.loads_per_cycle
-            if fits and hides and feeds:
+            whole = isa.broadcast is Broadcast.MEMORY or mr % isa.lanes(dtype) == 0
+            if fits and hides and feeds and whole:
                 tiles.append(tile)
     return tuple(tiles)
 
