@@ -8,24 +8,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import (
+    Buffer,
     Constant,
     Expression,
-    Let,
-    Loop,
     Name,
     Operator,
     Program,
+    Scalar,
     Slice,
-    Statement,
-    Unless,
+    Space,
+    Tile,
+    TileMatmul,
     apply,
     ceildiv,
-    expression,
     fold,
     maximum,
     minimum,
@@ -33,8 +32,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.text import parse_program
 from tilewright.ir.verify import verify
-
-Array = NDArray[Any]
+from tilewright.spec.dtype import F32
 
 
 def run(
@@ -85,24 +83,276 @@ def test_rounding(left: int, right: int, divided: int, rounded: int) -> None:
 
 
 def value_of(node: Expression, **names: int) -> int:
-    """The value of an expression, as the trip count of a loop that counts in a buffer."""
-    shift = 10_000
-    body: tuple[Statement, ...] = (
-        Let("value", node + shift),
-        Loop("i", Constant(0), Name("value"), expression(1), ()),
-        *parse_program(
-            HEAD + "pack s[value; 1, 1] = a[0; 1, 1] lanes 1 depth 1 panel 1 kr 1\n"
-            "matmul 1x1x1 c[0; 1, 1]\n = 0.0 * c + 1.0 * s[value; 1, 1] . s[value; 1, 1]\n"
-            " rows 1 columns 1 depth 1\n"
-        ).body,
+    """The value of an expression: the place at which a product without depth writes its zero."""
+    middle = 10_000
+    zero, one = Constant(0), Constant(1)
+    window = Slice("c", zero, (one, one))
+    store = TileMatmul(
+        c=Slice("c", node, (one, one)),
+        a=window,
+        b=window,
+        rows=one,
+        columns=one,
+        depth=zero,
+        tile=Tile(1, 1),
+        alpha=Scalar(1.0),
+        beta=Scalar(0.0),
     )
-    text = HEAD.replace("sizes", " ".join(("sizes", *names))) + f"thread s f32 [{2 * shift}]\n"
-    program = parse_program(text)
-    finder = Finder()
-    interpret(
-        Program("p", program.sizes, program.scalars, program.buffers, body),
-        names,
-        {"alpha": 1.0, "beta": 0.0},
-        {"a": np.ones(1, np.float32), "c": finder.c},
+    program = Program("p", tuple(names), ("alpha",), (Buffer("c", F32, Space.ARGUMENT),), (store,))
+    c = np.full(2 * middle, np.nan, np.float32)
+    interpret(verify(program), names, {"alpha": 0.0}, {"c": (c, middle)})
+    (place,) = np.flatnonzero(c == 0)
+    return int(place) - middle
+
+
+@pytest.mark.parametrize(("alpha", "expected"), [(0.0, 0), (-0.0, 0), (2.0, 7), (float("nan"), 7)])
+def test_unless_is_zero_where_the_scalar_is(alpha: float, expected: int) -> None:
+    text = HEAD + (
+        "let d = unless(alpha, 7)\n"
+        "matmul 1x1x1 c[d; 1, 1]\n = 0.0 * c + 1.0 * a[0; 1, 1] . a[0; 1, 1]\n rows 1 columns 1 depth 0\n"
     )
-    return finder.find(program, body, names, shift)
+    c = np.ones(8, np.float32)
+    run(text, alpha=alpha, a=np.ones(1, np.float32), c=c)
+    assert np.flatnonzero(c == 0).tolist() == [expected]
+
+
+# --- control flow ------------------------------------------------------------------------------------
+
+ADD_ONE = (
+    "matmul 1x1x1 c[{at}; 1, 1]\n{pad}  = 1.0 * c + 1.0 * a[0; 1, 1] . a[0; 1, 1]\n"
+    "{pad}  rows 1 columns 1 depth 1\n"
+)
+
+
+def count(at: str, depth: int = 1) -> str:
+    """A statement that adds 1 to c[at]."""
+    return "  " * depth + ADD_ONE.format(at=at, pad="  " * depth)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "step", "visited"),
+    [(0, 6, 2, [0, 2, 4]), (0, 5, 2, [0, 2, 4]), (3, 4, 9, [3]), (4, 4, 1, []), (5, 4, 1, [])],
+)
+@pytest.mark.parametrize("word", ["for", "parallel"])
+def test_loops(word: str, begin: int, end: int, step: int, visited: list[int]) -> None:
+    c = np.zeros(8, np.float32)
+    text = HEAD + f"{word} i in {begin} .. {end} step {step}:\n" + count("i")
+    run(text, a=np.ones(1, np.float32), c=c)
+    assert np.flatnonzero(c).tolist() == visited
+
+
+@pytest.mark.parametrize("step", [0, -1])
+def test_a_step_that_is_not_positive_at_run_time_is_refused(step: int) -> None:
+    text = HEAD.replace("sizes", "sizes s") + "for i in 0 .. 3 step s:\n" + count("i")
+    with pytest.raises(InvalidTileIr, match=f"loop i: step {step} is not positive"):
+        run(text, {"s": step}, a=np.ones(1, np.float32), c=np.zeros(8, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("m == 3", True),
+        ("m == 4", False),
+        ("m <= 3", True),
+        ("m <= 2", False),
+        ("m < 4", True),
+        ("m < 3", False),
+        ("m == 3 and m < 3", False),
+        ("m == 4 or m == 3", True),
+        ("m == 3 and m < 3 or m <= 2 and m == 2", False),
+        ("m < 3 and m < 3 or m == 3", True),
+    ],
+)
+def test_conditions(condition: str, expected: bool) -> None:
+    text = HEAD.replace("sizes", "sizes m") + f"if {condition}:\n" + count("0") + "else:\n" + count("1")
+    c = np.zeros(2, np.float32)
+    run(text, {"m": 3}, a=np.ones(1, np.float32), c=c)
+    assert c.tolist() == [float(expected), float(not expected)]
+
+
+def test_a_let_does_not_leave_its_block() -> None:
+    text = HEAD + (
+        "for i in 0 .. 3 step 1:\n  let x = i * 2\n" + count("x") + "let x = 7\n" + count("x", depth=0)
+    )
+    c = np.zeros(8, np.float32)
+    run(text, a=np.ones(1, np.float32), c=c)
+    assert c.tolist() == [1, 0, 1, 0, 1, 0, 0, 1]
+
+
+# --- products -----------------------------------------------------------------------------------------
+
+MATMUL = (
+    "matmul 4x4x1 c[0; 4, 1]\n  = beta * c + alpha * a[0; 3, 1] . a[0; 1, 3]\n"
+    "  rows 2 columns 3 depth {depth}\n"
+)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (2.0, 1.0), (0.5, -3.0)])
+def test_matmul(alpha: float, beta: float) -> None:
+    a = np.arange(1, 7, dtype=np.float32)
+    c = np.arange(16, dtype=np.float32)
+    before = c.reshape(4, 4).copy()
+    run(HEAD + MATMUL.format(depth=2), alpha=alpha, beta=beta, a=a, c=c)
+    rows, columns = a.reshape(2, 3)[:, :2], a.reshape(2, 3)
+    expected = before.copy()
+    expected[:2, :3] = alpha * rows @ columns + beta * before[:2, :3]
+    np.testing.assert_array_equal(c.reshape(4, 4), expected)
+
+
+def test_beta_zero_does_not_read_c_and_depth_zero_does_not_read_a() -> None:
+    c = np.full(16, np.nan, np.float32)
+    run(HEAD + MATMUL.format(depth=0), alpha=float("nan"), beta=0.0, a=np.empty(0, np.float32), c=c)
+    assert np.isnan(c.reshape(4, 4)[2:]).all()
+    assert (c.reshape(4, 4)[:2, :3] == 0).all()
+
+
+def test_nan_in_c_survives_a_beta() -> None:
+    c = np.full(16, np.nan, np.float32)
+    run(HEAD + MATMUL.format(depth=2), beta=1.0, a=np.ones(6, np.float32), c=c)
+    assert np.isnan(c).all()
+
+
+def test_first_else_follows_the_first_iteration_not_zero() -> None:
+    text = HEAD + (
+        "for p in 5 .. 9 step 2:\n"
+        "  matmul 1x1x1 c[0; 1, 1]\n"
+        "    = (beta if p first else 10.0) * c + (alpha if p first else 1.0) * a[0; 1, 1] . a[0; 1, 1]\n"
+        "    rows 1 columns 1 depth 1\n"
+    )
+    c = np.array([7], np.float32)
+    run(text, alpha=3.0, beta=2.0, a=np.ones(1, np.float32), c=c)
+    assert c.tolist() == [(7 * 2 + 3) * 10 + 1]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(5, 1), (1, 5)])
+def test_more_than_a_tile_is_refused(rows: int, columns: int) -> None:
+    text = HEAD + MATMUL.format(depth=1).replace("rows 2 columns 3", f"rows {rows} columns {columns}")
+    with pytest.raises(InvalidTileIr, match=f"{rows}x{columns} exceeds"):
+        run(text, a=np.ones(64, np.float32), c=np.ones(64, np.float32))
+
+
+# --- bounds -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size_a", "size_c", "buffer"),
+    [(5, 7, "a"), (6, 6, "c"), (0, 7, "a"), (6, 0, "c")],
+)
+def test_a_window_behind_its_buffer_is_refused(size_a: int, size_c: int, buffer: str) -> None:
+    text = HEAD + MATMUL.format(depth=2)
+    run(text, a=np.ones(6, np.float32), c=np.ones(7, np.float32))
+    with pytest.raises(InvalidTileIr, match=rf"{buffer}\[.*reaches elements 0\.\..* of"):
+        run(text, a=np.ones(size_a, np.float32), c=np.ones(size_c, np.float32))
+
+
+def test_a_window_before_its_buffer_is_refused() -> None:
+    text = HEAD + MATMUL.format(depth=2).replace("c[0; 4, 1]", "c[3; 0 - 4, 1]")
+    c = np.zeros(8, np.float32)
+    run(text, a=np.ones(6, np.float32), c=(c, 1))
+    assert np.flatnonzero(c).tolist() == [0, 1, 2, 4, 5, 6]
+    with pytest.raises(InvalidTileIr, match="reaches elements -1"):
+        run(text, a=np.ones(6, np.float32), c=c)
+
+
+def test_an_empty_window_touches_nothing() -> None:
+    text = HEAD + MATMUL.format(depth=2).replace("rows 2", "rows 0")
+    run(text, a=np.ones(6, np.float32), c=np.empty(0, np.float32))
+
+
+def test_an_empty_buffer_size_means_no_scratch() -> None:
+    text = HEAD + "thread s f32 [3]\npack s[0; 1, 4] = a[0; 1, 1] lanes 1 depth 1 panel 4 kr 1\n"
+    with pytest.raises(InvalidTileIr, match=r"s\[.*reaches elements 0\.\.3 of 3"):
+        run(text, a=np.ones(1, np.float32), c=np.ones(1, np.float32))
+
+
+# --- packing ------------------------------------------------------------------------------------------
+
+
+def packed(lanes: int, depth: int, panel: int, kr: int, strides: tuple[int, int] = (100, 1)) -> list[float]:
+    """What a pack leaves in scratch, read back through products with 1; element (l, p) is 100·l + p."""
+    size = -(-lanes // panel) * panel * (-(-depth // kr) * kr)
+    text = HEAD + (
+        f"thread s f32 [{size}]\n"
+        f"pack s[0; 1, {panel}] = a[0; {strides[0]}, {strides[1]}] "
+        f"lanes {lanes} depth {depth} panel {panel} kr {kr}\n"
+        f"for i in 0 .. {size} step 1:\n"
+        "  matmul 1x1x1 c[i; 1, 1]\n    = 0.0 * c + 1.0 * s[i; 1, 1] . one[0; 1, 1]\n"
+        "    rows 1 columns 1 depth 1\n"
+    ).replace("thread", "argument one f32\nthread", 1)
+    values = 100 * np.arange(lanes)[:, None] + np.arange(depth)
+    flat = np.full(abs(strides[0]) * max(lanes, 1) + abs(strides[1]) * max(depth, 1), -1.0, np.float32)
+    np.lib.stride_tricks.as_strided(flat, (lanes, depth), (4 * strides[0], 4 * strides[1]))[...] = values
+    c = np.full(size, -7.0, np.float32)
+    run(text, a=flat, c=c, one=np.ones(1, np.float32))
+    return [float(value) for value in c]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "depth", "panel", "kr", "expected"),
+    [
+        (2, 3, 2, 1, [0, 100, 1, 101, 2, 102]),
+        (3, 2, 2, 1, [0, 100, 1, 101, 200, 0, 201, 0]),
+        (2, 4, 2, 2, [0, 1, 100, 101, 2, 3, 102, 103]),
+        (2, 3, 2, 2, [0, 1, 100, 101, 2, 0, 102, 0]),
+        (1, 3, 2, 4, [0, 1, 2, 0, 0, 0, 0, 0]),
+        (3, 3, 2, 2, [0, 1, 100, 101, 2, 0, 102, 0, 200, 201, 0, 0, 202, 0, 0, 0]),
+        (0, 3, 2, 1, []),
+        (2, 0, 2, 1, []),
+    ],
+)
+def test_pack_layout(lanes: int, depth: int, panel: int, kr: int, expected: list[float]) -> None:
+    assert packed(lanes, depth, panel, kr) == expected
+    assert packed(lanes, depth, panel, kr, strides=(1, 7)) == expected
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(1, 4))
+def test_every_element_is_where_the_docstring_says(lanes: int, depth: int, panel: int, kr: int) -> None:
+    found = packed(lanes, depth, panel, kr)
+    padded = -(-depth // kr) * kr
+    for lane in range(-(-lanes // panel) * panel):
+        for p in range(padded):
+            start = lane // panel * panel * padded  # the panel
+            place = start + p // kr * panel * kr + lane % panel * kr + p % kr
+            assert found[place] == (100 * lane + p if lane < lanes and p < depth else 0)
+
+
+def test_scratch_that_was_not_packed_is_nan() -> None:
+    text = HEAD + (
+        "thread s f32 [8]\n"
+        "pack s[0; 1, 2] = a[0; 1, 1] lanes 2 depth 1 panel 2 kr 1\n"
+        "matmul 1x8x1 c[0; 8, 1]\n  = 0.0 * c + 1.0 * a[0; 1, 1] . s[0; 1, 8]\n  rows 1 columns 8 depth 1\n"
+    )
+    c = np.zeros(8, np.float32)
+    run(text, a=np.ones(2, np.float32), c=c)
+    assert c[:2].tolist() == [1, 1]
+    assert np.isnan(c[2:]).all()
+
+
+# --- a small product by hand ----------------------------------------------------------------------------
+
+
+def test_a_blocked_product() -> None:
+    text = """\
+program gemm
+sizes m n k
+scalars alpha beta
+argument a f64
+argument b f64
+argument c f64
+thread b_pack f64 [8]
+for j in 0 .. n step 2:
+  for p in 0 .. max(k, 1) step 4:
+    let depth = min(4, unless(alpha, k) - p)
+    pack b_pack[0; 1, 2] = b[j + p * n; 1, n] lanes min(2, n - j) depth depth panel 2 kr 1
+    for i in 0 .. m step 3:
+      matmul 3x2x1 c[i * n + j; n, 1]
+        = (beta if p first else 1.0) * c + alpha * a[i * k + p; k, 1] . b_pack[0; 1, 2]
+        rows min(3, m - i) columns min(2, n - j) depth depth
+"""
+    m, n, k = 7, 5, 9
+    random = np.random.default_rng(0)
+    a, b, c = random.normal(size=(m, k)), random.normal(size=(k, n)), random.normal(size=(m, n))
+    found = c.copy()
+    run(text, {"m": m, "n": n, "k": k}, 0.5, -2.0, a=a.ravel(), b=b.ravel(), c=found.reshape(-1))
+    np.testing.assert_allclose(found, 0.5 * a @ b - 2.0 * c, rtol=1e-12, atol=1e-12)

@@ -71,7 +71,6 @@ def inside(*statements: Statement) -> Program:
     return body(replace(LOOP, body=(LET, *statements)))
 
 
-
 def test_the_program_that_the_table_breaks_is_good() -> None:
     good = replace(LOOP, body=(LET, If(TEST, (PACK, MATMUL))))
     assert verify(body(good)) == body(good)
@@ -79,7 +78,8 @@ def test_the_program_that_the_table_breaks_is_good() -> None:
 
 def test_a_name_is_free_again_after_its_block() -> None:
     loop = replace(LOOP, body=(LET,))
-    assert verify(body(loop, loop, LET))
+    program = body(loop, loop, LET)
+    assert verify(program) is program
 
 
 BAD_SLICE = Slice("nowhere", ZERO, (ONE, ONE))
@@ -248,6 +248,8 @@ def test_each_rule_is_checked(rule: str) -> None:
     assert str(caught.value).startswith("tile IR: ")
 
 
-@pytest.mark.parametrize(("word", "good"), [("m", True), ("_1", True), ("1", False), ("", False), ("a b", False)])
+@pytest.mark.parametrize(
+    ("word", "good"), [("m", True), ("_1", True), ("1", False), ("", False), ("a b", False)]
+)
 def test_names(word: str, good: bool) -> None:
     assert is_name(word) is good

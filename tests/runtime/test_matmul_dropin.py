@@ -200,7 +200,7 @@ def test_wild_strides_on_single_axes(step: int, through_python: bool, request: p
         if not native_entry_possible():
             pytest.skip("this interpreter has no native entry")
         request.getfixturevalue("native_only")
-    options = {"alpha": 1.0} if through_python else {}
+    options: dict[str, Any] = {"alpha": 1.0} if through_python else {}
     row, column, many = rough((1, 37), seed=1), rough((37, 1), seed=2), rough((37, 41), seed=3)
     wild_row = as_strided(row, (1, 37), (step, 4))
     wild_column = as_strided(column, (37, 1), (4, step))
@@ -249,7 +249,7 @@ def test_out_is_filled_and_returned(a: tuple[int, ...], b: tuple[int, ...], dtyp
     left, right = rough(a, dtype, 1), rough(b, dtype, 2)
     expected = tw.matmul(left, right)
     for positional in (True, False):
-        out = np.full(np.shape(expected), np.nan, dtype)
+        out: Array = np.full(np.shape(expected), np.nan, dtype)
         found = tw.matmul(left, right, out) if positional else tw.matmul(left, right, out=out)
         assert found is out
         assert np.array_equal(out, expected)

@@ -1,0 +1,288 @@
+"""The analytic models: expected numbers for every catalogued machine, and the inequalities behind them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
+from tilewright.ir.nodes import Let, Program
+from tilewright.machine.catalog import find_machine, targets
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Broadcast, Isa
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import (
+    CMR_SLACK,
+    DEPTH_UNIT,
+    LAST_CACHE_SHARE,
+    PANEL_WITHOUT_L3,
+    UPDATE_CYCLES_PER_VECTOR,
+    UPDATE_SHARE,
+    Blocking,
+    RegisterTile,
+    choose_blocking,
+    register_tile,
+    register_tiles,
+    row_block,
+)
+from tilewright.macro.gemm import build_gemm
+from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.spec.problem import Gemm, Strategy
+
+#: mr, nr, kc, mc, nc per machine and dtype, from the inequalities by hand. For haswell in f32:
+#: 6·2 accumulators + 2 of B + 1 of A = 15 ≤ 16 registers; kc = (32 KiB / 2) / 64 B = 256, as L2/8 holds no
+#: more; mc = (65536 - 2·256·16) / 2 / 256 = 112, down to 18·6; nc = 2 MiB / 1 KiB = 2048.
+EXPECTED: dict[str, dict[DType, tuple[int, int, int, int, int]]] = {
+    "haswell": {F32: (6, 16, 256, 108, 2048), F64: (6, 8, 256, 54, 1024)},
+    "cascadelake": {F32: (14, 32, 512, 224, 3520), F64: (14, 16, 512, 112, 1760)},
+    "sapphirerapids": {F32: (12, 32, 512, 480, 13440), F64: (12, 16, 512, 240, 6720)},
+    "znver2": {F32: (6, 16, 512, 108, 2048), F64: (6, 8, 512, 54, 1024)},
+    "znver4": {F32: (14, 32, 512, 224, 4096), F64: (14, 16, 512, 112, 2048)},
+    "znver5": {F32: (12, 32, 512, 216, 4096), F64: (12, 16, 512, 108, 2048)},
+    "neoverse-n1": {F32: (12, 8, 1024, 120, 2048), F64: (4, 12, 680, 84, 1536)},
+    "neoverse-v1": {F32: (12, 8, 1024, 120, 2048), F64: (4, 12, 680, 84, 1536)},
+    "neoverse-v2": {F32: (12, 8, 1024, 120, 7296), F64: (4, 12, 680, 84, 5484)},
+    "apple-m1": {F32: (8, 12, 1360, 1144, 768), F64: (8, 6, 1360, 568, 384)},
+    "x86-64-v2": {F32: (6, 8, 512, 54, 1024), F64: (6, 4, 512, 24, 512)},
+    "x86-64-v3": {F32: (6, 16, 256, 108, 2048), F64: (6, 8, 256, 54, 1024)},
+    "x86-64-v4": {F32: (14, 32, 512, 224, 1408), F64: (14, 16, 512, 112, 704)},
+}
+each_machine = pytest.mark.parametrize("name", targets())
+each_dtype = pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+each_isa = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+
+
+def test_the_table_covers_the_catalogue() -> None:
+    assert set(EXPECTED) == set(targets())
+    assert all(set(row) == set(GEMM_DTYPES) for row in EXPECTED.values())
+
+
+@each_machine
+@each_dtype
+def test_blocking_of_every_machine(name: str, dtype: DType) -> None:
+    mr, nr, kc, mc, nc = EXPECTED[name][dtype]
+    assert choose_blocking(find_machine(name), dtype) == Blocking(mr=mr, nr=nr, kr=1, mc=mc, nc=nc, kc=kc)
+
+
+# --- the inequalities themselves --------------------------------------------------------------------
+
+
+def registers_needed(isa: Isa, dtype: DType, mr: int, nr: int) -> int:
+    """Registers of one depth step, counted as the micro-kernel uses them."""
+    vectors = nr // isa.lanes(dtype)
+    of_a = 1 if isa.broadcast is Broadcast.MEMORY else math.ceil(mr / isa.lanes(dtype))
+    return mr * vectors + vectors + of_a + (0 if isa.tile(dtype).fused else 1)
+
+
+def feeds(isa: Isa, dtype: DType, mr: int, nr: int) -> bool:
+    """Whether latency is covered and loads do not bound the multiply unit."""
+    vectors = nr // isa.lanes(dtype)
+    loads = vectors + (mr if isa.broadcast is Broadcast.MEMORY else math.ceil(mr / isa.lanes(dtype)))
+    covers = mr * vectors >= isa.fma_per_cycle * isa.fma_latency
+    return covers and loads / isa.loads_per_cycle <= mr * vectors / isa.fma_per_cycle
+
+
+def qualifying(isa: Isa, dtype: DType) -> set[tuple[int, int]]:
+    lanes = isa.lanes(dtype)
+    return {
+        (mr, vectors * lanes)
+        for mr in range(1, 64)
+        for vectors in range(1, 64)
+        if (isa.broadcast is Broadcast.MEMORY or mr % lanes == 0)
+        and registers_needed(isa, dtype, mr, vectors * lanes) <= isa.vector_registers
+        and feeds(isa, dtype, mr, vectors * lanes)
+    }
+
+
+def cmr(mr: int, nr: int) -> float:
+    return 2 * mr * nr / (mr + nr)
+
+
+@each_isa
+@each_dtype
+def test_register_tiles_are_exactly_those_that_qualify(isa: Isa, dtype: DType) -> None:
+    tiles = register_tiles(isa, dtype)
+    assert {(tile.mr, tile.nr) for tile in tiles} == qualifying(isa, dtype)
+    for tile in tiles:
+        assert tile.registers == registers_needed(isa, dtype, tile.mr, tile.nr)
+        assert tile.cmr == cmr(tile.mr, tile.nr)
+
+
+@each_isa
+@each_dtype
+@pytest.mark.parametrize("ways", [1, 2, 4, 8, 12, 16, 64])
+def test_the_best_tile_prefers_rows_within_the_ways(isa: Isa, dtype: DType, ways: int) -> None:
+    tile = register_tile(isa, dtype, ways)
+    every = qualifying(isa, dtype)
+    best = max(cmr(*each) for each in every)
+    near = {each for each in every if each[0] <= ways and cmr(*each) >= (1 - CMR_SLACK) * best}
+    if near:
+        assert tile.mr <= ways
+        assert tile.cmr == max(cmr(*each) for each in near)
+    else:
+        assert tile.cmr == best
+
+
+def test_ties_go_to_fewer_loads() -> None:
+    """6×4 and 4×6 have the same CMR; a row of 3 vectors and 4 broadcasts are 7 loads, not 8."""
+    isa = replace(GENERIC128, vector_registers=17)
+    assert {(6, 4), (4, 6)} <= qualifying(isa, F64)
+    assert cmr(6, 4) == cmr(4, 6) == max(cmr(*each) for each in qualifying(isa, F64))
+    tile = register_tile(isa, F64, ways=8)
+    assert (tile.mr, tile.nr, tile.loads_per_depth) == (4, 6, 7)
+
+
+@pytest.mark.parametrize(
+    ("isa", "dtype", "ways", "mr", "nr"),
+    [
+        (AVX512, F32, 12, 12, 32),
+        (AVX512, F32, 8, 14, 32),  # 8 rows of 3 vectors have 70 % of the best CMR only
+        (AVX2, F32, 8, 6, 16),
+        (GENERIC128, F32, 8, 6, 8),
+        (NEON, F32, 8, 8, 12),
+        (NEON, F32, 4, 12, 8),
+    ],
+)
+def test_register_tile_by_hand(isa: Isa, dtype: DType, ways: int, mr: int, nr: int) -> None:
+    tile = register_tile(isa, dtype, ways)
+    assert (tile.mr, tile.nr) == (mr, nr)
+
+
+@pytest.mark.parametrize("registers", [1, 2, 6])
+def test_too_few_registers_have_no_tile(registers: int) -> None:
+    poor = replace(AVX2, name="poor", vector_registers=registers)
+    with pytest.raises(NoRegisterTile, match=f"{registers} vector registers of 8 lanes for f32 on poor"):
+        register_tile(poor, F32, ways=8)
+
+
+def test_loads_that_bound_every_tile_leave_none() -> None:
+    with pytest.raises(NoRegisterTile):
+        register_tile(replace(AVX512, loads_per_cycle=1, fma_per_cycle=8), F32, ways=8)
+
+
+@each_machine
+@each_dtype
+def test_kc(name: str, dtype: DType) -> None:
+    """UPDATE_CYCLES / (kc / FMAs a cycle) ≤ share, unless two panels would fill L2/8; never below (1)."""
+    machine = find_machine(name)
+    blocking = choose_blocking(machine, dtype)
+    kc, row_bytes = blocking.kc, blocking.nr * dtype.size
+    assert kc % DEPTH_UNIT == 0
+    update_share = UPDATE_CYCLES_PER_VECTOR / (kc / machine.isa.fma_per_cycle)
+    panels_bytes = 2 * kc * row_bytes
+    half_l1 = machine.l1.size // 2
+    assert kc + DEPTH_UNIT > half_l1 / row_bytes, "seed 004 (1): a panel in half of L1 is the least"
+    if kc * row_bytes > half_l1:
+        assert panels_bytes <= machine.l2.size / 8
+    shortened = panels_bytes + 2 * DEPTH_UNIT * row_bytes > machine.l2.size / 8
+    assert update_share <= UPDATE_SHARE or shortened
+
+
+@each_machine
+@each_dtype
+def test_mc_and_nc(name: str, dtype: DType) -> None:
+    """mc·kc fills half of what B leaves of L2, nc·kc its share of the last cache, in whole tiles."""
+    machine = find_machine(name)
+    blocking = choose_blocking(machine, dtype)
+    mc, nc, kc, mr, nr = blocking.mc, blocking.nc, blocking.kc, blocking.mr, blocking.nr
+    room = (machine.l2.size / dtype.size - 2 * kc * nr) / 2
+    assert mc * kc <= room < (mc + mr) * kc
+    last = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
+    assert nc * kc <= last / dtype.size < (nc + nr) * kc
+    assert (mc % mr, nc % nr, kc % blocking.kr) == (0, 0, 0)
+
+
+def with_l2(machine: Machine, size: int) -> Machine:
+    return replace(machine, l2=replace(machine.l2, size=size))
+
+
+@each_dtype
+@given(st.sampled_from(targets()), st.integers(0, 2**22), st.integers(1, 200))
+@settings(deadline=None)
+def test_more_l2_never_shrinks_mc(dtype: DType, name: str, more: int, depth_units: int) -> None:
+    machine = find_machine(name)
+    tile = register_tile(machine.isa, dtype, machine.l1.ways)
+    larger = with_l2(machine, machine.l2.size + more)
+    kc = depth_units * DEPTH_UNIT
+    assert row_block(machine, dtype, tile, kc) <= row_block(larger, dtype, tile, kc)
+
+
+@each_machine
+@each_dtype
+def test_twice_the_cache_never_shrinks_a_block(name: str, dtype: DType) -> None:
+    machine = find_machine(name)
+    blocks = [choose_blocking(with_l2(machine, machine.l2.size << shift), dtype) for shift in range(5)]
+    assert sorted(block.mc for block in blocks) == [block.mc for block in blocks]
+    assert sorted(block.kc for block in blocks) == [block.kc for block in blocks]
+    if machine.l3 is not None:
+        caches = [replace(machine.l3, size=machine.l3.size << shift) for shift in range(4)]
+        panels = [choose_blocking(replace(machine, l3=cache), dtype).nc for cache in caches]
+        assert sorted(panels) == panels
+        assert panels[0] < panels[-1]
+
+
+@each_machine
+def test_blocks_never_fall_below_one_unit(name: str) -> None:
+    tiny = replace(
+        find_machine(name),
+        l1=replace(find_machine(name).l1, size=64),
+        l2=replace(find_machine(name).l2, size=64),
+        l3=replace(find_machine(name).l2, size=64),
+    )
+    for dtype in GEMM_DTYPES:
+        blocking = choose_blocking(tiny, dtype)
+        assert (blocking.mc, blocking.nc, blocking.kc) == (blocking.mr, blocking.nr, DEPTH_UNIT)
+
+
+def lets(program: Program) -> dict[str, object]:
+    return {statement.name: statement.value for statement in program.body if isinstance(statement, Let)}
+
+
+@each_machine
+def test_the_depth_cut_depends_on_k_dtype_and_machine_alone(name: str) -> None:
+    """Promise 5: rows, columns, layouts and strategy do not change in which order depths are added."""
+    machine = find_machine(name)
+    for dtype in GEMM_DTYPES:
+        blocking = choose_blocking(machine, dtype)
+        problems = [
+            Gemm(m, n, k=5000, dtype=dtype, a=layout, b=layout, c=c, strategy=strategy)
+            for m in (1, 1000, None)
+            for n in (1, 77, None)
+            for layout in ("row", "col", "strided")
+            for c in ("row", "strided")
+            for strategy in Strategy
+        ]
+        programs = [
+            build_gemm(problem, blocking, machine.isa.edge, machine.l2.size, "g") for problem in problems
+        ]
+        assert len({lets(program)["kc"] for program in programs}) == 1
+
+
+# --- records ------------------------------------------------------------------------------------------
+
+GOOD = {"mr": 6, "nr": 16, "kr": 2, "mc": 36, "nc": 64, "kc": 8}
+
+
+@pytest.mark.parametrize(("block", "unit"), [("mc", "mr"), ("nc", "nr"), ("kc", "kr")])
+def test_blocks_are_whole_multiples(block: str, unit: str) -> None:
+    Blocking(**GOOD)
+    wrong = {**GOOD, block: GOOD[block] + 1}
+    with pytest.raises(BlockNotMultiple) as caught:
+        Blocking(**wrong)
+    for part in (block, str(GOOD[block] + 1), unit, str(GOOD[unit])):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("value", [0, -16])
+def test_blocks_are_positive(name: str, value: int) -> None:
+    with pytest.raises(InvalidSize, match=f"blocking {name} is {value}"):
+        Blocking(**{**GOOD, name: value})
+
+
+def test_cmr() -> None:
+    tile = RegisterTile(mr=6, nr=16, accumulators=12, registers=15, loads_per_depth=8)
+    assert tile.cmr == pytest.approx(2 * 6 * 16 / 22)

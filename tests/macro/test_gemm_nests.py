@@ -1,0 +1,356 @@
+"""The loop nests: golden tile IR, and the interpreter's result equal to `Gemm.reference` for every machine.
+
+Buffers end with the last element an operand has, so the interpreter's bounds check proves that no
+nest reads or writes outside; gaps between rows hold NaN, and those of C must come back unchanged.
+Operands are small integers, so every sum is exact and results are compared for equality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tilewright.ir.interpret import _Run, interpret
+from tilewright.ir.nodes import Pack, Program, Space
+from tilewright.ir.text import parse_program, print_program
+from tilewright.ir.verify import verify
+from tilewright.machine.catalog import find_machine, targets
+from tilewright.machine.isa import Edge
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking, choose_blocking
+from tilewright.macro.gemm import PANEL_SLACK_BYTES, SCALARS, SIZES, build_gemm, transpose_problem
+from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.spec.problem import Gemm, Layout, Strategy
+
+Array: TypeAlias = NDArray[Any]
+
+# --- golden tile IR -----------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).parent / "golden"
+WIDE = Blocking(mr=12, nr=32, kr=1, mc=216, nc=4096, kc=512)
+NARROW = Blocking(mr=6, nr=8, kr=1, mc=54, nc=1024, kc=512)
+L2_BYTES = 1 << 20
+
+NESTS: dict[str, tuple[Gemm, Blocking, Edge]] = {
+    "tiling_rrr_mask": (Gemm(strategy="tiling"), WIDE, Edge.MASK),
+    "tiling_rrr_spill": (Gemm(strategy="tiling"), NARROW, Edge.SPILL),
+    "tiling_crr_static": (Gemm(100, 200, 300, a="col", strategy="tiling"), WIDE, Edge.MASK),
+    "tiling_rcs_mask": (Gemm(b="col", c="strided", strategy="tiling"), WIDE, Edge.MASK),
+    "tiling_sss_spill": (
+        Gemm(a="strided", b="strided", c="strided", strategy="tiling"),
+        NARROW,
+        Edge.SPILL,
+    ),
+    "packing_rrr": (Gemm(strategy="packing"), WIDE, Edge.MASK),
+    "packing_ccr_static": (
+        Gemm(1000, 2000, 3000, "f64", a="col", b="col", strategy="packing"),
+        NARROW,
+        Edge.SPILL,
+    ),
+    "auto_rrr_mask": (Gemm(), WIDE, Edge.MASK),
+    "auto_sss_spill": (Gemm(a="strided", b="strided", c="strided"), NARROW, Edge.SPILL),
+}
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_golden(name: str, *, update_golden: bool) -> None:
+    problem, blocking, edge = NESTS[name]
+    program = build_gemm(problem, blocking, edge, L2_BYTES, name)
+    text, path = print_program(program), GOLDEN / f"{name}.txt"
+    if update_golden:
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), "changed; rewrite with pytest --update-golden"
+    assert len(text.splitlines()) <= 40
+    assert parse_program(text) == verify(program)
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == set(NESTS)
+
+
+# --- operands that end where their last element does --------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A dense matrix and its elements spread over a flat buffer by two strides."""
+
+    dense: Array
+    flat: Array
+    origin: int
+    strides: tuple[int, int]
+
+    @property
+    def transposed(self) -> Matrix:
+        return Matrix(self.dense.T, self.flat, self.origin, self.strides[::-1])
+
+    @property
+    def places(self) -> Array:
+        rows, columns = (np.arange(extent) for extent in self.dense.shape)
+        return self.origin + rows[:, None] * self.strides[0] + columns * self.strides[1]
+
+
+def spread(dense: Array, strides: tuple[int, int]) -> Matrix:
+    """A matrix in a buffer exactly as long as its elements reach, NaN in the gaps."""
+    rows, columns = dense.shape
+    if dense.size == 0:
+        return Matrix(dense, np.empty(0, dense.dtype), 0, strides)
+    reach = ((rows - 1) * strides[0], (columns - 1) * strides[1])
+    origin = -sum(min(0, step) for step in reach)
+    flat = np.full(origin + sum(max(0, step) for step in reach) + 1, np.nan, dense.dtype)
+    matrix = Matrix(dense, flat, origin, strides)
+    flat[matrix.places] = dense
+    return matrix
+
+
+def strides_of(layout: Layout, rows: int, columns: int, variant: int) -> tuple[int, int]:
+    """Strides of a layout: without and with gaps, and for STRIDED also reversed or with one adjacent axis."""
+    gap = 3 * (variant % 2)
+    match layout:
+        case Layout.ROW:
+            return columns + gap, 1
+        case Layout.COL:
+            return 1, rows + gap
+        case Layout.STRIDED:
+            choices = [
+                (columns + gap, 1),
+                (2, 2 * rows + gap),
+                (-(3 * columns + gap), 3),
+                (1, rows + gap),
+                (2 * columns + gap, -2),
+                (-1, -(rows + gap)),
+            ]
+            return choices[variant % len(choices)]
+
+
+def integers(random: np.random.Generator, rows: int, columns: int, dtype: DType) -> Array:
+    return random.integers(-4, 5, (rows, columns)).astype(dtype.numpy)
+
+
+def run_nest(program: Program, a: Matrix, b: Matrix, c: Matrix, alpha: float, beta: float) -> None:
+    """The program on three matrices; b and a already in the order of the program's problem."""
+    assert program.sizes == SIZES
+    assert program.scalars == SCALARS
+    values = (*c.dense.shape, a.dense.shape[1], *a.strides, *b.strides, *c.strides)
+    buffers = {name: (matrix.flat, matrix.origin) for name, matrix in (("a", a), ("b", b), ("c", c))}
+    scalars = {"alpha": alpha, "beta": beta}
+    interpret(verify(program), dict(zip(SIZES, values, strict=True)), scalars, buffers)
+
+
+def check(
+    problem: Gemm,
+    build: Callable[[Gemm], Program],
+    sizes: tuple[int, int, int],
+    scalars: tuple[float, float],
+    variant: int,
+) -> None:
+    """One problem on operands of its layouts against `Gemm.reference`; reads only what promise 2 allows."""
+    (m, n, k), (alpha, beta) = sizes, scalars
+    random = np.random.default_rng(variant)
+    dtype, dense_c = problem.dtype, integers(random, m, n, problem.dtype)
+    a, b = integers(random, m, k, dtype), integers(random, k, n, dtype)
+    expected = problem.reference(a, b, dense_c, alpha=alpha, beta=beta)
+    unread = np.full_like(dense_c, np.nan) if beta == 0 else dense_c
+    if alpha == 0:
+        a, b = np.full_like(a, np.nan), np.full_like(b, np.nan)
+    matrix_a = spread(a, strides_of(problem.a, m, k, variant))
+    matrix_b = spread(b, strides_of(problem.b, k, n, variant + 1))
+    matrix_c = spread(unread, strides_of(problem.c, m, n, variant + 2))
+    before = matrix_c.flat.copy()
+    if problem.c is Layout.COL:
+        program = build(transpose_problem(problem))
+        run_nest(program, matrix_b.transposed, matrix_a.transposed, matrix_c.transposed, alpha, beta)
+    else:
+        run_nest(build(problem), matrix_a, matrix_b, matrix_c, alpha, beta)
+    np.testing.assert_array_equal(matrix_c.flat[matrix_c.places], expected)
+    before[matrix_c.places] = matrix_c.flat[matrix_c.places]
+    np.testing.assert_array_equal(matrix_c.flat, before, "bytes of C between its elements changed")
+
+
+# --- every machine --------------------------------------------------------------------------------------
+
+ABC = [(a, b, c) for a in Layout for b in Layout for c in Layout]
+SCALAR_PAIRS = ((1.0, 0.0), (2.0, 1.0), (-0.5, 2.0), (0.0, 3.0), (0.0, 0.0))
+
+
+def shrunken(machine: Machine, dtype: DType) -> Blocking:
+    """The machine's register tile with cache blocks so small that every loop iterates."""
+    tile = choose_blocking(machine, dtype)
+    return Blocking(mr=tile.mr, nr=tile.nr, kr=tile.kr, mc=2 * tile.mr, nc=2 * tile.nr, kc=8)
+
+
+def odd_sizes(mr: int, nr: int) -> tuple[tuple[int, int, int], ...]:
+    return (
+        (2 * mr + 1, 2 * nr + 3, 17),
+        (mr, nr, 8),
+        (1, 1, 1),
+        (mr - 1, nr + 1, 9),
+        (0, 5, 7),
+        (3 * mr, nr - 1, 16),
+        (1, 2 * nr + 5, 25),
+        (5, 0, 7),
+        (2 * mr + 1, 1, 20),
+        (4 * mr + 3, 4 * nr + 1, 3),
+        (3, nr + 4, 0),
+        (2 * mr + 5, 5 * nr + 2, 19),
+        (0, 0, 0),
+    )
+
+
+@pytest.mark.parametrize("name", targets())
+@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
+def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy: Strategy) -> None:
+    machine = find_machine(name)
+    blocking = shrunken(machine, dtype)
+    sizes = odd_sizes(blocking.mr, blocking.nr)
+    some_l2 = 4 * dtype.size * 9 * blocking.nr
+
+    # Without a usable L2 `auto` packs what it can, with some it meets its other branches.
+    cases = [(abc, l2_bytes) for l2_bytes in (1, some_l2) for abc in ABC]
+    for number, ((a, b, c), l2_bytes) in enumerate(cases):
+        m, n, k = sizes[number % len(sizes)]
+        known = (m, n, k) if number % 3 == 0 else (None, None, None)
+        problem = Gemm(known[0], known[1], known[2], dtype, a=a, b=b, c=c, strategy=strategy)
+
+        def build(wanted: Gemm, l2_bytes: int = l2_bytes) -> Program:
+            return build_gemm(wanted, blocking, machine.isa.edge, l2_bytes, "g")
+
+        check(problem, build, (m, n, k), SCALAR_PAIRS[number % len(SCALAR_PAIRS)], variant=number)
+
+
+@st.composite
+def cuts(draw: st.DrawFn) -> Blocking:
+    mr, nr = draw(st.integers(1, 5)), draw(st.integers(1, 6))
+    mc, nc, kc = (draw(st.integers(1, 3)) for _ in range(3))
+    return Blocking(mr=mr, nr=nr, kr=1, mc=mc * mr, nc=nc * nr, kc=8 * kc)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    blocking=cuts(),
+    edge=st.sampled_from(Edge),
+    layouts=st.sampled_from(ABC),
+    strategy=st.sampled_from(Strategy),
+    sizes=st.tuples(st.integers(0, 14), st.integers(0, 14), st.integers(0, 26)),
+    fixed=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    scalars=st.sampled_from(SCALAR_PAIRS),
+    l2_elements=st.integers(1, 2000),
+    variant=st.integers(0, 11),
+)
+def test_any_cut_equals_the_reference(
+    blocking: Blocking,
+    edge: Edge,
+    layouts: tuple[Layout, Layout, Layout],
+    strategy: Strategy,
+    sizes: tuple[int, int, int],
+    fixed: tuple[bool, bool, bool],
+    scalars: tuple[float, float],
+    l2_elements: int,
+    variant: int,
+) -> None:
+    a, b, c = layouts
+    m, n, k = (size if is_fixed else None for size, is_fixed in zip(sizes, fixed, strict=True))
+    problem = Gemm(m, n, k, F64, a=a, b=b, c=c, strategy=strategy)
+
+    def build(wanted: Gemm) -> Program:
+        return build_gemm(wanted, blocking, edge, l2_elements * F64.size, "g")
+
+    check(problem, build, sizes, scalars, variant)
+
+
+#: What `auto` packs with 3×4 register tiles and an L2 of 100 elements: m, n, k, column stride of B.
+PACKED = {
+    (3, 4, 8, 1): set(),  # small: everything in place
+    (3, 4, 8, 2): {"b_pack"},  # lanes of B apart: a micro-panel of B at a time
+    (1, 100, 8, 1): set(),  # a single row: each element of B is used once
+    (60, 16, 60, 1): {"b_pack"},  # narrow: A is seldom read
+    (60, 60, 60, 1): {"a_pack", "b_pack"},
+    (60, 60, 60, 2): {"a_pack", "b_pack"},
+}
+
+
+@pytest.mark.parametrize("sizes", PACKED)
+def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    m, n, k, cs_b = sizes
+    problem = Gemm(dtype="f64", b="strided")
+    blocking = Blocking(mr=3, nr=4, kr=1, mc=6, nc=8, kc=8)
+    program = build_gemm(problem, blocking, Edge.MASK, 100 * F64.size, "g")
+    packed: set[str] = set()
+    pack = _Run.pack
+
+    def record(run: _Run, node: Pack, names: Mapping[str, int]) -> None:
+        packed.add(node.destination.buffer)
+        pack(run, node, names)
+
+    monkeypatch.setattr(_Run, "pack", record)
+    random = np.random.default_rng(0)
+    a, b = integers(random, m, k, F64), integers(random, k, n, F64)
+    c = spread(np.full((m, n), np.nan), (n, 1))
+    run_nest(program, spread(a, (k, 1)), spread(b, (cs_b * n, cs_b)), c, 1.0, 0.0)
+    np.testing.assert_array_equal(c.flat.reshape(m, n), a @ b)
+    assert packed == PACKED[sizes]
+
+
+# --- scratch and transposition --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
+@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+def test_scratch_holds_the_blocks_and_the_slack(strategy: Strategy, dtype: DType) -> None:
+    problem = Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy)
+    program = build_gemm(problem, WIDE, Edge.MASK, L2_BYTES, "g")
+    slack = PANEL_SLACK_BYTES // dtype.size
+    expected = {"b_pack": (Space.SHARED, WIDE.kc * WIDE.nc + slack)}
+    if strategy is not Strategy.TILING:
+        expected["a_pack"] = (Space.THREAD, WIDE.kc * WIDE.mc + slack)
+    assert {buffer.name: (buffer.space, buffer.size) for buffer in program.scratch} == expected
+    assert all(buffer.dtype is dtype for buffer in program.buffers)
+
+
+@pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
+@pytest.mark.parametrize("kc", [1, 8, 12, 20])
+def test_scratch_holds_whatever_kc_a_blocking_has(kc: int, strategy: Strategy) -> None:
+    """Depth cuts are rounded up to `DEPTH_UNIT`; the panels must fit where kc is not a multiple of it."""
+    blocking = Blocking(mr=4, nr=8, kr=1, mc=8, nc=64, kc=kc)
+
+    def build(problem: Gemm) -> Program:
+        return build_gemm(problem, blocking, Edge.MASK, 1, "g")
+
+    check(Gemm(b="col", strategy=strategy), build, (8, 64, 59), (1.0, 0.0), variant=0)
+
+
+def test_tiling_with_masks_needs_no_scratch() -> None:
+    assert build_gemm(Gemm(strategy="tiling"), WIDE, Edge.MASK, L2_BYTES, "g").scratch == ()
+
+
+TRANSPOSED = [
+    (Gemm(2, 3, 4, a="row", b="row", c="col"), Gemm(3, 2, 4, a="col", b="col", c="row")),
+    (Gemm(2, None, 4, a="col", b="row", c="col"), Gemm(None, 2, 4, a="col", b="row", c="row")),
+    (
+        Gemm(dtype="f64", a="strided", b="col", c="row", strategy="packing"),
+        Gemm(dtype="f64", a="row", b="strided", c="col", strategy="packing"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), TRANSPOSED)
+def test_transpose_problem(before: Gemm, after: Gemm) -> None:
+    assert transpose_problem(before) == after
+    assert transpose_problem(after) == before
+
+
+def test_transposed_problem_has_the_transposed_result() -> None:
+    random = np.random.default_rng(1)
+    a, b = integers(random, 5, 7, F32), integers(random, 7, 3, F32)
+    problem = Gemm(5, 3, 7, c="col")
+    swapped = transpose_problem(problem).reference(b.T, a.T)
+    np.testing.assert_array_equal(problem.reference(a, b), swapped.T)

@@ -1,0 +1,358 @@
+"""Machine code of every row, compiled on any machine: what the inner loops hold, and what objects need."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+import pytest
+from support import run_python
+
+from tilewright.ir.nodes import Tile
+from tilewright.llvm.build import Module
+from tilewright.llvm.target import data_layout, emit_assembly, emit_object
+from tilewright.machine.catalog import CATALOG, find_machine, targets
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa, usable_isas
+from tilewright.machine.machine import enabled_features
+from tilewright.macro.blocking import choose_blocking
+from tilewright.micro.vector import BroadcastFma
+from tilewright.pipeline import run_stages
+from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.spec.problem import Gemm, Layout, Strategy
+
+# --- loops in assembly text -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AssemblyLoop:
+    """The instructions from a label to the jump back to it, in one function."""
+
+    function: str
+    instructions: tuple[str, ...]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each instruction name occurs; `fmla.4s` counts as `fmla`."""
+        return Counter(line.split()[0].split(".")[0] for line in self.instructions)
+
+    def matching(self, pattern: str) -> list[str]:
+        return [line for line in self.instructions if re.search(pattern, line)]
+
+
+_LABEL = re.compile(r"([\w.$]+):")
+_LOCAL = re.compile(r"\.?L")
+_JUMP = re.compile(r"(?:^|[\s,])(\.?L\w+)$")
+
+
+def without_comment(line: str, triple: str) -> str:
+    if triple.startswith("x86"):
+        return line.split("#", maxsplit=1)[0].strip()
+    return re.split(r"//|(?<!\w);", line)[0].strip()
+
+
+def innermost_loops(text: str, triple: str) -> list[AssemblyLoop]:
+    """Loops that hold no other loop: every backward jump to a label, without those around another."""
+    found: list[tuple[str, int, list[str]]] = []
+    function, lines, labels = "", [], {}  # type: str, list[str], dict[str, int]
+    for raw in text.splitlines():
+        line = without_comment(raw, triple)
+        label = _LABEL.match(line)
+        if label and not _LOCAL.match(label[1]):
+            function, lines, labels = label[1].lstrip("_"), [], {}
+        elif label:
+            labels[label[1]] = len(lines)
+        elif line and not line.startswith("."):
+            lines.append(line)
+            jump = _JUMP.search(line)
+            if jump and jump[1] in labels:
+                start = labels[jump[1]]
+                found.append((function, start, lines[start:]))
+
+    def around(outer: tuple[str, int, list[str]], inner: tuple[str, int, list[str]]) -> bool:
+        same = outer is not inner and outer[0] == inner[0]
+        return same and outer[1] <= inner[1] and inner[1] + len(inner[2]) <= outer[1] + len(outer[2])
+
+    inner = [each for each in found if not any(around(each, other) for other in found)]
+    return [AssemblyLoop(name, tuple(instructions)) for name, _, instructions in inner]
+
+
+SAMPLE = """
+outer_function:
+.LBB0_1:
+	movq	%rax, %rbx
+.LBB0_2:                                # inner
+	addq	$1, %rax
+	vfmadd231ps	(%rdi), %zmm0, %zmm1 # a comment
+	jl	.LBB0_2
+	jmp	.LBB0_1
+.LBB0_3:
+	jne	.LBB0_4
+.LBB0_4:
+	retq
+second:
+	jmp	.LBB0_1
+.LBB1_1:
+	decq	%rax
+	jne	.LBB1_1
+"""
+
+
+def test_innermost_loops_of_a_sample() -> None:
+    first, second = innermost_loops(SAMPLE, "x86_64-linux")
+    assert first.function == "outer_function"
+    assert first.instructions == ("addq\t$1, %rax", "vfmadd231ps\t(%rdi), %zmm0, %zmm1", "jl\t.LBB0_2")
+    assert second == AssemblyLoop("second", ("decq\t%rax", "jne\t.LBB1_1"))
+
+
+# --- the main loop of every machine ---------------------------------------------------------------
+
+
+@cache
+def tile_assembly(name: str, dtype: DType, *, adjacent_a: bool) -> str:
+    """The micro-kernel of a catalogued machine's own register tile."""
+    machine = find_machine(name)
+    blocking = choose_blocking(machine, dtype)
+    module = Module("tile", machine.triple, data_layout(machine))
+    kernel = BroadcastFma(machine.isa, dtype, Tile(blocking.mr, blocking.nr), adjacent_a=adjacent_a)
+    callee = kernel.emit(module)
+    f = module.define("keep", callee.result, kernel._arguments("rows", "columns"), exported=True)
+    f.call(callee, list(f.arguments.values()))
+    f.ret()
+    return emit_assembly(str(module), "tile", machine)
+
+
+def multiplies(loop: AssemblyLoop) -> int:
+    return len(loop.matching(r"^(vfmadd\d+p|mulp|fmla|fmul)"))
+
+
+def main_loops(name: str, dtype: DType, *, adjacent_a: bool = False) -> list[AssemblyLoop]:
+    """The innermost loops of the whole tile: those without masks that multiply most."""
+    loops = innermost_loops(tile_assembly(name, dtype, adjacent_a=adjacent_a), find_machine(name).triple)
+    loops = [loop for loop in loops if not loop.matching(r"\{%k|maskmov")]
+    most = max(map(multiplies, loops))
+    return [loop for loop in loops if multiplies(loop) == most]
+
+
+def of_isa(isa: Isa) -> list[tuple[str, DType]]:
+    names = [entry.machine.name for entry in CATALOG if entry.machine.isa is isa]
+    return [(name, dtype) for name in names for dtype in GEMM_DTYPES]
+
+
+def shape(name: str, dtype: DType) -> tuple[int, int, int]:
+    """mr, vectors of nr, lanes."""
+    machine = find_machine(name)
+    blocking, lanes = choose_blocking(machine, dtype), machine.isa.lanes(dtype)
+    return blocking.mr, blocking.nr // lanes, lanes
+
+
+def check_scaled_addresses(loop: AssemblyLoop) -> None:
+    """A and B each move by one addition; rows are reached by scaled index registers."""
+    assert len(loop.matching(r"^(add|sub|lea)q")) <= 2
+    assert not loop.matching(r"^imul")
+    assert len(loop.matching(r"^(inc|dec|cmp|test)q")) <= 2, "one counter"
+
+
+X86_SUFFIX = {F32: "s", F64: "d"}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [*of_isa(AVX512), *of_isa(AVX2)], ids=str)
+def test_fma_rows(name: str, dtype: DType) -> None:
+    mr, vectors, _ = shape(name, dtype)
+    suffix = X86_SUFFIX[dtype]
+    register = {512: "zmm", 256: "ymm"}[find_machine(name).isa.vector_bits]
+    for loop in main_loops(name, dtype):
+        counts = loop.counts
+        assert len(loop.matching(rf"^vfmadd\d+p{suffix}\s.*%{register}\d+$")) == mr * vectors
+        assert counts[f"vbroadcasts{suffix}"] == mr
+        assert len(loop.matching(rf"^vmovup[sd]\s.*\(.*\), %{register}\d+")) == vectors, "loads of B"
+        assert not loop.matching(r"%rsp"), "no spill"
+        assert not loop.matching(r"^vmov\w+\s+%.*\("), "no store"
+        assert len(loop.instructions) <= mr * vectors + mr + vectors + 5
+        check_scaled_addresses(loop)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "fmas", "broadcasts", "loads"),
+    [
+        ("znver5", F32, 24, 12, 2),
+        ("znver5", F64, 24, 12, 2),
+        ("sapphirerapids", F32, 24, 12, 2),
+        ("znver4", F32, 28, 14, 2),
+        ("haswell", F32, 12, 6, 2),
+        ("haswell", F64, 12, 6, 2),
+    ],
+    ids=str,
+)
+def test_counts_by_hand(name: str, dtype: DType, fmas: int, broadcasts: int, loads: int) -> None:
+    suffix = X86_SUFFIX[dtype]
+    for loop in main_loops(name, dtype):
+        counts = loop.counts
+        found = (counts[f"vfmadd231p{suffix}"], counts[f"vbroadcasts{suffix}"], counts[f"vmovup{suffix}"])
+        # LLVM may load doubles by the shorter vmovups: the bytes are the same
+        assert found[:2] == (fmas, broadcasts)
+        assert counts["vmovups"] + counts["vmovupd"] == loads
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(GENERIC128), ids=str)
+def test_generic_row(name: str, dtype: DType) -> None:
+    mr, vectors, _ = shape(name, dtype)
+    suffix = X86_SUFFIX[dtype]
+    for loop in main_loops(name, dtype):
+        assert loop.counts[f"mulp{suffix}"] == loop.counts[f"addp{suffix}"] == mr * vectors
+        assert len(loop.matching(r"^movup[sd]\s.*\(.*\), %xmm")) == vectors, "loads of B"
+        assert len(loop.matching(r"^(movs[sd]|movddup)\s.*\(.*\), %xmm")) == mr, "elements of A"
+        assert not loop.matching(r"%rsp"), "no spill"
+        check_scaled_addresses(loop)
+    for adjacent_a in (False, True):
+        text = tile_assembly(name, dtype, adjacent_a=adjacent_a)
+        assert not re.search(r"%[yz]mm|vfmadd|\bv[a-z]+p[sd]\b", text)
+
+
+def quadwords_loaded(loop: AssemblyLoop) -> int:
+    """128-bit registers that loads fill: ldp fills two."""
+    return len(loop.matching(r"^ldu?r\s+q")) + 2 * len(loop.matching(r"^ldp\s+q"))
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(NEON), ids=str)
+def test_neon_row_with_packed_a(name: str, dtype: DType) -> None:
+    mr, vectors, lanes = shape(name, dtype)
+    letter = {F32: "s", F64: "d"}[dtype]
+    for loop in main_loops(name, dtype, adjacent_a=True):
+        assert loop.counts["fmla"] == mr * vectors
+        by_element = rf"^fmla.*\bv\d+(\.{letter})?\[\d\]$"  # v2.s[1], on macOS v2[1]
+        assert len(loop.matching(by_element)) == mr * vectors
+        assert quadwords_loaded(loop) == vectors + -(-mr // lanes)
+        assert not loop.matching(r"\bsp\b"), "no spill"
+        assert not loop.matching(r"^(dup|ld1r|mov|str|stp|st1)"), "neither splat nor copy nor store"
+        assert loop.counts["add"] <= 3, "A, B and the counter"
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(NEON), ids=str)
+def test_neon_row_with_a_in_place(name: str, dtype: DType) -> None:
+    mr, vectors, _ = shape(name, dtype)
+    for loop in main_loops(name, dtype):
+        assert loop.counts["fmla"] == mr * vectors
+        assert not loop.matching(r"\bsp\b"), "no spill"
+        assert not loop.matching(r"^(str|stp|st1|stur)"), "no store"
+
+
+@pytest.mark.parametrize("name", targets())
+@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+def test_no_vector_stack_traffic_in_any_depth_loop(name: str, dtype: DType) -> None:
+    """Edges too: no innermost loop that multiplies vectors touches the stack."""
+    machine = find_machine(name)
+    for adjacent_a in (False, True):
+        loops = innermost_loops(tile_assembly(name, dtype, adjacent_a=adjacent_a), machine.triple)
+        walks = [loop for loop in loops if multiplies(loop)]
+        assert len(walks) >= 4
+        for loop in walks:
+            assert not loop.matching(r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp|\b[qv]\d+.*\bsp\b"), loop.function
+
+
+# --- every row, dtype and strategy compiles, and needs nothing from outside -----------------------
+
+
+def undefined_symbols(data: bytes) -> set[str]:
+    """Names that an ELF64 or Mach-O object wants from elsewhere."""
+    return set(_undefined_elf(data) if data.startswith(b"\x7fELF") else _undefined_macho(data))
+
+
+def _undefined_elf(data: bytes) -> Iterator[str]:
+    sections = {section.name(): section.data() for section in llvm.ObjectFileRef.from_data(data).sections()}
+    names = sections[b".strtab"]
+    for name, _, _, section, _, _ in struct.iter_unpack("<IBBHQQ", sections[b".symtab"]):
+        if name and section == 0:  # SHN_UNDEF
+            yield names[name : names.index(b"\0", name)].decode()
+
+
+def _undefined_macho(data: bytes) -> Iterator[str]:
+    magic, count = struct.unpack_from("<I12xI", data)
+    assert magic == 0xFEEDFACF
+    position = 32
+    for _ in range(count):
+        command, size = struct.unpack_from("<II", data, position)
+        if command == 2:  # LC_SYMTAB
+            symbols, number, names, _ = struct.unpack_from("<4I", data, position + 8)
+            for index in range(number):
+                name, kind = struct.unpack_from("<IB", data, symbols + 16 * index)
+                if kind & 0x0E == 0:  # N_UNDF
+                    yield data[names + name : data.index(b"\0", names + name)].decode()
+        position += size
+
+
+def rows_of(name: str) -> list[tuple[str, Isa]]:
+    machine = find_machine(name)
+    return [(name, isa) for isa in usable_isas(machine.arch, enabled_features(machine.features))]
+
+
+EVERY_ROW = [pair for name in targets() for pair in rows_of(name)]
+
+
+@pytest.mark.parametrize(("name", "isa"), EVERY_ROW, ids=[f"{name}-{isa.name}" for name, isa in EVERY_ROW])
+def test_every_row_compiles_and_needs_no_library(name: str, isa: Isa) -> None:
+    machine = find_machine(name).with_isa(isa)
+    for dtype in GEMM_DTYPES:
+        for strategy in Strategy:
+            problem = strided_problem(dtype, strategy)
+            done = run_stages(problem, machine)
+            assert undefined_symbols(done.object) == set(), f"{dtype} {strategy.value}"
+            assert not re.search(r"@llvm\.(mem|exp|log|pow|sqrt)", done.llvm)
+
+
+def strided_problem(dtype: DType, strategy: Strategy) -> Gemm:
+    layout = Layout.STRIDED
+    return Gemm(dtype=dtype, a=layout, b=layout, c=layout, strategy=strategy)
+
+
+@pytest.mark.parametrize("name", ["znver5", "neoverse-v2", "apple-m1"])
+def test_the_symbol_readers_find_an_undefined_symbol(name: str) -> None:
+    machine = find_machine(name)
+    call = "call float @fmaf(float %x, float %x, float %x)"
+    text = (
+        f'target triple = "{machine.triple}"\ndeclare float @fmaf(float, float, float)\n'
+        f"define float @f(float %x) {{\n%y = {call}\nret float %y\n}}\n"
+    )
+    found = undefined_symbols(emit_object(text, "sample", machine))
+    assert {symbol.lstrip("_") for symbol in found} == {"fmaf"}
+    without = text.replace(call, "fadd float %x, %x")
+    assert undefined_symbols(emit_object(without, "sample", machine)) == set()
+
+
+@pytest.mark.parametrize("name", targets())
+def test_no_call_leaves_the_module(name: str) -> None:
+    machine = find_machine(name)
+    for dtype in GEMM_DTYPES:
+        done = run_stages(strided_problem(dtype, Strategy.AUTO), machine, until="llvm")
+        text = emit_assembly(done.llvm, done.name, machine)
+        assert "@PLT" not in text
+        assert "@GOT" not in text
+        called = set(re.findall(r"^\s(?:callq?|bl|jmp|b)\s+_?([A-Za-z]\w+)$", text, re.MULTILINE))
+        own = {name.lstrip("_") for name in re.findall(r"^_?([A-Za-z]\w+):", text, re.MULTILINE)}
+        assert called
+        assert called <= own
+
+
+HASHES = """
+import hashlib, sys
+from tilewright.machine.catalog import find_machine
+from tilewright.pipeline import run_stages
+from tilewright.spec.problem import Gemm
+for name in sys.argv[1:]:
+    print(hashlib.sha256(run_stages(Gemm(), find_machine(name)).object).hexdigest())
+"""
+
+
+def test_objects_hold_nothing_of_the_process() -> None:
+    """Two processes, and two runs of one, write the same bytes: no address, no counter, no clock."""
+    names = ("znver5", "neoverse-v2", "apple-m1")
+    machines = [find_machine(name) for name in names]
+    once, twice = ([run_stages(Gemm(), machine).object for machine in machines] for _ in range(2))
+    assert once == twice
+    hashes = [hashlib.sha256(data).hexdigest() for data in once]
+    assert run_python("-c", HASHES, *names).split() == hashes

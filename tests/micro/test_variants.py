@@ -1,0 +1,144 @@
+"""Which straight-line variants a register tile has, and that they cover every edge."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.ir.nodes import Tile
+from tilewright.machine.catalog import find_machine, targets
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Edge, Isa
+from tilewright.macro.blocking import choose_blocking
+from tilewright.micro.kernel import Part
+from tilewright.micro.pack import chunks
+from tilewright.micro.vector import BroadcastFma
+from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+
+
+def kernel(isa: Isa, mr: int, vectors: int, dtype: DType = F32) -> BroadcastFma:
+    return BroadcastFma(isa, dtype, Tile(mr, vectors * isa.lanes(dtype)), adjacent_a=False)
+
+
+# --- rows -----------------------------------------------------------------------------------------------
+
+
+def taken(variants: tuple[int, ...], rows: int) -> list[int]:
+    """The variants that sum to a number of rows, each at most once, tallest first."""
+    found = []
+    for height in variants:
+        if height <= rows:
+            found.append(height)
+            rows -= height
+    assert rows == 0
+    return found
+
+
+@given(st.integers(1, 64).flatmap(lambda mr: st.tuples(st.just(mr), st.integers(1, mr))))
+def test_any_height_is_a_sum_of_distinct_variants(case: tuple[int, int]) -> None:
+    mr, rows = case
+    variants = kernel(AVX512, mr, 1).row_variants()
+    assert sorted(set(variants), reverse=True) == list(variants)
+    assert variants[0] == mr
+    parts = taken(variants, rows)
+    assert sum(parts) == rows
+    assert len(parts) <= 3, "an edge takes few calls"
+
+
+@pytest.mark.parametrize(
+    ("mr", "variants"),
+    [
+        (1, (1,)),
+        (2, (2, 1)),
+        (4, (4, 3, 2, 1)),
+        (6, (6, 4, 3, 2, 1)),
+        (8, (8, 4, 3, 2, 1)),
+        (12, (12, 8, 4, 3, 2, 1)),
+        (14, (14, 12, 8, 4, 3, 2, 1)),
+    ],
+)
+def test_row_variants(mr: int, variants: tuple[int, ...]) -> None:
+    assert kernel(AVX2, mr, 2).row_variants() == variants
+
+
+# --- columns --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+@pytest.mark.parametrize("vectors", [1, 2, 3, 6])
+def test_parts_cover_every_number_of_columns(isa: Isa, vectors: int) -> None:
+    unit = kernel(isa, 6, vectors)
+    lanes = isa.lanes(F32)
+    for rows in unit.row_variants():
+        parts = unit.parts(rows)
+        assert all(part.rows == rows for part in parts)
+        if isa.edge is Edge.SPILL:
+            assert parts == (Part(rows, vectors, masked=False),)
+            continue
+        masked = [part.vectors for part in parts if part.masked]
+        assert masked == list(range(1, vectors + 1))
+        for columns in range(1, vectors * lanes + 1):
+            chosen = next(count for count in masked if columns <= count * lanes)
+            assert (chosen - 1) * lanes < columns, "only the last vector is partial"
+        assert (parts[0] == Part(rows, vectors, masked=False)) is (rows == 6)
+
+
+@pytest.mark.parametrize(
+    ("isa", "dtype", "adjacent", "name"),
+    [
+        (AVX512, F32, False, "tile_f32_6x32"),
+        (AVX2, F64, False, "tile_f64_6x8"),
+        (NEON, F32, True, "tile_f32_6x8_packed"),
+        (GENERIC128, F64, False, "tile_f64_6x4"),
+    ],
+)
+def test_names(isa: Isa, dtype: DType, adjacent: bool, name: str) -> None:
+    tile = Tile(6, 2 * isa.lanes(dtype))
+    assert BroadcastFma(isa, dtype, tile, adjacent_a=adjacent).name == name
+
+
+# --- chunks of a packed run --------------------------------------------------------------------------------
+
+CHUNKS: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {
+    (1, 16): ((0, 1),),
+    (2, 4): ((0, 2),),
+    (3, 4): ((0, 2), (2, 1)),
+    (4, 4): ((0, 4),),
+    (6, 4): ((0, 4), (4, 2)),
+    (6, 8): ((0, 4), (4, 2)),
+    (8, 4): ((0, 4), (4, 4)),
+    (12, 16): ((0, 8), (8, 4)),
+    (13, 4): ((0, 4), (4, 4), (8, 4), (12, 1)),
+    (14, 16): ((0, 8), (8, 4), (12, 2)),
+    (15, 8): ((0, 8), (8, 4), (12, 2), (14, 1)),
+    (32, 16): ((0, 16), (16, 16)),
+    (0, 8): (),
+}
+
+
+@pytest.mark.parametrize(("count", "lanes"), CHUNKS)
+def test_chunks(count: int, lanes: int) -> None:
+    assert chunks(count, lanes) == CHUNKS[count, lanes]
+
+
+@given(st.integers(0, 200), st.sampled_from((2, 4, 8, 16)))
+def test_chunks_tile_the_run(count: int, lanes: int) -> None:
+    position = 0
+    for start, width in chunks(count, lanes):
+        assert start == position
+        assert width & (width - 1) == 0
+        assert width <= lanes
+        position += width
+    assert position == count
+
+
+@pytest.mark.parametrize("name", targets())
+@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+def test_chunks_of_equal_width_stand_together(name: str, dtype: DType) -> None:
+    """The transposing pack loops over the chunks of a width from the first to the last of them."""
+    machine = find_machine(name)
+    blocking = choose_blocking(machine, dtype)
+    for panel in (blocking.mr, blocking.nr):
+        found = chunks(panel, machine.isa.lanes(dtype))
+        widths = [width for _, width in found]
+        assert widths == sorted(widths, reverse=True)

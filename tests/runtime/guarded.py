@@ -1,0 +1,147 @@
+"""Runs products whose operands touch inaccessible pages; a program, so that a fault ends only itself.
+
+    python guarded.py {matmul|strided|fixed} {f32|f64} {auto|tiling|packing}
+
+The row is the host's, or that of TILEWRIGHT_ISA. The exit status says whether every byte outside C was
+left alone and every product was right.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from support import Array, GuardedMemory, filled
+
+import tilewright as tw
+from tilewright.macro.blocking import Blocking
+from tilewright.runtime.kernel import Kernel
+
+#: Elements between the end of one row and the beginning of the next.
+PADDING = 3
+DEPTHS = (1, 7, 8, 9, 2, 16, 3, 17, 33)
+LAYOUTS = ("row", "col", "strided", "reversed")
+COEFFICIENTS = ((1.0, 0.0), (2.0, 1.0), (1.0, -0.5))
+
+
+class Case(NamedTuple):
+    """One product: its sizes, the layout of each operand, and which end of each is at a guard."""
+
+    sizes: tuple[int, int, int]
+    layouts: tuple[str, str, str]
+    at_end: tuple[bool, bool, bool]
+    alpha: float
+    beta: float
+
+
+def tails(tile: int, lanes: int) -> list[int]:
+    """Sizes with every tail: all up to one tile and one vector, then around the next tiles."""
+    first = range(1, tile + 2)
+    around_vectors = (size + offset for size in range(tile, 2 * tile + lanes, lanes) for offset in (-1, 1))
+    return sorted({*first, *around_vectors, 2 * tile, 2 * tile + 3, 2 * tile + lanes + 3})
+
+
+def few_tails(tile: int, lanes: int) -> list[int]:
+    """A sample of `tails` that still has each tail of one vector."""
+    close = {1, 2, 3, lanes - 1, lanes, lanes + 1, tile - 1, tile, tile + 1, tile + 3, 2 * tile + 3}
+    return sorted(size for size in close | set(range(tile + 1, tile + lanes, 3)) if size > 0)
+
+
+def steps(rows: int, columns: int, layout: str, size: int) -> tuple[int, int]:
+    """Byte strides of a layout, with padding between its lines."""
+    match layout:
+        case "row":
+            return (columns + PADDING) * size, size
+        case "col":
+            return size, (rows + PADDING) * size
+        case "strided":
+            return (2 * columns + PADDING) * size, 2 * size
+        case "reversed":
+            return -(columns + PADDING) * size, -size
+        case _:
+            raise ValueError(layout)
+
+
+def cases(blocking: Blocking, lanes: int, layouts: tuple[tuple[str, ...], ...]) -> Iterator[Case]:
+    """Every pair of tails with every combination of layouts; depth, ends and coefficients take turns.
+
+    Each operand in turn gets the complete list of its tails; the other sizes then take a sample.
+    """
+    rows, columns = tails(blocking.mr, 1), tails(blocking.nr, lanes)
+    few_rows, few_columns = few_tails(blocking.mr, 1), few_tails(blocking.nr, lanes)
+    pairs = {*itertools.product(rows, few_columns[::3]), *itertools.product(few_rows[::3], columns)}
+    depths, coefficients = itertools.cycle(DEPTHS), itertools.cycle(COEFFICIENTS)
+    for combination in itertools.product(*layouts):
+        for m, n in sorted(pairs):
+            for end in (False, True):
+                alpha, beta = next(coefficients)
+                a, b, c = combination
+                yield Case((m, n, next(depths)), (a, b, c), (end, end, end), alpha, beta)
+
+
+class Bench:
+    """Guarded memory for the three operands."""
+
+    def __init__(self, dtype: np.dtype[np.generic]) -> None:
+        self.dtype = dtype
+        self.memories = [GuardedMemory(96 * 1024) for _ in range(3)]
+        self.contents = [filled((160, 160), dtype, seed) for seed in range(3)]
+
+    def place(self, case: Case) -> list[Array]:
+        """The operands of a case, each beside its guard."""
+        m, n, k = case.sizes
+        return [
+            memory.place(
+                content[:rows, :columns], steps(rows, columns, layout, self.dtype.itemsize), at_end=end
+            )
+            for memory, content, (rows, columns), layout, end in zip(
+                self.memories, self.contents, ((m, k), (k, n), (m, n)), case.layouts, case.at_end, strict=True
+            )
+        ]
+
+    def run(self, case: Case, kernel: Kernel | None) -> None:
+        """One product and its checks."""
+        a, b, c = self.place(case)
+        expected = case.alpha * (np.array(a) @ np.array(b)) + case.beta * np.array(c)
+        if case.beta == 0:
+            c[...] = np.nan
+        before = self.memories[2].outside(c)
+        scalars: dict[str, Any] = (
+            {} if (case.alpha, case.beta) == (1, 0) else {"alpha": case.alpha, "beta": case.beta}
+        )
+        if kernel is None:  # without scalars through the native entry
+            tw.matmul(a, b, out=c, **scalars)
+        else:
+            kernel(a, b, c, **scalars)
+        if not np.array_equal(c, expected):
+            raise SystemExit(f"wrong product: {case} {kernel}")
+        if not np.array_equal(self.memories[2].outside(c), before):
+            raise SystemExit(f"bytes outside C changed: {case} {kernel}")
+
+
+def main(how: str, dtype: str, strategy: str) -> None:
+    """Runs one group of cases and prints their number."""
+    bench = Bench(tw.Gemm(dtype=dtype).dtype.numpy)
+    strided = tw.compile(tw.Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy))
+    lanes = strided.machine.isa.lanes(strided.problem.dtype)
+    count = 0
+    if how == "fixed":
+        for layouts in itertools.product(("row", "col", "strided"), repeat=3):
+            a, b, c = layouts
+            kernel = tw.compile(tw.Gemm(dtype=dtype, a=a, b=b, c=c, strategy=strategy))
+            for case in cases(strided.blocking, lanes, ((a,), (b,), (c,))):
+                bench.run(case, kernel)
+                count += 1
+    else:
+        kernel_or_none = None if how == "matmul" else strided
+        for case in cases(strided.blocking, lanes, (LAYOUTS, LAYOUTS, LAYOUTS)):
+            bench.run(case, kernel_or_none)
+            count += 1
+    sys.stdout.write(f"{count} products\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,140 @@
+"""Promise 5: an element's bits do not depend on its row, its batch, alignment, layout or strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from support import LAYOUTS, Array, host_rows, rough, unaligned
+
+import tilewright as tw
+from tilewright.runtime.kernel import Kernel
+
+Product = Callable[[Array, Array], Array]
+
+ROWS = [isa.name for isa in host_rows()]
+STRATEGIES = ("auto", "tiling", "packing")
+#: Depths below and above kc (512 or 768), below and above a vector.
+DEPTHS = (1, 9, 64, 513, 1500)
+
+
+@cache
+def kernel(row: str, strategy: str, dtype: str) -> Kernel:
+    problem = tw.Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy)
+    return tw.compile(problem, tw.machine(row))
+
+
+def product(row: str, strategy: str) -> Product:
+    """A product by one row and strategy, for both element types."""
+
+    def multiply(a: Array, b: Array) -> Array:
+        code = kernel(row, strategy, "f32" if a.dtype == np.float32 else "f64")
+        return code(a, b, np.full((a.shape[0], b.shape[1]), np.nan, a.dtype))
+
+    return multiply
+
+
+WAYS = [pytest.param(tw.matmul, id="matmul")] + [
+    pytest.param(product(row, strategy), id=f"{row}-{strategy}") for row in ROWS for strategy in STRATEGIES
+]
+each_way = pytest.mark.parametrize("multiply", WAYS)
+each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+each_depth = pytest.mark.parametrize("k", DEPTHS)
+
+
+def same_bits(left: Array, right: Array) -> bool:
+    word = {4: np.uint32, 8: np.uint64}[left.itemsize]
+    return np.array_equal(np.ascontiguousarray(left).view(word), np.ascontiguousarray(right).view(word))
+
+
+@each_way
+@each_dtype
+@each_depth
+def test_number_and_position_of_rows(multiply: Product, dtype: type, k: int) -> None:
+    """Row i of a product of m rows equals the product of row i alone."""
+    a, b = rough((257, k), dtype, 1), rough((k, 70), dtype, 2)
+    alone = np.concatenate([multiply(a[i : i + 1], b) for i in range(len(a))])
+    for m in (*range(1, 31), 257):
+        assert same_bits(multiply(a[:m], b), alone[:m])
+    assert same_bits(multiply(a[5:29], b), alone[5:29])
+    assert same_bits(multiply(a[::-1], b), alone[::-1])
+
+
+@each_way
+@each_dtype
+@each_depth
+def test_number_and_position_of_columns(multiply: Product, dtype: type, k: int) -> None:
+    a, b = rough((15, k), dtype, 1), rough((k, 170), dtype, 2)
+    whole = multiply(a, b)
+    for n in (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 97, 129):
+        assert same_bits(multiply(a, b[:, :n]), whole[:, :n])
+        assert same_bits(multiply(a, b[:, 40 : 40 + n]), whole[:, 40 : 40 + n])
+
+
+@each_way
+@each_dtype
+@each_depth
+def test_layout_and_alignment(multiply: Product, dtype: type, k: int) -> None:
+    a, b = rough((29, k), dtype, 1), rough((k, 70), dtype, 2)
+    expected = multiply(a, b)
+    for layout in LAYOUTS.values():
+        assert same_bits(multiply(layout(a), b), expected)
+        assert same_bits(multiply(a, layout(b)), expected)
+        assert same_bits(multiply(layout(a), layout(b)), expected)
+    for shift in range(1, 16, 3):  # elements behind a 64-byte line
+        assert same_bits(multiply(shifted(a, shift), shifted(b, shift + 1)), expected)
+
+
+def shifted(array: Array, elements: int) -> Array:
+    base = np.empty(array.size + elements, array.dtype)
+    view = base[elements:].reshape(array.shape)
+    view[...] = array
+    return view
+
+
+@pytest.mark.parametrize("row", ROWS)
+@each_dtype
+@each_depth
+@pytest.mark.parametrize("shape", [(1, 70), (29, 70), (29, 1), (300, 33), (13, 170)])
+def test_strategies_agree(row: str, dtype: type, k: int, shape: tuple[int, int]) -> None:
+    m, n = shape
+    a, b = rough((m, k), dtype, 1), rough((k, n), dtype, 2)
+    auto, tiling, packing = (product(row, strategy)(a, b) for strategy in STRATEGIES)
+    assert same_bits(auto, tiling)
+    assert same_bits(auto, packing)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (0.3, 0.7), (-1.7, 1.0)])
+@pytest.mark.parametrize("k", [9, 1500])
+def test_layout_of_out(layout: str, alpha: float, beta: float, k: int) -> None:
+    a, b, c = rough((29, k), seed=1), rough((k, 70), seed=2), rough((29, 70), seed=3)
+    expected = tw.matmul(a, b, out=c.copy(), alpha=alpha, beta=beta)
+    out = LAYOUTS[layout](c)
+    assert same_bits(tw.matmul(a, b, out=out, alpha=alpha, beta=beta), expected)
+    odd = unaligned(c)
+    assert same_bits(tw.matmul(a, b, out=odd, alpha=alpha, beta=beta), expected)
+    for i in (0, 11, 28):
+        alone = tw.matmul(a[i : i + 1], b, out=c[i : i + 1].copy(), alpha=alpha, beta=beta)
+        assert same_bits(alone, expected[i : i + 1])
+
+
+@each_dtype
+@pytest.mark.parametrize("k", [9, 700])
+def test_batch_position(dtype: type, k: int) -> None:
+    a, b = rough((4, 3, 13, k), dtype, 1), rough((4, 3, k, 33), dtype, 2)
+    together = tw.matmul(a, b)
+    shared = tw.matmul(a, b[0, 0])
+    for index in np.ndindex(4, 3):
+        assert same_bits(together[index], tw.matmul(a[index], b[index]))
+        assert same_bits(shared[index], tw.matmul(a[index], b[0, 0]))
+    assert same_bits(tw.matmul(a[2, 1, 5], b[2, 1]), together[2, 1, 5])
+
+
+@each_dtype
+def test_repeated_calls(dtype: type) -> None:
+    a, b = rough((129, 600), dtype, 1), rough((600, 97), dtype, 2)
+    expected = tw.matmul(a, b)
+    assert all(same_bits(tw.matmul(a, b), expected) for _ in range(20))

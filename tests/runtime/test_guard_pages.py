@@ -1,0 +1,50 @@
+"""Promise 3: no byte outside an operand is touched, shown by inaccessible pages at both ends of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import GUARD_PAGES, host_rows, run_python
+
+pytestmark = pytest.mark.skipif(not GUARD_PAGES, reason="needs mprotect")
+
+PROGRAM = str(Path(__file__).with_name("guarded.py"))
+
+GROUPS = [
+    ("matmul", "f32", "auto"),
+    ("matmul", "f64", "auto"),
+    ("strided", "f32", "tiling"),
+    ("strided", "f32", "packing"),
+    ("strided", "f64", "tiling"),
+    ("strided", "f64", "packing"),
+]
+#: Kernels compiled for fixed layouts, on the rows that mask (the others pack every edge).
+FIXED = [("fixed", "f32", "tiling"), ("fixed", "f32", "packing"), ("fixed", "f64", "auto")]
+
+
+def groups() -> list[tuple[str, str, str, str]]:
+    found = []
+    for number, isa in enumerate(host_rows()):
+        chosen = [*GROUPS, *FIXED] if number == 0 else GROUPS
+        found += [(isa.name, *group) for group in chosen]
+    return found
+
+
+@pytest.mark.parametrize(("row", "how", "dtype", "strategy"), groups())
+def test_products_beside_guards(row: str, how: str, dtype: str, strategy: str) -> None:
+    assert "products" in run_python(PROGRAM, how, dtype, strategy, isa=row)
+
+
+@pytest.mark.parametrize("index", [-1, "size"])
+@pytest.mark.parametrize("access", ["byte.value", "byte.value = 1"])
+def test_a_guard_page_ends_the_process(index: int | str, access: str) -> None:
+    """The instrument itself: one byte in front of or behind the memory is a fault."""
+    program = (
+        "import ctypes; from support import GuardedMemory; "
+        "memory = GuardedMemory(1); size = memory.bytes.size; "
+        f"at = memory.bytes.__array_interface__['data'][0] + {index}; byte = ctypes.c_uint8.from_address(at)"
+    )
+    run_python("-c", program)
+    with pytest.raises(AssertionError, match="exit status -"):
+        run_python("-c", f"{program}; {access}")

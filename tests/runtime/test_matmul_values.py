@@ -1,0 +1,247 @@
+"""Promises 2 and 6: what is never read, NaN and Inf by the formula, and the floating-point environment."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from support import LAYOUTS, Array, filled, host_rows, rough
+
+import tilewright as tw
+from tilewright.runtime.kernel import Kernel
+
+SIZES = [(1, 1, 1), (3, 5, 2), (13, 33, 9), (37, 100, 30), (70, 150, 1030)]
+ROWS = [isa.name for isa in host_rows()]
+
+
+@cache
+def kernel(row: str, strategy: str = "auto", dtype: str = "f32") -> Kernel:
+    problem = tw.Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy)
+    return tw.compile(problem, tw.machine(row))
+
+
+each_row = pytest.mark.parametrize("row", ROWS)
+each_strategy = pytest.mark.parametrize("strategy", ["auto", "tiling", "packing"])
+each_layout = pytest.mark.parametrize("layout", ["C", "F", "strided"])
+each_size = pytest.mark.parametrize("size", SIZES, ids=str)
+
+
+# --- promise 2 -----------------------------------------------------------------------------------
+
+
+@each_row
+@each_strategy
+@each_layout
+@each_size
+def test_beta_zero_does_not_read_c(row: str, strategy: str, layout: str, size: tuple[int, int, int]) -> None:
+    m, n, k = size
+    a, b = filled((m, k), seed=1), filled((k, n), seed=2)
+    for content in (np.nan, np.inf):
+        c = LAYOUTS[layout](np.full((m, n), content, np.float32))
+        kernel(row, strategy)(a, b, c)
+        assert np.array_equal(c, a @ b)
+        c[...] = content
+        kernel(row, strategy)(a, b, c, beta=-0.0)
+        assert np.array_equal(c, a @ b)
+
+
+@each_row
+@each_strategy
+@each_layout
+@each_size
+def test_alpha_zero_does_not_read_a_and_b(
+    row: str, strategy: str, layout: str, size: tuple[int, int, int]
+) -> None:
+    m, n, k = size
+    a, b, content = np.full((m, k), np.nan, np.float32), np.full((k, n), np.inf, np.float32), filled((m, n))
+    for alpha in (0.0, -0.0):
+        for beta in (0.0, 1.0, -0.5):
+            c = LAYOUTS[layout](content if beta else np.full_like(content, np.nan))
+            kernel(row, strategy)(a, b, c, alpha=alpha, beta=beta)
+            assert np.array_equal(c, beta * content if beta else np.zeros_like(content))
+
+
+@each_row
+@each_strategy
+@each_layout
+@pytest.mark.parametrize("alpha", [1.0, 0.0, np.inf, -np.inf, np.nan])
+def test_no_depth_gives_beta_c(row: str, strategy: str, layout: str, alpha: float) -> None:
+    for m, n in ((1, 1), (3, 5), (13, 33), (37, 100)):
+        a, b, content = np.empty((m, 0), np.float32), np.empty((0, n), np.float32), filled((m, n))
+        for beta in (0.0, 1.0, 0.5):
+            c = LAYOUTS[layout](content if beta else np.full_like(content, np.nan))
+            kernel(row, strategy)(a, b, c, alpha=alpha, beta=beta)
+            assert np.array_equal(c, beta * content)
+
+
+def test_the_same_through_matmul() -> None:
+    a, b, c = filled((13, 9), seed=1), filled((9, 33), seed=2), filled((13, 33), seed=3)
+    nan = np.full_like(c, np.nan)
+    assert np.array_equal(tw.matmul(a, b, out=nan.copy(), beta=0, alpha=2), 2 * (a @ b))
+    assert np.array_equal(tw.matmul(a * np.nan, b * np.nan, alpha=0), np.zeros_like(c))
+    assert np.array_equal(tw.matmul(a * np.nan, b, out=c.copy(), alpha=0, beta=3), 3 * c)
+    assert np.array_equal(tw.matmul(a[:, :0], b[:0], out=c.copy(), alpha=np.inf, beta=0.5), 0.5 * c)
+    assert np.array_equal(tw.matmul(a[:, :0], b[:0], out=nan.copy()), np.zeros_like(c))
+
+
+@pytest.mark.parametrize("position", [0, 5, 31, 32, -1])
+@pytest.mark.parametrize("content", [np.nan, np.inf, -np.inf])
+@each_row
+@each_strategy
+def test_nan_and_inf_propagate(row: str, strategy: str, content: float, position: int) -> None:
+    """Masks and values equal NumPy's, one special value at a time, also at tile edges."""
+    m, n, k = 37, 71, 33
+    with np.errstate(invalid="ignore"):
+        for where in range(3):
+            arrays = [filled((m, k), seed=1), filled((k, n), seed=2), filled((m, n), seed=3)]
+            arrays[where][position, position] = content
+            a, b, c = arrays
+            expected = a @ b + 2 * c
+            out = c.copy()
+            kernel(row, strategy)(a, b, out, beta=2)
+            assert np.array_equal(out, expected, equal_nan=True)
+            if where < 2:
+                assert np.array_equal(tw.matmul(a, b), a @ b, equal_nan=True)
+
+
+@each_row
+@each_layout
+def test_special_scalars(row: str, layout: str) -> None:
+    """NaN and Inf as alpha and beta: the formula, no shortcut."""
+    a, b, content = filled((13, 9), seed=1), filled((9, 35), seed=2), filled((13, 35), seed=3)
+    with np.errstate(invalid="ignore"):
+        for alpha, beta in ((np.nan, 0.0), (1.0, np.nan), (np.inf, 1.0), (1.0, -np.inf)):
+            c = LAYOUTS[layout](content)
+            kernel(row)(a, b, c, alpha=alpha, beta=beta)
+            expected: Array = np.float32(alpha) * (a @ b)
+            if beta != 0:
+                expected = expected + np.float32(beta) * content
+            assert np.array_equal(c, expected, equal_nan=True)
+
+
+# --- promise 6 -----------------------------------------------------------------------------------
+
+#: <fenv.h> of glibc, musl and macOS: invalid, division by zero, overflow; underflow.
+EXCEPTIONS = {"x86_64": (0x01 | 0x04 | 0x08, 0x10), "aarch64": (0x01 | 0x02 | 0x04, 0x08)}
+#: glibc's fenv_t on x86-64 ends with MXCSR; its low six bits are the flags.
+MXCSR_OFFSET, MXCSR_FLAGS = 28, 0x3F
+
+ARCH = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+LIBM_NAME = ctypes.util.find_library("m")
+needs_fenv = pytest.mark.skipif(
+    ARCH not in EXCEPTIONS or LIBM_NAME is None, reason="the C library's fenv.h is not known here"
+)
+
+
+@cache
+def libm() -> Any:
+    return ctypes.CDLL(LIBM_NAME)
+
+
+@contextmanager
+def no_flags(flags: int) -> Iterator[None]:
+    """No floating-point exception of `flags` happens inside."""
+    libm().feclearexcept(flags)
+    yield
+    raised = libm().fetestexcept(flags)
+    libm().feclearexcept(flags)
+    assert raised == 0, f"exceptions {raised:#x} were raised"
+
+
+ODD_SIZES = [(1, 1, 1), (1, 17, 3), (13, 33, 9), (37, 71, 30), (5, 3, 600), (129, 150, 130)]
+
+
+@needs_fenv
+@each_row
+@each_strategy
+@each_layout
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_no_flags_from_ordinary_values(row: str, strategy: str, layout: str, dtype: str) -> None:
+    flags = sum(EXCEPTIONS[ARCH])
+    code = kernel(row, strategy, dtype)
+    for m, n, k in ODD_SIZES:
+        kind = code.problem.dtype.numpy
+        a, b, c = rough((m, k), kind, 1), rough((k, n), kind, 2), LAYOUTS[layout](rough((m, n), kind, 3))
+        with no_flags(flags):
+            code(a, b, c)
+        with no_flags(flags):
+            code(a, b, c, alpha=0.5, beta=-2)
+        with no_flags(flags):
+            tw.matmul(a, b, c)
+
+
+@needs_fenv
+@each_row
+@each_strategy
+@pytest.mark.parametrize("where", ["a", "b", "c"])
+def test_no_flags_from_infinities_that_meet_no_zero(row: str, strategy: str, where: str) -> None:
+    """Inf times a positive number is no exception; Inf times the zero of a padding lane would be one."""
+    for m, n, k in ODD_SIZES:
+        a, b, c = (abs(rough(shape)) + 1 for shape in ((m, k), (k, n), (m, n)))
+        {"a": a, "b": b, "c": c}[where][...] = np.inf
+        for other in (b, np.array(b, order="F")):
+            out = c.copy()
+            with no_flags(EXCEPTIONS[ARCH][0]):
+                kernel(row, strategy)(a, other, out, beta=2)
+            assert np.isposinf(out).all()
+
+
+@needs_fenv
+def test_an_exception_is_seen() -> None:
+    """The instrument itself: Inf times 0 raises the invalid flag."""
+    a, b = np.full((3, 3), np.inf, np.float32), np.zeros((3, 3), np.float32)
+    with pytest.raises(AssertionError, match="were raised"), no_flags(EXCEPTIONS[ARCH][0]):
+        kernel(ROWS[0])(a, b, np.empty_like(a))
+
+
+def control_word() -> int:
+    """MXCSR without its flags."""
+    environment = (ctypes.c_uint8 * 64)()
+    libm().fegetenv(environment)
+    word = int.from_bytes(bytes(environment)[MXCSR_OFFSET : MXCSR_OFFSET + 4], "little")
+    return word & ~MXCSR_FLAGS
+
+
+@pytest.mark.skipif(ARCH != "x86_64" or platform.libc_ver()[0] != "glibc", reason="reads glibc's fenv_t")
+def test_control_word_is_left_as_found() -> None:
+    before = control_word()
+    assert before == 0x1F80  # round to nearest, no FTZ, no DAZ, all exceptions masked
+    a = rough((200, 200))
+    tw.matmul(a, a)
+    assert control_word() == before
+
+
+@each_row
+@each_strategy
+@pytest.mark.parametrize(("dtype", "small"), [("f32", 2.0**-140), ("f64", 2.0**-1060)])
+def test_subnormals_are_kept(row: str, strategy: str, dtype: str, small: float) -> None:
+    code = kernel(row, strategy, dtype)
+    kind = code.problem.dtype.numpy
+    a: Array = filled((13, 9), kind, 1)
+    b = filled((9, 35), kind, 2)
+    tiny = a * np.asarray(small, kind)
+    half = np.asarray(np.sqrt(small), kind)
+    c = np.empty((13, 35), kind)
+    expected = (a @ b) * np.asarray(small, kind)
+    assert np.count_nonzero(expected)
+    code(tiny, b, c)  # a subnormal operand
+    assert np.array_equal(c, expected)
+    code(a * half, b * half, c)  # a subnormal product
+    assert np.array_equal(c, expected)
+    code(a, b, c, alpha=small)
+    assert np.array_equal(c, expected)
+    code(a, b, c, alpha=0, beta=1)
+    assert np.array_equal(c, expected)
+
+
+@pytest.mark.parametrize(("dtype", "small"), [(np.float32, 2.0**-140), (np.float64, 2.0**-1060)])
+def test_matmul_keeps_subnormals(dtype: type, small: float) -> None:
+    a, b = filled((13, 9), dtype, 1), filled((9, 35), dtype, 2)
+    assert np.array_equal(tw.matmul(a * dtype(small), b), (a @ b) * dtype(small))
