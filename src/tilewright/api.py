@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tilewright.machine.machine import Machine
     from tilewright.runtime.entry import NativeMatmul
     from tilewright.runtime.kernel import Kernel
-    from tilewright.spec.problem import Gemm
+    from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 _MATMUL_DOC = """\
 matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None)
@@ -138,7 +138,7 @@ def targets() -> tuple[str, ...]:
     return catalog.targets()
 
 
-def compile(problem: Gemm, target: str | Machine | None = None) -> Kernel:
+def compile(problem: Gemm | BatchReduceGemm, target: str | Machine | None = None) -> Kernel:
     """Compiles a problem for this host or another machine.
 
     Parameters

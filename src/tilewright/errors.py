@@ -183,6 +183,15 @@ class OperandMismatch(TilewrightError, ValueError):
     message = "kernel {kernel}: operand {name} has {what} {found}, must be {required}"
 
 
+class LeadingDimension(TilewrightError, ValueError):
+    """A leading dimension shorter than the rows or columns it separates."""
+
+    message = (
+        "kernel {kernel}: operand {name} has leading dimension {found}, must be at least {required} "
+        "elements; pass an array that does not overlap itself"
+    )
+
+
 class InvalidSetting(TilewrightError, ValueError):
     """An environment variable or override with an impossible value."""
 

@@ -22,7 +22,7 @@ from tilewright.errors import (
     UnsafeCast,
     UnsupportedDtype,
 )
-from tilewright.runtime.kernel import Kernel, matmul_kernel, scratch_pool
+from tilewright.runtime.kernel import GemmKernel, matmul_kernel, scratch_pool
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.problem import MAX_SIZE
 
@@ -166,7 +166,7 @@ def _merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     return tall_a, b, tall_c
 
 
-def _run(kernel: Kernel, a: Array, b: Array, c: Array, alpha: float, beta: float) -> None:
+def _run(kernel: GemmKernel, a: Array, b: Array, c: Array, alpha: float, beta: float) -> None:
     """Each product of a batch through one kernel."""
     a, b, c = _merge_rows(a, b, c)
     batch = c.shape[:-2]
