@@ -6,12 +6,13 @@ the package costs a few milliseconds.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
-from tilewright.errors import UnsupportedArgument
+from tilewright.errors import ScratchAllocation, UnsupportedArgument
 from tilewright.runtime.builtin import Builtin
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def _matmul(
     from tilewright.runtime import arrays
 
     result = arrays.matmul(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
-    _connect()
+    with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
+        _connect()
     return result
 
 

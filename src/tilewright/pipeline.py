@@ -12,9 +12,9 @@ from tilewright.lower import lower
 from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
-from tilewright.macro.gemm import build_gemm, transpose_problem
+from tilewright.macro.gemm import build_gemm
 from tilewright.spec.names import kernel_name
-from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
+from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 Problem: TypeAlias = Gemm | BatchReduceGemm
 
@@ -50,8 +50,7 @@ def _build_nest(state: Compilation) -> Program:
     machine = state.machine
     match state.problem, state.blocking:
         case Gemm() as problem, Blocking() as blocking:
-            turned = transpose_problem(problem) if problem.c is Layout.COL else problem
-            return build_gemm(turned, blocking, machine.isa.edge, machine.l2.size, state.name)
+            return build_gemm(problem, blocking, machine.isa.edge, machine.l2.size, state.name)
         case BatchReduceGemm() as problem, Cover() as cover:
             return build_batch_reduce(problem, cover, state.name)
         case _:

@@ -289,7 +289,10 @@ class If:
 
 @dataclass(frozen=True)
 class Pack:
-    """Copies lanes × depth of `source` into micro-panels of `panel` lanes, zero-padded to a whole panel.
+    """Copies lanes × depth of `source` into micro-panels of `panel` lanes.
+
+    The lanes that the last panel lacks repeat the last lane of the source (so that a tile which
+    computes them raises no floating-point flag of its own); depths beyond `depth` are zero.
 
     Panel q starts at destination.offset + q·panel·depth (depth rounded up to kr); inside it, `kr`
     consecutive depths of one lane are adjacent, then the lanes, then the next kr depths.

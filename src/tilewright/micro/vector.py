@@ -25,11 +25,16 @@ class BroadcastFma(MicroKernel):
         return splats
 
     def load_b(self, function: Function, pointer: Value, width: int, mask: Value | None) -> Value:
-        """One vector of B; masked lanes are not touched."""
-        kind = vector_type(self.dtype, width)
+        """One vector of B; masked lanes are not touched.
+
+        They repeat the first element, so that they multiply what a real column multiplies: a zero
+        would raise the invalid flag beside an infinity of A.
+        """
+        kind, size = vector_type(self.dtype, width), self.dtype.size
         if mask is None:
-            return function.load(kind, pointer, self.dtype.size)
-        return function.masked_load(kind, pointer, mask, self.dtype.size)
+            return function.load(kind, pointer, size)
+        first = function.splat(function.load(self.element, pointer, size), width)
+        return function.masked_load(kind, pointer, mask, size, first)
 
     def multiply(self, function: Function, a: Value, b: Value, acc: Value) -> Value:
         """One multiply-add instruction, or two where the row has no fused one."""

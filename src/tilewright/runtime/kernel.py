@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
+from tilewright.errors import ForeignKernel, InvalidScalar, LeadingDimension, OperandMismatch
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_assembly
 from tilewright.lower import scratch_layout
@@ -39,6 +39,28 @@ def element_strides(array: Array) -> tuple[int, int]:
     column = 1 if columns == 1 else array.strides[1] // size
     row = columns if rows == 1 and columns > 1 else array.strides[0] // size
     return row, column
+
+
+def whole_strides(array: Array) -> bool:
+    """Whether elements are aligned and a whole number of elements apart (axes of length 1 aside)."""
+    steps = zip(array.shape, array.strides, strict=True)
+    return array.flags.aligned and all(
+        length <= 1 or stride % array.itemsize == 0 for length, stride in steps
+    )
+
+
+def real_number(value: object, name: str) -> float:
+    """A scalar factor; `InvalidScalar` for what is not a real number.
+
+    >>> real_number(np.float32(0.5), "alpha")
+    0.5
+    """
+    if isinstance(value, (str, bytes, complex, np.complexfloating)) or np.ndim(value) > 0:  # type: ignore[arg-type]
+        raise InvalidScalar(name=name, found=repr(value))
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidScalar(name=name, found=repr(value)) from None
 
 
 class Kernel:
@@ -156,12 +178,25 @@ class GemmKernel(Kernel):
         kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * _INTEGERS + [scalar] * 2 + [ctypes.c_void_p]
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
+    @cached_property
+    def _turnable(self) -> bool:
+        problem = self.problem
+        free = all(operand.layout is Layout.STRIDED for operand in problem.operands)
+        return free and problem.m is None and problem.n is None
+
+    @cached_property
+    def _pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        common = scratch_pool()
+        return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
+
     def run(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
         """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
 
-        A column-major C is computed as the transposed product, which makes its rows contiguous.
+        Where nothing is fixed at compile time, a column-major C is computed as the transposed product,
+        which makes its rows contiguous.
         """
-        if self.problem.c is not Layout.ROW:
+        if self._turnable:
             row, column = element_strides(c)
             if column != 1 and row == 1:
                 a, b, c = b.T, a.T, c.T
@@ -181,11 +216,12 @@ class GemmKernel(Kernel):
         OperandMismatch : if an array has another shape, dtype or layout, before c changes.
         ForeignKernel : if the kernel was compiled for another machine.
         """
+        factors = (real_number(alpha, "alpha"), real_number(beta, "beta"))
         self._check(a, b, c)
         function_ready = self.function  # a foreign kernel is refused before scratch is taken
         del function_ready
-        with scratch_pool().block() as scratch:
-            self.run(a, b, c, float(alpha), float(beta), scratch)
+        with self._pool.block() as scratch:
+            self.run(a, b, c, *factors, scratch)
         return c
 
     def _check(self, *arrays: Array) -> None:
@@ -328,10 +364,10 @@ def check_operand(kernel: str, operand: Operand, array: Array) -> None:
         refuse("dtype", array.dtype, operand.dtype.numpy)
     if array.ndim != 2:
         refuse("dimensions", array.ndim, 2)
-    if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+    if not whole_strides(array):
         refuse("alignment", "unaligned elements", "aligned elements")
     axis = {Layout.ROW: 1, Layout.COL: 0}.get(operand.layout)
-    if axis is not None and array.shape[axis] > 1 and array.strides[axis] != array.itemsize:
+    if axis is not None and array.size and array.shape[axis] > 1 and array.strides[axis] != array.itemsize:
         refuse(
             f"stride of axis {axis}",
             array.strides[axis],

@@ -49,16 +49,18 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm, str]:
     0
     """
     if found := _GEMM.fullmatch(name):
-        m, n, k = (None if found[size] == size else int(found[size]) for size in "mnk")
+        sizes = [None if found[size] == size else int(found[size]) for size in "mnk"]
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
         strategy = Strategy(found["strategy"])
-        return Gemm(m, n, k, found["dtype"], a=a, b=b, c=c, strategy=strategy), found["isa"]
+        return Gemm(sizes[0], sizes[1], sizes[2], found["dtype"], a=a, b=b, c=c, strategy=strategy), found[
+            "isa"
+        ]
     if found := _BATCH_REDUCE.fullmatch(name):
-        sizes = tuple(int(found[size]) for size in ("m", "n", "k", "count"))
+        m, n, k, count = (int(found[size]) for size in ("m", "n", "k", "count"))
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
         beta = 0 if found["replace"] else 1
         batch = BatchMode.ADDRESS if found["address"] else BatchMode.STRIDE
-        problem = BatchReduceGemm(*sizes, found["dtype"], a=a, b=b, c=c, beta=beta, batch=batch)
+        problem = BatchReduceGemm(m, n, k, count, found["dtype"], a=a, b=b, c=c, beta=beta, batch=batch)
         return problem, found["isa"]
     raise InvalidChoice(
         name="kernel name", found=repr(name), allowed="gemm_... or brgemm_... as kernel_name writes"
