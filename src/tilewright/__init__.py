@@ -7,14 +7,25 @@ from tilewright.api import compile, matmul, targets
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import Gemm
+from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
 
 __version__ = "0.1.0"
 
-__all__ = ["DType", "Gemm", "Kernel", "TilewrightError", "compile", "errors", "machine", "matmul", "targets"]
+__all__ = [
+    "BatchReduceGemm",
+    "DType",
+    "Gemm",
+    "Kernel",
+    "TilewrightError",
+    "compile",
+    "errors",
+    "machine",
+    "matmul",
+    "targets",
+]
 
 
 def __getattr__(name: str) -> Any:

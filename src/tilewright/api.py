@@ -6,12 +6,13 @@ the package costs a few milliseconds.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
-from tilewright.errors import UnsupportedArgument
+from tilewright.errors import ScratchAllocation, UnsupportedArgument
 from tilewright.runtime.builtin import Builtin
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tilewright.machine.machine import Machine
     from tilewright.runtime.entry import NativeMatmul
     from tilewright.runtime.kernel import Kernel
-    from tilewright.spec.problem import Gemm
+    from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 _MATMUL_DOC = """\
 matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None)
@@ -94,7 +95,8 @@ def _matmul(
     from tilewright.runtime import arrays
 
     result = arrays.matmul(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
-    _connect()
+    with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
+        _connect()
     return result
 
 
@@ -138,7 +140,7 @@ def targets() -> tuple[str, ...]:
     return catalog.targets()
 
 
-def compile(problem: Gemm, target: str | Machine | None = None) -> Kernel:
+def compile(problem: Gemm | BatchReduceGemm, target: str | Machine | None = None) -> Kernel:
     """Compiles a problem for this host or another machine.
 
     Parameters

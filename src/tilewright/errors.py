@@ -99,6 +99,18 @@ class MissingOut(TilewrightError, ValueError):
     message = "matmul: beta is {beta}, which adds to out, but no out is given; pass out= or beta=0"
 
 
+class InvalidScalar(TilewrightError, TypeError):
+    """alpha or beta is not a real number."""
+
+    message = "{name} is {found}, must be a real number"
+
+
+class InvalidOperand(TilewrightError, ValueError):
+    """An operand that NumPy cannot make an array of."""
+
+    message = "matmul: operand {name} is not a rectangular array of numbers: {reason}"
+
+
 class UnsafeCast(TilewrightError, TypeError):
     """The inputs cannot be cast to the requested dtype."""
 
@@ -181,6 +193,15 @@ class OperandMismatch(TilewrightError, ValueError):
     """An array does not fit the kernel it is given to."""
 
     message = "kernel {kernel}: operand {name} has {what} {found}, must be {required}"
+
+
+class LeadingDimension(TilewrightError, ValueError):
+    """A leading dimension shorter than the rows or columns it separates."""
+
+    message = (
+        "kernel {kernel}: operand {name} has leading dimension {found}, must be at least {required} "
+        "elements; pass an array that does not overlap itself"
+    )
 
 
 class InvalidSetting(TilewrightError, ValueError):

@@ -43,6 +43,7 @@ from tilewright.llvm.build import (
 from tilewright.llvm.target import data_layout
 from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
+from tilewright.micro.kernel import BatchCall, TileCall
 from tilewright.micro.pack import PackKernel
 from tilewright.micro.vector import BroadcastFma
 from tilewright.spec.dtype import DType
@@ -50,6 +51,9 @@ from tilewright.spec.dtype import DType
 #: Scratch buffers start on pages, shifted by one line each so that their heads fall into different sets.
 SCRATCH_ALIGNMENT = 4096
 SCRATCH_STAGGER = 1024
+
+#: Buffers in the frame start on a cache line.
+LOCAL_ALIGNMENT = 64
 
 
 def scratch_layout(program: Program) -> tuple[dict[str, int], int]:
@@ -83,6 +87,11 @@ class _Lowering:
         self.pointers = {buffer.name: function.arguments[buffer.name] for buffer in program.arguments}
         for name, offset in offsets.items():
             self.pointers[name] = function.at(function.arguments["scratch"], offset)
+        for buffer in program.buffers:
+            if buffer.space is Space.LOCAL:
+                assert buffer.size is not None
+                kind = element_type(buffer.dtype)
+                self.pointers[buffer.name] = function.stack(kind, buffer.size, LOCAL_ALIGNMENT)
 
     def dtype(self, buffer: str) -> DType:
         return self.program.buffer(buffer).dtype
@@ -152,10 +161,16 @@ class _Lowering:
 
     def slice(self, window: Slice, scope: _Scope) -> tuple[Value, Value, Value]:
         """Pointer to the first element and the two strides in elements."""
-        size = self.dtype(window.buffer).size
-        offset = self.f.mul(self.integer(window.offset, scope), size)
+        offset = self.offset_bytes(window, scope)
         first, second = (self.integer(stride, scope) for stride in window.strides)
-        return self.f.at(self.pointers[window.buffer], offset), first, second
+        base = self.pointers[window.buffer]
+        if window.index is not None:
+            base = self.f.load(POINTER, self.f.at(base, self.f.mul(self.integer(window.index, scope), 8)), 8)
+        return self.f.at(base, offset), first, second
+
+    def offset_bytes(self, window: Slice, scope: _Scope) -> Value:
+        """Where the window starts in its buffer."""
+        return self.f.mul(self.integer(window.offset, scope), self.dtype(window.buffer).size)
 
     # --- statements -------------------------------------------------------------------------
 
@@ -200,6 +215,9 @@ class _Lowering:
         isa, dtype = self.machine.isa, self.dtype(node.a.buffer)
         adjacent_a = node.a.strides[0] == Constant(1) and isa.broadcast is Broadcast.LANE
         kernel = BroadcastFma(isa, dtype, node.tile, adjacent_a=adjacent_a)
+        if isinstance(node.rows, Constant) and isinstance(node.columns, Constant):
+            self.inline(node, kernel, scope)
+            return
         a, a_lane, a_depth = self.slice(node.a, scope)
         b, _, b_depth = self.slice(node.b, scope)
         c, c_row, c_column = self.slice(node.c, scope)
@@ -208,21 +226,58 @@ class _Lowering:
         operands = [a, a_lane, a_depth, b, b_depth, c, c_row, c_column]
         self.f.call(kernel.emit(self.module), [*sizes, *operands, *scalars])
 
+    def inline(self, node: TileMatmul, kernel: BroadcastFma, scope: _Scope) -> None:
+        """A tile of known rows and columns, written in place."""
+        dtype = self.dtype(node.a.buffer)
+        rows, columns, depth = (self.integer(part, scope) for part in (node.rows, node.columns, node.depth))
+        assert rows.known is not None
+        assert columns.known is not None
+        (a, a_lane, a_depth), (b, _, b_depth) = self.slice(node.a, scope), self.slice(node.b, scope)
+        c, c_row, _ = self.slice(node.c, scope)
+        batch = None
+        if node.batch is not None:
+            a_step, b_step = (self.integer(part, scope) for part in (node.batch.a_step, node.batch.b_step))
+            products = self.integer(node.batch.count, scope)
+            batch = BatchCall(products, a_step, b_step, node.batch.addresses)
+            if node.batch.addresses:
+                a, b = self.pointers[node.a.buffer], self.pointers[node.b.buffer]
+                batch = batch._replace(
+                    a_offset=self.offset_bytes(node.a, scope), b_offset=self.offset_bytes(node.b, scope)
+                )
+        whole = node.alpha == Scalar(1.0)
+        call = TileCall(
+            columns=columns,
+            depth=depth,
+            a=a,
+            a_lane=a_lane,
+            a_depth=a_depth,
+            b=b,
+            b_depth=b_depth,
+            c=c,
+            c_row=c_row,
+            alpha=None if whole else self.scalar(node.alpha, dtype, scope),
+            beta=None if node.beta == Scalar(0.0) else self.scalar(node.beta, dtype, scope),
+            batch=batch,
+        )
+        if whole and node.beta == Scalar(1.0):
+            call = call._replace(beta=None, chain=True)
+        kernel.emit_inline(self.f, rows.known, columns.known, call)
+
 
 def lower(program: Program, machine: Machine) -> str:
     """The LLVM module of a program, as text.
 
-    Its one exported function takes, in this order: the sizes as 64-bit integers, a pointer per
-    argument buffer, the scalars, and a pointer to scratch (see `scratch_layout`).
+    Its one exported function takes, in this order: a pointer per argument buffer, the sizes as
+    64-bit integers, the scalars, and a pointer to scratch where there is any (see `scratch_layout`).
     """
     verify(program)
     module = Module(program.name, machine.triple, data_layout(machine))
     dtype = program.arguments[0].dtype
     arguments = [
+        *((buffer.name, POINTER) for buffer in program.arguments),
         *((name, INT64) for name in program.sizes),
-        *((buffer.name, POINTER) for buffer in program.buffers if buffer.space is Space.ARGUMENT),
         *((name, element_type(dtype)) for name in program.scalars),
-        ("scratch", POINTER),
+        *((("scratch", POINTER),) if program.needs_scratch else ()),
     ]
     f = module.define(program.name, VOID, arguments, exported=True)
     lowering = _Lowering(program, machine, module, f)

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilewright.ir.nodes import Program
 from tilewright.llvm.target import emit_object
 from tilewright.lower import lower
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.macro.gemm import build_gemm, transpose_problem
-from tilewright.spec.problem import Gemm, Layout
+from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
+from tilewright.macro.blocking import Blocking, Cover, choose_blocking
+from tilewright.macro.gemm import build_gemm
+from tilewright.spec.names import kernel_name
+from tilewright.spec.problem import BatchReduceGemm, Gemm
 
-
-def kernel_name(problem: Gemm, machine: Machine) -> str:
-    """The name of a problem's kernel, also its exported symbol.
-
-    >>> from tilewright.machine.catalog import find_machine
-    >>> kernel_name(Gemm(m=64, dtype="f64", b="col"), find_machine("znver5"))
-    'gemm_f64_64xnxk_rcr_auto_avx512'
-    """
-    sizes = "x".join(
-        name if size is None else str(size)
-        for name, size in zip("mnk", (problem.m, problem.n, problem.k), strict=True)
-    )
-    layouts = "".join(operand.layout.letter for operand in problem.operands)
-    return f"gemm_{problem.dtype}_{sizes}_{layouts}_{problem.strategy.value}_{machine.isa.name}"
+Problem: TypeAlias = Gemm | BatchReduceGemm
 
 
 @dataclass(frozen=True)
 class Compilation:
     """A problem on its way to machine code; each stage fills the field of its name."""
 
-    problem: Gemm
+    problem: Problem
     machine: Machine
     name: str
-    blocking: Blocking | None = None
+    blocking: Blocking | Cover | None = None
     nest: Program | None = None
     llvm: str = ""
     object: bytes = b""
@@ -49,17 +38,23 @@ class Compilation:
         return Compilation(**fields)
 
 
-def _choose_blocking(state: Compilation) -> Blocking:
-    return choose_blocking(state.machine, state.problem.dtype)
+def _choose_blocking(state: Compilation) -> Blocking | Cover:
+    match state.problem:
+        case Gemm() as problem:
+            return choose_blocking(state.machine, problem.dtype)
+        case BatchReduceGemm() as problem:
+            return cover_of(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
-    assert state.blocking is not None
-    problem = state.problem
-    if problem.c is Layout.COL:
-        problem = transpose_problem(problem)
     machine = state.machine
-    return build_gemm(problem, state.blocking, machine.isa.edge, machine.l2.size, state.name)
+    match state.problem, state.blocking:
+        case Gemm() as problem, Blocking() as blocking:
+            return build_gemm(problem, blocking, machine.isa.edge, machine.l2.size, state.name)
+        case BatchReduceGemm() as problem, Cover() as cover:
+            return build_batch_reduce(problem, cover, state.name)
+        case _:
+            raise AssertionError(f"{state.problem} was cut as {state.blocking}")
 
 
 def _lower(state: Compilation) -> str:
@@ -80,16 +75,16 @@ class Stage:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("blocking", _choose_blocking),  # Problem, Machine -> Blocking
+    Stage("blocking", _choose_blocking),  # Problem, Machine -> register tile and cache blocks, or a cover
     Stage("nest", _build_nest),  # -> tile IR: loops around TileMatmul and Pack
     Stage("llvm", _lower),  # -> LLVM module, as text
     Stage("object", _emit),  # -> machine code
 )
 
 
-def run_stages(problem: Gemm, machine: Machine, until: str = STAGES[-1].name) -> Compilation:
+def run_stages(problem: Problem, machine: Machine, until: str = STAGES[-1].name) -> Compilation:
     """Runs the stages in order, up to and including the one named."""
-    state = Compilation(problem, machine, kernel_name(problem, machine))
+    state = Compilation(problem, machine, kernel_name(problem, machine.isa.name))
     for stage in STAGES:
         state = state.with_field(stage.name, stage.run(state))
         if stage.name == until:

@@ -6,7 +6,8 @@ what was never packed shows in the result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,8 +39,12 @@ from tilewright.ir.nodes import (
 Array: TypeAlias = NDArray[Any]
 
 
+#: A buffer and the index of the element at offset 0, or one of these for each pointer.
+_Held: TypeAlias = tuple[Array, int] | list[tuple[Array, int]]
+
+
 class _Run:
-    def __init__(self, buffers: dict[str, tuple[Array, int]], scalars: Mapping[str, float]) -> None:
+    def __init__(self, buffers: dict[str, _Held], scalars: Mapping[str, float]) -> None:
         self.buffers, self.scalars = buffers, scalars
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
@@ -72,7 +77,12 @@ class _Run:
 
     def window(self, part: Slice, shape: tuple[int, int], names: Mapping[str, int]) -> Array:
         """A strided view of a buffer after a bounds check."""
-        flat, origin = self.buffers[part.buffer]
+        held = self.buffers[part.buffer]
+        if part.index is not None:
+            assert isinstance(held, list)
+            held = held[self.integer(part.index, names)]
+        assert isinstance(held, tuple)
+        flat, origin = held
         start = origin + self.integer(part.offset, names)
         strides = tuple(self.integer(stride, names) for stride in part.strides)
         if 0 in shape:
@@ -117,6 +127,7 @@ class _Run:
         panels = -(-lanes // node.panel)
         whole = np.zeros((panels * node.panel, padded), source.dtype)
         whole[:lanes, :depth] = source
+        whole[lanes:, :depth] = source[-1:]
         # (panel, lane, depth group, kr) -> (panel, depth group, lane, kr)
         order = whole.reshape(panels, node.panel, padded // node.kr, node.kr).transpose(0, 2, 1, 3)
         flat = self.window(
@@ -132,19 +143,37 @@ class _Run:
             raise InvalidTileIr(
                 where=f"matmul {node.c.buffer}", reason=f"{rows}x{columns} exceeds {node.tile}"
             )
-        a = self.window(node.a, (rows, depth), names).astype(np.float64)
-        b = self.window(node.b, (columns, depth), names).astype(np.float64)
         c = self.window(node.c, (rows, columns), names)
-        value = np.zeros((rows, columns)) if depth == 0 else self.scalar(node.alpha, first) * (a @ b.T)
+        value = np.zeros((rows, columns))
+        for left, right in self.batch(node, names) if depth else ():
+            a = self.window(left, (rows, depth), names).astype(np.float64)
+            b = self.window(right, (columns, depth), names).astype(np.float64)
+            value += self.scalar(node.alpha, first) * (a @ b.T)
         beta = self.scalar(node.beta, first)
         c[...] = value if beta == 0 else value + beta * c.astype(np.float64)
+
+    def batch(self, node: TileMatmul, names: Mapping[str, int]) -> Iterator[tuple[Slice, Slice]]:
+        """The slices of A and B of each product of a tile."""
+        if node.batch is None:
+            yield node.a, node.b
+            return
+        steps = (node.batch.a_step, node.batch.b_step)
+        for number in range(self.integer(node.batch.count, names)):
+            if node.batch.addresses:
+                moved = [replace(part, index=Constant(number)) for part in (node.a, node.b)]
+            else:
+                moved = [
+                    replace(part, offset=part.offset + number * step)
+                    for part, step in zip((node.a, node.b), steps, strict=True)
+                ]
+            yield moved[0], moved[1]
 
 
 def interpret(
     program: Program,
     sizes: Mapping[str, int],
     scalars: Mapping[str, float],
-    buffers: Mapping[str, Array | tuple[Array, int]],
+    buffers: Mapping[str, Array | tuple[Array, int] | list[Array]],
 ) -> None:
     """Runs a program on flat arrays, changing the output buffers in place.
 
@@ -152,17 +181,20 @@ def interpret(
     ----------
     sizes, scalars : a value for each parameter of the program.
     buffers : a flat array for each argument buffer, or (array, index of the element at offset 0)
-        where strides are negative.
+        where strides are negative, or a list of flat arrays where the buffer is an array of pointers.
 
     Raises
     ------
     InvalidTileIr : if a window leaves its buffer.
     """
-    arrays: dict[str, tuple[Array, int]] = {}
+    arrays: dict[str, _Held] = {}
     for buffer in program.buffers:
         if buffer.space is Space.ARGUMENT:
             given = buffers[buffer.name]
-            arrays[buffer.name] = given if isinstance(given, tuple) else (given, 0)
+            if isinstance(given, list):
+                arrays[buffer.name] = [(array, 0) for array in given]
+            else:
+                arrays[buffer.name] = given if isinstance(given, tuple) else (given, 0)
         else:
             arrays[buffer.name] = (np.full(buffer.size or 0, np.nan, buffer.dtype.numpy), 0)
     _Run(arrays, scalars).block(program.body, dict(sizes), {})

@@ -206,11 +206,12 @@ ScalarValue: TypeAlias = Scalar | FirstElse
 
 
 class Space(Enum):
-    """Who owns a buffer: the caller, all threads of a call, or each thread."""
+    """Who owns a buffer: the caller, all threads of a call, each thread, or the function's frame."""
 
     ARGUMENT = "argument"
     SHARED = "shared"
     THREAD = "thread"
+    LOCAL = "local"
 
 
 @dataclass(frozen=True)
@@ -228,12 +229,14 @@ class Slice:
     """A 2-D window of a buffer: element (i, p) is at offset + i·strides[0] + p·strides[1].
 
     The first axis is the one a register tile spreads over lanes or rows (m of A, n of B, rows of
-    C); the second is the depth (of A and B) or the columns (of C).
+    C); the second is the depth (of A and B) or the columns (of C). With an index the buffer is an
+    array of pointers, and the window lies behind the pointer of that index.
     """
 
     buffer: str
     offset: Expression
     strides: tuple[Expression, Expression]
+    index: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -286,7 +289,10 @@ class If:
 
 @dataclass(frozen=True)
 class Pack:
-    """Copies lanes × depth of `source` into micro-panels of `panel` lanes, zero-padded to a whole panel.
+    """Copies lanes × depth of `source` into micro-panels of `panel` lanes.
+
+    The lanes that the last panel lacks repeat the last lane of the source (so that a tile which
+    computes them raises no floating-point flag of its own); depths beyond `depth` are zero.
 
     Panel q starts at destination.offset + q·panel·depth (depth rounded up to kr); inside it, `kr`
     consecutive depths of one lane are adjacent, then the lanes, then the next kr depths.
@@ -298,6 +304,20 @@ class Pack:
     depth: Expression
     panel: int
     kr: int = 1
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A run of equal products summed in the accumulators: how many, and what leads to the next.
+
+    a_step and b_step are elements from one operand to the next; where `addresses` holds, the slices
+    of A and B instead name arrays of pointers, and their offsets apply behind each pointer.
+    """
+
+    count: Expression
+    a_step: Expression
+    b_step: Expression
+    addresses: bool = False
 
 
 @dataclass(frozen=True)
@@ -317,6 +337,7 @@ class TileMatmul:
     tile: Tile
     alpha: ScalarValue
     beta: ScalarValue
+    batch: Batch | None = None
 
 
 Statement: TypeAlias = Let | Loop | If | Pack | TileMatmul
@@ -345,6 +366,12 @@ class Program:
         return tuple(buffer for buffer in self.buffers if buffer.space is Space.ARGUMENT)
 
     @property
+    def needs_scratch(self) -> bool:
+        """Whether callers pass a scratch pointer: every program with run-time scalars does."""
+        return bool(self.scratch) or bool(self.scalars)
+
+    @property
     def scratch(self) -> tuple[Buffer, ...]:
         """Buffers the run time provides."""
-        return tuple(buffer for buffer in self.buffers if buffer.space is not Space.ARGUMENT)
+        shared = (Space.SHARED, Space.THREAD)
+        return tuple(buffer for buffer in self.buffers if buffer.space in shared)

@@ -9,6 +9,7 @@ from tilewright.errors import TileIrSyntax
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
+    Batch,
     Binary,
     Buffer,
     Compare,
@@ -86,7 +87,8 @@ def _print_scalar(value: ScalarValue) -> str:
 
 def _print_slice(window: Slice) -> str:
     lane, depth = (print_expression(stride) for stride in window.strides)
-    return f"{window.buffer}[{print_expression(window.offset)}; {lane}, {depth}]"
+    index = "" if window.index is None else f"{{{print_expression(window.index)}}}"
+    return f"{window.buffer}{index}[{print_expression(window.offset)}; {lane}, {depth}]"
 
 
 def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
@@ -120,7 +122,13 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     yield f"{indent}{_INDENT}= {_print_scalar(node.beta)} * c + {product}"
     sizes = (node.rows, node.columns, node.depth)
     rows, columns, depth = map(print_expression, sizes)
-    yield f"{indent}{_INDENT}rows {rows} columns {columns} depth {depth}"
+    batch = "" if node.batch is None else _print_batch(node.batch)
+    yield f"{indent}{_INDENT}rows {rows} columns {columns} depth {depth}{batch}"
+
+
+def _print_batch(batch: Batch) -> str:
+    count, a_step, b_step = map(print_expression, (batch.count, batch.a_step, batch.b_step))
+    return f" batch {count} by {a_step}, {b_step}{' addresses' if batch.addresses else ''}"
 
 
 def _print_block(body: tuple[Statement, ...], indent: str) -> Iterator[str]:
@@ -154,7 +162,7 @@ def print_program(program: Program) -> str:
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<float>-?\d+(?:\.(?!\.)\d*(?:e[+-]?\d+)?|e[+-]?\d+)|-?(?:inf|nan)\b)|(?P<int>\d+)"
-    r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|==|<=|[-+*<=.,;:()\[\]]))"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|==|<=|[-+*<=.,;:()\[\]{}]))"
 )
 _TILE = re.compile(r"\s*(\d+)x(\d+)x(\d+)\b")
 
@@ -303,6 +311,10 @@ class _Line:
 
     def slice(self) -> Slice:
         buffer = self.name()
+        index = None
+        if self.take("{"):
+            index = self.expression()
+            self.expect("}")
         self.expect("[")
         offset = self.expression()
         self.expect(";")
@@ -310,7 +322,7 @@ class _Line:
         self.expect(",")
         depth = self.expression()
         self.expect("]")
-        return Slice(buffer, offset, (lane, depth))
+        return Slice(buffer, offset, (lane, depth), index)
 
 
 def _logical_lines(text: str) -> list[_Line]:
@@ -455,8 +467,18 @@ class _Parser:
         columns = line.expression()
         line.expect("depth")
         depth = line.expression()
+        batch = _Parser._batch(line) if line.take("batch") else None
         line.end()
-        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta)
+        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta, batch)
+
+    @staticmethod
+    def _batch(line: _Line) -> Batch:
+        count = line.expression()
+        line.expect("by")
+        a_step = line.expression()
+        line.expect(",")
+        b_step = line.expression()
+        return Batch(count, a_step, b_step, line.take("addresses"))
 
 
 def parse_program(text: str) -> Program:

@@ -78,7 +78,8 @@ class _Verifier:
     def slice(self, window: Slice, scope: frozenset[str], where: str) -> None:
         if window.buffer not in self.buffers:
             raise InvalidTileIr(where=where, reason=f"buffer {window.buffer!r} is not declared")
-        for part in (window.offset, *window.strides):
+        index = () if window.index is None else (window.index,)
+        for part in (window.offset, *window.strides, *index):
             self.expression(part, scope, where)
 
     def block(self, body: tuple[Statement, ...], scope: frozenset[str], axes: frozenset[str]) -> None:
@@ -134,6 +135,9 @@ class _Verifier:
             self.slice(window, scope, where)
         for part in (node.rows, node.columns, node.depth):
             self.expression(part, scope, where)
+        if node.batch is not None:
+            for part in (node.batch.count, node.batch.a_step, node.batch.b_step):
+                self.expression(part, scope, where)
         self.scalar(node.alpha, axes, where)
         self.scalar(node.beta, axes, where)
         if node.b.strides[0] != Constant(1):

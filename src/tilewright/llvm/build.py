@@ -374,11 +374,13 @@ class Function:
         """Writes one element or vector."""
         self.effect(f"store {value.typed}, {pointer.typed}, align {align}")
 
-    def masked_load(self, kind: Type, pointer: Value, mask: Value, align: int) -> Value:
-        """Lanes under the mask; the others are zero and their bytes are not touched."""
+    def masked_load(
+        self, kind: Type, pointer: Value, mask: Value, align: int, others: Value | None = None
+    ) -> Value:
+        """Lanes under the mask; the bytes of the others are not touched, they are zero or from `others`."""
         signature = (POINTER, INT32, mask.type, kind)
         intrinsic = self.module.declare(f"llvm.masked.load.{kind.suffix}.p0", kind, signature)
-        return self.call(intrinsic, [pointer, int32(align), mask, zero(kind)])
+        return self.call(intrinsic, [pointer, int32(align), mask, others or zero(kind)])
 
     def masked_store(self, value: Value, pointer: Value, mask: Value, align: int) -> None:
         """Writes the lanes under the mask; the bytes of the others are not touched."""

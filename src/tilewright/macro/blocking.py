@@ -138,6 +138,127 @@ def register_tile(isa: Isa, dtype: DType, ways: int) -> RegisterTile:
     return max(near or tiles, key=lambda tile: (tile.cmr, -tile.loads_per_depth))
 
 
+@dataclass(frozen=True)
+class Cover:
+    """How a product of known sizes is cut into register tiles.
+
+    Attributes
+    ----------
+    heights : (rows, how many tiles of that height), from the top.
+    widths : (columns, how many tiles of that width), from the left.
+    """
+
+    heights: tuple[tuple[int, int], ...]
+    widths: tuple[tuple[int, int], ...]
+
+
+#: Cycles a tile costs besides its depth: call of the loop, addresses, first and last latency.
+TILE_CYCLES = 12
+
+#: What the L2 of the catalogued cores sustains towards L1 (half of their peak of 64 bytes, and less
+#: where loads cross lines).
+L2_BYTES_PER_CYCLE = 24
+
+#: Cycles for the addresses of one more row of the broadcast operand and of C, once per tile.
+ROW_CYCLES = 1.0
+
+#: Rows whose addresses fit the integer registers of x86-64 beside everything else (measured: at 13
+#: rows and more, reloaded addresses cost about half a cycle a depth).
+ADDRESSED_ROWS = 12
+
+
+def _tile_cycles(machine: Machine, dtype: DType, tile: RegisterTile, depth: int) -> float:
+    """Estimated cycles of one register tile over a depth: the slowest of FMA, loads, latency and L2.
+
+    The vector operand is read once per row of tiles; beyond half of L1 it comes from L2.
+    """
+    isa = machine.isa
+    vectors = tile.nr // isa.lanes(dtype)
+    bytes_a_depth = tile.nr * dtype.size
+    streamed = bytes_a_depth / L2_BYTES_PER_CYCLE if bytes_a_depth * depth > machine.l1.size / 2 else 0.0
+    step = max(
+        tile.accumulators / isa.fma_per_cycle,
+        tile.loads_per_depth / isa.loads_per_cycle,
+        float(isa.fma_latency),
+        streamed,
+    )
+    if tile.mr > ADDRESSED_ROWS:
+        step += 0.5
+    update = UPDATE_CYCLES_PER_VECTOR / 2 * tile.mr * vectors
+    return step * depth + TILE_CYCLES + ROW_CYCLES * tile.mr + update
+
+
+def _even(total: int, parts: int) -> tuple[tuple[int, int], ...]:
+    """`total` in `parts` nearly equal sizes, larger ones first: (size, how many).
+
+    >>> _even(64, 5)
+    ((13, 4), (12, 1))
+    """
+    size, larger = divmod(total, parts)
+    found = ((size + 1, larger), (size, parts - larger))
+    return tuple((value, count) for value, count in found if count and value)
+
+
+def choose_cover(machine: Machine, dtype: DType, rows: int, columns: int, depth: int) -> Cover:
+    """Register tiles for a product of known sizes, by least estimated cycles.
+
+    Rows are cut into equal heights and vectors of columns into equal widths (the last column tile
+    may end in a partial vector); every pair of counts that fits the registers is tried. So 23 rows
+    become 12 + 11, not 12 + 8 + 3, and 5 columns one tile.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> from tilewright.spec.dtype import F32
+    >>> choose_cover(find_machine("znver5"), F32, 64, 64, 64).widths
+    ((64, 1),)
+
+    Source: seed 002 §7.2 (kernels for arbitrary sizes from a few micro-kernels).
+    """
+    isa = machine.isa
+    lanes = isa.lanes(dtype)
+    vectors = -(-columns // lanes)
+    best: tuple[float, Cover] | None = None
+    for across in range(-(-vectors // isa.vector_registers), vectors + 1):
+        if across == 0:
+            continue
+        widths = _even(vectors, across)
+        widest = widths[0][0]
+        least_rows = (isa.vector_registers - widest - 1) // widest
+        if least_rows < 1:
+            continue
+        for down in range(-(-rows // least_rows), rows + 1):
+            heights = _even(rows, down)
+            tallest = _candidate(isa, dtype, heights[0][0], widest)
+            if tallest.registers > isa.vector_registers:
+                continue
+            cycles = sum(
+                count * times * _tile_cycles(machine, dtype, _candidate(isa, dtype, height, width), depth)
+                for height, count in heights
+                for width, times in widths
+            )
+            if best is None or cycles < best[0]:
+                best = (cycles, Cover(heights, _columns(widths, lanes, columns)))
+            if tallest.accumulators < isa.fma_per_cycle * isa.fma_latency:
+                break  # shorter tiles only add latency
+    assert best is not None
+    return best[1]
+
+
+def _columns(widths: tuple[tuple[int, int], ...], lanes: int, columns: int) -> tuple[tuple[int, int], ...]:
+    """Widths in columns; the last tile loses what the last vector lacks."""
+    missing = sum(width * count for width, count in widths) * lanes - columns
+    width, count = widths[-1]
+    found = [(size * lanes, times) for size, times in widths[:-1]]
+    if missing == 0:
+        found.append((width * lanes, count))
+    else:
+        if count > 1:
+            found.append((width * lanes, count - 1))
+        found.append((width * lanes - missing, 1))
+    return tuple(found)
+
+
 def _down(size: float, unit: int) -> int:
     """The largest multiple of unit that is at most size, at least one unit."""
     return max(unit, int(size) // unit * unit)

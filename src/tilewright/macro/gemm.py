@@ -58,6 +58,13 @@ class Sizes:
     rs_c: Expression
     cs_c: Expression
 
+    def turned(self) -> Sizes:
+        """The sizes of Cᵀ = Bᵀ·Aᵀ: m and n change places, and so do A and Bᵀ.
+
+        Before: m×n×k, A with (rs_a, cs_a). After: n×m×k, A with (cs_b, rs_b).
+        """
+        return Sizes(self.n, self.m, self.k, self.cs_b, self.rs_b, self.cs_a, self.rs_a, self.cs_c, self.rs_c)
+
 
 def sizes_of(problem: Gemm) -> Sizes:
     """Constants for what the problem fixes, names for the rest.
@@ -119,11 +126,17 @@ def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
 
 @dataclass(frozen=True)
 class Nest:
-    """What every loop nest of one GEMM shares."""
+    """What every loop nest of one GEMM shares.
+
+    `a` and `b` are the buffers in the roles of A (broadcast, rows) and B (vectors, columns); a
+    column-major C is computed as Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them.
+    """
 
     sizes: Sizes
     blocking: Blocking
     edge: Edge
+    a: str = "a"
+    b: str = "b"
 
     @property
     def tile(self) -> Tile:
@@ -148,12 +161,12 @@ class Nest:
     def a_in_place(self) -> Slice:
         """A at row i and depth pc, where it stands."""
         sizes = self.sizes
-        return Slice("a", Name("i") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+        return Slice(self.a, Name("i") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
 
     def b_in_place(self) -> Slice:
         """B at column j and depth pc; its columns are adjacent."""
         sizes = self.sizes
-        return Slice("b", Name("j") + Name("pc") * sizes.rs_b, (Constant(1), sizes.rs_b))
+        return Slice(self.b, Name("j") + Name("pc") * sizes.rs_b, (Constant(1), sizes.rs_b))
 
     def a_panel(self) -> Slice:
         """The micro-panel of packed A that holds row i."""
@@ -170,7 +183,7 @@ class Nest:
     def pack_a(self, rows: Expression) -> Pack:
         """Packs rows ic .. ic+rows of A at depth pc."""
         sizes = self.sizes
-        source = Slice("a", Name("ic") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+        source = Slice(self.a, Name("ic") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
         return Pack(self.a_pack_start(), source, rows, Name("depth"), self.tile.mr, self.tile.kr)
 
     def a_pack_start(self) -> Slice:
@@ -180,7 +193,7 @@ class Nest:
     def pack_b(self, first: Expression, columns: Expression) -> Pack:
         """Packs columns first .. first+columns of B at depth pc."""
         sizes = self.sizes
-        source = Slice("b", first * sizes.cs_b + Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b))
+        source = Slice(self.b, first * sizes.cs_b + Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b))
         start = Slice("b_pack", Constant(0), (Constant(1), Constant(self.tile.nr)))
         return Pack(start, source, columns, Name("depth"), self.tile.nr, self.tile.kr)
 
@@ -270,26 +283,8 @@ def _auto(nest: Nest, limits: Thresholds) -> tuple[Statement, ...]:
     return (If(near, tiling(nest, limits), packing(nest)),)
 
 
-def transpose_problem(problem: Gemm) -> Gemm:
-    """C = A·B read as Cᵀ = Bᵀ·Aᵀ, which turns a column-major C into a row-major one.
-
-    Before: m×n×k, layouts a, b, c. After: n×m×k, layouts of b, a, c with rows and columns swapped.
-    """
-    swap = {Layout.ROW: Layout.COL, Layout.COL: Layout.ROW, Layout.STRIDED: Layout.STRIDED}
-    return Gemm(
-        problem.n,
-        problem.m,
-        problem.k,
-        problem.dtype,
-        a=swap[problem.b],
-        b=swap[problem.a],
-        c=swap[problem.c],
-        strategy=problem.strategy,
-    )
-
-
 def build_gemm(problem: Gemm, blocking: Blocking, edge: Edge, l2_bytes: int, name: str) -> Program:
-    """The tile IR of a GEMM whose C is row-major or strided.
+    """The tile IR of a GEMM; its parameters keep their meaning whatever the layout of C.
 
     Examples
     --------
@@ -300,6 +295,8 @@ def build_gemm(problem: Gemm, blocking: Blocking, edge: Edge, l2_bytes: int, nam
     ['a', 'b', 'c']
     """
     nest = Nest(sizes_of(problem), blocking, edge)
+    if problem.c is Layout.COL:
+        nest = Nest(nest.sizes.turned(), blocking, edge, a="b", b="a")
     match problem.strategy:
         case Strategy.TILING:
             body = tiling(nest)

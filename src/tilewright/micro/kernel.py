@@ -1,7 +1,9 @@
 """The micro-kernel: one register tile of C over a run of depths, its edges and its store.
 
-`MicroKernel` unrolls the tile, walks the depth, cuts edges and stores with alpha and beta; a
-subclass says how one instruction multiplies.
+`MicroKernel` unrolls the tile, walks the depth (and a batch of equal products), cuts edges and
+stores; a subclass says how one instruction multiplies. The tile's sizes are either given at run
+time, then `emit` makes a function that picks among variants, or known, then `emit_inline` writes
+exactly the tile asked for.
 """
 
 from __future__ import annotations
@@ -38,21 +40,68 @@ PREFETCH_DEPTH = 64
 #: still fills both FMA pipes for their whole latency.
 ROW_STEP = 4
 
-
 #: Bytes between two prefetches; the smallest line of the catalogued CPUs.
 CACHE_LINE = 64
 
+#: Rows of A that share one pointer: their offsets are 1, 3, 5 or 7 strides, times 1, 2 or 4.
+ROWS_PER_POINTER = 8
+
+#: A known depth is unrolled to about this many multiply-adds an iteration, so that the loop's own
+#: instructions vanish beside them; more would hoist loads and spill accumulators.
+UNROLLED_FMAS = 24
+
+#: A product with fewer multiply-adds than this is written without any loop.
+STRAIGHT_FMAS = 256
+
 
 class Part(NamedTuple):
-    """One straight-line variant: rows × vectors, its columns masked or all present."""
+    """One straight-line tile: its rows, the lanes of each vector of a row, whether the last is masked."""
 
     rows: int
-    vectors: int
+    widths: tuple[int, ...]
     masked: bool
+
+    @property
+    def fmas(self) -> int:
+        """Multiply-adds of one depth, and accumulators."""
+        return self.rows * len(self.widths)
+
+
+class TileCall(NamedTuple):
+    """The operands of one tile; strides in elements.
+
+    `alpha` None means 1; `beta` None means that C is replaced; `chain` continues the sums that C
+    holds (alpha = beta = 1 at the cost of neither).
+    """
+
+    columns: Value
+    depth: Value
+    a: Value
+    a_lane: Value
+    a_depth: Value
+    b: Value
+    b_depth: Value
+    c: Value
+    c_row: Value
+    alpha: Value | None
+    beta: Value | None
+    chain: bool = False
+    batch: BatchCall | None = None
+
+
+class BatchCall(NamedTuple):
+    """A batch of products: how many, the steps in elements; or arrays of pointers in place of A and B."""
+
+    products: Value
+    a_step: Value
+    b_step: Value
+    addresses: bool
+    a_offset: Value = int64(0)  # bytes behind each pointer
+    b_offset: Value = int64(0)
 
 
 class MicroKernel(ABC):
-    """C[rows, columns] = alpha · A[rows, depth] · B[depth, columns] + beta · C.
+    """C[rows, columns] = alpha · Σ A[rows, depth] · B[depth, columns] + beta · C.
 
     Parameters
     ----------
@@ -64,25 +113,24 @@ class MicroKernel(ABC):
     def __init__(self, isa: Isa, dtype: DType, tile: Tile, *, adjacent_a: bool) -> None:
         self.isa, self.dtype, self.tile, self.adjacent_a = isa, dtype, tile, adjacent_a
         self.lanes = isa.lanes(dtype)
-        self.vectors = tile.nr // self.lanes
-        self.vector = vector_type(dtype, self.lanes)
+        self.vectors = -(-tile.nr // self.lanes)
         self.element = element_type(dtype)
 
     # --- what a subclass lowers -------------------------------------------------------------
 
     @abstractmethod
-    def load_a(self, function: Function, pointer: Value, offsets: list[Value]) -> list[Value]:
-        """The operand of A for each row, at one depth."""
+    def load_a(self, function: Function, pointers: list[Value], widest: int) -> list[Value]:
+        """The operand of A for each row at one depth, in vectors of `widest` lanes."""
 
     @abstractmethod
-    def load_b(self, function: Function, pointer: Value, vector: int, mask: Value | None) -> Value:
+    def load_b(self, function: Function, pointer: Value, width: int, mask: Value | None) -> Value:
         """One vector of B at one depth."""
 
     @abstractmethod
     def multiply(self, function: Function, a: Value, b: Value, acc: Value) -> Value:
-        """acc + a · b."""
+        """acc + a · b; `a` may have more lanes than `b`."""
 
-    # --- names and variants -----------------------------------------------------------------
+    # --- variants for sizes given at run time ----------------------------------------------
 
     @property
     def name(self) -> str:
@@ -106,11 +154,27 @@ class MicroKernel(ABC):
 
     def parts(self, rows: int) -> tuple[Part, ...]:
         """The column variants of one height, in the order they are tested."""
-        whole = (Part(rows, self.vectors, masked=False),)
+        whole = (Part(rows, (self.lanes,) * self.vectors, masked=False),)
         if self.isa.edge is Edge.SPILL:
             return whole
-        masked = tuple(Part(rows, vectors, masked=True) for vectors in range(1, self.vectors + 1))
+        counts = range(1, self.vectors + 1)
+        masked = tuple(Part(rows, (self.lanes,) * vectors, masked=True) for vectors in counts)
         return (*(whole if rows == self.tile.mr else ()), *masked)
+
+    def exact_part(self, rows: int, columns: int) -> Part:
+        """The tile of known sizes, in the narrowest vectors: they cross the fewest cache lines.
+
+        With masks the last vector is the next power of two; without, powers of two that add up.
+        """
+        whole, rest = divmod(columns, self.lanes)
+        widths = [self.lanes] * whole
+        masked = False
+        if rest and self.isa.edge is Edge.MASK:
+            widths.append(1 << (rest - 1).bit_length())
+            masked = widths[-1] != rest
+        elif rest:
+            widths.extend(1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1)
+        return Part(rows, tuple(widths), masked)
 
     # --- emission ---------------------------------------------------------------------------
 
@@ -122,122 +186,282 @@ class MicroKernel(ABC):
         heights = {rows: self._emit_height(module, rows) for rows in self.row_variants()}
         return self._emit_dispatch(module, heights)
 
+    def emit_inline(self, f: Function, rows: int, columns: int, call: TileCall) -> None:
+        """Writes the tile of exactly rows × columns at the current position."""
+        self._emit_part(f, self.exact_part(rows, columns), call)
+
     def _emit_height(self, module: Module, rows: int) -> Callee:
         """One function per height; inside, one loop per column variant."""
         f = module.define(f"{self.name}_{rows}", VOID, self._arguments("columns"))
-        columns = f.arguments["columns"]
-        for part in self.parts(rows):
-            if part == self.parts(rows)[-1]:
-                self._emit_part(f, part)
+        g = f.arguments
+        call = TileCall(
+            columns=g["columns"],
+            depth=g["depth"],
+            a=g["a"],
+            a_lane=g["a_lane"],
+            a_depth=g["a_depth"],
+            b=g["b"],
+            b_depth=g["b_depth"],
+            c=g["c"],
+            c_row=g["c_row"],
+            alpha=g["alpha"],
+            beta=g["beta"],
+        )
+        parts = self.parts(rows)
+        for part in parts[:-1]:
+            limit = len(part.widths) * self.lanes
+            relation = "<=" if part.masked else "=="
+            with f.when(f.compare(relation, call.columns, limit)):
+                self._emit_part(f, part, call)
                 f.ret()
-            else:
-                limit = self.tile.nr if not part.masked else part.vectors * self.lanes
-                relation = "<=" if part.masked else "=="
-                with f.when(f.compare(relation, columns, limit)):
-                    self._emit_part(f, part)
-                    f.ret()
+        self._emit_part(f, parts[-1], call)
+        f.ret()
         return f.callee
 
-    def _emit_part(self, f: Function, part: Part) -> None:
+    def _emit_part(self, f: Function, part: Part, call: TileCall) -> None:
         size = self.dtype.size
-        a_lane, a_depth = (f.mul(f.arguments[name], size) for name in ("a_lane", "a_depth"))
-        b_depth = f.mul(f.arguments["b_depth"], size)
-        offsets = self._row_offsets(f, a_lane, part.rows)
-        masks: list[Value | None] = [None] * part.vectors
+        masks: list[Value | None] = [None] * len(part.widths)
         if part.masked:
-            last = part.vectors - 1
-            masks[last] = f.first_lanes(f.arguments["columns"], last * self.lanes, self.lanes)
-        count = part.rows * part.vectors
-        state = [f.arguments["a"], f.arguments["b"], *([zero(self.vector)] * count)]
-
-        def walk(begin: Value, end: Value, state: list[Value]) -> list[Value]:
-            with f.carried_loop(begin, end, int64(1), state, "depth") as (_, values, advance):
-                pointer_a, pointer_b, *acc = values
-                vectors_b = [self.load_b(f, pointer_b, v, masks[v]) for v in range(part.vectors)]
-                for row, a in enumerate(self.load_a(f, pointer_a, offsets)):
-                    for v, b in enumerate(vectors_b):
-                        index = row * part.vectors + v
-                        acc[index] = self.multiply(f, a, b, acc[index])
-                advance((f.at(pointer_a, a_depth), f.at(pointer_b, b_depth), *acc))
-            return advance.results
-
-        depth = f.arguments["depth"]
-        if part.masked or part.rows < self.tile.mr:
-            state = walk(int64(0), depth, state)
+            before = sum(part.widths[:-1])
+            masks[-1] = f.first_lanes(f.sub(call.columns, before), 0, part.widths[-1])
+        rows_of_c = [f.at(call.c, f.mul(f.mul(call.c_row, size), row)) for row in range(part.rows)]
+        acc = [zero(vector_type(self.dtype, width)) for _ in range(part.rows) for width in part.widths]
+        if call.chain:
+            acc = [
+                self._load_c(f, pointer, part, v, masks[v])
+                for pointer in rows_of_c
+                for v in range(len(part.widths))
+            ]
+        if call.batch is None:
+            acc = self._walk_depth(f, part, call, masks, acc)
         else:
-            before = f.maximum(f.sub(depth, PREFETCH_DEPTH), int64(0))
-            with f.carried_loop(int64(0), int64(2), int64(1), state, "half") as (half, values, advance):
-                first = f.compare("==", half, 0)
-                begin = f.select(first, int64(0), before)
-                end = f.select(first, before, depth)
-                with f.when(f.negate(first)):
-                    self._prefetch_c(f, part)
-                advance(walk(begin, end, list(values)))
-            state = advance.results
-        self._store(f, part, state[2:], masks)
+            acc = self._walk_batch(f, part, call, masks, acc)
+        self._store(f, part, call, rows_of_c, acc, masks)
 
-    def _row_offsets(self, f: Function, stride: Value, rows: int) -> list[Value]:
-        """Byte offsets of the rows of A: opaque odd multiples of the stride, times 1, 2, 4 or 8.
+    def _walk_batch(
+        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+    ) -> list[Value]:
+        """Every product of a batch into the same accumulators."""
+        assert call.batch is not None
+        batch, size = call.batch, self.dtype.size
+        step = 8 if batch.addresses else size  # bytes of a pointer, or of an element
+        a_bytes, b_bytes = f.mul(batch.a_step, step), f.mul(batch.b_step, step)
+        state = [call.a, call.b, *acc]
+        with f.carried_loop(int64(0), batch.products, int64(1), state, "batch") as (_, values, advance):
+            a, b, *sums = values
+            first = call._replace(a=a, b=b)
+            if batch.addresses:
+                first = call._replace(
+                    a=f.at(f.load(POINTER, a, 8), batch.a_offset),
+                    b=f.at(f.load(POINTER, b, 8), batch.b_offset),
+                )
+            sums = self._walk_depth(f, part, first, masks, sums)
+            advance((f.at(a, a_bytes), f.at(b, b_bytes), *sums))
+        return advance.results[2:]
 
-        x86 scales an index register for free, so 12 rows need 7 registers and no additions in the
-        loop; LLVM alone would walk the rows by a chain of 12 dependent additions.
+    def _walk_depth(
+        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+    ) -> list[Value]:
+        """All depths of one product."""
+        pointers = self._row_pointers(f, call, part.rows)
+        known = call.depth.known
+        if known is not None:
+            unroll = self._unroll(part, known)
+            whole = known // unroll * unroll
+            state = [*pointers.bases, call.b, *acc]
+            if whole == unroll:
+                whole, tail = 0, known
+            else:
+                state = self._loop(f, part, call, pointers, masks, (int64(0), int64(whole), unroll), state)
+                tail = known - whole
+            for _ in range(tail):
+                state = self._step(f, part, call, pointers, masks, state)
+            return state[len(pointers.bases) + 1 :]
+        state = [*pointers.bases, call.b, *acc]
+        if part.masked or part.rows < self.tile.mr:
+            state = self._loop(f, part, call, pointers, masks, (int64(0), call.depth, 1), state)
+        else:
+            state = self._loop_around_prefetch(f, part, call, pointers, masks, state)
+        return state[len(pointers.bases) + 1 :]
+
+    @staticmethod
+    def _unroll(part: Part, depth: int) -> int:
+        if part.fmas * depth <= STRAIGHT_FMAS:
+            return depth
+        return max(1, min(depth, round(UNROLLED_FMAS / part.fmas)))
+
+    def _loop_around_prefetch(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        pointers: _RowPointers,
+        masks: list[Value | None],
+        state: list[Value],
+    ) -> list[Value]:
+        """The depth in two halves, the last `PREFETCH_DEPTH` after the prefetch of C."""
+        before = f.maximum(f.sub(call.depth, PREFETCH_DEPTH), int64(0))
+        with f.carried_loop(int64(0), int64(2), int64(1), state, "half") as (half, values, advance):
+            first = f.compare("==", half, 0)
+            begin = f.select(first, int64(0), before)
+            end = f.select(first, before, call.depth)
+            with f.when(f.negate(first)):
+                self._prefetch_c(f, part, call)
+            advance(self._loop(f, part, call, pointers, masks, (begin, end, 1), list(values)))
+        return advance.results
+
+    def _loop(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        pointers: _RowPointers,
+        masks: list[Value | None],
+        span: tuple[Value, Value, int],
+        state: list[Value],
+    ) -> list[Value]:
+        begin, end, unroll = span
+        with f.carried_loop(begin, end, int64(unroll), state, "depth") as (_, values, advance):
+            inner = list(values)
+            for _ in range(unroll):
+                inner = self._step(f, part, call, pointers, masks, inner)
+            advance(inner)
+        return advance.results
+
+    def _step(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        pointers: _RowPointers,
+        masks: list[Value | None],
+        state: list[Value],
+    ) -> list[Value]:
+        """One depth: the outer product of a column of A and a row of B, and the next pointers."""
+        size, groups = self.dtype.size, len(pointers.bases)
+        bases, b, acc = state[:groups], state[groups], state[groups + 1 :]
+        starts, offset = [], 0
+        for width in part.widths:
+            starts.append(f.at(b, offset * size))
+            offset += width
+        vectors_b = [
+            self.load_b(f, start, width, mask)
+            for start, width, mask in zip(starts, part.widths, masks, strict=True)
+        ]
+        rows = [f.at(bases[group], step) for group, step in pointers.rows]
+        following = list(acc)
+        for row, a in enumerate(self.load_a(f, rows, max(part.widths))):
+            for v, vector_b in enumerate(vectors_b):
+                index = row * len(part.widths) + v
+                following[index] = self.multiply(f, a, vector_b, acc[index])
+        a_bytes, b_bytes = f.mul(call.a_depth, size), f.mul(call.b_depth, size)
+        return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
+
+    def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
+        """Where the rows of A stand: a base for every 8 rows, plus opaque odd multiples of the stride.
+
+        x86 scales an index register by 2, 4 or 8 for free, so 12 rows need 6 registers and no
+        additions in the loop; LLVM alone would walk the rows by a chain of 12 dependent additions.
         """
-        if self.adjacent_a:
-            return [int64(row * self.dtype.size) for row in range(rows)]
+        size = self.dtype.size
+        if self.adjacent_a or call.a_lane.known is not None:
+            lane = 1 if self.adjacent_a else call.a_lane.known
+            assert lane is not None
+            return _RowPointers([call.a], [(0, int64(row * lane * size)) for row in range(rows)])
+        stride = f.mul(call.a_lane, size)
         offsets: dict[int, Value] = {0: int64(0)}
-        for row in range(1, rows):
-            shift = min((row & -row).bit_length() - 1, 3)
-            odd = row >> shift
-            if shift:
-                offsets[row] = f.shift_left(offsets[odd], int64(shift))
+        for row in range(1, min(rows, ROWS_PER_POINTER)):
+            shift = (row & -row).bit_length() - 1
+            odd = offsets.get(row >> shift)
+            if odd is not None and shift:
+                offsets[row] = f.shift_left(odd, int64(shift))
             else:
                 offsets[row] = f.opaque(f.mul(stride, row))
-        return [offsets[row] for row in range(rows)]
+        bases = [call.a]
+        bases.extend(
+            f.at(call.a, f.opaque(f.mul(stride, first)))
+            for first in range(ROWS_PER_POINTER, rows, ROWS_PER_POINTER)
+        )
+        return _RowPointers(
+            bases, [(row // ROWS_PER_POINTER, offsets[row % ROWS_PER_POINTER]) for row in range(rows)]
+        )
 
-    def _prefetch_c(self, f: Function, part: Part) -> None:
-        row_bytes = f.mul(f.arguments["c_row"], self.dtype.size)
+    def _prefetch_c(self, f: Function, part: Part, call: TileCall) -> None:
+        row_bytes = f.mul(call.c_row, self.dtype.size)
         for row in range(part.rows):
-            start = f.at(f.arguments["c"], f.mul(row_bytes, row))
+            start = f.at(call.c, f.mul(row_bytes, row))
             for line in range(0, self.tile.nr * self.dtype.size, CACHE_LINE):
                 f.prefetch(f.at(start, line), write=True, locality=3)
 
-    def _store(self, f: Function, part: Part, acc: list[Value], masks: list[Value | None]) -> None:
+    # --- the store --------------------------------------------------------------------------
+
+    def _c_pointer(self, f: Function, row: Value, part: Part, v: int) -> Value:
+        return f.at(row, sum(part.widths[:v]) * self.dtype.size)
+
+    def _load_c(self, f: Function, row: Value, part: Part, v: int, mask: Value | None) -> Value:
+        kind, pointer = vector_type(self.dtype, part.widths[v]), self._c_pointer(f, row, part, v)
+        if mask is None:
+            return f.load(kind, pointer, self.dtype.size)
+        return f.masked_load(kind, pointer, mask, self.dtype.size)
+
+    def _store(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        rows: list[Value],
+        acc: list[Value],
+        masks: list[Value | None],
+    ) -> None:
         """C = alpha · acc + beta · C; C is not read when beta is 0, alpha not used when depth is 0."""
         size = self.dtype.size
-        empty = f.compare("==", f.arguments["depth"], 0)
-        alpha = f.select(empty, constant(self.dtype, 1.0), f.arguments["alpha"])
-        alphas = f.splat(alpha, self.lanes)
-        betas = f.splat(f.arguments["beta"], self.lanes)
-        row_bytes = f.mul(f.arguments["c_row"], size)
-        keep = f.differs(f.arguments["beta"], zero(self.element))
-
         fused = self.isa.tile(self.dtype).fused
+        count = len(part.widths)
+
+        def put(value: Value, row: Value, v: int, mask: Value | None) -> None:
+            pointer = self._c_pointer(f, row, part, v)
+            if mask is None:
+                f.store(value, pointer, size)
+            else:
+                f.masked_store(value, pointer, mask, size)
+
+        if call.alpha is not None:
+            empty = f.compare("==", call.depth, 0)
+            alpha = f.select(empty, constant(self.dtype, 1.0), call.alpha)
+            alphas = {width: f.splat(alpha, width) for width in part.widths}
+            acc = [
+                f.float_multiply(value, alphas[part.widths[index % count]]) for index, value in enumerate(acc)
+            ]
 
         def each(store: Callable[[Value, Value, int], None]) -> None:
-            for row in range(part.rows):
-                start = f.at(f.arguments["c"], f.mul(row_bytes, row))
-                for v in range(part.vectors):
-                    value = f.float_multiply(acc[row * part.vectors + v], alphas)
-                    store(value, f.at(start, v * self.lanes * size), v)
+            for index, value in enumerate(acc):
+                store(value, rows[index // count], index % count)
 
-        def replace(value: Value, pointer: Value, _: int) -> None:
-            f.store(value, pointer, size)
+        def replace(value: Value, row: Value, v: int) -> None:
+            put(value, row, v, masks[v])
 
-        def update(value: Value, pointer: Value, _: int) -> None:
-            old = f.load(self.vector, pointer, size)
-            f.store(f.multiply_add(betas, old, value, fused=fused), pointer, size)
+        if call.beta is None:
+            each(replace)
+            return
+        beta = call.beta
+        betas = {width: f.splat(beta, width) for width in part.widths}
+        keep = f.differs(beta, zero(self.element))
 
-        def masked(value: Value, pointer: Value, v: int) -> None:
-            # A mask that beta = 0 empties replaces the branch: half the code, and C stays unread.
-            old = f.masked_load(self.vector, pointer, reads[v], size)
-            sum_ = f.multiply_add(betas, old, value, fused=fused)
-            f.masked_store(f.select(kept, sum_, value), pointer, writes[v], size)
+        def update(value: Value, row: Value, v: int) -> None:
+            old = self._load_c(f, row, part, v, masks[v])
+            put(f.multiply_add(betas[part.widths[v]], old, value, fused=fused), row, v, masks[v])
 
         if part.masked:
-            kept = f.splat(keep, self.lanes)
-            everything = f.first_lanes(int64(self.lanes), 0, self.lanes)
-            writes = [everything if mask is None else mask for mask in masks]
-            reads = [f.both(kept, mask) for mask in writes]
+            # A mask that beta = 0 empties replaces the branch: half the code, and C stays unread.
+            kept = {width: f.splat(keep, width) for width in part.widths}
+            full = [f.first_lanes(int64(width), 0, width) for width in part.widths]
+
+            def masked(value: Value, row: Value, v: int) -> None:
+                width, mask = part.widths[v], masks[v] or full[v]
+                old = self._load_c(f, row, part, v, f.both(kept[width], mask))
+                sum_ = f.multiply_add(betas[width], old, value, fused=fused)
+                put(f.select(kept[width], sum_, value), row, v, mask)
+
             each(masked)
             return
         with f.branch(keep) as (then, otherwise):
@@ -332,6 +556,13 @@ class MicroKernel(ABC):
                     f.store(f.multiply_add(beta, old, value, fused=fused), pointer, dtype.size)
                 with otherwise:
                     f.store(value, pointer, dtype.size)
+
+
+class _RowPointers(NamedTuple):
+    """Pointers that advance with the depth, and for each row its pointer and offset in bytes."""
+
+    bases: list[Value]
+    rows: list[tuple[int, Value]]
 
 
 class _Target(NamedTuple):

@@ -1,4 +1,8 @@
-"""Copies a block into zero-padded micro-panels: contiguous runs, register transposes, any stride."""
+"""Copies a block into whole micro-panels: contiguous runs, register transposes, any stride.
+
+Lanes that the block lacks repeat one that it has: a tile computes them and never stores them, and so
+they raise no floating-point flag that the block's own elements do not raise.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ from tilewright.llvm.build import (
     element_type,
     int64,
     vector_type,
-    zero,
 )
 from tilewright.machine.isa import Edge, Isa
 from tilewright.micro.transpose import transpose
@@ -118,7 +121,11 @@ class PackKernel:
                 kind, pointer = vector_type(self.dtype, width), f.at(at, start * size)
                 mask = masks[start]
                 value = (
-                    f.load(kind, pointer, size) if mask is None else f.masked_load(kind, pointer, mask, size)
+                    f.load(kind, pointer, size)
+                    if mask is None
+                    else f.masked_load(
+                        kind, pointer, mask, size, f.splat(f.load(self.element, at, size), width)
+                    )
                 )
                 f.store(value, f.at(to, start * size), size)
             advance((f.at(to, self.panel * size), f.at(at, depth_bytes)))
@@ -129,11 +136,10 @@ class PackKernel:
         """Adjacent depths: squares transposed in registers.
 
         The last square overlaps the one before it where the depth is not a multiple of its width, so
-        that nothing behind the rows is read. Missing lanes repeat the last row, then become zero.
+        that nothing behind the rows is read. Missing lanes repeat the last row.
         """
         size, depth = self.dtype.size, f.arguments["depth"]
         last = f.sub(left, 1)
-        present = f.minimum(left, int64(self.panel))
         for width in dict.fromkeys(width for _, width in self.chunks):
             starts = [start for start, chunk in self.chunks if chunk == width]
             kind = vector_type(self.dtype, width)
@@ -143,7 +149,6 @@ class PackKernel:
                     f.at(source, f.mul(f.minimum(f.add(start, lane), last), lane_bytes))
                     for lane in range(width)
                 ]
-                mask = f.first_lanes(f.sub(present, start), 0, width)
                 to_chunk = f.at(destination, f.mul(start, size))
                 with f.loop(int64(0), depth, int64(width), "square") as position:
                     at = f.minimum(position, final)
@@ -151,20 +156,17 @@ class PackKernel:
                     square = transpose(f, [f.load(kind, f.at(row, at_bytes), size) for row in rows])
                     to = f.at(to_chunk, f.mul(at, self.panel * size))
                     for p, column in enumerate(square):
-                        value = f.select(mask, column, zero(kind))
-                        f.store(value, f.at(to, p * self.panel * size), size)
+                        f.store(column, f.at(to, p * self.panel * size), size)
 
     def _any(
         self, f: Function, destination: Value, source: Value, strides: tuple[Value, Value], left: Value
     ) -> None:
-        """Any strides: element by element, zeros in the missing lanes."""
+        """Any strides: element by element; missing lanes repeat the last one."""
         size = self.dtype.size
         lane_bytes, depth_bytes = strides
-        present = f.minimum(left, int64(self.panel))
+        last = f.sub(left, 1)
         with f.loop(int64(0), f.arguments["depth"], int64(1), "depth") as p:
             to, at = f.at(destination, f.mul(p, self.panel * size)), f.at(source, f.mul(p, depth_bytes))
-            with f.loop(int64(0), present, int64(1), "lane") as lane:
-                value = f.load(self.element, f.at(at, f.mul(lane, lane_bytes)), size)
-                f.store(value, f.at(to, f.mul(lane, size)), size)
-            with f.loop(present, int64(self.panel), int64(1), "pad") as lane:
-                f.store(zero(self.element), f.at(to, f.mul(lane, size)), size)
+            with f.loop(int64(0), int64(self.panel), int64(1), "lane") as lane:
+                step = f.mul(f.minimum(lane, last), lane_bytes)
+                f.store(f.load(self.element, f.at(at, step), size), f.at(to, f.mul(lane, size)), size)

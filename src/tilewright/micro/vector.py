@@ -10,29 +10,34 @@ from tilewright.micro.kernel import MicroKernel
 class BroadcastFma(MicroKernel):
     """acc[row] += splat(A[row, p]) · B[p, vector]."""
 
-    def load_a(self, function: Function, pointer: Value, offsets: list[Value]) -> list[Value]:
+    def load_a(self, function: Function, pointers: list[Value], widest: int) -> list[Value]:
         """A splat per row: a broadcasting load, or a lane of a vector load where FMA takes lanes."""
         size = self.dtype.size
         if not (self.adjacent_a and self.isa.broadcast is Broadcast.LANE):
             return [
-                function.splat(function.load(self.element, function.at(pointer, offset), size), self.lanes)
-                for offset in offsets
+                function.splat(function.load(self.element, pointer, size), widest) for pointer in pointers
             ]
         splats: list[Value] = []
-        while len(splats) < len(offsets):
-            count = min(self.lanes, len(offsets) - len(splats))
-            start = function.at(pointer, offsets[len(splats)])
-            several = function.load(vector_type(self.dtype, count), start, size)
-            splats.extend(function.shuffle(several, several, [lane] * self.lanes) for lane in range(count))
+        while len(splats) < len(pointers):
+            count = min(self.lanes, len(pointers) - len(splats))
+            several = function.load(vector_type(self.dtype, count), pointers[len(splats)], size)
+            splats.extend(function.shuffle(several, several, [lane] * widest) for lane in range(count))
         return splats
 
-    def load_b(self, function: Function, pointer: Value, vector: int, mask: Value | None) -> Value:
-        """One vector of B; masked lanes are not touched."""
-        start = function.at(pointer, vector * self.lanes * self.dtype.size)
+    def load_b(self, function: Function, pointer: Value, width: int, mask: Value | None) -> Value:
+        """One vector of B; masked lanes are not touched.
+
+        They repeat the first element, so that they multiply what a real column multiplies: a zero
+        would raise the invalid flag beside an infinity of A.
+        """
+        kind, size = vector_type(self.dtype, width), self.dtype.size
         if mask is None:
-            return function.load(self.vector, start, self.dtype.size)
-        return function.masked_load(self.vector, start, mask, self.dtype.size)
+            return function.load(kind, pointer, size)
+        first = function.splat(function.load(self.element, pointer, size), width)
+        return function.masked_load(kind, pointer, mask, size, first)
 
     def multiply(self, function: Function, a: Value, b: Value, acc: Value) -> Value:
         """One multiply-add instruction, or two where the row has no fused one."""
+        if a.type.lanes > b.type.lanes:
+            a = function.shuffle(a, a, range(b.type.lanes))
         return function.multiply_add(a, b, acc, fused=self.isa.tile(self.dtype).fused)

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from tilewright.errors import (
     BatchMismatch,
+    InvalidOperand,
     MissingOut,
     OutDtype,
     OutNotArray,
@@ -22,7 +23,7 @@ from tilewright.errors import (
     UnsafeCast,
     UnsupportedDtype,
 )
-from tilewright.runtime.kernel import Kernel, matmul_kernel, scratch_pool
+from tilewright.runtime.kernel import GemmKernel, matmul_kernel, real_number, scratch_pool, whole_strides
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.problem import MAX_SIZE
 
@@ -30,7 +31,10 @@ Array: TypeAlias = NDArray[Any]
 
 
 def _convert(value: Any, name: str) -> Array:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidOperand(name=name, reason=str(error)) from error
     if array.ndim == 0:
         raise ScalarOperand(name=name)
     return array
@@ -133,7 +137,7 @@ def _as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
     if not np.can_cast(array.dtype, dtype, "same_kind"):
         raise UnsafeCast(name=name, found=array.dtype, required=str(dtype))
     direct = array.dtype == dtype and array.flags.aligned
-    if direct and not any(stride % array.itemsize for stride in array.strides):
+    if direct and whole_strides(array):
         return array
     return np.array(array, dtype=dtype, order="K", copy=True)
 
@@ -144,7 +148,7 @@ def _direct_out(out: Array, dtype: np.dtype[Any], a: Array, b: Array) -> bool:
         out.dtype == dtype
         and out.dtype.isnative
         and out.flags.aligned
-        and not any(stride % out.itemsize for stride in out.strides)
+        and whole_strides(out)
         and not np.may_share_memory(out, a)
         and not np.may_share_memory(out, b)
     )
@@ -166,7 +170,7 @@ def _merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     return tall_a, b, tall_c
 
 
-def _run(kernel: Kernel, a: Array, b: Array, c: Array, alpha: float, beta: float) -> None:
+def _run(kernel: GemmKernel, a: Array, b: Array, c: Array, alpha: float, beta: float) -> None:
     """Each product of a batch through one kernel."""
     a, b, c = _merge_rows(a, b, c)
     batch = c.shape[:-2]
@@ -191,6 +195,7 @@ def matmul(
 ) -> Array:
     """alpha · a @ b + beta · out for whatever NumPy's matmul accepts; see `tilewright.matmul`."""
     array_a, array_b = _convert(a, "a"), _convert(b, "b")
+    alpha, beta = real_number(alpha, "alpha"), real_number(beta, "beta")
     if out is not None and not isinstance(out, np.ndarray):
         raise OutNotArray(found=type(out).__name__)
     computed = result_dtype(array_a, array_b, out, dtype)
@@ -199,7 +204,6 @@ def matmul(
     if out is None and beta != 0:
         raise MissingOut(beta=beta)
     given: Array | None = None if out is None else check_out(out, shapes.result, computed)
-    alpha, beta = float(alpha), float(beta)
     operand_a = _as_operand(array_a, computed, "a")
     operand_b = _as_operand(array_b, computed, "b")
     kernel = matmul_kernel(element)

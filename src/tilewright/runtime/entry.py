@@ -308,7 +308,7 @@ def _multiply(
     for index, row in enumerate(GEMM_DTYPES):
         with f.when(f.compare("==", number, index)):
             scalars = [constant(row, 1.0), constant(row, 0.0)]
-            f.call(Callee(VOID, kernel.text), [*sizes, *strides, *pointers, *scalars, scratch])
+            f.call(Callee(VOID, kernel.text), [*pointers, *sizes, *strides, *scalars, scratch])
     with f.when(long_running):
         f.call(restore, [f.load(POINTER, thread, 8)])
     f.store(scratch, slot, 8)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import threading
 from functools import cache, cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import ForeignKernel, OperandMismatch
+from tilewright.errors import ForeignKernel, InvalidScalar, LeadingDimension, OperandMismatch
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_assembly
 from tilewright.lower import scratch_layout
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
-from tilewright.macro.blocking import Blocking
-from tilewright.pipeline import Compilation, run_stages
+from tilewright.macro.blocking import Blocking, Cover
+from tilewright.pipeline import Compilation, Problem, run_stages
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
-from tilewright.spec.problem import Gemm, Layout, Operand
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
 
 Array: TypeAlias = NDArray[Any]
 
@@ -40,8 +41,33 @@ def element_strides(array: Array) -> tuple[int, int]:
     return row, column
 
 
+def whole_strides(array: Array) -> bool:
+    """Whether elements are aligned and a whole number of elements apart (axes of length 1 aside)."""
+    steps = zip(array.shape, array.strides, strict=True)
+    return array.flags.aligned and all(
+        length <= 1 or stride % array.itemsize == 0 for length, stride in steps
+    )
+
+
+def real_number(value: object, name: str) -> float:
+    """A scalar factor; `InvalidScalar` for what is not a real number.
+
+    >>> real_number(np.float32(0.5), "alpha")
+    0.5
+    """
+    if isinstance(value, (str, bytes, complex, np.complexfloating)) or np.ndim(value) > 0:  # type: ignore[arg-type]
+        raise InvalidScalar(name=name, found=repr(value))
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidScalar(name=name, found=repr(value)) from None
+
+
 class Kernel:
     """A compiled problem.
+
+    Called with arrays of the problem's shapes, dtype and layouts, it computes into the last one and
+    returns it. Pickles as its problem and is compiled again where it arrives.
 
     Attributes
     ----------
@@ -60,9 +86,13 @@ class Kernel:
 
     def __init__(self, compilation: Compilation) -> None:
         self._compilation = compilation
-        self.problem: Gemm = compilation.problem
+        self.problem: Problem = compilation.problem
         self.machine: Machine = compilation.machine
         self.name: str = compilation.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        target = None if self.machine == host_machine() else self.machine
+        return compile_problem, (self.problem, target)
 
     def __repr__(self) -> str:
         return f"<tilewright.Kernel {self.name} for {self.machine.cpu}>"
@@ -73,8 +103,8 @@ class Kernel:
         return self.name
 
     @property
-    def blocking(self) -> Blocking:
-        """How the problem is cut."""
+    def blocking(self) -> Blocking | Cover:
+        """How the problem is cut: cache blocks, or the tiles that cover known sizes."""
         assert self._compilation.blocking is not None
         return self._compilation.blocking
 
@@ -106,6 +136,11 @@ class Kernel:
         """Floating-point operations of one call; None where sizes are given at run time."""
         return self.problem.flops
 
+    @cached_property
+    def registers(self) -> RegisterUse:
+        """Vector registers used, and vector values that pass through the stack, by the assembly."""
+        return count_registers(self.assembly)
+
     @property
     def scratch_bytes(self) -> int:
         """Bytes of scratch that one call needs."""
@@ -123,19 +158,45 @@ class Kernel:
         """Where the machine code starts in this process."""
         return self._code.address(self.symbol)
 
+    def _refuse(self, operand: Operand, what: str, found: object, required: object) -> None:
+        raise OperandMismatch(kernel=self.name, name=operand.name, what=what, found=found, required=required)
+
+    def __call__(self, *arrays: Any, **scalars: float) -> Array:
+        """Computes into the last array and returns it; see the subclasses."""
+        raise NotImplementedError
+
+
+class GemmKernel(Kernel):
+    """A kernel of a `Gemm`: ``kernel(a, b, c, alpha=1, beta=0)``."""
+
+    problem: Gemm
+
     @cached_property
     def function(self) -> Any:
         """The ctypes function: sizes and strides, pointers, alpha, beta, scratch."""
         scalar = ctypes.c_double if self.problem.dtype is F64 else ctypes.c_float
-        kinds = [ctypes.c_int64] * _INTEGERS + [ctypes.c_void_p] * 3 + [scalar] * 2 + [ctypes.c_void_p]
+        kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * _INTEGERS + [scalar] * 2 + [ctypes.c_void_p]
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def _turnable(self) -> bool:
+        problem = self.problem
+        free = all(operand.layout is Layout.STRIDED for operand in problem.operands)
+        return free and problem.m is None and problem.n is None
+
+    @cached_property
+    def _pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        common = scratch_pool()
+        return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
 
     def run(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
         """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
 
-        A column-major C is computed as the transposed product, which makes its rows contiguous.
+        Where nothing is fixed at compile time, a column-major C is computed as the transposed product,
+        which makes its rows contiguous.
         """
-        if self.problem.c is not Layout.ROW:
+        if self._turnable:
             row, column = element_strides(c)
             if column != 1 and row == 1:
                 a, b, c = b.T, a.T, c.T
@@ -143,9 +204,11 @@ class Kernel:
         strides = (*element_strides(a), *element_strides(b), *element_strides(c))
         # Data addresses by __array_interface__: ndarray.ctypes costs several microseconds.
         pointers = (array.__array_interface__["data"][0] for array in (a, b, c))
-        self.function(m, n, k, *strides, *pointers, alpha, beta, scratch)
+        self.function(*pointers, m, n, k, *strides, alpha, beta, scratch)
 
-    def __call__(self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
+    def __call__(  # type: ignore[override]
+        self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0
+    ) -> Array:
         """c = alpha · a @ b + beta · c on arrays of the problem's shapes, dtype and layouts.
 
         Raises
@@ -153,11 +216,12 @@ class Kernel:
         OperandMismatch : if an array has another shape, dtype or layout, before c changes.
         ForeignKernel : if the kernel was compiled for another machine.
         """
+        factors = (real_number(alpha, "alpha"), real_number(beta, "beta"))
         self._check(a, b, c)
         function_ready = self.function  # a foreign kernel is refused before scratch is taken
         del function_ready
-        with scratch_pool().block() as scratch:
-            self.run(a, b, c, float(alpha), float(beta), scratch)
+        with self._pool.block() as scratch:
+            self.run(a, b, c, *factors, scratch)
         return c
 
     def _check(self, *arrays: Array) -> None:
@@ -177,8 +241,115 @@ class Kernel:
             if np.may_share_memory(array, c):
                 self._refuse(operand, "memory", "shared with c", "separate from c")
 
-    def _refuse(self, operand: Operand, what: str, found: object, required: object) -> None:
-        raise OperandMismatch(kernel=self.name, name=operand.name, what=what, found=found, required=required)
+
+class BatchReduceKernel(Kernel):
+    """A kernel of a `BatchReduceGemm`: ``kernel(a, b, c)`` with a (count, m, k) and b (count, k, n).
+
+    The C function at `address` has the signature of seed 002's Listing 7.2.1: ``void(const void *a,
+    const void *b, void *c, int64_t ld_a, int64_t ld_b, int64_t ld_c, int64_t br_stride_a, int64_t
+    br_stride_b)``, leading dimensions and strides in elements. With batch="address", a and b are
+    arrays of `count` pointers, and the batch strides are not read.
+    """
+
+    problem: BatchReduceGemm
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function of the C signature."""
+        kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 5
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    def __call__(self, a: Any, b: Any, c: Array) -> Array:  # type: ignore[override]
+        """c = beta · c + Σ a[i] @ b[i].
+
+        With batch="address", a and b are sequences of `count` matrices of one leading dimension each.
+
+        Raises
+        ------
+        OperandMismatch, LeadingDimension : before c changes.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        problem, function = self.problem, self.function
+        in_a, in_b, in_c = problem.operands
+        single_a, single_b = self._batch(in_a, a), self._batch(in_b, b)
+        ld_c = self._leading(in_c, c)
+        if not c.flags.writeable:
+            self._refuse(in_c, "writeable =", False, True)
+        for operand, singles in ((in_a, single_a), (in_b, single_b)):
+            if any(np.may_share_memory(single, c) for single in singles):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+        if problem.batch is BatchMode.ADDRESS:
+            pointers = [
+                (ctypes.c_void_p * problem.count)(*(_data(single) for single in singles))
+                for singles in (single_a, single_b)
+            ]
+            leading = (self._leading(in_a, single_a[0]), self._leading(in_b, single_b[0]), ld_c)
+            function(*pointers, _data(c), *leading, 0, 0)
+            return c
+        steps = [self._step(operand, array) for operand, array in ((in_a, a), (in_b, b))]
+        leading = (self._leading(in_a, single_a[0]), self._leading(in_b, single_b[0]), ld_c)
+        function(_data(single_a[0]), _data(single_b[0]), _data(c), *leading, *steps)
+        return c
+
+    def _batch(self, operand: Operand, arrays: Any) -> list[Array]:
+        """The matrices of one input, each checked."""
+        if isinstance(arrays, np.ndarray) and arrays.ndim == 2 and self.problem.count == 1:
+            arrays = [arrays]
+        if self.problem.batch is BatchMode.STRIDE and not isinstance(arrays, (np.ndarray, list)):
+            self._refuse(operand, "type", type(arrays).__name__, "numpy.ndarray")
+        if len(arrays) != self.problem.count:
+            self._refuse(operand, "count", len(arrays), self.problem.count)
+        singles = list(arrays)
+        leading = {self._leading(operand, single) for single in singles}
+        if len(leading) != 1:
+            self._refuse(operand, "leading dimensions", sorted(leading), "one for the whole batch")
+        return singles
+
+    def _step(self, operand: Operand, array: Any) -> int:
+        if self.problem.count == 1:
+            return 0
+        if not isinstance(array, np.ndarray):
+            self._refuse(operand, "type", type(array).__name__, "a 3-D numpy.ndarray")
+        if array.strides[0] % array.itemsize:
+            self._refuse(operand, "batch stride", array.strides[0], f"a multiple of {array.itemsize} bytes")
+        return int(array.strides[0] // array.itemsize)
+
+    def _leading(self, operand: Operand, array: Array) -> int:
+        """The checked leading dimension of one matrix in elements."""
+        check_operand(self.name, operand, array)
+        if array.shape != (operand.rows, operand.columns):
+            self._refuse(operand, "shape", array.shape, (operand.rows, operand.columns))
+        axis = 0 if operand.layout is Layout.ROW else 1
+        length, least = array.shape[axis], array.shape[1 - axis]
+        found = array.strides[axis] // array.itemsize if length > 1 else least
+        if found < least:
+            raise LeadingDimension(kernel=self.name, name=operand.name, found=found, required=least)
+        return int(found)
+
+
+def _data(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+class RegisterUse(NamedTuple):
+    """Vector registers in an assembly text, and vector moves from and to the stack."""
+
+    used: int
+    spilled: int
+
+
+_VECTOR_REGISTER = re.compile(r"%[xyz]mm(\d+)|\bv(\d+)\.(?:4s|2d|16b)|\bq(\d+)\b")
+_STACK_STORE = re.compile(r"%[xyz]mm\d+, -?\d*\(%rsp\)|\bst[rp]\s+q\d+.*\[sp")
+
+
+def count_registers(assembly: str) -> RegisterUse:
+    r"""Distinct vector registers that an assembly names, and vector stores to its stack frame.
+
+    >>> count_registers("\tvfmadd231ps %zmm1, %zmm2, %zmm31\n\tvmovups %zmm1, 64(%rsp)")
+    RegisterUse(used=3, spilled=1)
+    """
+    found = {number for match in _VECTOR_REGISTER.finditer(assembly) for number in match.groups() if number}
+    return RegisterUse(len(found), len(_STACK_STORE.findall(assembly)))
 
 
 def check_operand(kernel: str, operand: Operand, array: Array) -> None:
@@ -193,10 +364,10 @@ def check_operand(kernel: str, operand: Operand, array: Array) -> None:
         refuse("dtype", array.dtype, operand.dtype.numpy)
     if array.ndim != 2:
         refuse("dimensions", array.ndim, 2)
-    if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+    if not whole_strides(array):
         refuse("alignment", "unaligned elements", "aligned elements")
     axis = {Layout.ROW: 1, Layout.COL: 0}.get(operand.layout)
-    if axis is not None and array.shape[axis] > 1 and array.strides[axis] != array.itemsize:
+    if axis is not None and array.size and array.shape[axis] > 1 and array.strides[axis] != array.itemsize:
         refuse(
             f"stride of axis {axis}",
             array.strides[axis],
@@ -221,7 +392,7 @@ def resolve_target(target: str | Machine | None) -> Machine:
     return find_machine(target)
 
 
-def compile_problem(problem: Gemm, target: str | Machine | None = None) -> Kernel:
+def compile_problem(problem: Problem, target: str | Machine | None = None) -> Kernel:
     """Compiles a problem for this host or another machine.
 
     Parameters
@@ -239,7 +410,10 @@ def compile_problem(problem: Gemm, target: str | Machine | None = None) -> Kerne
     >>> tw.compile(tw.Gemm(m=8, n=8, k=8)).flops
     1024
     """
-    return Kernel(run_stages(problem, resolve_target(target)))
+    return _KINDS[type(problem)](run_stages(problem, resolve_target(target)))
+
+
+_KINDS: dict[type[Problem], type[Kernel]] = {Gemm: GemmKernel, BatchReduceGemm: BatchReduceKernel}
 
 
 _compiling = threading.RLock()
@@ -249,12 +423,12 @@ compiled_dtypes: set[DType] = set()
 
 
 @cache
-def _matmul_kernel(dtype: DType, machine: Machine) -> Kernel:
+def _matmul_kernel(dtype: DType, machine: Machine) -> GemmKernel:
     layouts = Layout.STRIDED
-    return compile_problem(Gemm(dtype=dtype, a=layouts, b=layouts, c=layouts), machine)
+    return GemmKernel(run_stages(Gemm(dtype=dtype, a=layouts, b=layouts, c=layouts), machine))
 
 
-def matmul_kernel(dtype: DType) -> Kernel:
+def matmul_kernel(dtype: DType) -> GemmKernel:
     """The kernel behind `matmul` for one element type: any sizes, any strides."""
     with _compiling:
         kernel = _matmul_kernel(dtype, host_machine())

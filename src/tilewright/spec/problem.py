@@ -75,6 +75,112 @@ def check_size(value: int | None, name: str) -> int | None:
     return None if value is None else int(value)
 
 
+#: What a hardcoded kernel may be: beyond it compilation takes long and `Gemm` is as fast.
+MAX_KERNEL_M = MAX_KERNEL_N = MAX_KERNEL_COUNT = 1024
+MAX_KERNEL_K = 2048
+
+
+class BatchMode(Enum):
+    """How the operands of a batch follow each other: at a constant stride, or behind pointers."""
+
+    STRIDE = "stride"
+    ADDRESS = "address"
+
+
+@dataclass(frozen=True, init=False)
+class BatchReduceGemm:
+    """C[m, n] = beta * C[m, n] + sum over i of A_i[m, k] @ B_i[k, n], every size hardcoded.
+
+    Parameters
+    ----------
+    m, n, k, count : sizes and number of products, 1 to 1024 (k to 2048).
+    dtype : element type of A, B and C ("f32", "f64").
+    a, b, c : layouts "row" or "col"; leading dimensions are given with each call.
+    beta : 1 adds to C, 0 replaces it without reading it.
+    batch : "stride" (A_i is br_stride_a elements after A_(i-1)) or "address" (A and B are arrays of
+        pointers; the batch strides are then elements added behind each pointer: pass 0).
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidSize, InvalidChoice
+
+    Examples
+    --------
+    >>> BatchReduceGemm(16, 6, 64, 1).flops
+    12288
+
+    Source: seed 002, §7.2.
+    """
+
+    m: int
+    n: int
+    k: int
+    count: int
+    dtype: DType
+    a: Layout
+    b: Layout
+    c: Layout
+    beta: int
+    batch: BatchMode
+
+    def __init__(
+        self,
+        m: int,
+        n: int,
+        k: int,
+        count: int = 1,
+        dtype: DType | str = "f32",
+        *,
+        a: Layout | str = Layout.COL,
+        b: Layout | str = Layout.COL,
+        c: Layout | str = Layout.COL,
+        beta: int = 1,
+        batch: BatchMode | str = BatchMode.STRIDE,
+    ) -> None:
+        element = parse_dtype(dtype)
+        if element not in GEMM_DTYPES:
+            raise UnsupportedDtype(dtype=element, supported=", ".join(map(str, GEMM_DTYPES)))
+        values: dict[str, object] = {"dtype": element, "batch": parse_choice(BatchMode, batch, "batch")}
+        limits = (MAX_KERNEL_M, MAX_KERNEL_N, MAX_KERNEL_K, MAX_KERNEL_COUNT)
+        for name, size, limit in zip(("m", "n", "k", "count"), (m, n, k, count), limits, strict=True):
+            if not isinstance(size, (int, np.integer)) or not 1 <= size <= limit:
+                required = f"an integer from 1 to {limit}; use tilewright.Gemm beyond that"
+                raise InvalidSize(name=name, found=size, required=required)
+            values[name] = int(size)
+        for name, layout in (("a", a), ("b", b), ("c", c)):
+            values[name] = parse_choice(Layout, layout, name)
+            if values[name] is Layout.STRIDED:
+                raise InvalidChoice(name=name, found="'strided'", allowed="row, col")
+        if beta not in (0, 1):
+            raise InvalidChoice(name="beta", found=beta, allowed="0, 1")
+        values["beta"] = int(beta)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def operands(self) -> tuple[Operand, Operand, Operand]:
+        """One A (m, k), one B (k, n), and C (m, n)."""
+        return (
+            Operand("a", self.m, self.k, self.dtype, self.a),
+            Operand("b", self.k, self.n, self.dtype, self.b),
+            Operand("c", self.m, self.n, self.dtype, self.c),
+        )
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of one call (2·m·n·k·count)."""
+        return 2 * self.m * self.n * self.k * self.count
+
+    def reference(
+        self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """The meaning of the problem in float64: a (count, m, k), b (count, k, n), c (m, n) -> (m, n)."""
+        total = np.einsum("imk,ikn->mn", a.astype(np.float64), b.astype(np.float64))
+        if self.beta and c is not None:
+            total = total + c.astype(np.float64)
+        return np.asarray(total)
+
+
 @dataclass(frozen=True, init=False)
 class Gemm:
     """C[m, n] = alpha * A[m, k] @ B[k, n] + beta * C[m, n].

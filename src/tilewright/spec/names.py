@@ -1,0 +1,67 @@
+"""Kernel names: one grammar, written from a problem and parsed back into it."""
+
+from __future__ import annotations
+
+import re
+
+from tilewright.errors import InvalidChoice
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
+
+_LAYOUTS = {layout.letter: layout for layout in Layout}
+
+_GEMM = re.compile(
+    r"gemm_(?P<dtype>\w+?)_(?P<m>m|\d+)x(?P<n>n|\d+)x(?P<k>k|\d+)_(?P<layouts>[rcs]{3})"
+    r"_(?P<strategy>[a-z]+)_(?P<isa>\w+)"
+)
+_BATCH_REDUCE = re.compile(
+    r"brgemm_(?P<dtype>\w+?)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)x(?P<count>\d+)_(?P<layouts>[rc]{3})"
+    r"(?P<replace>_replace)?(?P<address>_address)?_(?P<isa>\w+)"
+)
+
+
+def kernel_name(problem: Gemm | BatchReduceGemm, isa: str) -> str:
+    """The name of a problem's kernel on an ISA row, also its exported symbol.
+
+    Sizes are numbers, or their letter where they are given at run time; then one letter a layout
+    (row, col, strided); then what differs from the default; then the row.
+
+    >>> kernel_name(Gemm(m=64, dtype="f64", b="col"), "avx512")
+    'gemm_f64_64xnxk_rcr_auto_avx512'
+    >>> kernel_name(BatchReduceGemm(64, 48, 64, 16), "avx512")
+    'brgemm_f32_64x48x64x16_ccc_avx512'
+    """
+    layouts = "".join(operand.layout.letter for operand in problem.operands)
+    match problem:
+        case Gemm(m=m, n=n, k=k):
+            letters = zip("mnk", (m, n, k), strict=True)
+            sizes = "x".join(letter if size is None else str(size) for letter, size in letters)
+            return f"gemm_{problem.dtype}_{sizes}_{layouts}_{problem.strategy.value}_{isa}"
+        case BatchReduceGemm(m=m, n=n, k=k, count=count):
+            marks = "" if problem.beta else "_replace"
+            marks += "_address" if problem.batch is BatchMode.ADDRESS else ""
+            return f"brgemm_{problem.dtype}_{m}x{n}x{k}x{count}_{layouts}{marks}_{isa}"
+
+
+def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm, str]:
+    """The problem and the ISA row of a name that `kernel_name` wrote; `InvalidChoice` otherwise.
+
+    >>> parse_kernel_name("brgemm_f32_64x48x64x16_ccc_replace_avx512")[0].beta
+    0
+    """
+    if found := _GEMM.fullmatch(name):
+        sizes = [None if found[size] == size else int(found[size]) for size in "mnk"]
+        a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
+        strategy = Strategy(found["strategy"])
+        return Gemm(sizes[0], sizes[1], sizes[2], found["dtype"], a=a, b=b, c=c, strategy=strategy), found[
+            "isa"
+        ]
+    if found := _BATCH_REDUCE.fullmatch(name):
+        m, n, k, count = (int(found[size]) for size in ("m", "n", "k", "count"))
+        a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
+        beta = 0 if found["replace"] else 1
+        batch = BatchMode.ADDRESS if found["address"] else BatchMode.STRIDE
+        problem = BatchReduceGemm(m, n, k, count, found["dtype"], a=a, b=b, c=c, beta=beta, batch=batch)
+        return problem, found["isa"]
+    raise InvalidChoice(
+        name="kernel name", found=repr(name), allowed="gemm_... or brgemm_... as kernel_name writes"
+    )
