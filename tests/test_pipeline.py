@@ -51,7 +51,7 @@ def test_names_are_unique_and_read_back() -> None:
     machine = find_machine("znver5")
     seen: dict[str, Gemm] = {}
     for problem in every_problem():
-        name = kernel_name(problem, machine)
+        name = kernel_name(problem, machine.isa.name)
         assert problem_of(name) == (problem, "avx512")
         assert is_name(name), "it is a C symbol too"
         assert seen.setdefault(name, problem) == problem
@@ -109,7 +109,7 @@ def test_what_the_stages_make(target: str) -> None:
     assert state.blocking == choose_blocking(machine, problem.dtype)
     assert isinstance(state.nest, Program)
     assert verify(state.nest) is state.nest
-    assert state.nest.name == state.name == kernel_name(problem, machine)
+    assert state.nest.name == state.name == kernel_name(problem, machine.isa.name)
     assert f"define void @{state.name}(" in state.llvm
     assert machine.triple in state.llvm
     assert state.llvm.count("\ndefine ") == state.llvm.count("\ndefine internal ") + 1, (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tilewright.machine.machine import Machine
     from tilewright.runtime.entry import NativeMatmul
-    from tilewright.runtime.kernel import Kernel
+    from tilewright.runtime.kernel import BatchReduceKernel, GemmKernel, Kernel
     from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 _MATMUL_DOC = """\
@@ -138,6 +138,14 @@ def targets() -> tuple[str, ...]:
     from tilewright.machine import catalog
 
     return catalog.targets()
+
+
+@overload
+def compile(problem: Gemm, target: str | Machine | None = None) -> GemmKernel: ...
+
+
+@overload
+def compile(problem: BatchReduceGemm, target: str | Machine | None = None) -> BatchReduceKernel: ...
 
 
 def compile(problem: Gemm | BatchReduceGemm, target: str | Machine | None = None) -> Kernel:

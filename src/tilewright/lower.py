@@ -40,7 +40,7 @@ from tilewright.llvm.build import (
     int64,
     zero,
 )
-from tilewright.llvm.target import data_layout
+from tilewright.llvm.target import data_layout, tuning
 from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.kernel import BatchCall, TileCall
@@ -271,7 +271,7 @@ def lower(program: Program, machine: Machine) -> str:
     64-bit integers, the scalars, and a pointer to scratch where there is any (see `scratch_layout`).
     """
     verify(program)
-    module = Module(program.name, machine.triple, data_layout(machine))
+    module = Module(program.name, machine.triple, data_layout(machine), tuning(machine))
     dtype = program.arguments[0].dtype
     arguments = [
         *((buffer.name, POINTER) for buffer in program.arguments),

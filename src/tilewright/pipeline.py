@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from tilewright.errors import InvalidChoice
 from tilewright.ir.nodes import Program
 from tilewright.llvm.target import emit_object
 from tilewright.lower import lower
@@ -84,6 +85,9 @@ STAGES: tuple[Stage, ...] = (
 
 def run_stages(problem: Problem, machine: Machine, until: str = STAGES[-1].name) -> Compilation:
     """Runs the stages in order, up to and including the one named."""
+    names = [stage.name for stage in STAGES]
+    if until not in names:
+        raise InvalidChoice(name="stage", found=repr(until), allowed=", ".join(names))
     state = Compilation(problem, machine, kernel_name(problem, machine.isa.name))
     for stage in STAGES:
         state = state.with_field(stage.name, stage.run(state))

@@ -103,7 +103,9 @@ def null() -> Value:
 class Module:
     """One LLVM module under construction."""
 
-    def __init__(self, name: str, triple: str, data_layout: str) -> None:
+    def __init__(self, name: str, triple: str, data_layout: str, tuning: str | None = None) -> None:
+        # Unwind tables let profilers and debuggers walk through generated frames.
+        self.attributes = "nounwind uwtable" + (f' "tune-cpu"="{tuning}"' if tuning else "")
         self.header = (
             f"; ModuleID = '{name}'",
             f'target datalayout = "{data_layout}"',
@@ -206,8 +208,7 @@ class Function:
         """The text of the definition."""
         linkage = "" if self.exported else "internal "
         arguments = ", ".join(value.typed for value in self.arguments.values())
-        # Unwind tables let profilers and debuggers walk through generated frames.
-        yield f"define {linkage}{self.result.text} @{self.name}({arguments}) nounwind uwtable {{"
+        yield f"define {linkage}{self.result.text} @{self.name}({arguments}) {self.module.attributes} {{"
         for block in self.blocks:
             yield f"{block.label}:"
             if block is self.blocks[0]:

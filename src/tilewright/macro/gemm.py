@@ -40,9 +40,6 @@ from tilewright.spec.problem import Gemm, Layout, Strategy
 SIZES = ("m", "n", "k", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
 SCALARS = ("alpha", "beta")
 
-#: Packing writes whole vectors, at most this many bytes behind the last micro-panel.
-PANEL_SLACK_BYTES = 64
-
 
 @dataclass(frozen=True)
 class Sizes:
@@ -305,11 +302,11 @@ def build_gemm(problem: Gemm, blocking: Blocking, edge: Edge, l2_bytes: int, nam
         case Strategy.AUTO:
             body = _auto(nest, thresholds(blocking, problem.dtype, l2_bytes))
     body = (*_blocks(nest), *body)
-    slack = PANEL_SLACK_BYTES // problem.dtype.size
+    kc = -(-blocking.kc // DEPTH_UNIT) * DEPTH_UNIT  # as `_blocks` rounds it
     used = _buffers_used(body)
     scratch = (
-        Buffer("b_pack", problem.dtype, Space.SHARED, blocking.kc * blocking.nc + slack),
-        Buffer("a_pack", problem.dtype, Space.THREAD, blocking.kc * blocking.mc + slack),
+        Buffer("b_pack", problem.dtype, Space.SHARED, kc * blocking.nc),
+        Buffer("a_pack", problem.dtype, Space.THREAD, kc * blocking.mc),
     )
     arguments = tuple(Buffer(operand, problem.dtype, Space.ARGUMENT) for operand in ("a", "b", "c"))
     return Program(

@@ -6,7 +6,7 @@ import ctypes
 import re
 import threading
 from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +171,12 @@ class GemmKernel(Kernel):
 
     problem: Gemm
 
+    @property
+    def blocking(self) -> Blocking:
+        """Register tile and cache blocks."""
+        assert isinstance(self._compilation.blocking, Blocking)
+        return self._compilation.blocking
+
     @cached_property
     def function(self) -> Any:
         """The ctypes function: sizes and strides, pointers, alpha, beta, scratch."""
@@ -252,6 +258,12 @@ class BatchReduceKernel(Kernel):
     """
 
     problem: BatchReduceGemm
+
+    @property
+    def blocking(self) -> Cover:
+        """The register tiles that cover the sizes."""
+        assert isinstance(self._compilation.blocking, Cover)
+        return self._compilation.blocking
 
     @cached_property
     def function(self) -> Any:
@@ -390,6 +402,14 @@ def resolve_target(target: str | Machine | None) -> Machine:
     from tilewright.machine.catalog import find_machine  # the table is only for cross-compilation
 
     return find_machine(target)
+
+
+@overload
+def compile_problem(problem: Gemm, target: str | Machine | None = None) -> GemmKernel: ...
+
+
+@overload
+def compile_problem(problem: BatchReduceGemm, target: str | Machine | None = None) -> BatchReduceKernel: ...
 
 
 def compile_problem(problem: Problem, target: str | Machine | None = None) -> Kernel:
