@@ -110,12 +110,12 @@ def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
     B in place is read once per mr rows, 128 bytes a row: while its kc×n slice fits in L2 those
     reads cost no more than packed ones; or m is at most two tiles, and packing would cost as much as
     both reads. A in place is read once per nr columns, along its rows: the stream is prefetched from
-    the next cache while the m×kc slice is at most twice L2; or n is at most four tiles. Measured in
-    docs/decisions/002-in-place-or-packed.md.
+    the next cache while the m×kc slice is at most one and a half L2; or n is at most four tiles.
+    Measured in docs/decisions/007-in-place-or-packed.md.
     """
     return Thresholds(
         in_place_b=l2_bytes // dtype.size,
-        in_place_a=2 * l2_bytes // dtype.size,
+        in_place_a=3 * l2_bytes // (2 * dtype.size),
         few_rows=2 * blocking.mr,
         few_columns=4 * blocking.nr,
     )
