@@ -475,6 +475,30 @@ class Function:
             result.add(value, latch)
             advance.results.append(result.value)
 
+    @contextmanager
+    def once_if(
+        self, condition: Value, initial: Sequence[Value]
+    ) -> Iterator[tuple[tuple[Value, ...], Advance]]:
+        """A block that changes values in registers, run only if the condition holds.
+
+        Yields (values, advance); the block calls ``advance(changed values)`` once, last. Afterwards
+        ``advance.results`` holds the changed values or the initial ones.
+        """
+        then, join = self.new_block("once"), self.new_block("join")
+        before = self.block
+        self.jump_if(condition, then, join)
+        self.place(then)
+        advance = Advance()
+        yield tuple(initial), advance
+        after = self.block
+        self.jump(join)
+        self.place(join)
+        for start, value in zip(initial, advance.values, strict=True):
+            phi = self._phi(start.type)
+            phi.add(start, before)
+            phi.add(value, after)
+            advance.results.append(phi.value)
+
     def _phi(self, kind: Type) -> Phi:
         return Phi(self.block, Value(kind, self._name()))
 

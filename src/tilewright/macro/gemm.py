@@ -250,24 +250,28 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
     rows = nest.pack_a(minimum(Name("mc"), sizes.m - ic))
     ic_loop = Loop("ic", Constant(0), sizes.m, Name("mc"), (rows, jr))
     pc_loop = nest.depth_loop(nest.pack_b(jc, minimum(Name("nc"), sizes.n - jc)), ic_loop)
-    return (Loop("jc", Constant(0), sizes.n, Name("nc"), (pc_loop,)),)
+    blocks = (
+        Let("mc", _balanced(sizes.m, nest.blocking.mc, tile.mr)),
+        Let("nc", _balanced(sizes.n, nest.blocking.nc, tile.nr)),
+    )
+    return (*blocks, Loop("jc", Constant(0), sizes.n, Name("nc"), (pc_loop,)))
 
 
-def _blocks(nest: Nest) -> tuple[Statement, ...]:
-    """Cache blocks for the sizes at hand: equal parts of at most kc, mc, nc, in whole units.
+def _balanced(extent: Expression, block: int, unit: int) -> Expression:
+    """`extent` in equal parts of at most `block`, each a multiple of `unit`.
 
-    kc depends on k alone (promise 5): k depths in ceil(k/kc) equal parts.
+    An extent of 0 gives 0, and its loops make no turn or one empty one.
     """
+    parts = maximum(ceildiv(extent, block), 1)
+    return maximum(roundup(ceildiv(extent, parts), unit), unit)
+
+
+def _depths(nest: Nest) -> tuple[Statement, ...]:
+    """The depth to walk (none where alpha is 0), and kc, which depends on k alone (promise 5)."""
     sizes, blocking = nest.sizes, nest.blocking
-
-    def balanced(extent: Expression, block: int, unit: int) -> Expression:
-        return roundup(ceildiv(extent, maximum(ceildiv(extent, block), 1)), unit)
-
     return (
         Let("depths", Unless("alpha", sizes.k)),
-        Let("kc", maximum(balanced(sizes.k, blocking.kc, DEPTH_UNIT), DEPTH_UNIT)),
-        Let("mc", maximum(balanced(sizes.m, blocking.mc, blocking.mr), blocking.mr)),
-        Let("nc", maximum(balanced(sizes.n, blocking.nc, blocking.nr), blocking.nr)),
+        Let("kc", _balanced(sizes.k, blocking.kc, DEPTH_UNIT)),
     )
 
 
@@ -301,7 +305,7 @@ def build_gemm(problem: Gemm, blocking: Blocking, edge: Edge, l2_bytes: int, nam
             body = packing(nest)
         case Strategy.AUTO:
             body = _auto(nest, thresholds(blocking, problem.dtype, l2_bytes))
-    body = (*_blocks(nest), *body)
+    body = (*_depths(nest), *body)
     kc = -(-blocking.kc // DEPTH_UNIT) * DEPTH_UNIT  # as `_blocks` rounds it
     used = _buffers_used(body)
     scratch = (

@@ -9,7 +9,6 @@ exactly the tile asked for.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
@@ -413,18 +412,12 @@ class MicroKernel(ABC):
         acc: list[Value],
         masks: list[Value | None],
     ) -> None:
-        """C = alpha · acc + beta · C; C is not read when beta is 0, alpha not used when depth is 0."""
-        size = self.dtype.size
-        fused = self.isa.tile(self.dtype).fused
+        """C = alpha · acc + beta · C; C is not read when beta is 0, alpha not used when depth is 0.
+
+        All of C is read before any of it is written: a load just behind a masked store of a
+        neighbouring row waits until that store has left the core.
+        """
         count = len(part.widths)
-
-        def put(value: Value, row: Value, v: int, mask: Value | None) -> None:
-            pointer = self._c_pointer(f, row, part, v)
-            if mask is None:
-                f.store(value, pointer, size)
-            else:
-                f.masked_store(value, pointer, mask, size)
-
         if call.alpha is not None:
             empty = f.compare("==", call.depth, 0)
             alpha = f.select(empty, constant(self.dtype, 1.0), call.alpha)
@@ -432,43 +425,36 @@ class MicroKernel(ABC):
             acc = [
                 f.float_multiply(value, alphas[part.widths[index % count]]) for index, value in enumerate(acc)
             ]
+        if call.beta is not None:
+            acc = self._add_c(f, part, call.beta, rows, acc, masks)
+        for index, value in enumerate(acc):
+            v = index % count
+            pointer, mask = self._c_pointer(f, rows[index // count], part, v), masks[v]
+            if mask is None:
+                f.store(value, pointer, self.dtype.size)
+            else:
+                f.masked_store(value, pointer, mask, self.dtype.size)
 
-        def each(store: Callable[[Value, Value, int], None]) -> None:
-            for index, value in enumerate(acc):
-                store(value, rows[index // count], index % count)
-
-        def replace(value: Value, row: Value, v: int) -> None:
-            put(value, row, v, masks[v])
-
-        if call.beta is None:
-            each(replace)
-            return
-        beta = call.beta
+    def _add_c(
+        self,
+        f: Function,
+        part: Part,
+        beta: Value,
+        rows: list[Value],
+        acc: list[Value],
+        masks: list[Value | None],
+    ) -> list[Value]:
+        """acc + beta · C where beta is not 0, else acc."""
+        count, fused = len(part.widths), self.isa.tile(self.dtype).fused
         betas = {width: f.splat(beta, width) for width in part.widths}
-        keep = f.differs(beta, zero(self.element))
-
-        def update(value: Value, row: Value, v: int) -> None:
-            old = self._load_c(f, row, part, v, masks[v])
-            put(f.multiply_add(betas[part.widths[v]], old, value, fused=fused), row, v, masks[v])
-
-        if part.masked:
-            # A mask that beta = 0 empties replaces the branch: half the code, and C stays unread.
-            kept = {width: f.splat(keep, width) for width in part.widths}
-            full = [f.first_lanes(int64(width), 0, width) for width in part.widths]
-
-            def masked(value: Value, row: Value, v: int) -> None:
-                width, mask = part.widths[v], masks[v] or full[v]
-                old = self._load_c(f, row, part, v, f.both(kept[width], mask))
-                sum_ = f.multiply_add(betas[width], old, value, fused=fused)
-                put(f.select(kept[width], sum_, value), row, v, mask)
-
-            each(masked)
-            return
-        with f.branch(keep) as (then, otherwise):
-            with then:
-                each(update)
-            with otherwise:
-                each(replace)
+        with f.once_if(f.differs(beta, zero(self.element)), acc) as (values, advance):
+            sums = []
+            for index, value in enumerate(values):
+                v = index % count
+                old = self._load_c(f, rows[index // count], part, v, masks[v])
+                sums.append(f.multiply_add(betas[part.widths[v]], old, value, fused=fused))
+            advance(sums)
+        return advance.results
 
     def _arguments(self, *sizes: str) -> list[tuple[str, Type]]:
         """The C signature of a tile function; strides are in elements."""

@@ -180,8 +180,7 @@ def _run(kernel: GemmKernel, a: Array, b: Array, c: Array, alpha: float, beta: f
             return
         a = np.broadcast_to(a, (*batch, *a.shape[-2:]))
         b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
-        for index in np.ndindex(*batch):
-            kernel.run(a[index], b[index], c[index], alpha, beta, scratch)
+        kernel.run_batch(a, b, c, alpha, beta, scratch)
 
 
 def matmul(

@@ -19,6 +19,7 @@ from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import Blocking, Cover
 from tilewright.pipeline import Compilation, Problem, run_stages
+from tilewright.runtime.batch import batch_function, merge_axes, outer_offsets
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
@@ -206,11 +207,34 @@ class GemmKernel(Kernel):
             row, column = element_strides(c)
             if column != 1 and row == 1:
                 a, b, c = b.T, a.T, c.T
-        (m, k), n = a.shape, b.shape[1]
-        strides = (*element_strides(a), *element_strides(b), *element_strides(c))
-        # Data addresses by __array_interface__: ndarray.ctypes costs several microseconds.
-        pointers = (array.__array_interface__["data"][0] for array in (a, b, c))
-        self.function(*pointers, m, n, k, *strides, alpha, beta, scratch)
+        self.function(*(_data(array) for array in (a, b, c)), *_sizes(a, b, c), alpha, beta, scratch)
+
+    def run_batch(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
+        """A batch of products of arrays that fit: the axes before the last two are the same in all."""
+        batch = c.shape[:-2]
+        if 0 in batch:
+            return
+        first = (0,) * len(batch)
+        matrices = [array[first] for array in (a, b, c)]
+        axes = merge_axes(batch, [array.strides[:-2] for array in (a, b, c)])
+        if not axes:
+            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch)
+            return
+        # The longest axis runs in compiled code; the others, if any do not merge, around it.
+        longest = max(axes, key=lambda axis: axis.length)
+        others = [axis for axis in axes if axis is not longest]
+        steps = longest.steps
+        row, column = element_strides(matrices[2])
+        if self._turnable and column != 1 and row == 1:
+            matrices = [matrices[1].T, matrices[0].T, matrices[2].T]
+            others = [axis._replace(steps=_turned(axis.steps)) for axis in others]
+            steps = _turned(steps)
+        sizes = _sizes(*matrices)
+        pointers = [_data(matrix) for matrix in matrices]
+        run = batch_function(self.problem.dtype)
+        for offsets in outer_offsets(others):
+            places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+            run(self.address, longest.length, *steps, *places, *sizes, alpha, beta, scratch)
 
     def __call__(  # type: ignore[override]
         self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0
@@ -339,7 +363,19 @@ class BatchReduceKernel(Kernel):
         return int(found)
 
 
+def _turned(steps: tuple[int, ...]) -> tuple[int, ...]:
+    """Steps of a, b, c for the transposed product, where b comes first."""
+    return steps[1], steps[0], steps[2]
+
+
+def _sizes(a: Array, b: Array, c: Array) -> tuple[int, ...]:
+    """m, n, k and the strides of three matrices in elements, as the C function takes them."""
+    (m, k), n = a.shape, b.shape[1]
+    return m, n, k, *element_strides(a), *element_strides(b), *element_strides(c)
+
+
 def _data(array: Array) -> int:
+    """The address of the first element (ndarray.ctypes takes several microseconds for it)."""
     return int(array.__array_interface__["data"][0])
 
 

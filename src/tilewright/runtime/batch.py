@@ -1,0 +1,106 @@
+"""Batches of products as one compiled loop over a kernel: no Python per matrix."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.llvm.build import INT64, POINTER, VOID, Callee, Module, element_type, int64
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.target import data_layout, emit_object
+from tilewright.machine.host import host_machine
+from tilewright.macro.gemm import SIZES
+from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
+
+_OPERANDS = ("a", "b", "c")
+
+
+class Axis(NamedTuple):
+    """One batch axis: its length, and bytes from one matrix to the next in a, b and c."""
+
+    length: int
+    steps: tuple[int, ...]
+
+
+def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[Axis, ...]:
+    """Batch axes with neighbours fused where every operand walks on evenly; length-1 axes dropped.
+
+    Before: shape (4, 5), strides (200, 40) in a, (0, 0) in b, (500, 100) in c. After: one axis of 20.
+
+    >>> merge_axes((4, 5), ((200, 40), (0, 0), (500, 100)))
+    (Axis(length=20, steps=(40, 0, 100)),)
+    """
+    merged: list[Axis] = []
+    for length, *steps in zip(shape, *strides, strict=True):
+        if length == 1:
+            continue
+        outer = merged[-1] if merged else None
+        if outer is not None and all(o == i * length for o, i in zip(outer.steps, steps, strict=True)):
+            merged[-1] = Axis(outer.length * length, tuple(steps))
+        else:
+            merged.append(Axis(length, tuple(steps)))
+    return tuple(merged)
+
+
+def _name(dtype: DType) -> str:
+    return f"tw_batch_{dtype}"
+
+
+def _emit() -> str:
+    """One function per dtype: the kernel `count` times, its three pointers advancing by bytes."""
+    machine = host_machine()
+    module = Module("tw_batch", machine.triple, data_layout(machine))
+    for dtype in GEMM_DTYPES:
+        scalar = element_type(dtype)
+        arguments = [
+            ("kernel", POINTER),
+            ("count", INT64),
+            *((f"step_{name}", INT64) for name in _OPERANDS),
+            *((name, POINTER) for name in _OPERANDS),
+            *((name, INT64) for name in SIZES),
+            ("alpha", scalar),
+            ("beta", scalar),
+            ("scratch", POINTER),
+        ]
+        f = module.define(_name(dtype), VOID, arguments, exported=True)
+        g = f.arguments
+        state = [g[name] for name in _OPERANDS]
+        rest = [g[name] for name in (*SIZES, "alpha", "beta", "scratch")]
+        with f.carried_loop(int64(0), g["count"], int64(1), state, "batch") as (_, pointers, advance):
+            f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
+            steps = (g[f"step_{name}"] for name in _OPERANDS)
+            advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
+        f.ret()
+    return str(module)
+
+
+@cache
+def _code() -> Linked:
+    names = [_name(dtype) for dtype in GEMM_DTYPES]
+    return Linked(emit_object(_emit(), "tw_batch", host_machine()), names, {})
+
+
+@cache
+def batch_function(dtype: DType) -> Any:
+    """The compiled loop of an element type, as a ctypes function that runs without the GIL."""
+    scalar = ctypes.c_double if dtype is F64 else ctypes.c_float
+    kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3
+    kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2 + [ctypes.c_void_p]
+    return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_name(dtype)))
+
+
+def outer_offsets(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
+    """Byte offsets of a, b and c for every position of the given axes.
+
+    >>> list(outer_offsets((Axis(2, (8, 0, 16)),)))
+    [(0, 0, 0), (8, 0, 16)]
+    """
+    for position in np.ndindex(*(axis.length for axis in axes)):
+        sums = [0] * len(_OPERANDS)
+        for index, axis in zip(position, axes, strict=True):
+            sums = [total + index * step for total, step in zip(sums, axis.steps, strict=True)]
+        yield tuple(sums)
