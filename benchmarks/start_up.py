@@ -10,6 +10,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 
 PROCESSES = 9
 
@@ -49,7 +50,8 @@ for n in (4, 8, 16, 32, 64):
     both = {"np": [], "tw": []}
     for _ in range(9):
         for system in both:
-            both[system].append(timeit.timeit(f"{system}(a, b, out=c)", number=number, globals=names) / number)
+            seconds = timeit.timeit(f"{system}(a, b, out=c)", number=number, globals=names)
+            both[system].append(seconds / number)
     numpy, ours = (sorted(both[system])[4] * 1e9 for system in ("np", "tw"))
     found |= {f"{n}^3 tilewright ns": ours, f"{n}^3 numpy ns": numpy, f"{n}^3 ratio": numpy / ours}
 print(json.dumps(found))
@@ -77,20 +79,29 @@ print(json.dumps({"growth_MiB": (resident() - before) / 2**20}))
 """
 
 
-def medians(code: str, processes: int) -> dict[str, float]:
+def medians(code: str, processes: int, *environment: str) -> dict[str, float]:
     """Runs a program in fresh processes; the median of each figure it prints."""
     runs = []
     for _ in range(processes):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        command = ["env", *environment, sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         runs.append(json.loads(done.stdout))
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
 def main() -> None:
     """Prints the figures."""
-    for code, processes in ((FRESH, PROCESSES), (SMALL, 3), (GROWTH, 1)):
-        for name, value in medians(code, processes).items():
-            print(f"{name:28} {value:10.2f}")
+    with tempfile.TemporaryDirectory() as directory:
+        cached = f"TILEWRIGHT_CACHE_DIR={directory}/cache"
+        runs = (
+            ("no cache", FRESH, PROCESSES, "TILEWRIGHT_CACHE=0"),
+            ("warm cache", FRESH, PROCESSES, cached),
+            ("small", SMALL, 3, cached),
+            ("10,000 shapes", GROWTH, 1, cached),
+        )
+        for title, code, processes, setting in runs:
+            for name, value in medians(code, processes, setting).items():
+                print(f"{title:14} {name:28} {value:10.2f}")
 
 
 if __name__ == "__main__":

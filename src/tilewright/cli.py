@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from tilewright.runtime.cache import ObjectCache
     from tilewright.spec.problem import Gemm
 
 #: Exit status of every error that has a class in `errors.py`.
@@ -49,7 +50,9 @@ app = typer.Typer(
 bench_app = typer.Typer(help="Measure against peers and against the machine's peak.", no_args_is_help=True)
 emit_app = typer.Typer(help="Write generated code: tile IR, LLVM IR, assembly, object.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
+cache_app = typer.Typer(help="The object cache on disk: show, clear, prune.", no_args_is_help=True)
 app.add_typer(emit_app, name="emit")
+app.add_typer(cache_app, name="cache")
 
 
 def main() -> None:
@@ -318,3 +321,45 @@ def _dump(problem: Gemm, target: str, wanted: str) -> str | bytes:
             return print_program(output)
         case _:
             return str(output)
+
+
+def _object_cache() -> ObjectCache | None:
+    from tilewright.runtime.cache import object_cache
+
+    found = object_cache()
+    if found is None:
+        typer.echo("the object cache is off (TILEWRIGHT_CACHE=0)")
+    return found
+
+
+@cache_app.command("show")
+def cache_show() -> None:
+    """Where the cache stands, how many objects it holds, and their size."""
+    found = _object_cache()
+    if found is not None:
+        entries = found.entries()
+        total = sum(entry.size for entry in entries)
+        typer.echo(f"directory  {found.directory}")
+        typer.echo(f"objects    {len(entries)}")
+        typer.echo(f"size       {total} bytes of at most {found.limit_bytes}")
+
+
+@cache_app.command("clear")
+def cache_clear() -> None:
+    """Remove every object."""
+    found = _object_cache()
+    if found is not None:
+        typer.echo(f"removed {found.clear()} objects")
+
+
+@cache_app.command("prune")
+def cache_prune(
+    size: Annotated[str, typer.Option(help="What may stay, such as 64M; least recently used go first.")] = "",
+) -> None:
+    """Remove the least recently used objects beyond a size (the cache's own bound by default)."""
+    from tilewright.settings import parse_bytes
+
+    found = _object_cache()
+    if found is not None:
+        limit = parse_bytes("--size", size) if size else found.limit_bytes
+        typer.echo(f"removed {found.prune(limit)} objects")

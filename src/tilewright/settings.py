@@ -45,6 +45,9 @@ class Settings:
     num_threads: int | None = None
     omp_num_threads: int | None = None
     huge_pages: bool = True
+    cache: bool = True
+    cache_dir: str | None = None
+    cache_bytes: int | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -140,6 +143,9 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "TILEWRIGHT_HUGE_PAGES", "huge_pages", _parse_flag, "ask for huge pages for scratch (default 1)"
     ),
+    Variable("TILEWRIGHT_CACHE", "cache", _parse_flag, "keep compiled objects on disk (default 1)"),
+    Variable("TILEWRIGHT_CACHE_DIR", "cache_dir", _parse_text, "directory of the object cache"),
+    Variable("TILEWRIGHT_CACHE_BYTES", "cache_bytes", parse_bytes, "bound of the object cache (256M)"),
 )
 
 

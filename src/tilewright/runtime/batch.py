@@ -14,6 +14,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
 from tilewright.macro.gemm import SIZES
+from tilewright.runtime.cache import cached_object
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 
 _OPERANDS = ("a", "b", "c")
@@ -81,7 +82,9 @@ def _emit() -> str:
 @cache
 def _code() -> Linked:
     names = [_name(dtype) for dtype in GEMM_DTYPES]
-    return Linked(emit_object(_emit(), "tw_batch", host_machine()), names, {})
+    machine = host_machine()
+    code = cached_object("tw_batch", machine, lambda: emit_object(_emit(), "tw_batch", machine))
+    return Linked(code, names, {})
 
 
 @cache

@@ -29,6 +29,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
 from tilewright.runtime.builtin import Builtin, address_of
+from tilewright.runtime.cache import cached_object
 from tilewright.runtime.scratch import Table
 from tilewright.spec.dtype import GEMM_DTYPES
 
@@ -346,7 +347,9 @@ class NativeMatmul:
             "tw_empty": _numpy_api(API_EMPTY),
             **{_descriptor(dtype.name): id(dtype.numpy) for dtype in GEMM_DTYPES},
         }
-        self._code = Linked(emit_object(_emit(), "tw_entry", host_machine()), ("tw_matmul",), imports)
+        machine = host_machine()
+        code = cached_object("tw_entry", machine, lambda: emit_object(_emit(), "tw_entry", machine))
+        self._code = Linked(code, ("tw_matmul",), imports)
         builtin.install(self._code.address("tw_matmul"))
 
     def set_kernel(self, index: int, address: int) -> None:

@@ -20,6 +20,7 @@ from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import Blocking, Cover
 from tilewright.pipeline import Compilation, Problem, run_stages
 from tilewright.runtime.batch import batch_function, merge_axes, outer_offsets
+from tilewright.runtime.cache import cached_object
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
@@ -117,10 +118,10 @@ class Kernel:
         assert self._compilation.nest is not None
         return print_program(self._compilation.nest)
 
-    @property
+    @cached_property
     def llvm_ir(self) -> str:
         """The LLVM module as text."""
-        return self._compilation.llvm
+        return run_stages(self.problem, self.machine, until="llvm").llvm
 
     @cached_property
     def assembly(self) -> str:
@@ -466,10 +467,18 @@ def compile_problem(problem: Problem, target: str | Machine | None = None) -> Ke
     >>> tw.compile(tw.Gemm(m=8, n=8, k=8)).flops
     1024
     """
-    return _KINDS[type(problem)](run_stages(problem, resolve_target(target)))
+    return _KINDS[type(problem)](_compile(problem, resolve_target(target)))
 
 
 _KINDS: dict[type[Problem], type[Kernel]] = {Gemm: GemmKernel, BatchReduceGemm: BatchReduceKernel}
+
+
+def _compile(problem: Problem, machine: Machine) -> Compilation:
+    """All stages, the code generation replaced by the object cache where it has the object."""
+    state = run_stages(problem, machine, until="nest")
+    what = f"{state.name} {problem!r} {state.blocking!r}"
+    code = cached_object(what, machine, lambda: run_stages(problem, machine).object)
+    return state.with_field("object", code)
 
 
 _compiling = threading.RLock()
@@ -481,7 +490,7 @@ compiled_dtypes: set[DType] = set()
 @cache
 def _matmul_kernel(dtype: DType, machine: Machine) -> GemmKernel:
     layouts = Layout.STRIDED
-    return GemmKernel(run_stages(Gemm(dtype=dtype, a=layouts, b=layouts, c=layouts), machine))
+    return GemmKernel(_compile(Gemm(dtype=dtype, a=layouts, b=layouts, c=layouts), machine))
 
 
 def matmul_kernel(dtype: DType) -> GemmKernel:

@@ -10,6 +10,7 @@ from tilewright.llvm.build import INT64, POINTER, VOID, Function, Module, consta
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.machine import Machine
+from tilewright.runtime.cache import cached_object
 from tilewright.spec.dtype import DType
 
 _NAME = "fma_peak"
@@ -42,7 +43,9 @@ def _emit(machine: Machine, dtype: DType) -> str:
 
 @lru_cache(maxsize=8)
 def _linked(machine: Machine, dtype: DType) -> Linked:
-    return Linked(emit_object(_emit(machine, dtype), _NAME, machine), (_NAME,), {})
+    name = f"{_NAME}_{dtype}"
+    code = cached_object(name, machine, lambda: emit_object(_emit(machine, dtype), name, machine))
+    return Linked(code, (_NAME,), {})
 
 
 def measure_peak(dtype: DType, machine: Machine, seconds: float = 0.02) -> float:

@@ -1,0 +1,239 @@
+"""The object cache: machine code on disk, keyed by everything that shapes it, checked when read.
+
+A private directory of small files, each a header (magic, key, length and digest of the payload) and
+one object file; nothing is unpickled. Files appear by atomic replacement, so any number of processes
+may fill the cache at once; a damaged, foreign or truncated file is compiled anew and replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import stat
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tilewright.machine.machine import Machine
+from tilewright.settings import Settings, read_settings
+
+MAGIC = b"TWOBJ001"
+#: magic, key digest, payload length, payload digest
+_HEADER = struct.Struct("<8s32sQ32s")
+SUFFIX = ".twobj"
+
+#: Default bound of the cache; a kernel takes 5 to 30 KiB.
+DEFAULT_LIMIT_BYTES = 256 << 20
+
+#: After pruning, this share of the bound is left, so that not every store prunes.
+KEPT_SHARE = 0.8
+
+logger = logging.getLogger("tilewright")
+
+
+class Entry(NamedTuple):
+    """One file of the cache."""
+
+    path: Path
+    size: int
+    used: float
+
+
+@cache
+def generator_version() -> str:
+    """Digest of this package's sources that generate code, and of LLVM's version."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(repr((llvmlite.__version__, llvm.llvm_version_info)).encode())
+    for folder in ("spec", "machine", "ir", "macro", "llvm", "micro", "runtime"):
+        for path in sorted((root / folder).glob("*.py")):
+            digest.update(path.read_bytes())
+    for name in ("lower.py", "pipeline.py"):
+        digest.update((root / name).read_bytes())
+    return digest.hexdigest()
+
+
+def key_of(what: str, machine: Machine) -> bytes:
+    """The digest of everything that shapes an object: generator, LLVM, machine, problem.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> len(key_of("gemm", find_machine("znver5")))
+    32
+    """
+    parts = (generator_version(), machine.triple, machine.cpu, machine.features, repr(machine), what)
+    return hashlib.sha256("\0".join(parts).encode()).digest()
+
+
+def default_directory() -> Path:
+    """Where the cache stands unless TILEWRIGHT_CACHE_DIR names another place."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("tilewright") / "objects"
+
+
+class ObjectCache:
+    """Object files in one directory.
+
+    Parameters
+    ----------
+    directory : created with mode 0700 when something is stored.
+    limit_bytes : bound of the total size; the least recently used files go first.
+    """
+
+    def __init__(self, directory: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.directory, self.limit_bytes = directory, limit_bytes
+        self._usable: bool | None = None
+        self._complained = False
+
+    # --- trust ------------------------------------------------------------------------------
+
+    def _complain(self, reason: str) -> None:
+        if not self._complained:
+            self._complained = True
+            logger.warning("object cache %s is not used: %s", self.directory, reason)
+
+    def _trusted(self) -> bool:
+        """Whether the directory is ours and nobody else may write it; asked anew for each access."""
+        try:
+            found = self.directory.lstat()
+        except OSError:
+            return False
+        if not stat.S_ISDIR(found.st_mode):
+            self._complain("it is not a directory")
+        elif hasattr(os, "getuid") and found.st_uid != os.getuid():
+            self._complain("it belongs to another user")
+        elif os.name == "posix" and found.st_mode & 0o077:
+            self._complain(f"others may access it (mode {stat.S_IMODE(found.st_mode):o}; needs 700)")
+        else:
+            return True
+        return False
+
+    def _make(self) -> bool:
+        """The directory exists and is trusted."""
+        try:
+            self.directory.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                self.directory.mkdir(mode=0o700)
+        except OSError as error:
+            self._complain(str(error))
+            return False
+        return self._trusted()
+
+    # --- access -----------------------------------------------------------------------------
+
+    def _path(self, key: bytes) -> Path:
+        return self.directory / (key.hex() + SUFFIX)
+
+    def load(self, key: bytes) -> bytes | None:
+        """The object of a key, or None where there is none that can be trusted."""
+        if not self._trusted():
+            return None
+        path = self._path(key)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        if len(content) < _HEADER.size:
+            return None
+        magic, stored_key, length, digest = _HEADER.unpack_from(content)
+        payload = content[_HEADER.size :]
+        intact = magic == MAGIC and stored_key == key and length == len(payload)
+        if not intact or hashlib.sha256(payload).digest() != digest:
+            logger.info("object cache entry %s is damaged; compiling again", path.name)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # most recently used
+        return payload
+
+    def store(self, key: bytes, payload: bytes) -> None:
+        """Writes an object; a cache that cannot be written is left alone, and said so once."""
+        if not self._make():
+            return
+        header = _HEADER.pack(MAGIC, key, len(payload), hashlib.sha256(payload).digest())
+        try:
+            handle, name = tempfile.mkstemp(dir=self.directory, prefix=".new-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(header + payload)
+                Path(name).replace(self._path(key))
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            self._complain(str(error))
+            return
+        self.prune(self.limit_bytes)
+
+    # --- size -------------------------------------------------------------------------------
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every file, least recently used first."""
+        return tuple(sorted(self._scan(), key=lambda entry: entry.used))
+
+    def _scan(self) -> Iterator[Entry]:
+        if not self._trusted():
+            return
+        for path in self.directory.glob("*" + SUFFIX):
+            with contextlib.suppress(OSError):  # another process may have removed it
+                found = path.stat()
+                yield Entry(path, found.st_size, found.st_mtime)
+
+    def prune(self, limit_bytes: int) -> int:
+        """Removes the least recently used files until the rest fits; how many went."""
+        entries = self.entries()
+        total = sum(entry.size for entry in entries)
+        if total <= limit_bytes:
+            return 0
+        removed = 0
+        for entry in entries:
+            if total <= limit_bytes * KEPT_SHARE:
+                break
+            entry.path.unlink(missing_ok=True)
+            total -= entry.size
+            removed += 1
+        return removed
+
+    def clear(self) -> int:
+        """Removes every file of the cache; how many went."""
+        entries = self.entries()
+        for entry in entries:
+            entry.path.unlink(missing_ok=True)
+        return len(entries)
+
+
+@cache
+def _cache_for(settings: Settings) -> ObjectCache | None:
+    if not settings.cache:
+        return None
+    directory = Path(settings.cache_dir) if settings.cache_dir else default_directory()
+    return ObjectCache(directory, settings.cache_bytes or DEFAULT_LIMIT_BYTES)
+
+
+def object_cache() -> ObjectCache | None:
+    """The cache of this environment, None where TILEWRIGHT_CACHE is 0."""
+    return _cache_for(read_settings())
+
+
+def cached_object(what: str, machine: Machine, compile_it: Callable[[], bytes]) -> bytes:
+    """The object of `what` on a machine, from the cache or compiled and stored.
+
+    `what` names everything beside generator, LLVM and machine that shapes the object.
+    """
+    store = object_cache()
+    if store is None:
+        return compile_it()
+    key = key_of(what, machine)
+    found = store.load(key)
+    if found is None:
+        found = compile_it()
+        store.store(key, found)
+    return found
