@@ -103,19 +103,18 @@ def _matmul(
 def _connect() -> None:
     """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
     from tilewright.runtime.entry import NativeMatmul, native_entry_possible
-    from tilewright.runtime.kernel import compiled_dtypes, matmul_kernel, scratch_pool
-    from tilewright.spec.dtype import GEMM_DTYPES
+    from tilewright.runtime.kernel import matmul_kernels, scratch_pool
 
+    pool = scratch_pool()
+    if _native and not pool.table.wanted and _native[0].connected == len(matmul_kernels):
+        return
     with _preparing:
         if not _native and not native_entry_possible():
             return
-        pool = scratch_pool()
         pool.supply()
         if not _native:
             _native.append(NativeMatmul(_builtin, pool.table_address))
-        for index, dtype in enumerate(GEMM_DTYPES):
-            if not _native[0].kernels[index] and dtype in compiled_dtypes:
-                _native[0].set_kernel(index, matmul_kernel(dtype).address)
+        _native[0].connect({name: kernel.address for name, kernel in matmul_kernels.items()})
 
 
 _builtin = Builtin(_matmul, "matmul", "tilewright", _MATMUL_DOC)

@@ -178,8 +178,10 @@ def _run(kernel: GemmKernel, a: Array, b: Array, c: Array, alpha: float, beta: f
         if not batch:
             kernel.run(a, b, c, alpha, beta, scratch)
             return
-        a = np.broadcast_to(a, (*batch, *a.shape[-2:]))
-        b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+        if a.shape[:-2] != batch:
+            a = np.broadcast_to(a, (*batch, *a.shape[-2:]))
+        if b.shape[:-2] != batch:
+            b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
         kernel.run_batch(a, b, c, alpha, beta, scratch)
 
 

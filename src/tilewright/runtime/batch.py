@@ -18,6 +18,7 @@ from tilewright.runtime.cache import cached_object
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 
 _OPERANDS = ("a", "b", "c")
+_FIXED = "tw_batch_fixed"
 
 
 class Axis(NamedTuple):
@@ -76,12 +77,34 @@ def _emit() -> str:
             steps = (g[f"step_{name}"] for name in _OPERANDS)
             advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
         f.ret()
+    _emit_fixed(module)
     return str(module)
+
+
+def _emit_fixed(module: Module) -> None:
+    """The same loop for kernels of hardcoded sizes, in the C signature of `BatchReduceGemm`."""
+    leading = [f"ld_{name}" for name in _OPERANDS]
+    arguments = [
+        ("kernel", POINTER),
+        ("count", INT64),
+        *((f"step_{name}", INT64) for name in _OPERANDS),
+        *((name, POINTER) for name in _OPERANDS),
+        *((name, INT64) for name in leading),
+    ]
+    f = module.define(_FIXED, VOID, arguments, exported=True)
+    g = f.arguments
+    state = [g[name] for name in _OPERANDS]
+    rest = [*(g[name] for name in leading), int64(0), int64(0)]
+    with f.carried_loop(int64(0), g["count"], int64(1), state, "batch") as (_, pointers, advance):
+        f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
+        steps = (g[f"step_{name}"] for name in _OPERANDS)
+        advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
+    f.ret()
 
 
 @cache
 def _code() -> Linked:
-    names = [_name(dtype) for dtype in GEMM_DTYPES]
+    names = [_FIXED, *(_name(dtype) for dtype in GEMM_DTYPES)]
     machine = host_machine()
     code = cached_object("tw_batch", machine, lambda: emit_object(_emit(), "tw_batch", machine))
     return Linked(code, names, {})
@@ -94,6 +117,13 @@ def batch_function(dtype: DType) -> Any:
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3
     kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2 + [ctypes.c_void_p]
     return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_name(dtype)))
+
+
+@cache
+def fixed_batch_function() -> Any:
+    """The compiled loop over a kernel of hardcoded sizes, for every element type."""
+    kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
+    return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_FIXED))
 
 
 def outer_offsets(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:

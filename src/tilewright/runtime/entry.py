@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -329,6 +330,7 @@ class NativeMatmul:
     """
 
     def __init__(self, builtin: Builtin, scratch_table: int) -> None:
+        self.connected = 0
         self.kernels = (ctypes.c_void_p * len(GEMM_DTYPES))()
         out_word = sys.intern("out")
         self._referenced = [out_word, np.ndarray, *(dtype.numpy for dtype in GEMM_DTYPES)]
@@ -352,6 +354,9 @@ class NativeMatmul:
         self._code = Linked(code, ("tw_matmul",), imports)
         builtin.install(self._code.address("tw_matmul"))
 
-    def set_kernel(self, index: int, address: int) -> None:
-        """Makes a kernel reachable from the entry; until then its dtype goes through Python."""
-        self.kernels[index] = address
+    def connect(self, addresses: Mapping[str, int]) -> None:
+        """Makes kernels reachable from the entry, by name of the element type; others go through Python."""
+        for index, dtype in enumerate(GEMM_DTYPES):
+            if dtype.name in addresses:
+                self.kernels[index] = addresses[dtype.name]
+        self.connected = len(addresses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import threading
 from functools import cache, cached_property
@@ -19,9 +20,10 @@ from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import Blocking, Cover
 from tilewright.pipeline import Compilation, Problem, run_stages
-from tilewright.runtime.batch import batch_function, merge_axes, outer_offsets
+from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.special import Specials, fit
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
 
@@ -230,12 +232,35 @@ class GemmKernel(Kernel):
             matrices = [matrices[1].T, matrices[0].T, matrices[2].T]
             others = [axis._replace(steps=_turned(axis.steps)) for axis in others]
             steps = _turned(steps)
+        if alpha == 1 and beta == 0 and self._run_special(matrices, longest.length, steps, others):
+            return
         sizes = _sizes(*matrices)
         pointers = [_data(matrix) for matrix in matrices]
         run = batch_function(self.problem.dtype)
         for offsets in outer_offsets(others):
             places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
             run(self.address, longest.length, *steps, *places, *sizes, alpha, beta, scratch)
+
+    def _run_special(
+        self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[Axis]
+    ) -> bool:
+        """A batch of one small shape through its own kernel, if it has one; the same bits either way.
+
+        Both sum the depths of one kc in order, so k must fit in one.
+        """
+        found = fit(matrices[0], matrices[1], matrices[2], self.problem.dtype)
+        if found is None or found.shape.k > self.blocking.kc:
+            return False
+        products = count * math.prod(axis.length for axis in others)
+        kernel = _specials().find(found.shape, products)
+        if kernel is None:
+            return False
+        run, address = fixed_batch_function(), kernel.address
+        pointers = [_data(matrix) for matrix in matrices]
+        for offsets in outer_offsets(others):
+            places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+            run(address, count, *steps, *places, *found.leading)
+        return True
 
     def __call__(  # type: ignore[override]
         self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0
@@ -473,6 +498,11 @@ def compile_problem(problem: Problem, target: str | Machine | None = None) -> Ke
 _KINDS: dict[type[Problem], type[Kernel]] = {Gemm: GemmKernel, BatchReduceGemm: BatchReduceKernel}
 
 
+@cache
+def _specials() -> Specials:
+    return Specials(compile_problem)
+
+
 def _compile(problem: Problem, machine: Machine) -> Compilation:
     """All stages, the code generation replaced by the object cache where it has the object."""
     state = run_stages(problem, machine, until="nest")
@@ -483,8 +513,8 @@ def _compile(problem: Problem, machine: Machine) -> Compilation:
 
 _compiling = threading.RLock()
 
-#: Element types whose `matmul` kernel this process has.
-compiled_dtypes: set[DType] = set()
+#: The kernels behind `matmul` that this process has, by name of the element type.
+matmul_kernels: dict[str, GemmKernel] = {}
 
 
 @cache
@@ -494,11 +524,19 @@ def _matmul_kernel(dtype: DType, machine: Machine) -> GemmKernel:
 
 
 def matmul_kernel(dtype: DType) -> GemmKernel:
-    """The kernel behind `matmul` for one element type: any sizes, any strides."""
-    with _compiling:
-        kernel = _matmul_kernel(dtype, host_machine())
-        compiled_dtypes.add(dtype)
-        return kernel
+    """The kernel behind `matmul` for one element type: any sizes, any strides.
+
+    Made for the host as the environment described it at the first use of the type.
+    """
+    kernel = matmul_kernels.get(dtype.name)
+    if kernel is None:
+        with _compiling:
+            kernel = matmul_kernels.setdefault(dtype.name, _matmul_kernel(dtype, host_machine()))
+    return kernel
+
+
+#: The one pool, once made; a list so that the common case takes no lock.
+_pools: list[ScratchPool] = []
 
 
 @cache
@@ -515,5 +553,7 @@ def _scratch_pool() -> ScratchPool:
 
 def scratch_pool() -> ScratchPool:
     """The scratch of every GEMM on this host."""
-    with _compiling:
-        return _scratch_pool()
+    if not _pools:
+        with _compiling:  # native code keeps the address of the one pool's table
+            _pools.append(_scratch_pool())
+    return _pools[0]

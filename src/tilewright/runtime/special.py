@@ -1,0 +1,118 @@
+"""Kernels of exact sizes for small products that recur: made late, kept few.
+
+The general kernel spends about 100 ns around a small product; a kernel of hardcoded sizes saves most of
+it but takes about 10 ms to compile. So shapes are counted, and only one that has recurred often enough
+to repay its compilation gets a kernel; a program of 10,000 shapes compiles none.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from numpy.typing import NDArray
+
+from tilewright.spec.dtype import DType
+from tilewright.spec.problem import BatchReduceGemm, Layout
+
+Array: TypeAlias = NDArray[Any]
+
+#: Products of one shape after which its kernel is compiled: 10 ms at 100 ns saved each.
+PRODUCTS_TO_REPAY = 100_000
+
+#: Sizes up to which a kernel of exact sizes is worth it; beyond, the general one loses under 10 %.
+LARGEST_SIDE = 48
+
+#: Kernels kept, and shapes counted, at most; the least recently used go first.
+MOST_KERNELS = 64
+MOST_COUNTED = 1024
+
+
+class Shape(NamedTuple):
+    """What a kernel of exact sizes is made for: C = A · B with a row-major C; words hash fast."""
+
+    m: int
+    n: int
+    k: int
+    dtype: str
+    a: str
+    b: str
+
+    def problem(self) -> BatchReduceGemm:
+        """The problem of that kernel: one product that replaces C."""
+        return BatchReduceGemm(
+            self.m, self.n, self.k, 1, self.dtype, a=self.a, b=self.b, c=Layout.ROW, beta=0
+        )
+
+
+def _layout(array: Array) -> tuple[Layout, int] | None:
+    """Layout and leading dimension in elements, None where no axis is contiguous."""
+    rows, columns = array.shape
+    row, column = array.strides
+    size = array.itemsize
+    if column == size and row % size == 0 and row >= columns * size:
+        return Layout.ROW, row // size
+    if row == size and column % size == 0 and column >= rows * size:
+        return Layout.COL, column // size
+    return None
+
+
+class Fit(NamedTuple):
+    """A shape, and the leading dimensions of three matrices that have it."""
+
+    shape: Shape
+    leading: tuple[int, int, int]
+
+
+def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
+    """The shape of a product that a kernel of exact sizes could compute, None where none could.
+
+    >>> ones = np.ones((4, 4), np.float32)
+    >>> from tilewright.spec.dtype import F32
+    >>> fit(ones, ones.T, ones.copy(), F32).shape.b
+    'col'
+    """
+    (m, k), n = a.shape, b.shape[1]
+    if not min(m, n, k) > 0 or max(m, n, k) > LARGEST_SIDE:
+        return None
+    found = [_layout(array) for array in (a, b, c)]
+    if found[0] is None or found[1] is None or found[2] is None or found[2][0] is not Layout.ROW:
+        return None
+    shape = Shape(m, n, k, dtype.name, found[0][0].value, found[1][0].value)
+    return Fit(shape, (found[0][1], found[1][1], found[2][1]))
+
+
+class Specials:
+    """Counts of shapes, and the kernels of those that recurred.
+
+    Parameters
+    ----------
+    compile_it : makes the kernel of a problem.
+    """
+
+    def __init__(self, compile_it: Callable[[BatchReduceGemm], Any]) -> None:
+        self._compile = compile_it
+        self._counts: OrderedDict[Shape, int] = OrderedDict()
+        self._kernels: OrderedDict[Shape, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, shape: Shape, products: int) -> Any | None:
+        """The kernel of a shape, None while it has not repaid itself; counts these products."""
+        with self._lock:
+            kernel = self._kernels.get(shape)
+            if kernel is not None:
+                self._kernels.move_to_end(shape)
+                return kernel
+            count = self._counts.pop(shape, 0) + products
+            if count < PRODUCTS_TO_REPAY:
+                self._counts[shape] = count
+                if len(self._counts) > MOST_COUNTED:
+                    self._counts.popitem(last=False)
+                return None
+            kernel = self._compile(shape.problem())
+            self._kernels[shape] = kernel
+            if len(self._kernels) > MOST_KERNELS:
+                self._kernels.popitem(last=False)
+            return kernel
