@@ -8,7 +8,7 @@ PY := $(VENV)/bin/python
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench verify clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-7s %s\n", $$1, $$2 }'
@@ -29,8 +29,11 @@ bench: $(VENV)/.installed-bench ## the measured table of the README: bench.json,
 	$(PY) -m tilewright bench gemm --sizes 256,512,768,1024,2048,4096 --dtype f32 --threads 1 \
 		--peers numpy --json bench.json --plot bench.png
 
+verify: $(VENV)/.installed-test ## check every kernel of the grid against exact results (minutes; resumes)
+	TILEWRIGHT_CACHE=0 $(PY) -m tilewright verify
+
 clean: ## remove the environment and everything drawn or built
-	rm -rf $(VENV) build dist demo.png bench.json bench.png .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo.png bench.json bench.png .verify.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The interpreter is checked first: an old one would fail later with a message about something else.
 $(VENV)/bin/python:

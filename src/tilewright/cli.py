@@ -252,6 +252,76 @@ def bench_gemm(
         draw_report(plan, report, plot_path)
 
 
+@bench_app.command("brgemm")
+def bench_brgemm(
+    sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "16,32,48,64,96,128",
+    count: Annotated[int, typer.Option(min=1, help="Products summed by one call.")] = 1,
+    dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
+    grid: Annotated[bool, typer.Option("--grid", help="The seed's grid of 20,480 shapes.")] = False,
+    sample: Annotated[int, typer.Option(min=0, help="With --grid: a random sample of this many.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of that sample.")] = 0,
+    csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line a kernel here.")] = None,
+) -> None:
+    """Measure batch-reduce kernels in a compiled loop, against the FMA peak measured beside each."""
+    from rich.progress import track
+
+    from tilewright.explore import kernels
+    from tilewright.explore.cases import parse_sizes
+    from tilewright.explore.statistics import geometric_mean
+    from tilewright.spec.problem import BatchReduceGemm
+
+    if csv_path is not None:
+        _check_writable(csv_path)
+    shapes = tuple(case.sizes for case in parse_sizes(sizes, dtype, "n"))
+    if grid:
+        shapes = kernels.sample_grid(sample, seed) if sample else tuple(kernels.grid())
+    console = _console()
+    rows = [
+        kernels.measure_kernel(BatchReduceGemm(m, n, k, count, dtype), repeat=1 if grid else 9)
+        for m, n, k in track(shapes, description="measure", console=console, transient=True)
+    ]
+    if not grid:
+        lines = [
+            (f"{row.m}x{row.n}x{row.k}", f"{row.gflops:.1f}", f"{row.share_of_peak:.1%}") for row in rows
+        ]
+        _print_table(
+            console, f"{dtype} batch-reduce kernels, {count} products", ("size", "GFLOPS", "of peak"), lines
+        )
+    mean = sum(row.gflops for row in rows) / len(rows)
+    share = geometric_mean([row.share_of_peak for row in rows])
+    console.print(
+        f"{len(rows)} kernels: arithmetic mean {mean:.1f} GFLOPS, geometric mean {share:.1%} of peak"
+    )
+    if csv_path is not None:
+        kernels.write_csv(rows, csv_path)
+
+
+@app.command()
+def verify(
+    state: Annotated[Path, typer.Option(help="Where the progress is kept; a second run goes on.")] = Path(
+        ".verify.json"
+    ),
+    sample: Annotated[int, typer.Option(min=0, help="Only a random sample of this many shapes.")] = 0,
+) -> None:
+    """Check every kernel of the seed's grid against exact integers: one product and 16, tight and padded."""
+    from rich.progress import Progress
+
+    from tilewright.explore import kernels
+
+    shapes = kernels.sample_grid(sample, 0) if sample else tuple(kernels.grid())
+    console = _console()
+    with Progress(console=console, transient=True) as progress:
+        done = kernels.Progress.load(state).done
+        task = progress.add_task("verify", total=len(shapes), completed=done)
+        found = kernels.verify_grid(state, shapes, lambda: progress.advance(task))
+    failed = found.failed or []
+    console.print(f"{found.done} shapes verified, {len(failed)} kernels wrong")
+    for m, n, k, count, padding in failed[:20]:
+        console.print(f"  wrong: {m}x{n}x{k} count {count} padding {padding}")
+    if failed:
+        raise typer.Exit(1)
+
+
 # --- emit ---------------------------------------------------------------------------------------
 
 #: What --emit writes: the property of a kernel for each word.

@@ -47,7 +47,7 @@ ROWS_PER_POINTER = 8
 
 #: A known depth is unrolled to about this many multiply-adds an iteration, so that the loop's own
 #: instructions vanish beside them; more would hoist loads and spill accumulators.
-UNROLLED_FMAS = 24
+UNROLLED_FMAS = 32
 
 #: A product with fewer multiply-adds than this is written without any loop.
 STRAIGHT_FMAS = 256
