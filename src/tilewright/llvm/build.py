@@ -350,6 +350,10 @@ class Function:
         """The low bits of an integer."""
         return self.emit(kind, f"trunc {value.typed} to {kind.text}")
 
+    def extend(self, value: Value, kind: Type) -> Value:
+        """A wider integer of the same signed value."""
+        return self.emit(kind, f"sext {value.typed} to {kind.text}")
+
     def as_integer(self, pointer: Value) -> Value:
         """The address in a pointer."""
         return self.emit(INT64, f"ptrtoint {pointer.typed} to i64")

@@ -1,6 +1,7 @@
 """The native entry: machine code of `matmul` that reads NumPy arrays itself.
 
-It handles plain 2-D arrays and hands everything else, every error included, to the Python function.
+It handles plain 2-D arrays, and 3-D arrays with one batch axis, and hands everything else, every error
+included, to the Python function.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tilewright.machine.host import host_machine
 from tilewright.runtime.builtin import Builtin, address_of
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.scratch import Table
+from tilewright.runtime.special import LARGEST_SIDE
 from tilewright.spec.dtype import GEMM_DTYPES
 
 #: numpy/ndarraytypes.h, PyArrayObject_fields behind the 16-byte object head of 64-bit GIL builds.
@@ -46,6 +48,10 @@ API_EMPTY = 184
 #: Products of fewer multiply-adds keep the GIL: releasing and taking it costs about 100 ns, and these
 #: take less than 5 us.
 GIL_THRESHOLD = 1 << 18
+
+#: Batches up to this length run natively whatever their sizes; longer ones of small matrices are worth
+#: the 30 us of Python that lead to kernels of exact sizes.
+MOST_DIRECT_BATCH = 400
 
 #: Sizes above this go through Python, which checks products of sizes for overflow.
 MAX_DIRECT_SIZE = 1 << 31
@@ -94,9 +100,10 @@ class _Matrix(NamedTuple):
     columns: Value
     row: Value
     column: Value
+    step: Value  # bytes to the next matrix of a batch
 
     def transposed(self) -> _Matrix:
-        return _Matrix(self.data, self.columns, self.rows, self.column, self.row)
+        return _Matrix(self.data, self.columns, self.rows, self.column, self.row, self.step)
 
 
 class _Entry:
@@ -107,6 +114,9 @@ class _Entry:
         arguments = [("self", POINTER), ("args", POINTER), ("nargs", INT64), ("kwnames", POINTER)]
         self.f = module.define("tw_matmul", POINTER, arguments, exported=True)
         self.fallback = self.f.new_block("fallback")
+        self.ndim = int32(2)
+        self.lead = self.batch = int64(0)
+        self.batched = self.f.compare("==", self.ndim, 3)
 
     def require(self, condition: Value) -> None:
         """Goes on if the condition holds, else to the Python function."""
@@ -141,33 +151,55 @@ class _Entry:
         absent = f.compare("==", given, self.module.external("tw_none"))
         return f.select(absent, null(), given)
 
-    def check_array(self, array: Value, flags: int) -> None:
-        """A plain 2-D ndarray with the flags."""
+    def read_rank(self, array: Value) -> None:
+        """Takes the rank that all operands must have, 2 or 3, and the batch size from the first one."""
         f = self.f
         self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
-        self.require(f.compare("==", self.field(array, ARRAY_NDIM, INT32), 2))
+        self.ndim = self.field(array, ARRAY_NDIM, INT32)
+        self.require(f.compare(">=", self.ndim, 2))
+        self.require(f.compare("<=", self.ndim, 3))
+        self.lead = f.mul(f.sub(f.extend(self.ndim, INT64), 2), 8)
+        self.batched = f.compare("==", self.ndim, 3)
+        self.batch = self.batch_of(array)
+
+    def batch_of(self, array: Value) -> Value:
+        """The length of the batch axis, 1 where there is none."""
+        length = self.field(self.field(array, ARRAY_SHAPE), 0, INT64)
+        return self.f.select(self.batched, length, int64(1))
+
+    def check_array(self, array: Value, flags: int) -> None:
+        """A plain ndarray of the common rank and batch size, with the flags."""
+        f = self.f
+        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
+        self.require(f.compare("==", self.field(array, ARRAY_NDIM, INT32), self.ndim))
+        self.require(f.compare("==", self.batch_of(array), self.batch))
         found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(flags))
         self.require(f.compare("==", found, int32(flags)))
 
     def matrix(self, array: Value, shift: Value) -> _Matrix:
         """Sizes, and strides in elements; an axis of length 1 counts as contiguous."""
         f = self.f
-        shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
+        all_strides = self.field(array, ARRAY_STRIDES)
+        shape, strides = f.at(self.field(array, ARRAY_SHAPE), self.lead), f.at(all_strides, self.lead)
+        step = f.select(self.batched, self.field(all_strides, 0, INT64), int64(0))
         rows, columns = (self.field(shape, 8 * axis, INT64) for axis in (0, 1))
         row, column = (f.shift_right(self.field(strides, 8 * axis, INT64), shift) for axis in (0, 1))
         single_column = f.compare("==", columns, 1)
         single_row = f.both(f.compare("==", rows, 1), f.negate(single_column))
         column = f.select(single_column, int64(1), column)
         row = f.select(single_row, columns, row)
-        return _Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column)
+        return _Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column, step)
 
     def extent(self, matrix: _Matrix, size: Value) -> tuple[Value, Value]:
         """First byte and the byte behind the last one that a matrix can touch."""
         f = self.f
         start = f.as_integer(matrix.data)
         low, high = start, f.add(start, size)
-        for count, stride in ((matrix.rows, matrix.row), (matrix.columns, matrix.column)):
-            reach = f.mul(f.mul(f.sub(count, 1), stride), size)
+        reaches = [
+            f.mul(f.mul(f.sub(count, 1), stride), size)
+            for count, stride in ((matrix.rows, matrix.row), (matrix.columns, matrix.column))
+        ]
+        for reach in (*reaches, f.mul(f.sub(self.batch, 1), matrix.step)):
             low = f.add(low, f.minimum(reach, int64(0)))
             high = f.add(high, f.maximum(reach, int64(0)))
         return low, high
@@ -181,6 +213,7 @@ def _emit() -> str:
     f = entry.f
     out = entry.find_out()
     a, other = entry.argument(0), entry.argument(1)
+    entry.read_rank(a)
     entry.check_array(a, ALIGNED)
     entry.check_array(other, ALIGNED)
     dtype = entry.field(a, ARRAY_DTYPE)
@@ -201,6 +234,9 @@ def _emit() -> str:
     entry.require(f.compare("==", left.columns, right.rows))
     largest = f.either(f.either(left.rows, left.columns), right.columns)
     entry.require(f.compare("<", largest, MAX_DIRECT_SIZE))
+    # Long batches of small matrices are counted, and get kernels of exact sizes, in Python.
+    many = f.compare(">", entry.batch, MOST_DIRECT_BATCH)
+    entry.require(f.negate(f.both(many, f.compare("<=", largest, LARGEST_SIDE))))
     kernel = f.load(POINTER, f.at(module.external("tw_kernels"), f.mul(number, 8)), 8)
     entry.require(f.compare("!=", kernel, null()))
     result = _result(entry, out, (left, right), (dtype, size, shift))
@@ -263,12 +299,13 @@ def _result(
             f.call(increment, [out])
             f.store(out, slot, 8)
         with create:
-            shape = f.stack(INT64, 2, 16)
-            f.store(left.rows, shape, 8)
-            f.store(right.columns, f.at(shape, 8), 8)
+            shape = f.stack(INT64, 3, 16)
+            for index, length in enumerate((entry.batch, left.rows, right.columns)):
+                f.store(length, f.at(shape, 8 * index), 8)
+            shape = f.select(entry.batched, shape, f.at(shape, 8))
             f.call(increment, [dtype])  # PyArray_Empty takes over a reference
             empty = module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))
-            made = f.call(empty, [int32(2), shape, dtype, int32(0)])
+            made = f.call(empty, [entry.ndim, shape, dtype, int32(0)])
             with f.when(f.compare("==", made, null())):
                 f.ret(null())
             f.store(made, slot, 8)
@@ -299,7 +336,7 @@ def _multiply(
     restore = module.declare("tw_restore_thread", VOID, (POINTER,))
     scratch = f.load(POINTER, slot, 8)
     f.store(null(), slot, 8)
-    work = f.mul(f.mul(a.rows, a.columns), other.columns)
+    work = f.mul(f.mul(f.mul(a.rows, a.columns), other.columns), entry.batch)
     long_running = f.compare(">", work, int64(GIL_THRESHOLD))
     thread = f.stack(POINTER, 1, 8)
     with f.when(long_running):
@@ -310,7 +347,9 @@ def _multiply(
     for index, row in enumerate(GEMM_DTYPES):
         with f.when(f.compare("==", number, index)):
             scalars = [constant(row, 1.0), constant(row, 0.0)]
-            f.call(Callee(VOID, kernel.text), [*pointers, *sizes, *strides, *scalars, scratch])
+            with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "batch") as (_, places, advance):
+                f.call(Callee(VOID, kernel.text), [*places, *sizes, *strides, *scalars, scratch])
+                advance([f.at(at, matrix.step) for at, matrix in zip(places, (a, other, c), strict=True)])
     with f.when(long_running):
         f.call(restore, [f.load(POINTER, thread, 8)])
     f.store(scratch, slot, 8)
