@@ -51,7 +51,7 @@ def _build_nest(state: Compilation) -> Program:
     machine = state.machine
     match state.problem, state.blocking:
         case Gemm() as problem, Blocking() as blocking:
-            return build_gemm(problem, blocking, machine.isa.edge, machine.l2.size, state.name)
+            return build_gemm(problem, blocking, machine, state.name)
         case BatchReduceGemm() as problem, Cover() as cover:
             return build_batch_reduce(problem, cover, state.name)
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -32,7 +32,8 @@ from tilewright.ir.nodes import (
     roundup,
 )
 from tilewright.machine.isa import Edge
-from tilewright.macro.blocking import DEPTH_UNIT, Blocking
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import DEPTH_UNIT, Blocking, wide_columns
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Gemm, Layout, Strategy
 
@@ -87,6 +88,11 @@ def sizes_of(problem: Gemm) -> Sizes:
     )
 
 
+#: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an
+#: element of B in each pair, DRAM about as long).
+STREAMED_ROWS = 8
+
+
 @dataclass(frozen=True)
 class Thresholds:
     """Up to where `auto` leaves operands in place; see `thresholds`.
@@ -96,12 +102,14 @@ class Thresholds:
     in_place_b : elements of a kc×n slice of B.
     in_place_a : elements of an m×kc slice of A.
     few_rows, few_columns : m and n.
+    streamed_rows : m up to which B is streamed by wide tiles.
     """
 
     in_place_b: int
     in_place_a: int
     few_rows: int
     few_columns: int
+    streamed_rows: int
 
 
 def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
@@ -118,6 +126,7 @@ def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
         in_place_a=3 * l2_bytes // (2 * dtype.size),
         few_rows=2 * blocking.mr,
         few_columns=4 * blocking.nr,
+        streamed_rows=STREAMED_ROWS,
     )
 
 
@@ -125,13 +134,15 @@ def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
 class Nest:
     """What every loop nest of one GEMM shares.
 
-    `a` and `b` are the buffers in the roles of A (broadcast, rows) and B (vectors, columns); a
-    column-major C is computed as Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them.
+    `wide_columns` is the width of a tile of one row (`streaming`). `a` and `b` are the buffers in the
+    roles of A (broadcast, rows) and B (vectors, columns); a column-major C is computed as
+    Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them.
     """
 
     sizes: Sizes
     blocking: Blocking
     edge: Edge
+    wide_columns: int
     a: str = "a"
     b: str = "b"
 
@@ -234,6 +245,33 @@ def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...
     return (nest.depth_loop(Loop("j", Constant(0), sizes.n, Constant(tile.nr), body)),)
 
 
+def streaming(nest: Nest) -> tuple[Statement, ...]:
+    """Few rows: tiles of one or two rows as wide as the registers allow, so that B streams.
+
+    With few rows each element of B is used a few times at most, and reading it is the work. A tile of
+    mr×nr reads nr elements of each row of B before it jumps to the next, 128 bytes for nr = 32; a
+    tile of one row and three quarters of the registers reads 1,536, which the hardware prefetches.
+    Rows go in pairs (a second pair finds the slice of B in L2), an odd last row on its own. The sum
+    of each element keeps its order.
+    """
+    sizes, tile = nest.sizes, nest.tile
+    whole = roundup(maximum(sizes.n + 1 - nest.wide_columns, 0), nest.wide_columns)
+    body: list[Statement] = [
+        Let("paired", roundup(maximum(sizes.m - 1, 0), 2)),  # rows that have a partner
+        Let("wide", whole),  # columns that tiles of full width cover
+    ]
+    for height, first, end in ((2, Constant(0), Name("paired")), (1, Name("paired"), sizes.m)):
+        width = nest.wide_columns // height
+        one = nest.matmul(nest.a_in_place(), nest.b_in_place(), Constant(width))
+        one = replace(one, rows=Constant(height), tile=Tile(height, width, tile.kr))
+        rows = Loop("i", first, end, Constant(height), (one,))
+        body.append(Loop("j", Constant(0), Name("wide"), Constant(width), (rows,)))
+    rest = nest.matmul(nest.a_in_place(), nest.b_in_place(), minimum(tile.nr, sizes.n - Name("j")))
+    rest_rows = Loop("i", Constant(0), sizes.m, Constant(tile.mr), (rest,))
+    body.append(Loop("j", Name("wide"), sizes.n, Constant(tile.nr), (rest_rows,)))
+    return (nest.depth_loop(*body),)
+
+
 def packing(nest: Nest) -> tuple[Statement, ...]:
     """The five loops with both operands packed (seed 004 Algorithm 1)."""
     sizes, tile = nest.sizes, nest.tile
@@ -276,35 +314,49 @@ def _depths(nest: Nest) -> tuple[Statement, ...]:
 
 
 def _auto(nest: Nest, limits: Thresholds) -> tuple[Statement, ...]:
-    """A in place where it is small or seldom read, else the five loops."""
+    """Few rows stream B; A stays in place where it is small or seldom read; else the five loops."""
     sizes = nest.sizes
     small = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a))
     narrow = Compare(Relation.LE, sizes.n, Constant(limits.few_columns))
     near = AnyOf((AllOf((small,)), AllOf((narrow,))))
-    return (If(near, tiling(nest, limits), packing(nest)),)
+    nested = If(near, tiling(nest, limits), packing(nest))
+    if nest.edge is Edge.SPILL:
+        return (nested,)  # the columns that wide tiles leave over need masks
+    adjacent = tuple(
+        Compare(Relation.EQ, stride, Constant(1))
+        for stride in (sizes.cs_b, sizes.cs_c)
+        if stride != Constant(1)
+    )
+    far = Compare(Relation.LT, Constant(limits.in_place_b), sizes.n * sizes.k)
+    single = AllOf((*adjacent, Compare(Relation.EQ, sizes.m, Constant(1))))
+    few = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
+    return (If(AnyOf((single, few)), streaming(nest), (nested,)),)
 
 
-def build_gemm(problem: Gemm, blocking: Blocking, edge: Edge, l2_bytes: int, name: str) -> Program:
+def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -> Program:
     """The tile IR of a GEMM; its parameters keep their meaning whatever the layout of C.
 
     Examples
     --------
+    >>> from tilewright.machine.catalog import find_machine
     >>> from tilewright.spec.problem import Gemm
     >>> blocking = Blocking(12, 32, 1, 216, 4096, 512)
-    >>> program = build_gemm(Gemm(strategy="tiling"), blocking, Edge.MASK, 1 << 20, "g")
+    >>> program = build_gemm(Gemm(strategy="tiling"), blocking, find_machine("znver5"), "g")
     >>> [buffer.name for buffer in program.buffers]
     ['a', 'b', 'c']
     """
-    nest = Nest(sizes_of(problem), blocking, edge)
+    sizes, isa = sizes_of(problem), machine.isa
+    wide = wide_columns(isa, problem.dtype)
+    nest = Nest(sizes, blocking, isa.edge, wide)
     if problem.c is Layout.COL:
-        nest = Nest(nest.sizes.turned(), blocking, edge, a="b", b="a")
+        nest = Nest(sizes.turned(), blocking, isa.edge, wide, a="b", b="a")
     match problem.strategy:
         case Strategy.TILING:
             body = tiling(nest)
         case Strategy.PACKING:
             body = packing(nest)
         case Strategy.AUTO:
-            body = _auto(nest, thresholds(blocking, problem.dtype, l2_bytes))
+            body = _auto(nest, thresholds(blocking, problem.dtype, machine.l2.size))
     body = (*_depths(nest), *body)
     kc = -(-blocking.kc // DEPTH_UNIT) * DEPTH_UNIT  # as `_blocks` rounds it
     used = _buffers_used(body)

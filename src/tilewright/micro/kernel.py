@@ -70,7 +70,7 @@ class TileCall(NamedTuple):
     """The operands of one tile; strides in elements.
 
     `alpha` None means 1; `beta` None means that C is replaced; `chain` continues the sums that C
-    holds (alpha = beta = 1 at the cost of neither).
+    holds (alpha = beta = 1 at the cost of neither). `prefetch` fetches C before the depth ends.
     """
 
     columns: Value
@@ -85,6 +85,7 @@ class TileCall(NamedTuple):
     alpha: Value | None
     beta: Value | None
     chain: bool = False
+    prefetch: bool = False
     batch: BatchCall | None = None
 
 
@@ -205,6 +206,7 @@ class MicroKernel(ABC):
             c_row=g["c_row"],
             alpha=g["alpha"],
             beta=g["beta"],
+            prefetch=True,
         )
         parts = self.parts(rows)
         for part in parts[:-1]:
@@ -277,7 +279,7 @@ class MicroKernel(ABC):
                 state = self._step(f, part, call, pointers, masks, state)
             return state[len(pointers.bases) + 1 :]
         state = [*pointers.bases, call.b, *acc]
-        if part.masked or part.rows < self.tile.mr:
+        if not call.prefetch or part.masked or part.rows < self.tile.mr:
             state = self._loop(f, part, call, pointers, masks, (int64(0), call.depth, 1), state)
         else:
             state = self._loop_around_prefetch(f, part, call, pointers, masks, state)

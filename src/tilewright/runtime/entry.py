@@ -317,11 +317,16 @@ def _multiply(
 ) -> None:
     """Takes the scratch, calls the kernel (without the GIL where it takes long), gives the scratch back.
 
-    A column-major result is computed as the transposed product.
+    A column-major result is computed as the transposed product, and so is a column-major matrix times
+    a vector.
     """
     f, module = entry.f, entry.module
     a, other, c = matrices
     flip = f.both(f.compare("!=", c.column, 1), f.compare("==", c.row, 1))
+    vector = f.both(
+        f.compare("==", c.columns, 1), f.both(f.compare("==", c.row, 1), f.compare("==", a.row, 1))
+    )
+    flip = f.either(flip, vector)
 
     def chosen(straight: _Matrix, flipped: _Matrix) -> _Matrix:
         pairs = zip(straight, flipped, strict=True)

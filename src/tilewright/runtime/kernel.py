@@ -206,10 +206,8 @@ class GemmKernel(Kernel):
         Where nothing is fixed at compile time, a column-major C is computed as the transposed product,
         which makes its rows contiguous.
         """
-        if self._turnable:
-            row, column = element_strides(c)
-            if column != 1 and row == 1:
-                a, b, c = b.T, a.T, c.T
+        if self._turnable and _better_turned(a, c):
+            a, b, c = b.T, a.T, c.T
         self.function(*(_data(array) for array in (a, b, c)), *_sizes(a, b, c), alpha, beta, scratch)
 
     def run_batch(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
@@ -227,8 +225,7 @@ class GemmKernel(Kernel):
         longest = max(axes, key=lambda axis: axis.length)
         others = [axis for axis in axes if axis is not longest]
         steps = longest.steps
-        row, column = element_strides(matrices[2])
-        if self._turnable and column != 1 and row == 1:
+        if self._turnable and _better_turned(matrices[0], matrices[2]):
             matrices = [matrices[1].T, matrices[0].T, matrices[2].T]
             others = [axis._replace(steps=_turned(axis.steps)) for axis in others]
             steps = _turned(steps)
@@ -387,6 +384,12 @@ class BatchReduceKernel(Kernel):
         if found < least:
             raise LeadingDimension(kernel=self.name, name=operand.name, found=found, required=least)
         return int(found)
+
+
+def _better_turned(a: Array, c: Array) -> bool:
+    """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column."""
+    row, column = element_strides(c)
+    return row == 1 and (column != 1 or (c.shape[1] == 1 and element_strides(a)[0] == 1))
 
 
 def _turned(steps: tuple[int, ...]) -> tuple[int, ...]:
