@@ -1,13 +1,17 @@
-"""What several tests share: exact fillings, layouts, the rounding bound, guard pages, child processes."""
+"""What several tests share: fillings, layouts, rounding bounds, exceptions, guard pages, child processes."""
 
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 import mmap
 import os
+import platform
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -114,6 +118,33 @@ def assert_accurate(
     assert not wrong.any(), f"{np.count_nonzero(wrong)} of {found.size} elements outside the bound"
 
 
+# --- floating-point exceptions ------------------------------------------------------------------
+
+#: <fenv.h> of glibc, musl and macOS: invalid, division by zero, overflow; underflow.
+EXCEPTIONS = {"x86_64": (0x01 | 0x04 | 0x08, 0x10), "aarch64": (0x01 | 0x02 | 0x04, 0x08)}
+ARCH = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+_LIBM_NAME = ctypes.util.find_library("m")
+#: Whether the C library's fenv.h is known here.
+FENV = ARCH in EXCEPTIONS and _LIBM_NAME is not None
+
+
+@cache
+def libm() -> Any:
+    """The C library's mathematics."""
+    return ctypes.CDLL(_LIBM_NAME)
+
+
+@contextmanager
+def no_flags(flags: int | None = None) -> Iterator[None]:
+    """No floating-point exception of `flags` (None: none at all, but inexact) happens inside."""
+    flags = sum(EXCEPTIONS[ARCH]) if flags is None else flags
+    libm().feclearexcept(flags)
+    yield
+    raised = libm().fetestexcept(flags)
+    libm().feclearexcept(flags)
+    assert raised == 0, f"exceptions {raised:#x} were raised"
+
+
 # --- guard pages --------------------------------------------------------------------------------
 
 
@@ -139,8 +170,8 @@ class GuardedMemory:
             assert protect(guard, page, 0) == 0, os.strerror(ctypes.get_errno())
         self.bytes = np.frombuffer(self._memory, np.uint8, inner, page)
 
-    def place(self, array: Array, steps: tuple[int, int], *, at_end: bool) -> Array:
-        """A copy of a matrix with the byte strides `steps`, its outermost byte beside a guard page."""
+    def place(self, array: Array, steps: tuple[int, ...], *, at_end: bool) -> Array:
+        """A copy of an array with the byte strides `steps`, its outermost byte beside a guard page."""
         self.bytes[...] = self.PATTERN
         reach = [(size - 1) * step for size, step in zip(array.shape, steps, strict=True)]
         below = -sum(min(0, distance) for distance in reach)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 
 import llvmlite.binding as llvm
 import pytest
@@ -35,7 +36,8 @@ def test_limit_features(features: str, isa: Isa, arch: str, expected: str) -> No
 
 def test_a_wider_row_that_builds_on_a_narrow_one_leaves_it(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = replace(NEON, name="sve256", features=("neon", "sve"), vector_bits=256)
-    monkeypatch.setattr("tilewright.machine.machine.ISAS", (wide, NEON, GENERIC128))
+    module = import_module("tilewright.machine.machine")  # tilewright.machine is also a public function
+    monkeypatch.setattr(module, "ISAS", (wide, NEON, GENERIC128))
     assert limit_features("+neon,+sve", GENERIC128, "aarch64") == "+neon,-sve"
     assert limit_features("+neon,+sve", NEON, "aarch64") == "+neon,-sve"
     assert limit_features("+neon,+sve", wide, "aarch64") == "+neon,+sve"

@@ -7,8 +7,10 @@ Operands are small integers, so every sum is exact and results are compared for 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,15 +21,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tilewright.ir.interpret import _Run, interpret
-from tilewright.ir.nodes import Pack, Program, Space
+from tilewright.ir.nodes import Constant, If, Name, Pack, Program, Space
 from tilewright.ir.text import parse_program, print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Edge
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.macro.gemm import PANEL_SLACK_BYTES, SCALARS, SIZES, build_gemm, transpose_problem
-from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.macro.blocking import Blocking, choose_blocking, wide_columns
+from tilewright.macro.gemm import SCALARS, SIZES, Sizes, build_gemm, sizes_of
+from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 from tilewright.spec.problem import Gemm, Layout, Strategy
 
 Array: TypeAlias = NDArray[Any]
@@ -38,6 +40,14 @@ GOLDEN = Path(__file__).parent / "golden"
 WIDE = Blocking(mr=12, nr=32, kr=1, mc=216, nc=4096, kc=512)
 NARROW = Blocking(mr=6, nr=8, kr=1, mc=54, nc=1024, kc=512)
 L2_BYTES = 1 << 20
+
+
+def machine_with(edge: Edge, l2_bytes: int = L2_BYTES, registers: int = 32) -> Machine:
+    """A machine of 128-bit vectors with what a nest depends on: edges, L2, registers."""
+    machine = find_machine("neoverse-n1")
+    isa = replace(machine.isa, edge=edge, vector_registers=registers)
+    return replace(machine, isa=isa, l2=replace(machine.l2, size=l2_bytes))
+
 
 NESTS: dict[str, tuple[Gemm, Blocking, Edge]] = {
     "tiling_rrr_mask": (Gemm(strategy="tiling"), WIDE, Edge.MASK),
@@ -55,15 +65,30 @@ NESTS: dict[str, tuple[Gemm, Blocking, Edge]] = {
         NARROW,
         Edge.SPILL,
     ),
-    "auto_rrr_mask": (Gemm(), WIDE, Edge.MASK),
+    "tiling_scc_mask": (Gemm(a="strided", b="col", c="col", strategy="tiling"), WIDE, Edge.MASK),
+    "packing_rrc": (Gemm(c="col", strategy="packing"), WIDE, Edge.MASK),
+    "auto_rrr_few_rows": (Gemm(), WIDE, Edge.MASK),
+    "auto_rrr_more_rows": (Gemm(), WIDE, Edge.MASK),
     "auto_sss_spill": (Gemm(a="strided", b="strided", c="strided"), NARROW, Edge.SPILL),
 }
+
+
+def one_branch(program: Program, name: str) -> Program:
+    """A program that decides by its rows, with one side of that decision: golden files are short."""
+    *before, last = program.body
+    match last:
+        case If(otherwise=(If() as more,)) if name.endswith("more_rows"):
+            return replace(program, body=(*before, more))
+        case If() if name.endswith("few_rows"):
+            return replace(program, body=(*before, replace(last, otherwise=())))
+        case _:
+            return program
 
 
 @pytest.mark.parametrize("name", NESTS)
 def test_golden(name: str, *, update_golden: bool) -> None:
     problem, blocking, edge = NESTS[name]
-    program = build_gemm(problem, blocking, edge, L2_BYTES, name)
+    program = one_branch(build_gemm(problem, blocking, machine_with(edge), name), name)
     text, path = print_program(program), GOLDEN / f"{name}.txt"
     if update_golden:
         path.write_text(text, encoding="utf-8")
@@ -87,10 +112,6 @@ class Matrix:
     flat: Array
     origin: int
     strides: tuple[int, int]
-
-    @property
-    def transposed(self) -> Matrix:
-        return Matrix(self.dense.T, self.flat, self.origin, self.strides[::-1])
 
     @property
     def places(self) -> Array:
@@ -136,7 +157,7 @@ def integers(random: np.random.Generator, rows: int, columns: int, dtype: DType)
 
 
 def run_nest(program: Program, a: Matrix, b: Matrix, c: Matrix, alpha: float, beta: float) -> None:
-    """The program on three matrices; b and a already in the order of the program's problem."""
+    """The program on three matrices, each parameter as the caller has it whatever the layout of C."""
     assert program.sizes == SIZES
     assert program.scalars == SCALARS
     values = (*c.dense.shape, a.dense.shape[1], *a.strides, *b.strides, *c.strides)
@@ -165,11 +186,7 @@ def check(
     matrix_b = spread(b, strides_of(problem.b, k, n, variant + 1))
     matrix_c = spread(unread, strides_of(problem.c, m, n, variant + 2))
     before = matrix_c.flat.copy()
-    if problem.c is Layout.COL:
-        program = build(transpose_problem(problem))
-        run_nest(program, matrix_b.transposed, matrix_a.transposed, matrix_c.transposed, alpha, beta)
-    else:
-        run_nest(build(problem), matrix_a, matrix_b, matrix_c, alpha, beta)
+    run_nest(build(problem), matrix_a, matrix_b, matrix_c, alpha, beta)
     np.testing.assert_array_equal(matrix_c.flat[matrix_c.places], expected)
     before[matrix_c.places] = matrix_c.flat[matrix_c.places]
     np.testing.assert_array_equal(matrix_c.flat, before, "bytes of C between its elements changed")
@@ -181,14 +198,21 @@ ABC = [(a, b, c) for a in Layout for b in Layout for c in Layout]
 SCALAR_PAIRS = ((1.0, 0.0), (2.0, 1.0), (-0.5, 2.0), (0.0, 3.0), (0.0, 0.0))
 
 
+def with_l2(machine: Machine, size: int) -> Machine:
+    return replace(machine, l2=replace(machine.l2, size=size))
+
+
 def shrunken(machine: Machine, dtype: DType) -> Blocking:
     """The machine's register tile with cache blocks so small that every loop iterates."""
     tile = choose_blocking(machine, dtype)
     return Blocking(mr=tile.mr, nr=tile.nr, kr=tile.kr, mc=2 * tile.mr, nc=2 * tile.nr, kc=8)
 
 
-def odd_sizes(mr: int, nr: int) -> tuple[tuple[int, int, int], ...]:
+def odd_sizes(mr: int, nr: int, wide: int) -> tuple[tuple[int, int, int], ...]:
     return (
+        (1, 2 * wide + nr + 1, 9),
+        (3, wide + wide // 2 + 1, 10),
+        (8, wide, 17),
         (2 * mr + 1, 2 * nr + 3, 17),
         (mr, nr, 8),
         (1, 1, 1),
@@ -211,7 +235,7 @@ def odd_sizes(mr: int, nr: int) -> tuple[tuple[int, int, int], ...]:
 def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy: Strategy) -> None:
     machine = find_machine(name)
     blocking = shrunken(machine, dtype)
-    sizes = odd_sizes(blocking.mr, blocking.nr)
+    sizes = odd_sizes(blocking.mr, blocking.nr, wide_columns(machine.isa, dtype))
     some_l2 = 4 * dtype.size * 9 * blocking.nr
 
     # Without a usable L2 `auto` packs what it can, with some it meets its other branches.
@@ -222,9 +246,29 @@ def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy
         problem = Gemm(known[0], known[1], known[2], dtype, a=a, b=b, c=c, strategy=strategy)
 
         def build(wanted: Gemm, l2_bytes: int = l2_bytes) -> Program:
-            return build_gemm(wanted, blocking, machine.isa.edge, l2_bytes, "g")
+            return build_gemm(wanted, blocking, with_l2(machine, l2_bytes), "g")
 
         check(problem, build, (m, n, k), SCALAR_PAIRS[number % len(SCALAR_PAIRS)], variant=number)
+
+
+@pytest.mark.parametrize("name", ["haswell", "znver5", "neoverse-v1"])
+@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 8, 9])
+def test_few_rows_at_every_edge_of_a_wide_tile(name: str, dtype: DType, m: int) -> None:
+    machine = with_l2(find_machine(name), 1)
+    blocking, wide = shrunken(machine, dtype), wide_columns(machine.isa, dtype)
+    columns = (1, wide // 2, wide - 1, wide, wide + 1, 2 * wide - 1, 2 * wide, 2 * wide + 3)
+    for number, (n, (a, c)) in enumerate(
+        product(columns, (("row", "row"), ("col", "strided"), ("row", "col")))
+    ):
+        b = "row" if c != "col" else "strided"
+        sizes = (m, n, 9 + number % 8) if c != "col" else (n, m, 9 + number % 8)
+        problem = Gemm(dtype=dtype, a=a if c != "col" else "col", b=b, c=c)
+
+        def build(wanted: Gemm) -> Program:
+            return build_gemm(wanted, blocking, machine, "g")
+
+        check(problem, build, sizes, SCALAR_PAIRS[number % len(SCALAR_PAIRS)], variant=12 * number)
 
 
 @st.composite
@@ -244,6 +288,7 @@ def cuts(draw: st.DrawFn) -> Blocking:
     fixed=st.tuples(st.booleans(), st.booleans(), st.booleans()),
     scalars=st.sampled_from(SCALAR_PAIRS),
     l2_elements=st.integers(1, 2000),
+    registers=st.sampled_from((4, 8)),
     variant=st.integers(0, 11),
 )
 def test_any_cut_equals_the_reference(
@@ -255,6 +300,7 @@ def test_any_cut_equals_the_reference(
     fixed: tuple[bool, bool, bool],
     scalars: tuple[float, float],
     l2_elements: int,
+    registers: int,
     variant: int,
 ) -> None:
     a, b, c = layouts
@@ -262,7 +308,7 @@ def test_any_cut_equals_the_reference(
     problem = Gemm(m, n, k, F64, a=a, b=b, c=c, strategy=strategy)
 
     def build(wanted: Gemm) -> Program:
-        return build_gemm(wanted, blocking, edge, l2_elements * F64.size, "g")
+        return build_gemm(wanted, blocking, machine_with(edge, l2_elements * F64.size, registers), "g")
 
     check(problem, build, sizes, scalars, variant)
 
@@ -272,6 +318,10 @@ PACKED = {
     (3, 4, 8, 1): set(),  # small: everything in place
     (3, 4, 8, 2): {"b_pack"},  # lanes of B apart: a micro-panel of B at a time
     (1, 100, 8, 1): set(),  # a single row: each element of B is used once
+    (1, 100, 8, 2): {"b_pack"},
+    (8, 100, 60, 1): set(),  # few rows: B streams
+    (9, 100, 60, 1): {"b_pack"},
+    (8, 12, 8, 1): set(),  # few rows of a small B
     (60, 16, 60, 1): {"b_pack"},  # narrow: A is seldom read
     (60, 60, 60, 1): {"a_pack", "b_pack"},
     (60, 60, 60, 2): {"a_pack", "b_pack"},
@@ -283,7 +333,7 @@ def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.M
     m, n, k, cs_b = sizes
     problem = Gemm(dtype="f64", b="strided")
     blocking = Blocking(mr=3, nr=4, kr=1, mc=6, nc=8, kc=8)
-    program = build_gemm(problem, blocking, Edge.MASK, 100 * F64.size, "g")
+    program = build_gemm(problem, blocking, machine_with(Edge.MASK, 100 * F64.size), "g")
     packed: set[str] = set()
     pack = _Run.pack
 
@@ -300,18 +350,20 @@ def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.M
     assert packed == PACKED[sizes]
 
 
-# --- scratch and transposition --------------------------------------------------------------------------
+# --- scratch, and a column-major C --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
 @pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
-def test_scratch_holds_the_blocks_and_the_slack(strategy: Strategy, dtype: DType) -> None:
+@pytest.mark.parametrize("kc", [1, 8, 12, 512])
+def test_scratch_is_exactly_the_blocks(kc: int, strategy: Strategy, dtype: DType) -> None:
     problem = Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy)
-    program = build_gemm(problem, WIDE, Edge.MASK, L2_BYTES, "g")
-    slack = PANEL_SLACK_BYTES // dtype.size
-    expected = {"b_pack": (Space.SHARED, WIDE.kc * WIDE.nc + slack)}
+    blocking = replace(WIDE, kc=kc)
+    program = build_gemm(problem, blocking, machine_with(Edge.MASK), "g")
+    depth = {1: 8, 8: 8, 12: 16, 512: 512}[kc]
+    expected = {"b_pack": (Space.SHARED, depth * WIDE.nc)}
     if strategy is not Strategy.TILING:
-        expected["a_pack"] = (Space.THREAD, WIDE.kc * WIDE.mc + slack)
+        expected["a_pack"] = (Space.THREAD, depth * WIDE.mc)
     assert {buffer.name: (buffer.space, buffer.size) for buffer in program.scratch} == expected
     assert all(buffer.dtype is dtype for buffer in program.buffers)
 
@@ -323,34 +375,55 @@ def test_scratch_holds_whatever_kc_a_blocking_has(kc: int, strategy: Strategy) -
     blocking = Blocking(mr=4, nr=8, kr=1, mc=8, nc=64, kc=kc)
 
     def build(problem: Gemm) -> Program:
-        return build_gemm(problem, blocking, Edge.MASK, 1, "g")
+        return build_gemm(problem, blocking, machine_with(Edge.MASK, 1), "g")
 
     check(Gemm(b="col", strategy=strategy), build, (8, 64, 59), (1.0, 0.0), variant=0)
 
 
 def test_tiling_with_masks_needs_no_scratch() -> None:
-    assert build_gemm(Gemm(strategy="tiling"), WIDE, Edge.MASK, L2_BYTES, "g").scratch == ()
+    assert build_gemm(Gemm(strategy="tiling"), WIDE, machine_with(Edge.MASK), "g").scratch == ()
 
 
-TRANSPOSED = [
-    (Gemm(2, 3, 4, a="row", b="row", c="col"), Gemm(3, 2, 4, a="col", b="col", c="row")),
-    (Gemm(2, None, 4, a="col", b="row", c="col"), Gemm(None, 2, 4, a="col", b="row", c="row")),
-    (
-        Gemm(dtype="f64", a="strided", b="col", c="row", strategy="packing"),
-        Gemm(dtype="f64", a="row", b="strided", c="col", strategy="packing"),
-    ),
+def test_turned_sizes_are_those_of_the_transposed_product() -> None:
+    """Each size by its own number: Cᵀ is n×m, its A is Bᵀ, its B is Aᵀ."""
+    sizes = Sizes(*(Constant(value) for value in range(1, 10)))
+    turned = sizes.turned()
+    assert (turned.m, turned.n, turned.k) == (sizes.n, sizes.m, sizes.k)
+    assert (turned.rs_a, turned.cs_a) == (sizes.cs_b, sizes.rs_b)
+    assert (turned.rs_b, turned.cs_b) == (sizes.cs_a, sizes.rs_a)
+    assert (turned.rs_c, turned.cs_c) == (sizes.cs_c, sizes.rs_c)
+    assert turned.turned() == sizes
+
+
+SIZES_OF = [
+    (Gemm(), "m n k rs_a 1 rs_b 1 rs_c 1"),
+    (Gemm(2, 3, 4, a="col", b="col", c="col"), "2 3 4 1 cs_a 1 cs_b 1 cs_c"),
+    (Gemm(n=3, a="strided", b="col", c="strided"), "m 3 k rs_a cs_a 1 cs_b rs_c cs_c"),
 ]
 
 
-@pytest.mark.parametrize(("before", "after"), TRANSPOSED)
-def test_transpose_problem(before: Gemm, after: Gemm) -> None:
-    assert transpose_problem(before) == after
-    assert transpose_problem(after) == before
+@pytest.mark.parametrize(("problem", "expected"), SIZES_OF)
+def test_sizes_of(problem: Gemm, expected: str) -> None:
+    words = [Constant(int(word)) if word.isdigit() else Name(word) for word in expected.split()]
+    assert sizes_of(problem) == Sizes(*words)
 
 
-def test_transposed_problem_has_the_transposed_result() -> None:
-    random = np.random.default_rng(1)
-    a, b = integers(random, 5, 7, F32), integers(random, 7, 3, F32)
-    problem = Gemm(5, 3, 7, c="col")
-    swapped = transpose_problem(problem).reference(b.T, a.T)
-    np.testing.assert_array_equal(problem.reference(a, b), swapped.T)
+@pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
+@pytest.mark.parametrize("layouts", [("row", "row"), ("col", "strided"), ("strided", "col")])
+def test_a_column_major_c_exchanges_the_buffers(layouts: tuple[str, str], strategy: Strategy) -> None:
+    """The nest is that of the transposed product, with its buffers and its parameters named back."""
+    opposite = {"row": "col", "col": "row", "strided": "strided"}
+    a, b = layouts
+    program = build_gemm(Gemm(a=a, b=b, c="col", strategy=strategy), NARROW, machine_with(Edge.MASK), "g")
+    mirror = Gemm(a=opposite[b], b=opposite[a], c="row", strategy=strategy)
+    expected = build_gemm(mirror, NARROW, machine_with(Edge.MASK), "g")
+    back = {"m": "n", "n": "m", "a": "b", "b": "a"}
+    back |= {f"{way}s_{of}": f"{other}s_{to}" for way, other in ("rc", "cr") for of, to in ("ab", "ba", "cc")}
+    text = print_program(expected).split("\n", 1)[1]
+    turned = re.sub(r"\b\w+\b", lambda word: back.get(word[0], word[0]), text)
+    heading = ("sizes", "argument")
+    found = print_program(program).split("\n", 1)[1]
+    body = [line for line in found.splitlines() if not line.startswith(heading)]
+    assert body == [line for line in turned.splitlines() if not line.startswith(heading)]
+    assert program.sizes == SIZES
+    assert [buffer.name for buffer in program.arguments] == ["a", "b", "c"]

@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
 import pytest
+from assembly_text import AssemblyLoop, innermost_loops, multiplies, quadwords_loaded, vector_stack_moves
 from support import run_python
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Module
-from tilewright.llvm.target import data_layout, emit_assembly, emit_object
+from tilewright.llvm.target import data_layout, emit_assembly, emit_object, tuning
 from tilewright.machine.catalog import CATALOG, find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa, usable_isas
 from tilewright.machine.machine import enabled_features
@@ -27,59 +26,6 @@ from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
 from tilewright.spec.problem import Gemm, Layout, Strategy
 
 # --- loops in assembly text -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class AssemblyLoop:
-    """The instructions from a label to the jump back to it, in one function."""
-
-    function: str
-    instructions: tuple[str, ...]
-
-    @property
-    def counts(self) -> Counter[str]:
-        """How often each instruction name occurs; `fmla.4s` counts as `fmla`."""
-        return Counter(line.split()[0].split(".")[0] for line in self.instructions)
-
-    def matching(self, pattern: str) -> list[str]:
-        return [line for line in self.instructions if re.search(pattern, line)]
-
-
-_LABEL = re.compile(r"([\w.$]+):")
-_LOCAL = re.compile(r"\.?L")
-_JUMP = re.compile(r"(?:^|[\s,])(\.?L\w+)$")
-
-
-def without_comment(line: str, triple: str) -> str:
-    if triple.startswith("x86"):
-        return line.split("#", maxsplit=1)[0].strip()
-    return re.split(r"//|(?<!\w);", line)[0].strip()
-
-
-def innermost_loops(text: str, triple: str) -> list[AssemblyLoop]:
-    """Loops that hold no other loop: every backward jump to a label, without those around another."""
-    found: list[tuple[str, int, list[str]]] = []
-    function, lines, labels = "", [], {}  # type: str, list[str], dict[str, int]
-    for raw in text.splitlines():
-        line = without_comment(raw, triple)
-        label = _LABEL.match(line)
-        if label and not _LOCAL.match(label[1]):
-            function, lines, labels = label[1].lstrip("_"), [], {}
-        elif label:
-            labels[label[1]] = len(lines)
-        elif line and not line.startswith("."):
-            lines.append(line)
-            jump = _JUMP.search(line)
-            if jump and jump[1] in labels:
-                start = labels[jump[1]]
-                found.append((function, start, lines[start:]))
-
-    def around(outer: tuple[str, int, list[str]], inner: tuple[str, int, list[str]]) -> bool:
-        same = outer is not inner and outer[0] == inner[0]
-        return same and outer[1] <= inner[1] and inner[1] + len(inner[2]) <= outer[1] + len(outer[2])
-
-    inner = [each for each in found if not any(around(each, other) for other in found)]
-    return [AssemblyLoop(name, tuple(instructions)) for name, _, instructions in inner]
 
 
 SAMPLE = """
@@ -118,17 +64,13 @@ def tile_assembly(name: str, dtype: DType, *, adjacent_a: bool) -> str:
     """The micro-kernel of a catalogued machine's own register tile."""
     machine = find_machine(name)
     blocking = choose_blocking(machine, dtype)
-    module = Module("tile", machine.triple, data_layout(machine))
+    module = Module("tile", machine.triple, data_layout(machine), tuning(machine))
     kernel = BroadcastFma(machine.isa, dtype, Tile(blocking.mr, blocking.nr), adjacent_a=adjacent_a)
     callee = kernel.emit(module)
     f = module.define("keep", callee.result, kernel._arguments("rows", "columns"), exported=True)
     f.call(callee, list(f.arguments.values()))
     f.ret()
     return emit_assembly(str(module), "tile", machine)
-
-
-def multiplies(loop: AssemblyLoop) -> int:
-    return len(loop.matching(r"^(vfmadd\d+p|mulp|fmla|fmul)"))
 
 
 def main_loops(name: str, dtype: DType, *, adjacent_a: bool = False) -> list[AssemblyLoop]:
@@ -171,7 +113,9 @@ def test_fma_rows(name: str, dtype: DType) -> None:
         assert len(loop.matching(rf"^vfmadd\d+p{suffix}\s.*%{register}\d+$")) == mr * vectors
         assert counts[f"vbroadcasts{suffix}"] == mr
         assert len(loop.matching(rf"^vmovup[sd]\s.*\(.*\), %{register}\d+")) == vectors, "loads of B"
-        assert not loop.matching(r"%rsp"), "no spill"
+        assert not vector_stack_moves(loop), "no spill"
+        # One stride may be added from memory: 14 rows and their loop take every integer register.
+        assert len(loop.matching(r"%rsp")) <= 1
         assert not loop.matching(r"^vmov\w+\s+%.*\("), "no store"
         assert len(loop.instructions) <= mr * vectors + mr + vectors + 5
         check_scaled_addresses(loop)
@@ -214,11 +158,6 @@ def test_generic_row(name: str, dtype: DType) -> None:
         assert not re.search(r"%[yz]mm|vfmadd|\bv[a-z]+p[sd]\b", text)
 
 
-def quadwords_loaded(loop: AssemblyLoop) -> int:
-    """128-bit registers that loads fill: ldp fills two."""
-    return len(loop.matching(r"^ldu?r\s+q")) + 2 * len(loop.matching(r"^ldp\s+q"))
-
-
 @pytest.mark.parametrize(("name", "dtype"), of_isa(NEON), ids=str)
 def test_neon_row_with_packed_a(name: str, dtype: DType) -> None:
     mr, vectors, lanes = shape(name, dtype)
@@ -252,7 +191,7 @@ def test_no_vector_stack_traffic_in_any_depth_loop(name: str, dtype: DType) -> N
         walks = [loop for loop in loops if multiplies(loop)]
         assert len(walks) >= 4
         for loop in walks:
-            assert not loop.matching(r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp|\b[qv]\d+.*\bsp\b"), loop.function
+            assert not vector_stack_moves(loop), loop.function
 
 
 # --- every row, dtype and strategy compiles, and needs nothing from outside -----------------------

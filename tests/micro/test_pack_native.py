@@ -1,7 +1,6 @@
 """The pack kernel, run on every row of this host, against the interpreter's `Pack`.
 
-What a pack may write: the micro-panels themselves, and at most `PANEL_SLACK_BYTES` behind the last
-one (scratch is that much longer than its blocks). Everything else around the destination must stay.
+What a pack may write: the micro-panels themselves. Everything around the destination must stay.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.isa import Isa
 from tilewright.macro.blocking import choose_blocking
-from tilewright.macro.gemm import PANEL_SLACK_BYTES
 from tilewright.micro.pack import PackKernel
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 
@@ -88,7 +86,6 @@ def panels_of(isa: Isa, dtype: DType) -> tuple[int, ...]:
 @pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
 @pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)
 def test_native_pack_equals_the_interpreter(isa: Isa, dtype: DType, how: str) -> None:
-    slack = PANEL_SLACK_BYTES // dtype.size
     random = np.random.default_rng(0)
     for panel in panels_of(isa, dtype):
         pack = native_pack(isa, dtype, panel)
@@ -107,13 +104,13 @@ def test_native_pack_equals_the_interpreter(isa: Isa, dtype: DType, how: str) ->
                 panel,
             )
             expected = interpreted_pack(source, origin, strides, node, size)
-            found = np.full(GUARD + size + slack + GUARD, SENTINEL, dtype.numpy)
+            found = np.full(GUARD + size + GUARD, SENTINEL, dtype.numpy)
             start = found.ctypes.data + GUARD * dtype.size
             pack(start, source.ctypes.data + origin * dtype.size, *strides, lanes, depth)
             where = f"panel {panel}, {lanes} lanes, depth {depth}"
             np.testing.assert_array_equal(found[GUARD : GUARD + size], expected, where)
             assert (found[:GUARD] == SENTINEL).all(), f"{where}: wrote before the panels"
-            assert (found[GUARD + size + slack :] == SENTINEL).all(), f"{where}: wrote behind the slack"
+            assert (found[GUARD + size :] == SENTINEL).all(), f"{where}: wrote behind the panels"
 
 
 @pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)
@@ -127,9 +124,9 @@ def test_values_are_copied_bit_by_bit(isa: Isa, dtype: DType) -> None:
     smallest = np.nextafter(np.zeros(1, dtype.numpy_name), 1)[0]
     source[:4] = (np.nan, -0.0, np.inf, smallest)
     for strides in ((1, panel), (depth, 1)):
-        found = np.zeros(panel * depth + PANEL_SLACK_BYTES // dtype.size, dtype.numpy)
+        found = np.zeros(panel * depth, dtype.numpy)
         native_pack(isa, dtype, panel)(found.ctypes.data, source.ctypes.data, *strides, panel, depth)
         shape = (depth, panel) if strides[0] == 1 else (panel, depth)
         lanes_last = source.reshape(shape) if strides[0] == 1 else source.reshape(shape).T
         expected = np.ascontiguousarray(lanes_last).view(np.uint8)
-        np.testing.assert_array_equal(found[: panel * depth].view(np.uint8), expected.reshape(-1))
+        np.testing.assert_array_equal(found.view(np.uint8), expected.reshape(-1))

@@ -73,14 +73,15 @@ def test_parts_cover_every_number_of_columns(isa: Isa, vectors: int) -> None:
         parts = unit.parts(rows)
         assert all(part.rows == rows for part in parts)
         if isa.edge is Edge.SPILL:
-            assert parts == (Part(rows, vectors, masked=False),)
+            assert parts == (Part(rows, (lanes,) * vectors, masked=False),)
             continue
-        masked = [part.vectors for part in parts if part.masked]
+        assert all(set(part.widths) == {lanes} for part in parts), "sizes at run time take whole vectors"
+        masked = [len(part.widths) for part in parts if part.masked]
         assert masked == list(range(1, vectors + 1))
         for columns in range(1, vectors * lanes + 1):
             chosen = next(count for count in masked if columns <= count * lanes)
             assert (chosen - 1) * lanes < columns, "only the last vector is partial"
-        assert (parts[0] == Part(rows, vectors, masked=False)) is (rows == 6)
+        assert (parts[0] == Part(rows, (lanes,) * vectors, masked=False)) is (rows == 6)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from support import Array, filled, run_python
 import tilewright as tw
 from tilewright.llvm import target
 from tilewright.runtime import scratch
-from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.kernel import GemmKernel
 
 THREADS = 24
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -212,11 +212,11 @@ def test_code_goes_with_its_kernel() -> None:
     first = tw.compile(tw.Gemm(m=5, n=6, k=7, strategy="tiling"))
     a, b = filled((5, 7)), filled((7, 6))
 
-    def run(kernel: Kernel) -> Array:
+    def run(kernel: GemmKernel) -> Array:
         return kernel(a, b, np.empty((5, 6), np.float32))
 
     assert np.array_equal(run(first), a @ b)
-    kernels = [Kernel(first._compilation) for _ in range(50)]
+    kernels = [GemmKernel(first._compilation) for _ in range(50)]
     for kernel in kernels:
         assert np.array_equal(run(kernel), a @ b)
     linked = [weakref.ref(kernel._code) for kernel in kernels]

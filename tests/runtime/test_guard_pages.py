@@ -48,3 +48,12 @@ def test_a_guard_page_ends_the_process(index: int | str, access: str) -> None:
     run_python("-c", program)
     with pytest.raises(AssertionError, match="exit status -"):
         run_python("-c", f"{program}; {access}")
+
+
+BATCH_REDUCE = str(Path(__file__).with_name("guarded_batch_reduce.py"))
+
+
+@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_batch_reduce_kernels_beside_guards(row: str, dtype: str) -> None:
+    assert run_python(BATCH_REDUCE, dtype, isa=row) == "80 kernels\n"

@@ -20,6 +20,8 @@ from tilewright import errors
 from tilewright.errors import (
     BatchMismatch,
     CompilationFailed,
+    InvalidOperand,
+    InvalidScalar,
     MissingOut,
     OutDtype,
     OutNotArray,
@@ -96,13 +98,13 @@ BAD = [
     Bad((A, B), UnsupportedArgument, NotImplementedError, ("activation=relu",), {"activation": "relu"}),
     Bad((A, B), UnsupportedArgument, NotImplementedError, ("threads=7",), {"threads": 7}),
     # What is no array at all, and scalars that are no numbers.
-    Bad(([[1.0, 2.0], [3.0]], [1.0, 2.0]), TilewrightError, ValueError, ("a",)),
-    Bad((A, B), TilewrightError, TypeError, ("alpha", "2j"), {"alpha": 2j}),
-    Bad((A, B), TilewrightError, TypeError, ("alpha", "two"), {"alpha": "two"}),
-    Bad((A, B), TilewrightError, TypeError, ("alpha", "2"), {"alpha": "2"}),
-    Bad((A, B), TilewrightError, TypeError, ("alpha", "None"), {"alpha": None}),
-    Bad((A, B, zeros(*OUT)), TilewrightError, TypeError, ("beta", "2j"), {"beta": 2j}),
-    Bad((A, B, zeros(*OUT)), TilewrightError, TypeError, ("beta",), {"beta": np.ones(3)}),
+    Bad(([[1.0, 2.0], [3.0]], [1.0, 2.0]), InvalidOperand, ValueError, ("operand a", "inhomogeneous")),
+    Bad((A, B), InvalidScalar, TypeError, ("alpha", "2j"), {"alpha": 2j}),
+    Bad((A, B), InvalidScalar, TypeError, ("alpha", "two"), {"alpha": "two"}),
+    Bad((A, B), InvalidScalar, TypeError, ("alpha", "2"), {"alpha": "2"}),
+    Bad((A, B), InvalidScalar, TypeError, ("alpha", "None"), {"alpha": None}),
+    Bad((A, B, zeros(*OUT)), InvalidScalar, TypeError, ("beta", "2j"), {"beta": 2j}),
+    Bad((A, B, zeros(*OUT)), InvalidScalar, TypeError, ("beta",), {"beta": np.ones(3)}),
 ]
 
 

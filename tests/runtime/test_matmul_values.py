@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pytest
-from support import LAYOUTS, Array, filled, host_rows, rough
+from support import ARCH, EXCEPTIONS, FENV, LAYOUTS, Array, filled, host_rows, libm, no_flags, rough
 
 import tilewright as tw
-from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.kernel import GemmKernel
 
 SIZES = [(1, 1, 1), (3, 5, 2), (13, 33, 9), (37, 100, 30), (70, 150, 1030)]
 ROWS = [isa.name for isa in host_rows()]
 
 
 @cache
-def kernel(row: str, strategy: str = "auto", dtype: str = "f32") -> Kernel:
+def kernel(row: str, strategy: str = "auto", dtype: str = "f32") -> GemmKernel:
     problem = tw.Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy)
     return tw.compile(problem, tw.machine(row))
 
@@ -128,32 +125,9 @@ def test_special_scalars(row: str, layout: str) -> None:
 
 # --- promise 6 -----------------------------------------------------------------------------------
 
-#: <fenv.h> of glibc, musl and macOS: invalid, division by zero, overflow; underflow.
-EXCEPTIONS = {"x86_64": (0x01 | 0x04 | 0x08, 0x10), "aarch64": (0x01 | 0x02 | 0x04, 0x08)}
+needs_fenv = pytest.mark.skipif(not FENV, reason="the C library's fenv.h is not known here")
 #: glibc's fenv_t on x86-64 ends with MXCSR; its low six bits are the flags.
 MXCSR_OFFSET, MXCSR_FLAGS = 28, 0x3F
-
-ARCH = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-LIBM_NAME = ctypes.util.find_library("m")
-needs_fenv = pytest.mark.skipif(
-    ARCH not in EXCEPTIONS or LIBM_NAME is None, reason="the C library's fenv.h is not known here"
-)
-
-
-@cache
-def libm() -> Any:
-    return ctypes.CDLL(LIBM_NAME)
-
-
-@contextmanager
-def no_flags(flags: int) -> Iterator[None]:
-    """No floating-point exception of `flags` happens inside."""
-    libm().feclearexcept(flags)
-    yield
-    raised = libm().fetestexcept(flags)
-    libm().feclearexcept(flags)
-    assert raised == 0, f"exceptions {raised:#x} were raised"
-
 
 ODD_SIZES = [(1, 1, 1), (1, 17, 3), (13, 33, 9), (37, 71, 30), (5, 3, 600), (129, 150, 130)]
 
@@ -164,33 +138,55 @@ ODD_SIZES = [(1, 1, 1), (1, 17, 3), (13, 33, 9), (37, 71, 30), (5, 3, 600), (129
 @each_layout
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_no_flags_from_ordinary_values(row: str, strategy: str, layout: str, dtype: str) -> None:
-    flags = sum(EXCEPTIONS[ARCH])
     code = kernel(row, strategy, dtype)
     for m, n, k in ODD_SIZES:
         kind = code.problem.dtype.numpy
         a, b, c = rough((m, k), kind, 1), rough((k, n), kind, 2), LAYOUTS[layout](rough((m, n), kind, 3))
-        with no_flags(flags):
+        with no_flags():
             code(a, b, c)
-        with no_flags(flags):
+        with no_flags():
             code(a, b, c, alpha=0.5, beta=-2)
-        with no_flags(flags):
+        with no_flags():
             tw.matmul(a, b, c)
 
 
 @needs_fenv
 @each_row
 @each_strategy
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("where", ["a", "b", "c"])
-def test_no_flags_from_infinities_that_meet_no_zero(row: str, strategy: str, where: str) -> None:
+def test_no_flags_from_infinities_that_meet_no_zero(row: str, strategy: str, dtype: str, where: str) -> None:
     """Inf times a positive number is no exception; Inf times the zero of a padding lane would be one."""
-    for m, n, k in ODD_SIZES:
-        a, b, c = (abs(rough(shape)) + 1 for shape in ((m, k), (k, n), (m, n)))
-        {"a": a, "b": b, "c": c}[where][...] = np.inf
-        for other in (b, np.array(b, order="F")):
-            out = c.copy()
-            with no_flags(EXCEPTIONS[ARCH][0]):
-                kernel(row, strategy)(a, other, out, beta=2)
-            assert np.isposinf(out).all()
+    code = kernel(row, strategy, dtype)
+    kind = code.problem.dtype.numpy
+    for (m, n, k), orders in product(ODD_SIZES, product("CF", repeat=3)):
+        shapes = ((m, k), (k, n), (m, n))
+        arrays = {name: abs(rough(shape, kind)) + 1 for name, shape in zip("abc", shapes, strict=True)}
+        arrays[where][...] = np.inf
+        a, b, c = (np.array(array, order=order) for array, order in zip(arrays.values(), orders, strict=True))  # type: ignore[call-overload]
+        with no_flags():
+            code(a, b, c, beta=2)
+        assert np.isposinf(c).all()
+
+
+@needs_fenv
+@each_row
+@pytest.mark.parametrize("strategy", ["tiling", "packing"])
+def test_no_flags_from_what_an_earlier_call_left(row: str, strategy: str) -> None:
+    """Padding lanes are written anew: old elements of both panels would overflow where they meet."""
+    code = kernel(row, strategy)
+    for of_a, of_b in ((3e38, 1e-30), (1e-30, 3e38)):
+        a, b = np.full((70, 90), of_a, np.float32), np.full((90, 150), of_b, np.float32, order="F")
+        code(a, b, np.empty((70, 150), np.float32))
+    for (m, n, k), orders in product(ODD_SIZES, product("CF", repeat=2)):
+        a, b = (
+            np.ones(shape, np.float32, order=order)  # type: ignore[call-overload]
+            for shape, order in zip(((m, k), (k, n)), orders, strict=True)
+        )
+        c = np.empty((m, n), np.float32)
+        with no_flags():
+            code(a, b, c)
+        assert (c == k).all()
 
 
 @needs_fenv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from tilewright.ir.nodes import (
     Batch,
@@ -209,10 +210,11 @@ def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, name: str) -> Pro
 def _narrowed(cover: Cover, limit: int, lanes: int) -> Cover:
     """The cover with tiles no wider than `limit` columns, in whole vectors."""
     width = max(lanes, limit // lanes * lanes)
-    found: list[tuple[int, int]] = []
+    columns: list[int] = []
     for size, count in cover.widths:
         whole, rest = divmod(size, width)
-        for _ in range(count):
-            found.extend([(width, whole)] if whole else [])
-            found.extend([(rest, 1)] if rest else [])
-    return Cover(cover.heights, tuple(found))
+        columns.extend(([width] * whole + [rest] * (rest > 0)) * count)
+    # Equal tiles are one run, whatever they were cut from: each run is written once.
+    columns.sort(reverse=True)
+    runs = tuple((size, len(list(equal))) for size, equal in groupby(columns))
+    return Cover(cover.heights, runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
-from tilewright.machine.isa import Broadcast, Isa, TileFma
+from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.spec.dtype import DType
 
@@ -159,6 +159,9 @@ TILE_CYCLES = 12
 #: where loads cross lines).
 L2_BYTES_PER_CYCLE = 24
 
+#: Registers that a straight tile leaves to the scheduler: its depth is unrolled, and loads move up.
+SPARE_REGISTERS = 2
+
 #: Cycles for the addresses of one more row of the broadcast operand and of C, once per tile.
 ROW_CYCLES = 1.0
 
@@ -218,31 +221,50 @@ def choose_cover(machine: Machine, dtype: DType, rows: int, columns: int, depth:
     isa = machine.isa
     lanes = isa.lanes(dtype)
     vectors = -(-columns // lanes)
+    usable = isa.vector_registers - _spare_registers(isa, dtype, columns)
     best: tuple[float, Cover] | None = None
-    for across in range(-(-vectors // isa.vector_registers), vectors + 1):
-        if across == 0:
+    for across in range(1, vectors + 1):
+        widths = _columns(_even(vectors, across), lanes, columns)
+        most = max(_vectors(isa, lanes, width) for width, _ in widths)
+        tallest_that_fits = (usable - most - 1) // most
+        if tallest_that_fits < 1:
             continue
-        widths = _even(vectors, across)
-        widest = widths[0][0]
-        least_rows = (isa.vector_registers - widest - 1) // widest
-        if least_rows < 1:
-            continue
-        for down in range(-(-rows // least_rows), rows + 1):
+        for down in range(-(-rows // tallest_that_fits), rows + 1):
             heights = _even(rows, down)
-            tallest = _candidate(isa, dtype, heights[0][0], widest)
-            if tallest.registers > isa.vector_registers:
+            tallest = _candidate(isa, dtype, heights[0][0], most)
+            if tallest.registers > usable:
                 continue
             cycles = sum(
-                count * times * _tile_cycles(machine, dtype, _candidate(isa, dtype, height, width), depth)
+                count * times * _tile_cycles(machine, dtype, tile, depth)
                 for height, count in heights
                 for width, times in widths
+                for tile in (_candidate(isa, dtype, height, _vectors(isa, lanes, width)),)
             )
             if best is None or cycles < best[0]:
-                best = (cycles, Cover(heights, _columns(widths, lanes, columns)))
+                best = (cycles, Cover(heights, widths))
             if tallest.accumulators < isa.fma_per_cycle * isa.fma_latency:
                 break  # shorter tiles only add latency
-    assert best is not None
+    if best is None:
+        raise NoRegisterTile(registers=isa.vector_registers, lanes=lanes, dtype=dtype, isa=isa.name)
     return best[1]
+
+
+def _spare_registers(isa: Isa, dtype: DType, columns: int) -> int:
+    """Registers that a straight tile leaves free: for the scheduler, for a product, for a mask.
+
+    The depth is unrolled, and loads move up. A separate multiply needs two more (its result, and the
+    copy that two-operand instructions make); a mask that lives in a vector register, the lane it
+    repeats and their blend three (below 512 bits).
+    """
+    fused = isa.tile(dtype).fused
+    masked = isa.edge is Edge.MASK and columns % isa.lanes(dtype) != 0 and isa.vector_bits < 512
+    return SPARE_REGISTERS + (0 if fused else 2) + (3 if masked else 0)
+
+
+def _vectors(isa: Isa, lanes: int, columns: int) -> int:
+    """Vectors of one row of a tile: the last one masked, or a power of two for each bit of the rest."""
+    whole, rest = divmod(columns, lanes)
+    return whole + (rest.bit_count() if isa.edge is Edge.SPILL else min(rest, 1))
 
 
 def _columns(widths: tuple[tuple[int, int], ...], lanes: int, columns: int) -> tuple[tuple[int, int], ...]:

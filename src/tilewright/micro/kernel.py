@@ -42,7 +42,8 @@ ROW_STEP = 4
 #: Bytes between two prefetches; the smallest line of the catalogued CPUs.
 CACHE_LINE = 64
 
-#: Rows of A that share one pointer: their offsets are 1, 3, 5 or 7 strides, times 1, 2 or 4.
+#: Tiles up to this height reach all rows of A from one pointer; taller ones have one for 8 rows.
+ROWS_OF_ONE_POINTER = 14
 ROWS_PER_POINTER = 8
 
 #: A known depth is unrolled to about this many multiply-adds an iteration, so that the loop's own
@@ -51,6 +52,10 @@ UNROLLED_FMAS = 32
 
 #: A product with fewer multiply-adds than this is written without any loop.
 STRAIGHT_FMAS = 256
+
+
+#: With fewer registers than this beside accumulators and operands, unrolled loads spill accumulators.
+FREE_REGISTERS = 4
 
 
 class Part(NamedTuple):
@@ -220,24 +225,27 @@ class MicroKernel(ABC):
         return f.callee
 
     def _emit_part(self, f: Function, part: Part, call: TileCall) -> None:
-        size = self.dtype.size
         masks: list[Value | None] = [None] * len(part.widths)
         if part.masked:
             before = sum(part.widths[:-1])
             masks[-1] = f.first_lanes(f.sub(call.columns, before), 0, part.widths[-1])
-        rows_of_c = [f.at(call.c, f.mul(f.mul(call.c_row, size), row)) for row in range(part.rows)]
         acc = [zero(vector_type(self.dtype, width)) for _ in range(part.rows) for width in part.widths]
         if call.chain:
             acc = [
                 self._load_c(f, pointer, part, v, masks[v])
-                for pointer in rows_of_c
+                for pointer in self._rows_of_c(f, part, call)
                 for v in range(len(part.widths))
             ]
         if call.batch is None:
             acc = self._walk_depth(f, part, call, masks, acc)
         else:
             acc = self._walk_batch(f, part, call, masks, acc)
-        self._store(f, part, call, rows_of_c, acc, masks)
+        # After the loop, so that these pointers do not occupy registers in it.
+        self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
+
+    def _rows_of_c(self, f: Function, part: Part, call: TileCall) -> list[Value]:
+        row_bytes = f.mul(call.c_row, self.dtype.size)
+        return [f.at(call.c, f.mul(row_bytes, row)) for row in range(part.rows)]
 
     def _walk_batch(
         self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
@@ -285,8 +293,11 @@ class MicroKernel(ABC):
             state = self._loop_around_prefetch(f, part, call, pointers, masks, state)
         return state[len(pointers.bases) + 1 :]
 
-    @staticmethod
-    def _unroll(part: Part, depth: int) -> int:
+    def _unroll(self, part: Part, depth: int) -> int:
+        """Depths written out in one turn of the loop; one where few registers are free for early loads."""
+        free = self.isa.vector_registers - part.fmas - len(part.widths) - 1
+        if free < FREE_REGISTERS:
+            return 1
         if part.fmas * depth <= STRAIGHT_FMAS:
             return depth
         return max(1, min(depth, round(UNROLLED_FMAS / part.fmas)))
@@ -359,10 +370,11 @@ class MicroKernel(ABC):
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 
     def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
-        """Where the rows of A stand: a base for every 8 rows, plus opaque odd multiples of the stride.
+        """Where the rows of A stand: opaque odd multiples of the stride, times 1, 2, 4 or 8.
 
-        x86 scales an index register by 2, 4 or 8 for free, so 12 rows need 6 registers and no
-        additions in the loop; LLVM alone would walk the rows by a chain of 12 dependent additions.
+        x86 scales an index register for free, so 12 rows need 6 registers and no additions in the
+        loop; LLVM alone would walk the rows by a chain of 12 dependent additions. Taller tiles would
+        run out of registers: they have one base pointer for every 8 rows instead.
         """
         size = self.dtype.size
         if self.adjacent_a or call.a_lane.known is not None:
@@ -370,22 +382,18 @@ class MicroKernel(ABC):
             assert lane is not None
             return _RowPointers([call.a], [(0, int64(row * lane * size)) for row in range(rows)])
         stride = f.mul(call.a_lane, size)
+        together = rows if rows <= ROWS_OF_ONE_POINTER else ROWS_PER_POINTER
         offsets: dict[int, Value] = {0: int64(0)}
-        for row in range(1, min(rows, ROWS_PER_POINTER)):
-            shift = (row & -row).bit_length() - 1
+        for row in range(1, together):
+            shift = min((row & -row).bit_length() - 1, 3)
             odd = offsets.get(row >> shift)
             if odd is not None and shift:
                 offsets[row] = f.shift_left(odd, int64(shift))
             else:
                 offsets[row] = f.opaque(f.mul(stride, row))
-        bases = [call.a]
-        bases.extend(
-            f.at(call.a, f.opaque(f.mul(stride, first)))
-            for first in range(ROWS_PER_POINTER, rows, ROWS_PER_POINTER)
-        )
-        return _RowPointers(
-            bases, [(row // ROWS_PER_POINTER, offsets[row % ROWS_PER_POINTER]) for row in range(rows)]
-        )
+        firsts = range(together, rows, together)
+        bases = [call.a, *(f.at(call.a, f.opaque(f.mul(stride, first))) for first in firsts)]
+        return _RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
 
     def _prefetch_c(self, f: Function, part: Part, call: TileCall) -> None:
         row_bytes = f.mul(call.c_row, self.dtype.size)

@@ -108,12 +108,13 @@ class PackKernel:
     def _copy(
         self, f: Function, destination: Value, source: Value, depth_bytes: Value, left: Value | None
     ) -> None:
-        """Adjacent lanes: one run of the panel's width per depth; masked where lanes are missing."""
+        """Adjacent lanes: one run of the panel's width per depth; missing lanes repeat the last one."""
         size = self.dtype.size
         masks = {
             start: None if left is None else f.first_lanes(f.minimum(left, int64(self.panel)), start, width)
             for start, width in self.chunks
         }
+        last = int64(0) if left is None else f.mul(f.sub(f.minimum(left, int64(self.panel)), 1), size)
         state = [destination, source]
         with f.carried_loop(int64(0), f.arguments["depth"], int64(1), state, "copy") as (_, values, advance):
             to, at = values
@@ -124,7 +125,7 @@ class PackKernel:
                     f.load(kind, pointer, size)
                     if mask is None
                     else f.masked_load(
-                        kind, pointer, mask, size, f.splat(f.load(self.element, at, size), width)
+                        kind, pointer, mask, size, f.splat(f.load(self.element, f.at(at, last), size), width)
                     )
                 )
                 f.store(value, f.at(to, start * size), size)

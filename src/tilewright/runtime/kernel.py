@@ -6,6 +6,7 @@ import ctypes
 import math
 import re
 import threading
+from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeAlias, overload
 
@@ -356,6 +357,9 @@ class BatchReduceKernel(Kernel):
             arrays = [arrays]
         if self.problem.batch is BatchMode.STRIDE and not isinstance(arrays, (np.ndarray, list)):
             self._refuse(operand, "type", type(arrays).__name__, "numpy.ndarray")
+        single = isinstance(arrays, np.ndarray) and arrays.ndim == 0
+        if single or not isinstance(arrays, (np.ndarray, Sequence)):
+            self._refuse(operand, "type", type(arrays).__name__, "matrices, one for each product")
         if len(arrays) != self.problem.count:
             self._refuse(operand, "count", len(arrays), self.problem.count)
         singles = list(arrays)

@@ -1,0 +1,74 @@
+"""Reads assembly text: its innermost loops, and what they multiply, load and move to the stack."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class AssemblyLoop:
+    """The instructions from a label to the jump back to it, in one function."""
+
+    function: str
+    instructions: tuple[str, ...]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each instruction name occurs; `fmla.4s` counts as `fmla`."""
+        return Counter(line.split()[0].split(".")[0] for line in self.instructions)
+
+    def matching(self, pattern: str) -> list[str]:
+        return [line for line in self.instructions if re.search(pattern, line)]
+
+
+_LABEL = re.compile(r"([\w.$]+):")
+_LOCAL = re.compile(r"\.?L")
+_JUMP = re.compile(r"(?:^|[\s,])(\.?L\w+)$")
+
+
+def without_comment(line: str, triple: str) -> str:
+    if triple.startswith("x86"):
+        return line.split("#", maxsplit=1)[0].strip()
+    return re.split(r"//|(?<!\w);", line)[0].strip()
+
+
+def innermost_loops(text: str, triple: str) -> list[AssemblyLoop]:
+    """Loops that hold no other loop: every backward jump to a label, without those around another."""
+    found: list[tuple[str, int, list[str]]] = []
+    function, lines, labels = "", [], {}  # type: str, list[str], dict[str, int]
+    for raw in text.splitlines():
+        line = without_comment(raw, triple)
+        label = _LABEL.match(line)
+        if label and not _LOCAL.match(label[1]):
+            function, lines, labels = label[1].lstrip("_"), [], {}
+        elif label:
+            labels[label[1]] = len(lines)
+        elif line and not line.startswith("."):
+            lines.append(line)
+            jump = _JUMP.search(line)
+            if jump and jump[1] in labels:
+                start = labels[jump[1]]
+                found.append((function, start, lines[start:]))
+
+    def around(outer: tuple[str, int, list[str]], inner: tuple[str, int, list[str]]) -> bool:
+        same = outer is not inner and outer[0] == inner[0]
+        return same and outer[1] <= inner[1] and inner[1] + len(inner[2]) <= outer[1] + len(outer[2])
+
+    inner = [each for each in found if not any(around(each, other) for other in found)]
+    return [AssemblyLoop(name, tuple(instructions)) for name, _, instructions in inner]
+
+
+def multiplies(loop: AssemblyLoop) -> int:
+    return len(loop.matching(r"^(vfmadd\d+p|mulp|fmla|fmul)"))
+
+
+def quadwords_loaded(loop: AssemblyLoop) -> int:
+    """128-bit registers that loads fill: ldp fills two."""
+    return len(loop.matching(r"^ldu?r\s+q")) + 2 * len(loop.matching(r"^ldp\s+q"))
+
+
+def vector_stack_moves(loop: AssemblyLoop) -> list[str]:
+    """Instructions that move a vector register from or to the stack."""
+    return loop.matching(r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp|\b[qv]\d+.*\bsp\b")

@@ -1,0 +1,176 @@
+"""Batch-reduce nests: golden tile IR, and the interpreter's result equal to `reference` for every machine.
+
+Buffers end with the last element an operand has and hold NaN between its lines, so a read of anything
+else shows. Operands are small integers: sums are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support import filled
+
+from tilewright.ir.interpret import interpret
+from tilewright.ir.nodes import Program
+from tilewright.ir.text import parse_program, print_program
+from tilewright.ir.verify import verify
+from tilewright.machine.catalog import find_machine, targets
+from tilewright.machine.machine import Machine
+from tilewright.macro.batch_reduce import LOCAL_PANEL_BYTES, SIZES, build_batch_reduce, cover_of
+from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, Operand
+
+Array: TypeAlias = NDArray[Any]
+
+GOLDEN = Path(__file__).parent / "golden_batch_reduce"
+NESTS: dict[str, tuple[BatchReduceGemm, str]] = {
+    "direct_ccc": (BatchReduceGemm(100, 23, 64, 16), "znver5"),
+    "direct_rrr_address": (
+        BatchReduceGemm(13, 40, 9, 2, "f64", a="row", b="row", c="row", beta=0, batch="address"),
+        "haswell",
+    ),
+    "packed_rcc": (BatchReduceGemm(16, 6, 64, 4, a="row"), "neoverse-v2"),
+    "packed_ccr_address": (BatchReduceGemm(23, 70, 64, 3, c="row", beta=0, batch="address"), "cascadelake"),
+}
+
+
+def nest(problem: BatchReduceGemm, machine: Machine, name: str = "kernel") -> Program:
+    return build_batch_reduce(problem, cover_of(problem, machine), name)
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_golden(name: str, *, update_golden: bool) -> None:
+    problem, target = NESTS[name]
+    program = nest(problem, find_machine(target), name)
+    text, path = print_program(program), GOLDEN / f"{name}.txt"
+    if update_golden:
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), "changed; rewrite with pytest --update-golden"
+    assert len(text.splitlines()) <= 40
+    assert parse_program(text) == verify(program)
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == set(NESTS)
+
+
+# --- operands that end where their last element does ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Matrices of one leading dimension in a flat buffer, or each in its own."""
+
+    dense: Array
+    flats: list[Array]
+    places: list[Array]
+    leading: int
+    step: int
+
+    def given(self, mode: BatchMode) -> Array | tuple[Array, int] | list[Array]:
+        if mode is BatchMode.ADDRESS:
+            return self.flats
+        return self.flats[0], int(self.places[0].min()) if self.places[0].size else 0
+
+
+def spread(dense: Array, operand: Operand, mode: BatchMode, gap: int, direction: int = 1) -> Batch:
+    """A batch in memory by an operand's layout, `gap` elements between lines and between matrices."""
+    count, rows, columns = dense.shape
+    by_rows = operand.layout is Layout.ROW
+    leading = (columns if by_rows else rows) + gap
+    i, j = np.arange(rows)[:, None], np.arange(columns)
+    inside = i * leading + j if by_rows else j * leading + i
+    size = int(inside.max()) + 1
+    step = direction * (size + gap)
+    if mode is BatchMode.ADDRESS:
+        places = [inside] * count
+        flats = [np.full(size, np.nan, dense.dtype) for _ in range(count)]
+    else:
+        first = (count - 1) * -step if step < 0 else 0
+        places = [inside + first + number * step for number in range(count)]
+        flats = [np.full(size + (count - 1) * abs(step), np.nan, dense.dtype)] * count
+    for flat, place, matrix in zip(flats, places, dense, strict=True):
+        flat[place] = matrix
+    return Batch(dense, flats, places, leading, step)
+
+
+def check(problem: BatchReduceGemm, machine: Machine, gap: int, direction: int = 1) -> None:
+    """One problem on operands of its layouts against `reference`; C unread where it is replaced."""
+    (in_a, in_b, in_c), kind = problem.operands, problem.dtype.numpy
+    m, n, k, count = problem.m, problem.n, problem.k, problem.count
+    a, b, c = filled((count, m, k), kind, 1), filled((count, k, n), kind, 2), filled((1, m, n), kind, 3)
+    expected = problem.reference(a, b, c[0])
+    if problem.beta == 0:
+        c[...] = np.nan
+    of_a = spread(a, in_a, problem.batch, gap, direction)
+    of_b = spread(b, in_b, problem.batch, 2 * gap)
+    of_c = spread(c, in_c, BatchMode.STRIDE, gap)
+    before = of_c.flats[0].copy()
+    program = verify(nest(problem, machine))
+    assert (program.sizes, program.scalars) == (SIZES, ())
+    steps = (of_a.step, of_b.step)
+    if problem.batch is BatchMode.ADDRESS:
+        steps = (10**9, -(10**9))  # not read
+    values = (of_a.leading, of_b.leading, of_c.leading, *steps)
+    buffers = {"a": of_a.given(problem.batch), "b": of_b.given(problem.batch), "c": of_c.flats[0]}
+    interpret(program, dict(zip(SIZES, values, strict=True)), {}, buffers)
+    found = of_c.flats[0][of_c.places[0]]
+    np.testing.assert_array_equal(found, expected)
+    before[of_c.places[0]] = found
+    np.testing.assert_array_equal(of_c.flats[0], before, "bytes of C between its elements changed")
+
+
+ABC = list(product((Layout.ROW, Layout.COL), repeat=3))
+
+
+def odd_sizes(lanes: int) -> list[tuple[int, int, int, int]]:
+    return [
+        (1, 1, 1, 1),
+        (5, 3, 7, 2),
+        (lanes + 1, 2 * lanes + 3, 9, 3),
+        (23, 23, 23, 1),
+        (2 * lanes, 13, 4, 2),
+        (3, 70, 33, 2),
+        (41, 2, 1, 4),
+    ]
+
+
+@pytest.mark.parametrize("name", targets())
+@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+def test_interpreted_nest_equals_the_reference(name: str, dtype: DType) -> None:
+    machine = find_machine(name)
+    sizes = odd_sizes(machine.isa.lanes(dtype))
+    for number, ((a, b, c), beta, mode) in enumerate(product(ABC, (0, 1), BatchMode)):
+        m, n, k, count = sizes[number % len(sizes)]
+        problem = BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=mode)
+        check(problem, machine, gap=number // 2 % 2 * 3, direction=1 - number // 4 % 2 * 2)
+
+
+@pytest.mark.parametrize("name", ["znver5", "neoverse-v2", "x86-64-v2"])
+@pytest.mark.parametrize("mode", BatchMode, ids=lambda mode: mode.value)
+def test_panels_that_fill_the_frame(name: str, mode: BatchMode) -> None:
+    """So deep that a tile of the best width would not fit: the cover is cut into narrower ones."""
+    problem = BatchReduceGemm(7, 70, 2048, 2, "f64", c="row", batch=mode)
+    machine = find_machine(name)
+    assert max(width for width, _ in cover_of(problem, machine).widths) <= 8 == LOCAL_PANEL_BYTES // 2048 // 8
+    check(problem, machine, gap=1)
+
+
+def test_only_the_operand_that_needs_it_is_packed() -> None:
+    """Lanes of the vector operand are adjacent for two of its layouts; nothing else is copied."""
+    machine = find_machine("znver5")
+    for a, b, c in ABC:
+        program = nest(BatchReduceGemm(20, 20, 20, 2, a=a, b=b, c=c), machine)
+        vector = b if c is Layout.ROW else a
+        assert [buffer.name for buffer in program.buffers] == [
+            "a",
+            "b",
+            "c",
+            *(["panel"] * (vector is not c)),
+        ]

@@ -1,0 +1,141 @@
+"""Covers: known sizes cut into register tiles, exactly, within the registers, for every machine."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.ir.nodes import Tile
+from tilewright.machine.catalog import find_machine, targets
+from tilewright.machine.isa import Broadcast
+from tilewright.machine.machine import Machine
+from tilewright.macro.batch_reduce import LOCAL_PANEL_BYTES, _narrowed, cover_of
+from tilewright.macro.blocking import Cover, _even, choose_cover
+from tilewright.micro.vector import BroadcastFma
+from tilewright.spec.dtype import F32, GEMM_DTYPES, DType
+from tilewright.spec.problem import BatchReduceGemm
+
+each_machine = pytest.mark.parametrize("name", targets())
+each_dtype = pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+extents = st.one_of(st.integers(1, 40), st.integers(1, 130), st.integers(1, 1024))
+depths = st.sampled_from((1, 7, 64, 512, 2048 * 1024))
+
+
+def total(parts: tuple[tuple[int, int], ...]) -> int:
+    return sum(size * count for size, count in parts)
+
+
+def registers_needed(machine: Machine, dtype: DType, rows: int, columns: int) -> int:
+    """Registers of one tile as the micro-kernel writes it: a partial vector may take several."""
+    isa = machine.isa
+    part = BroadcastFma(isa, dtype, Tile(rows, columns), adjacent_a=False).exact_part(rows, columns)
+    of_a = 1 if isa.broadcast is Broadcast.MEMORY else math.ceil(rows / isa.lanes(dtype))
+    return part.fmas + len(part.widths) + of_a + (0 if isa.tile(dtype).fused else 1)
+
+
+@each_machine
+@each_dtype
+@settings(deadline=None, max_examples=30)
+@given(rows=extents, columns=extents, depth=depths)
+def test_a_cover_is_exact_and_even(name: str, dtype: DType, rows: int, columns: int, depth: int) -> None:
+    machine = find_machine(name)
+    lanes = machine.isa.lanes(dtype)
+    cover = choose_cover(machine, dtype, rows, columns, depth)
+    assert (total(cover.heights), total(cover.widths)) == (rows, columns)
+    assert min(*(value for parts in (cover.heights, cover.widths) for part in parts for value in part), 9) > 0
+    heights = [height for height, _ in cover.heights]
+    vectors = [math.ceil(width / lanes) for width, _ in cover.widths]
+    assert max(heights) - min(heights) <= 1, "no small tile is left over"
+    assert max(vectors) - min(vectors) <= 1
+    assert (heights, vectors) == (sorted(heights, reverse=True), sorted(vectors, reverse=True))
+    partial = [(width, count) for width, count in cover.widths if width % lanes]
+    assert partial in ([], [(cover.widths[-1][0], 1)]), "only the last tile ends in a partial vector"
+
+
+@each_machine
+@each_dtype
+@settings(deadline=None, max_examples=30)
+@given(rows=extents, columns=extents, depth=depths)
+def test_every_tile_of_a_cover_fits_the_registers(
+    name: str, dtype: DType, rows: int, columns: int, depth: int
+) -> None:
+    machine = find_machine(name)
+    cover = choose_cover(machine, dtype, rows, columns, depth)
+    for height, _ in cover.heights:
+        for width, _ in cover.widths:
+            assert registers_needed(machine, dtype, height, width) <= machine.isa.vector_registers
+
+
+#: Rows, columns and depth on znver5 in f32 -> cover. 32 registers hold h·v accumulators, v vectors and a
+#: broadcast. 23 columns are 2 vectors, so 12 + 11 rows; 64 columns are 4, so 6 rows at most; over 16 times
+#: the depth the vectors come from L2 for each row of tiles, and two halves of 11 rows read less.
+#: 13 rows of one vector hide the latency; so do 5 rows nearly, and nothing is wider.
+EXPECTED: dict[tuple[int, int, int], Cover] = {
+    (5, 5, 5): Cover(((5, 1),), ((5, 1),)),
+    (13, 13, 13): Cover(((13, 1),), ((13, 1),)),
+    (23, 23, 23): Cover(((12, 1), (11, 1)), ((23, 1),)),
+    (64, 64, 64): Cover(((6, 9), (5, 2)), ((64, 1),)),
+    (64, 64, 1024): Cover(((11, 4), (10, 2)), ((32, 2),)),
+    (100, 100, 100): Cover(((6, 15), (5, 2)), ((64, 1), (36, 1))),
+    (6, 16, 64): Cover(((6, 1),), ((16, 1),)),
+    (1, 1, 1): Cover(((1, 1),), ((1, 1),)),
+}
+
+
+@pytest.mark.parametrize("sizes", EXPECTED, ids=lambda sizes: "x".join(map(str, sizes)))
+def test_covers_by_hand(sizes: tuple[int, int, int]) -> None:
+    assert choose_cover(find_machine("znver5"), F32, *sizes) == EXPECTED[sizes]
+
+
+def test_the_tile_of_seed_002() -> None:
+    """16×6 column-major: the 6 columns are broadcast, the 16 rows are 4 Neon vectors, 24 accumulators."""
+    assert cover_of(BatchReduceGemm(16, 6, 64), find_machine("neoverse-v2")) == Cover(((6, 1),), ((16, 1),))
+    turned = BatchReduceGemm(6, 16, 64, a="row", b="row", c="row")
+    assert cover_of(turned, find_machine("neoverse-v2")) == Cover(((6, 1),), ((16, 1),))
+
+
+@given(st.integers(1, 2000).flatmap(lambda total: st.tuples(st.just(total), st.integers(1, total))))
+def test_even_parts(case: tuple[int, int]) -> None:
+    whole, parts = case
+    found = _even(whole, parts)
+    assert total(found) == whole
+    assert sum(count for _, count in found) == parts
+    assert max(found)[0] - min(found)[0] <= 1
+
+
+# --- panels in the frame --------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 100), st.integers(1, 5)), min_size=1, max_size=4),
+    st.integers(1, 120),
+    st.sampled_from((2, 4, 8, 16)),
+)
+def test_narrowed(widths: list[tuple[int, int]], limit: int, lanes: int) -> None:
+    found = _narrowed(Cover(((3, 1),), tuple(widths)), limit, lanes)
+    assert found.heights == ((3, 1),)
+    assert total(found.widths) == total(tuple(widths))
+    assert max(width for width, _ in found.widths) <= max(lanes, limit)
+
+
+@pytest.mark.parametrize("name", ["znver5", "haswell", "neoverse-v2"])
+def test_equal_tiles_that_follow_each_other_are_one_run(name: str) -> None:
+    """A run is one loop of the nest; as single tiles the largest kernel would be 50 times the code."""
+    problem = BatchReduceGemm(64, 1024, 2048, 2, "f64", b="col", c="row")
+    widths = [width for width, _ in cover_of(problem, find_machine(name)).widths]
+    assert all(width != after for width, after in pairwise(widths))
+
+
+@each_machine
+@each_dtype
+@pytest.mark.parametrize("sizes", [(8, 100, 64), (1024, 1024, 2048), (1023, 1021, 2047), (7, 70, 700)])
+def test_a_packed_panel_fits_the_frame(name: str, dtype: DType, sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    problem = BatchReduceGemm(m, n, k, 3, dtype, b="col", c="row")
+    cover = cover_of(problem, find_machine(name))
+    assert (total(cover.heights), total(cover.widths)) == (m, n)
+    assert max(width for width, _ in cover.widths) * k * dtype.size <= LOCAL_PANEL_BYTES == 128 << 10

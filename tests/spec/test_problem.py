@@ -1,0 +1,112 @@
+"""Batch-reduce problems: their ranges, what is refused and by which class, and their meaning in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import numpy as np
+import pytest
+from support import filled
+
+import tilewright as tw
+from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.spec.dtype import F32, F64
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout
+
+LIMITS = {"m": 1024, "n": 1024, "k": 2048, "count": 1024}
+SIZES: dict[str, Any] = {"m": 5, "n": 6, "k": 7, "count": 2}
+
+
+def test_defaults() -> None:
+    """Those of seed 002's kernels: column-major, adding to C, a constant stride between matrices."""
+    problem = tw.BatchReduceGemm(16, 6, 64)
+    assert (problem.m, problem.n, problem.k, problem.count) == (16, 6, 64, 1)
+    assert (problem.dtype, problem.beta, problem.batch) == (F32, 1, BatchMode.STRIDE)
+    assert (problem.a, problem.b, problem.c) == (Layout.COL,) * 3
+
+
+def test_words_and_members_say_the_same() -> None:
+    words = BatchReduceGemm(5, 6, 7, 2, "f64", a="row", b="col", c="row", beta=0, batch="address")
+    row, col = Layout.ROW, Layout.COL
+    m, n, k, count = (np.int64(size) for size in (5, 6, 7, 2))
+    members = BatchReduceGemm(m, n, k, count, F64, a=row, b=col, c=row, beta=0, batch=BatchMode.ADDRESS)  # type: ignore[arg-type]
+    assert words == members
+    assert hash(words) == hash(members)
+    assert [type(getattr(members, name)) for name in SIZES] == [int] * 4
+    with pytest.raises(FrozenInstanceError):
+        words.m = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_both_ends_of_a_range_are_allowed(name: str) -> None:
+    for size in (1, LIMITS[name]):
+        assert getattr(BatchReduceGemm(**{**SIZES, name: size}), name) == size
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("size", [0, -1, "limit + 1", 2**63, None, 2.5, "8"], ids=str)
+def test_sizes_out_of_range(name: str, size: Any) -> None:
+    found = LIMITS[name] + 1 if size == "limit + 1" else size
+    with pytest.raises(InvalidSize) as caught:
+        BatchReduceGemm(**{**SIZES, name: found})
+    assert isinstance(caught.value, ValueError)
+    for word in (f"{name} is {found}", f"from 1 to {LIMITS[name]}", "tilewright.Gemm"):
+        assert word in str(caught.value)
+
+
+WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"dtype": "f16"}, UnsupportedDtype, "f16"),
+    ({"dtype": np.int32}, UnsupportedDtype, "int32"),
+    ({"dtype": complex}, UnsupportedDtype, "complex"),
+    ({"a": "strided"}, InvalidChoice, "a is 'strided'"),
+    ({"b": Layout.STRIDED}, InvalidChoice, "b is 'strided'"),
+    ({"c": "diagonal"}, InvalidChoice, "c is 'diagonal'"),
+    ({"c": 1}, InvalidChoice, "c is 1"),
+    ({"beta": 2}, InvalidChoice, "beta is 2"),
+    ({"beta": 0.5}, InvalidChoice, "beta is 0.5"),
+    ({"beta": -1}, InvalidChoice, "beta is -1"),
+    ({"beta": None}, InvalidChoice, "beta is None"),
+    ({"beta": float("nan")}, InvalidChoice, "beta is nan"),
+    ({"batch": "pointer"}, InvalidChoice, "batch is 'pointer'"),
+    ({"batch": None}, InvalidChoice, "batch is None"),
+]
+
+
+@pytest.mark.parametrize(("changed", "kind", "words"), WRONG, ids=[words for _, _, words in WRONG])
+def test_what_is_refused(changed: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        BatchReduceGemm(**SIZES, **changed)
+
+
+def test_operands_and_flops() -> None:
+    problem = BatchReduceGemm(5, 6, 7, 2, "f64", a="row", c="row")
+    found = [(each.name, each.rows, each.columns, each.layout.value) for each in problem.operands]
+    assert found == [("a", 5, 7, "row"), ("b", 7, 6, "col"), ("c", 5, 6, "row")]
+    assert {operand.dtype for operand in problem.operands} == {F64}
+    assert problem.flops == 2 * 5 * 6 * 7 * 2
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("beta", [0, 1])
+def test_reference(beta: int, count: int) -> None:
+    problem = BatchReduceGemm(2, 3, 4, count, beta=beta)
+    a, b, c = filled((count, 2, 4), seed=1), filled((count, 4, 3), seed=2), filled((2, 3), seed=3)
+    expected = np.zeros((2, 3)) + beta * c
+    for i, j, p, number in np.ndindex(2, 3, 4, count):
+        expected[i, j] += a[number, i, p] * b[number, p, j]
+    found = problem.reference(a, b, c)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(problem.reference(a, b), expected - beta * c)
+
+
+def test_reference_does_not_read_c_that_it_replaces() -> None:
+    a, b = filled((2, 2, 4), seed=1), filled((2, 4, 3), seed=2)
+    found = BatchReduceGemm(2, 3, 4, 2, beta=0).reference(a, b, np.full((2, 3), np.nan, np.float32))
+    np.testing.assert_array_equal(found, a[0] @ b[0] + a[1] @ b[1])
+
+
+def test_reference_sums_in_double_precision() -> None:
+    a = np.array([[[1e8, 1.0, -1e8]]], np.float32)
+    assert BatchReduceGemm(1, 1, 3).reference(a, np.ones((1, 3, 1), np.float32)) == [[1.0]]
