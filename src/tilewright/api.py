@@ -50,8 +50,9 @@ numpy.ndarray of shape (..., m, n), or `out`
 
 Raises
 ------
-ShapeMismatch, BatchMismatch, ScalarOperand, OutShape, OutDtype, OutReadOnly, OutNotArray, MissingOut,
-UnsafeCast, UnsupportedDtype, UnsupportedArgument, SizeOverflow, ScratchAllocation
+ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
+OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, UnsupportedArgument, SizeOverflow,
+ScratchAllocation
     Each before `out` changes.
 
 Notes

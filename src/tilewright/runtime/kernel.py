@@ -419,7 +419,7 @@ class RegisterUse(NamedTuple):
     spilled: int
 
 
-_VECTOR_REGISTER = re.compile(r"%[xyz]mm(\d+)|\bv(\d+)\.(?:4s|2d|16b)|\bq(\d+)\b")
+_VECTOR_REGISTER = re.compile(r"%[xyz]mm(\d+)|(?<![\w%$.])[vqds](\d+)\b")
 _STACK_STORE = re.compile(r"%[xyz]mm\d+, -?\d*\(%rsp\)|\bst[rp]\s+q\d+.*\[sp")
 
 

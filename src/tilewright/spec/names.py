@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tilewright.errors import InvalidChoice
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy, parse_choice
 
 _LAYOUTS = {layout.letter: layout for layout in Layout}
 
@@ -51,7 +51,7 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm, str]:
     if found := _GEMM.fullmatch(name):
         sizes = [None if found[size] == size else int(found[size]) for size in "mnk"]
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
-        strategy = Strategy(found["strategy"])
+        strategy = parse_choice(Strategy, found["strategy"], "strategy of a kernel name")
         return Gemm(sizes[0], sizes[1], sizes[2], found["dtype"], a=a, b=b, c=c, strategy=strategy), found[
             "isa"
         ]
