@@ -29,7 +29,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Kernel brings LLVM with it; whoever only imports the package does not pay for that.
+    # Kernel brings the whole compiler with it; whoever only imports the package does not pay for that.
     if name == "Kernel":
         from tilewright.runtime.kernel import Kernel
 

@@ -184,7 +184,7 @@ class GemmKernel(Kernel):
 
     @cached_property
     def function(self) -> Any:
-        """The ctypes function: sizes and strides, pointers, alpha, beta, scratch."""
+        """The ctypes function: pointers, sizes and strides, alpha, beta, scratch."""
         scalar = ctypes.c_double if self.problem.dtype is F64 else ctypes.c_float
         kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * _INTEGERS + [scalar] * 2 + [ctypes.c_void_p]
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)

@@ -98,7 +98,7 @@ class BatchReduceGemm:
     a, b, c : layouts "row" or "col"; leading dimensions are given with each call.
     beta : 1 adds to C, 0 replaces it without reading it.
     batch : "stride" (A_i is br_stride_a elements after A_(i-1)) or "address" (A and B are arrays of
-        pointers; the batch strides are then elements added behind each pointer: pass 0).
+        pointers; the batch strides are then not read).
 
     Raises
     ------
