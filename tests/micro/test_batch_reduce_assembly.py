@@ -142,5 +142,6 @@ def test_no_accumulator_is_spilled(name: str, dtype: str, sizes: tuple[int, int,
     kernel = tw.compile(BatchReduceGemm(*sizes, dtype, a=a), name)
     for loop in multiplying_loops(kernel):
         stores = loop.matching(r"^v?mov\w+\s+%[xyz]mm\d+, .*%rsp|^st[rp]\s+q.*\bsp\b")
-        if (name, sizes) not in KNOWN_SPILLS:
-            assert stores == [], f"{kernel.name} {kernel.blocking}"
+        if stores and (name, sizes) in KNOWN_SPILLS:
+            pytest.xfail("16 registers: a value passes through the stack")
+        assert stores == [], f"{kernel.name} {kernel.blocking}"
