@@ -28,19 +28,9 @@ from tilewright.ir.nodes import (
     Unless,
 )
 from tilewright.ir.verify import verify
-from tilewright.llvm.build import (
-    INT64,
-    POINTER,
-    VOID,
-    Function,
-    Module,
-    Value,
-    constant,
-    element_type,
-    int64,
-    zero,
-)
+from tilewright.llvm.build import Function, Module
 from tilewright.llvm.target import data_layout, tuning
+from tilewright.llvm.values import INT64, POINTER, VOID, Value, constant, element_type, int64, zero
 from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.kernel import BatchCall, TileCall

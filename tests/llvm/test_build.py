@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.errors import CompilationFailed
-from tilewright.llvm.build import (
+from tilewright.llvm.build import Function, Module
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.target import data_layout, emit_assembly, emit_object
+from tilewright.llvm.values import (
     INT1,
     INT8,
     INT32,
     INT64,
     POINTER,
     VOID,
-    Function,
-    Module,
     Value,
     constant,
     element_type,
@@ -33,8 +34,6 @@ from tilewright.llvm.build import (
     vector_type,
     zero,
 )
-from tilewright.llvm.jit import Linked
-from tilewright.llvm.target import data_layout, emit_assembly, emit_object
 from tilewright.spec.dtype import F32, F64, DType
 
 Body = Callable[[Function], None]

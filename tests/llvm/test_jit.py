@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
-from tilewright.llvm.build import INT64, POINTER, Callee, Module, int64
+from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.values import INT64, POINTER, int64
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self")
 

@@ -18,9 +18,10 @@ from support import host_rows
 import tilewright as tw
 from tilewright.ir.interpret import _Run
 from tilewright.ir.nodes import Constant, Pack, Slice
-from tilewright.llvm.build import INT64, POINTER, VOID, Module
+from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.isa import Isa
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.pack import PackKernel

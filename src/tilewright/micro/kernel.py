@@ -12,13 +12,11 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
-from tilewright.llvm.build import (
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.values import (
     INT64,
     POINTER,
     VOID,
-    Callee,
-    Function,
-    Module,
     Type,
     Value,
     constant,

@@ -6,18 +6,8 @@ they raise no floating-point flag that the block's own elements do not raise.
 
 from __future__ import annotations
 
-from tilewright.llvm.build import (
-    INT64,
-    POINTER,
-    VOID,
-    Callee,
-    Function,
-    Module,
-    Value,
-    element_type,
-    int64,
-    vector_type,
-)
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.values import INT64, POINTER, VOID, Value, element_type, int64, vector_type
 from tilewright.machine.isa import Edge, Isa
 from tilewright.micro.transpose import transpose
 from tilewright.spec.dtype import DType

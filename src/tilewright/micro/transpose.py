@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.llvm.build import Function, Value
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import Value
 
 
 def rounds(lanes: int) -> tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]:

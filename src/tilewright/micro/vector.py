@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.llvm.build import Function, Value, vector_type
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import Value, vector_type
 from tilewright.machine.isa import Broadcast
 from tilewright.micro.kernel import MicroKernel
 

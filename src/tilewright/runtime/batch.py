@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.llvm.build import INT64, POINTER, VOID, Callee, Module, element_type, int64
+from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.values import INT64, POINTER, VOID, element_type, int64
 from tilewright.machine.host import host_machine
 from tilewright.macro.gemm import SIZES
 from tilewright.runtime.cache import cached_object

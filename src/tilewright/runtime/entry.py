@@ -14,21 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.llvm.build import (
-    INT32,
-    INT64,
-    POINTER,
-    VOID,
-    Callee,
-    Module,
-    Value,
-    constant,
-    int32,
-    int64,
-    null,
-)
+from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int32, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.runtime.builtin import Builtin, address_of
 from tilewright.runtime.cache import cached_object

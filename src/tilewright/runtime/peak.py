@@ -6,9 +6,10 @@ import ctypes
 import time
 from functools import lru_cache
 
-from tilewright.llvm.build import INT64, POINTER, VOID, Function, Module, constant, int64
+from tilewright.llvm.build import Function, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.values import INT64, POINTER, VOID, constant, int64
 from tilewright.machine.machine import Machine
 from tilewright.runtime.cache import cached_object
 from tilewright.spec.dtype import DType

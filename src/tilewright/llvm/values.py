@@ -1,0 +1,103 @@
+"""Types and values of LLVM IR: what an instruction takes and gives, as text with a type."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tilewright.spec.dtype import DType, Kind
+
+
+class Type(NamedTuple):
+    """An LLVM type: its spelling, and how intrinsic names spell it."""
+
+    text: str
+    suffix: str
+    lanes: int = 0
+
+
+INT1 = Type("i1", "i1")
+INT8 = Type("i8", "i8")
+INT32 = Type("i32", "i32")
+INT64 = Type("i64", "i64")
+POINTER = Type("ptr", "p0")
+VOID = Type("void", "")
+
+_FLOATS = {32: Type("float", "f32"), 64: Type("double", "f64")}
+
+
+def element_type(dtype: DType) -> Type:
+    """The LLVM type of one element."""
+    return _FLOATS[dtype.bits] if dtype.kind is Kind.FLOAT else Type(f"i{dtype.bits}", f"i{dtype.bits}")
+
+
+def vector_of(element: Type, lanes: int) -> Type:
+    """<lanes x element>."""
+    return Type(f"<{lanes} x {element.text}>", f"v{lanes}{element.suffix}", lanes)
+
+
+def vector_type(dtype: DType, lanes: int) -> Type:
+    """<lanes x element> of a project element type; LLVM treats one lane as a vector too."""
+    return vector_of(element_type(dtype), lanes)
+
+
+class Value(NamedTuple):
+    """A typed operand: a name of this function, a global, or a constant (then `known` may hold it)."""
+
+    type: Type
+    text: str
+    known: int | None = None
+
+    @property
+    def typed(self) -> str:
+        """Type and operand, as most instructions want them."""
+        return f"{self.type.text} {self.text}"
+
+
+def int64(value: int) -> Value:
+    """A 64-bit constant."""
+    return Value(INT64, str(value), value)
+
+
+def int32(value: int) -> Value:
+    """A 32-bit constant."""
+    return Value(INT32, str(value), value)
+
+
+def constant(dtype: DType, value: float) -> Value:
+    """A floating-point constant, by its bits: LLVM spells f32 as the double of the same value."""
+    exact = struct.unpack("f", struct.pack("f", value))[0] if dtype.bits == 32 else value
+    (bits,) = struct.unpack("<Q", struct.pack("<d", exact))
+    return Value(element_type(dtype), f"0x{bits:016X}")
+
+
+def poison(kind: Type) -> Value:
+    """A value nobody reads."""
+    return Value(kind, "poison")
+
+
+def zero(kind: Type) -> Value:
+    """All bits zero, of any type."""
+    return Value(kind, "zeroinitializer")
+
+
+def null() -> Value:
+    """The null pointer."""
+    return Value(POINTER, "null")
+
+
+def integer(value: Value | int, like: Value) -> Value:
+    """A constant of the type of another value; a value stays what it is."""
+    return Value(like.type, str(value), value) if isinstance(value, int) else value
+
+
+def truth_of(kind: Type) -> Type:
+    """What a comparison of such values gives: one bit, or one for each lane."""
+    return vector_of(INT1, kind.lanes) if kind.lanes else INT1
+
+
+def vector_constant(element: Type, values: Sequence[int]) -> Value:
+    """A vector of integer constants."""
+    text = ", ".join(f"{element.text} {value}" for value in values)
+    return Value(vector_of(element, len(values)), f"<{text}>")
