@@ -33,6 +33,7 @@ from tilewright.llvm.target import data_layout, tuning
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, constant, element_type, int64, zero
 from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
+from tilewright.micro.dispatch import Dispatch
 from tilewright.micro.kernel import BatchCall, TileCall
 from tilewright.micro.pack import PackKernel
 from tilewright.micro.vector import BroadcastFma
@@ -214,7 +215,7 @@ class _Lowering:
         sizes = [self.integer(part, scope) for part in (node.rows, node.columns, node.depth)]
         scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
         operands = [a, a_lane, a_depth, b, b_depth, c, c_row, c_column]
-        self.f.call(kernel.emit(self.module), [*sizes, *operands, *scalars])
+        self.f.call(Dispatch(kernel).emit(self.module), [*sizes, *operands, *scalars])
 
     def inline(self, node: TileMatmul, kernel: BroadcastFma, scope: _Scope) -> None:
         """A tile of known rows and columns, written in place."""

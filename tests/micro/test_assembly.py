@@ -20,6 +20,7 @@ from tilewright.machine.catalog import CATALOG, find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa, usable_isas
 from tilewright.machine.machine import enabled_features
 from tilewright.macro.blocking import choose_blocking
+from tilewright.micro.dispatch import Dispatch
 from tilewright.micro.vector import BroadcastFma
 from tilewright.pipeline import run_stages
 from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
@@ -66,8 +67,9 @@ def tile_assembly(name: str, dtype: DType, *, adjacent_a: bool) -> str:
     blocking = choose_blocking(machine, dtype)
     module = Module("tile", machine.triple, data_layout(machine), tuning(machine))
     kernel = BroadcastFma(machine.isa, dtype, Tile(blocking.mr, blocking.nr), adjacent_a=adjacent_a)
-    callee = kernel.emit(module)
-    f = module.define("keep", callee.result, kernel._arguments("rows", "columns"), exported=True)
+    dispatch = Dispatch(kernel)
+    callee = dispatch.emit(module)
+    f = module.define("keep", callee.result, dispatch.arguments("rows", "columns"), exported=True)
     f.call(callee, list(f.arguments.values()))
     f.ret()
     return emit_assembly(str(module), "tile", machine)

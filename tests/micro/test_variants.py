@@ -10,6 +10,7 @@ from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Edge, Isa
 from tilewright.macro.blocking import choose_blocking
+from tilewright.micro.dispatch import Dispatch
 from tilewright.micro.kernel import Part
 from tilewright.micro.pack import chunks
 from tilewright.micro.vector import BroadcastFma
@@ -37,7 +38,7 @@ def taken(variants: tuple[int, ...], rows: int) -> list[int]:
 @given(st.integers(1, 64).flatmap(lambda mr: st.tuples(st.just(mr), st.integers(1, mr))))
 def test_any_height_is_a_sum_of_distinct_variants(case: tuple[int, int]) -> None:
     mr, rows = case
-    variants = kernel(AVX512, mr, 1).row_variants()
+    variants = Dispatch(kernel(AVX512, mr, 1)).row_variants()
     assert sorted(set(variants), reverse=True) == list(variants)
     assert variants[0] == mr
     parts = taken(variants, rows)
@@ -58,7 +59,7 @@ def test_any_height_is_a_sum_of_distinct_variants(case: tuple[int, int]) -> None
     ],
 )
 def test_row_variants(mr: int, variants: tuple[int, ...]) -> None:
-    assert kernel(AVX2, mr, 2).row_variants() == variants
+    assert Dispatch(kernel(AVX2, mr, 2)).row_variants() == variants
 
 
 # --- columns --------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def test_row_variants(mr: int, variants: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
 @pytest.mark.parametrize("vectors", [1, 2, 3, 6])
 def test_parts_cover_every_number_of_columns(isa: Isa, vectors: int) -> None:
-    unit = kernel(isa, 6, vectors)
+    unit = Dispatch(kernel(isa, 6, vectors))
     lanes = isa.lanes(F32)
     for rows in unit.row_variants():
         parts = unit.parts(rows)
@@ -95,7 +96,7 @@ def test_parts_cover_every_number_of_columns(isa: Isa, vectors: int) -> None:
 )
 def test_names(isa: Isa, dtype: DType, adjacent: bool, name: str) -> None:
     tile = Tile(6, 2 * isa.lanes(dtype))
-    assert BroadcastFma(isa, dtype, tile, adjacent_a=adjacent).name == name
+    assert Dispatch(BroadcastFma(isa, dtype, tile, adjacent_a=adjacent)).name == name
 
 
 # --- chunks of a packed run --------------------------------------------------------------------------------

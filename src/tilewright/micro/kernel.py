@@ -1,9 +1,8 @@
 """The micro-kernel: one register tile of C over a run of depths, its edges and its store.
 
 `MicroKernel` unrolls the tile, walks the depth (and a batch of equal products), cuts edges and
-stores; a subclass says how one instruction multiplies. The tile's sizes are either given at run
-time, then `emit` makes a function that picks among variants, or known, then `emit_inline` writes
-exactly the tile asked for.
+stores; a subclass says how one instruction multiplies. `emit_inline` writes a tile of known sizes;
+`dispatch.py` picks among straight-line tiles where the sizes are given at run time.
 """
 
 from __future__ import annotations
@@ -12,12 +11,9 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
-from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.build import Function
 from tilewright.llvm.values import (
-    INT64,
     POINTER,
-    VOID,
-    Type,
     Value,
     constant,
     element_type,
@@ -33,10 +29,6 @@ from tilewright.spec.dtype import DType
 #: slower at n = 4096, not at all 6 % (docs/decisions/001-prefetch-c-late.md).
 PREFETCH_DEPTH = 64
 
-#: Rows of the partial tiles come in multiples of this, then one by one: a quarter tile of two vectors
-#: still fills both FMA pipes for their whole latency.
-ROW_STEP = 4
-
 #: Bytes between two prefetches; the smallest line of the catalogued CPUs.
 CACHE_LINE = 64
 
@@ -50,7 +42,6 @@ UNROLLED_FMAS = 32
 
 #: A product with fewer multiply-adds than this is written without any loop.
 STRAIGHT_FMAS = 256
-
 
 #: With fewer registers than this beside accumulators and operands, unrolled loads spill accumulators.
 FREE_REGISTERS = 4
@@ -133,37 +124,6 @@ class MicroKernel(ABC):
     def multiply(self, function: Function, a: Value, b: Value, acc: Value) -> Value:
         """acc + a · b; `a` may have more lanes than `b`."""
 
-    # --- variants for sizes given at run time ----------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """The name of the dispatching function in a module."""
-        suffix = "_packed" if self.adjacent_a else ""
-        return f"tile_{self.dtype}_{self.tile.mr}x{self.tile.nr}{suffix}"
-
-    def row_variants(self) -> tuple[int, ...]:
-        """Heights of the straight-line tiles, tallest first; any height is a sum of distinct ones.
-
-        >>> from tilewright.machine.isa import AVX512
-        >>> from tilewright.micro.vector import BroadcastFma
-        >>> from tilewright.spec.dtype import F32
-        >>> BroadcastFma(AVX512, F32, Tile(12, 32), adjacent_a=False).row_variants()
-        (12, 8, 4, 3, 2, 1)
-        """
-        mr = self.tile.mr
-        steps = range((mr - 1) // ROW_STEP * ROW_STEP, 0, -ROW_STEP)
-        small = range(min(mr - 1, ROW_STEP - 1), 0, -1)
-        return tuple(dict.fromkeys((mr, *steps, *small)))
-
-    def parts(self, rows: int) -> tuple[Part, ...]:
-        """The column variants of one height, in the order they are tested."""
-        whole = (Part(rows, (self.lanes,) * self.vectors, masked=False),)
-        if self.isa.edge is Edge.SPILL:
-            return whole
-        counts = range(1, self.vectors + 1)
-        masked = tuple(Part(rows, (self.lanes,) * vectors, masked=True) for vectors in counts)
-        return (*(whole if rows == self.tile.mr else ()), *masked)
-
     def exact_part(self, rows: int, columns: int) -> Part:
         """The tile of known sizes, in the narrowest vectors: they cross the fewest cache lines.
 
@@ -181,48 +141,12 @@ class MicroKernel(ABC):
 
     # --- emission ---------------------------------------------------------------------------
 
-    def emit(self, module: Module) -> Callee:
-        """Defines the functions of this tile in a module; the value to call."""
-        known = module.find(self.name)
-        if known is not None:
-            return known
-        heights = {rows: self._emit_height(module, rows) for rows in self.row_variants()}
-        return self._emit_dispatch(module, heights)
-
     def emit_inline(self, f: Function, rows: int, columns: int, call: TileCall) -> None:
         """Writes the tile of exactly rows × columns at the current position."""
-        self._emit_part(f, self.exact_part(rows, columns), call)
+        self.emit_part(f, self.exact_part(rows, columns), call)
 
-    def _emit_height(self, module: Module, rows: int) -> Callee:
-        """One function per height; inside, one loop per column variant."""
-        f = module.define(f"{self.name}_{rows}", VOID, self._arguments("columns"))
-        g = f.arguments
-        call = TileCall(
-            columns=g["columns"],
-            depth=g["depth"],
-            a=g["a"],
-            a_lane=g["a_lane"],
-            a_depth=g["a_depth"],
-            b=g["b"],
-            b_depth=g["b_depth"],
-            c=g["c"],
-            c_row=g["c_row"],
-            alpha=g["alpha"],
-            beta=g["beta"],
-            prefetch=True,
-        )
-        parts = self.parts(rows)
-        for part in parts[:-1]:
-            limit = len(part.widths) * self.lanes
-            relation = "<=" if part.masked else "=="
-            with f.when(f.compare(relation, call.columns, limit)):
-                self._emit_part(f, part, call)
-                f.ret()
-        self._emit_part(f, parts[-1], call)
-        f.ret()
-        return f.callee
-
-    def _emit_part(self, f: Function, part: Part, call: TileCall) -> None:
+    def emit_part(self, f: Function, part: Part, call: TileCall) -> None:
+        """Writes one straight-line tile at the current position."""
         masks: list[Value | None] = [None] * len(part.widths)
         if part.masked:
             before = sum(part.widths[:-1])
@@ -464,110 +388,9 @@ class MicroKernel(ABC):
             advance(sums)
         return advance.results
 
-    def _arguments(self, *sizes: str) -> list[tuple[str, Type]]:
-        """The C signature of a tile function; strides are in elements."""
-        return [
-            *((name, INT64) for name in sizes),
-            ("depth", INT64),
-            ("a", POINTER),
-            ("a_lane", INT64),
-            ("a_depth", INT64),
-            ("b", POINTER),
-            ("b_depth", INT64),
-            ("c", POINTER),
-            ("c_row", INT64),
-            *((("c_column", INT64),) if "rows" in sizes else ()),
-            ("alpha", self.element),
-            ("beta", self.element),
-        ]
-
-    # --- the function that picks ------------------------------------------------------------
-
-    def _emit_dispatch(self, module: Module, heights: dict[int, Callee]) -> Callee:
-        """Covers rows × columns with the variants; columns that are not adjacent go through a buffer."""
-        f = module.define(self.name, VOID, self._arguments("rows", "columns"))
-        rows, columns = f.arguments["rows"], f.arguments["columns"]
-        whole = f.compare("==", columns, self.tile.nr)
-        adjacent = f.compare("==", f.arguments["c_column"], 1)
-        full = f.both(f.compare("==", rows, self.tile.mr), f.both(whole, adjacent))
-        with f.when(full):
-            self._cover(f, {self.tile.mr: heights[self.tile.mr]}, _Target.of(f), int64(self.tile.nr))
-            f.ret()
-        if self.isa.edge is Edge.SPILL:
-            adjacent = f.both(adjacent, whole)
-        with f.when(adjacent):
-            self._cover(f, heights, _Target.of(f), columns)
-            f.ret()
-        self._spill(f, heights)
-        f.ret()
-        return f.callee
-
-    def _cover(self, f: Function, heights: dict[int, Callee], target: _Target, columns: Value) -> None:
-        """Calls the variants whose heights sum to the rows, tallest first."""
-        if len(heights) == 1:
-            (whole,) = heights.values()
-            self._call(f, whole, target, columns, f.arguments["a"], target.c)
-            return
-        size = self.dtype.size
-        a_step = f.mul(f.arguments["a_lane"], size)
-        c_step = f.mul(target.row, size)
-        left, a, c = f.arguments["rows"], f.arguments["a"], target.c
-        for height, callee in heights.items():
-            fits = f.compare(">=", left, height)
-            with f.when(fits):
-                self._call(f, callee, target, columns, a, c)
-            taken = f.select(fits, int64(height), int64(0))
-            left = f.sub(left, taken)
-            a = f.at(a, f.mul(a_step, taken))
-            c = f.at(c, f.mul(c_step, taken))
-
-    def _call(self, f: Function, callee: Callee, target: _Target, columns: Value, a: Value, c: Value) -> None:
-        g = f.arguments
-        walk = [g["depth"], a, g["a_lane"], g["a_depth"], g["b"], g["b_depth"]]
-        f.call(callee, [columns, *walk, c, target.row, target.alpha, target.beta])
-
-    def _spill(self, f: Function, heights: dict[int, Callee]) -> None:
-        """The tile into a small buffer, then element by element into C with its two strides."""
-        dtype, nr = self.dtype, self.tile.nr
-        buffer = f.stack(self.element, self.tile.mr * nr, CACHE_LINE)
-        columns = int64(nr) if self.isa.edge is Edge.SPILL else f.arguments["columns"]
-        target = _Target(buffer, int64(nr), f.arguments["alpha"], zero(self.element))
-        self._cover(f, heights, target, columns)
-        beta = f.arguments["beta"]
-        keep = f.differs(beta, zero(self.element))
-        row_step, column_step = (f.mul(f.arguments[name], dtype.size) for name in ("c_row", "c_column"))
-        with (
-            f.loop(int64(0), f.arguments["rows"], int64(1), "row") as row,
-            f.loop(int64(0), f.arguments["columns"], int64(1), "column") as column,
-        ):
-            at = f.add(f.mul(row, nr), column)
-            value = f.load(self.element, f.at(buffer, f.mul(at, dtype.size)), dtype.size)
-            pointer = f.at(f.at(f.arguments["c"], f.mul(row, row_step)), f.mul(column, column_step))
-            with f.branch(keep) as (then, otherwise):
-                with then:
-                    old = f.load(self.element, pointer, dtype.size)
-                    fused = self.isa.tile(dtype).fused
-                    f.store(f.multiply_add(beta, old, value, fused=fused), pointer, dtype.size)
-                with otherwise:
-                    f.store(value, pointer, dtype.size)
-
 
 class _RowPointers(NamedTuple):
     """Pointers that advance with the depth, and for each row its pointer and offset in bytes."""
 
     bases: list[Value]
     rows: list[tuple[int, Value]]
-
-
-class _Target(NamedTuple):
-    """Where a tile goes: C itself, or the spill buffer."""
-
-    c: Value
-    row: Value
-    alpha: Value
-    beta: Value
-
-    @classmethod
-    def of(cls, f: Function) -> _Target:
-        g = f.arguments
-        return cls(g["c"], g["c_row"], g["alpha"], g["beta"])
