@@ -18,7 +18,7 @@ import numpy as np
 from tilewright.explore.kernels import sample_grid
 from tilewright.explore.statistics import geometric_mean, median
 from tilewright.machine.host import host_machine
-from tilewright.runtime.kernel import compile_problem
+from tilewright.runtime.compile import compile_problem
 from tilewright.runtime.peak import measure_peak
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import BatchReduceGemm

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from tilewright.machine.machine import Machine
+    from tilewright.runtime.batch_reduce import BatchReduceKernel
     from tilewright.runtime.entry import NativeMatmul
-    from tilewright.runtime.kernel import BatchReduceKernel, GemmKernel, Kernel
+    from tilewright.runtime.gemm import GemmKernel
+    from tilewright.runtime.kernel import Kernel
     from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 _MATMUL_DOC = """\
@@ -104,7 +106,7 @@ def _matmul(
 def _connect() -> None:
     """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
     from tilewright.runtime.entry import NativeMatmul, native_entry_possible
-    from tilewright.runtime.kernel import matmul_kernels, scratch_pool
+    from tilewright.runtime.gemm import matmul_kernels, scratch_pool
 
     pool = scratch_pool()
     if _native and not pool.table.wanted and _native[0].connected == len(matmul_kernels):
@@ -166,6 +168,6 @@ def compile(problem: Gemm | BatchReduceGemm, target: str | Machine | None = None
     >>> tw.compile(tw.Gemm(m=8, n=8, k=8)).flops
     1024
     """
-    from tilewright.runtime.kernel import compile_problem
+    from tilewright.runtime.compile import compile_problem
 
     return compile_problem(problem, target)

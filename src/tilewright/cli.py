@@ -378,7 +378,7 @@ def _dump(problem: Gemm, target: str, wanted: str) -> str | bytes:
     from tilewright.ir.nodes import Program
     from tilewright.ir.text import print_program
     from tilewright.pipeline import STAGES, run_stages
-    from tilewright.runtime.kernel import resolve_target
+    from tilewright.runtime.compile import resolve_target
 
     names = [stage.name for stage in STAGES]
     if wanted not in names:

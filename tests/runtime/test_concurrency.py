@@ -17,7 +17,7 @@ from support import Array, filled, run_python
 import tilewright as tw
 from tilewright.llvm import target
 from tilewright.runtime import scratch
-from tilewright.runtime.kernel import GemmKernel
+from tilewright.runtime.gemm import GemmKernel
 
 THREADS = 24
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

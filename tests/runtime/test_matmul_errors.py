@@ -37,7 +37,7 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.llvm.target import parse
-from tilewright.runtime import arrays, kernel
+from tilewright.runtime import arrays, gemm
 from tilewright.runtime.scratch import ScratchPool
 
 A, B = filled((2, 3), seed=1), filled((3, 4), seed=2)
@@ -177,9 +177,9 @@ def no_memory(*arguments: Any, **keywords: Any) -> None:
 @pytest.fixture
 def empty_pool(monkeypatch: pytest.MonkeyPatch) -> ScratchPool:
     """A pool without blocks in the place of the process's."""
-    pool = ScratchPool(kernel.scratch_pool().size)
+    pool = ScratchPool(gemm.scratch_pool().size)
     monkeypatch.setattr(arrays, "scratch_pool", lambda: pool)
-    monkeypatch.setattr(kernel, "scratch_pool", lambda: pool)
+    monkeypatch.setattr(gemm, "scratch_pool", lambda: pool)
     return pool
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from tilewright.explore.statistics import median
 from tilewright.machine.host import host_machine
 from tilewright.runtime.batch import fixed_batch_function
-from tilewright.runtime.kernel import BatchReduceKernel, compile_problem
+from tilewright.runtime.batch_reduce import BatchReduceKernel
+from tilewright.runtime.compile import compile_problem
 from tilewright.runtime.peak import measure_peak
 from tilewright.spec.problem import BatchReduceGemm
 

@@ -23,7 +23,8 @@ from tilewright.errors import (
     UnsafeCast,
     UnsupportedDtype,
 )
-from tilewright.runtime.kernel import GemmKernel, matmul_kernel, real_number, scratch_pool, whole_strides
+from tilewright.runtime.gemm import GemmKernel, matmul_kernel, scratch_pool
+from tilewright.runtime.operands import real_number, whole_strides
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.problem import MAX_SIZE
 

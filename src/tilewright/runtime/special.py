@@ -69,6 +69,7 @@ class Fit(NamedTuple):
 def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
     """The shape of a product that a kernel of exact sizes could compute, None where none could.
 
+    >>> import numpy as np
     >>> ones = np.ones((4, 4), np.float32)
     >>> from tilewright.spec.dtype import F32
     >>> fit(ones, ones.T, ones.copy(), F32).shape.b

@@ -1,0 +1,39 @@
+"""Problem and target in, kernel out: which class of kernel a problem gets, which machine a target is."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine
+from tilewright.pipeline import Problem
+from tilewright.runtime.batch_reduce import BatchReduceKernel
+from tilewright.runtime.gemm import GemmKernel
+from tilewright.runtime.kernel import Kernel
+from tilewright.spec.problem import BatchReduceGemm, Gemm
+
+_KINDS: dict[type[Problem], type[Kernel]] = {Gemm: GemmKernel, BatchReduceGemm: BatchReduceKernel}
+
+
+def resolve_target(target: str | Machine | None) -> Machine:
+    """The machine of a target: None or "host", a catalogue name, or a machine record."""
+    if isinstance(target, Machine):
+        return target
+    if target is None or target == "host":
+        return host_machine()
+    from tilewright.machine.catalog import find_machine  # the table is only for cross-compilation
+
+    return find_machine(target)
+
+
+@overload
+def compile_problem(problem: Gemm, target: str | Machine | None = None) -> GemmKernel: ...
+
+
+@overload
+def compile_problem(problem: BatchReduceGemm, target: str | Machine | None = None) -> BatchReduceKernel: ...
+
+
+def compile_problem(problem: Problem, target: str | Machine | None = None) -> Kernel:
+    """What `tilewright.compile` does, which documents it."""
+    return _KINDS[type(problem)].compiled(problem, resolve_target(target))

@@ -1,0 +1,222 @@
+"""Kernels of `Gemm`: one product, batches of them, and the kernels behind `matmul`."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from tilewright.lower import scratch_layout
+from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking
+from tilewright.pipeline import run_stages
+from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
+from tilewright.runtime.batch_reduce import BatchReduceKernel
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, real_number
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.special import Specials, fit
+from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
+from tilewright.spec.problem import Gemm, Layout
+
+_INTEGERS = 9
+
+
+class GemmKernel(Kernel):
+    """A kernel of a `Gemm`: ``kernel(a, b, c, alpha=1, beta=0)``."""
+
+    problem: Gemm
+
+    @property
+    def blocking(self) -> Blocking:
+        """Register tile and cache blocks."""
+        assert isinstance(self._compilation.blocking, Blocking)
+        return self._compilation.blocking
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function: pointers, sizes and strides, alpha, beta, scratch."""
+        scalar = ctypes.c_double if self.problem.dtype is F64 else ctypes.c_float
+        kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * _INTEGERS + [scalar] * 2 + [ctypes.c_void_p]
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def _turnable(self) -> bool:
+        problem = self.problem
+        free = all(operand.layout is Layout.STRIDED for operand in problem.operands)
+        return free and problem.m is None and problem.n is None
+
+    @cached_property
+    def _pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        common = scratch_pool()
+        return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
+
+    def run(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
+        """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
+
+        Where nothing is fixed at compile time, a column-major C is computed as the transposed product,
+        which makes its rows contiguous.
+        """
+        if self._turnable and _better_turned(a, c):
+            a, b, c = b.T, a.T, c.T
+        self.function(*(data_address(array) for array in (a, b, c)), *_sizes(a, b, c), alpha, beta, scratch)
+
+    def run_batch(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
+        """A batch of products of arrays that fit: the axes before the last two are the same in all."""
+        batch = c.shape[:-2]
+        if 0 in batch:
+            return
+        first = (0,) * len(batch)
+        matrices = [array[first] for array in (a, b, c)]
+        axes = merge_axes(batch, [array.strides[:-2] for array in (a, b, c)])
+        if not axes:
+            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch)
+            return
+        # The longest axis runs in compiled code; the others, if any do not merge, around it.
+        longest = max(axes, key=lambda axis: axis.length)
+        others = [axis for axis in axes if axis is not longest]
+        steps = longest.steps
+        if self._turnable and _better_turned(matrices[0], matrices[2]):
+            matrices = [matrices[1].T, matrices[0].T, matrices[2].T]
+            others = [axis._replace(steps=_turned(axis.steps)) for axis in others]
+            steps = _turned(steps)
+        if alpha == 1 and beta == 0 and self._run_special(matrices, longest.length, steps, others):
+            return
+        sizes = _sizes(*matrices)
+        pointers = [data_address(matrix) for matrix in matrices]
+        run = batch_function(self.problem.dtype)
+        for offsets in outer_offsets(others):
+            places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+            run(self.address, longest.length, *steps, *places, *sizes, alpha, beta, scratch)
+
+    def _run_special(
+        self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[Axis]
+    ) -> bool:
+        """A batch of one small shape through its own kernel, if it has one; the same bits either way.
+
+        Both sum the depths of one kc in order, so k must fit in one.
+        """
+        found = fit(matrices[0], matrices[1], matrices[2], self.problem.dtype)
+        if found is None or found.shape.k > self.blocking.kc:
+            return False
+        products = count * math.prod(axis.length for axis in others)
+        kernel = _specials().find(found.shape, products)
+        if kernel is None:
+            return False
+        run, address = fixed_batch_function(), kernel.address
+        pointers = [data_address(matrix) for matrix in matrices]
+        for offsets in outer_offsets(others):
+            places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+            run(address, count, *steps, *places, *found.leading)
+        return True
+
+    def __call__(  # type: ignore[override]
+        self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0
+    ) -> Array:
+        """c = alpha · a @ b + beta · c on arrays of the problem's shapes, dtype and layouts.
+
+        Raises
+        ------
+        OperandMismatch : if an array has another shape, dtype or layout, before c changes.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        factors = (real_number(alpha, "alpha"), real_number(beta, "beta"))
+        self._check(a, b, c)
+        function_ready = self.function  # a foreign kernel is refused before scratch is taken
+        del function_ready
+        with self._pool.block() as scratch:
+            self.run(a, b, c, *factors, scratch)
+        return c
+
+    def _check(self, *arrays: Array) -> None:
+        sizes: dict[str, int] = {}
+        axes = (("m", "k"), ("k", "n"), ("m", "n"))
+        for operand, array, names in zip(self.problem.operands, arrays, axes, strict=True):
+            check_operand(self.name, operand, array)
+            for name, found in zip(names, array.shape, strict=True):
+                fixed = getattr(self.problem, name)
+                required = sizes.setdefault(name, found) if fixed is None else fixed
+                if found != required:
+                    self._refuse(operand, f"{name} =", found, required)
+        c = arrays[2]
+        if not c.flags.writeable:
+            self._refuse(self.problem.operands[2], "writeable =", False, True)
+        for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+
+
+def _better_turned(a: Array, c: Array) -> bool:
+    """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column."""
+    row, column = element_strides(c)
+    return row == 1 and (column != 1 or (c.shape[1] == 1 and element_strides(a)[0] == 1))
+
+
+def _turned(steps: tuple[int, ...]) -> tuple[int, ...]:
+    """Steps of a, b, c for the transposed product, where b comes first."""
+    return steps[1], steps[0], steps[2]
+
+
+def _sizes(a: Array, b: Array, c: Array) -> tuple[int, ...]:
+    """m, n, k and the strides of three matrices in elements, as the C function takes them."""
+    (m, k), n = a.shape, b.shape[1]
+    return m, n, k, *element_strides(a), *element_strides(b), *element_strides(c)
+
+
+@cache
+def _specials() -> Specials:
+    return Specials(BatchReduceKernel.compiled)
+
+
+_compiling = threading.RLock()
+
+#: The kernels behind `matmul` that this process has, by name of the element type.
+matmul_kernels: dict[str, GemmKernel] = {}
+
+
+@cache
+def _matmul_kernel(dtype: DType, machine: Machine) -> GemmKernel:
+    layouts = Layout.STRIDED
+    return GemmKernel.compiled(Gemm(dtype=dtype, a=layouts, b=layouts, c=layouts), machine)
+
+
+def matmul_kernel(dtype: DType) -> GemmKernel:
+    """The kernel behind `matmul` for one element type: any sizes, any strides.
+
+    Made for the host as the environment described it at the first use of the type.
+    """
+    kernel = matmul_kernels.get(dtype.name)
+    if kernel is None:
+        with _compiling:
+            kernel = matmul_kernels.setdefault(dtype.name, _matmul_kernel(dtype, host_machine()))
+    return kernel
+
+
+#: The one pool, once made; a list so that the common case takes no lock.
+_pools: list[ScratchPool] = []
+
+
+@cache
+def _scratch_pool() -> ScratchPool:
+    layout = Layout.STRIDED
+    needed = 0
+    for dtype in GEMM_DTYPES:
+        problem = Gemm(dtype=dtype, a=layout, b=layout, c=layout)
+        nest = run_stages(problem, host_machine(), until="nest").nest
+        assert nest is not None
+        needed = max(needed, scratch_layout(nest)[1])
+    return ScratchPool(needed)
+
+
+def scratch_pool() -> ScratchPool:
+    """The scratch of every GEMM on this host."""
+    if not _pools:
+        with _compiling:  # native code keeps the address of the one pool's table
+            _pools.append(_scratch_pool())
+    return _pools[0]

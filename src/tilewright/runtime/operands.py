@@ -1,0 +1,76 @@
+"""What a kernel asks of its arguments: arrays of the operand's dtype and layout, real scalars."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import InvalidScalar, OperandMismatch
+from tilewright.spec.problem import Layout, Operand
+
+Array: TypeAlias = NDArray[Any]
+
+
+def element_strides(array: Array) -> tuple[int, int]:
+    """Strides of a 2-D array in elements; an axis of length 1 counts as contiguous.
+
+    >>> element_strides(np.zeros((4, 1), np.float32)[:, ::-1])
+    (1, 1)
+    """
+    rows, columns = array.shape
+    size = array.itemsize
+    column = 1 if columns == 1 else array.strides[1] // size
+    row = columns if rows == 1 and columns > 1 else array.strides[0] // size
+    return row, column
+
+
+def whole_strides(array: Array) -> bool:
+    """Whether elements are aligned and a whole number of elements apart (axes of length 1 aside)."""
+    steps = zip(array.shape, array.strides, strict=True)
+    return array.flags.aligned and all(
+        length <= 1 or stride % array.itemsize == 0 for length, stride in steps
+    )
+
+
+def real_number(value: object, name: str) -> float:
+    """A scalar factor; `InvalidScalar` for what is not a real number.
+
+    >>> real_number(np.float32(0.5), "alpha")
+    0.5
+    """
+    if isinstance(value, (str, bytes, complex, np.complexfloating)) or np.ndim(value) > 0:  # type: ignore[arg-type]
+        raise InvalidScalar(name=name, found=repr(value))
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidScalar(name=name, found=repr(value)) from None
+
+
+def data_address(array: Array) -> int:
+    """The address of the first element (ndarray.ctypes takes several microseconds for it)."""
+    return int(array.__array_interface__["data"][0])
+
+
+def check_operand(kernel: str, operand: Operand, array: Array) -> None:
+    """Refuses an array whose type, dtype, rank, alignment or layout differs from the operand's."""
+
+    def refuse(what: str, found: object, required: object) -> None:
+        raise OperandMismatch(kernel=kernel, name=operand.name, what=what, found=found, required=required)
+
+    if not isinstance(array, np.ndarray):
+        refuse("type", type(array).__name__, "numpy.ndarray")
+    if array.dtype != operand.dtype.numpy:
+        refuse("dtype", array.dtype, operand.dtype.numpy)
+    if array.ndim != 2:
+        refuse("dimensions", array.ndim, 2)
+    if not whole_strides(array):
+        refuse("alignment", "unaligned elements", "aligned elements")
+    axis = {Layout.ROW: 1, Layout.COL: 0}.get(operand.layout)
+    if axis is not None and array.size and array.shape[axis] > 1 and array.strides[axis] != array.itemsize:
+        refuse(
+            f"stride of axis {axis}",
+            array.strides[axis],
+            f"{array.itemsize} bytes ({operand.layout.value} layout)",
+        )
