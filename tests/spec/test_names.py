@@ -15,6 +15,7 @@ from tilewright.machine.isa import ISAS
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.names import kernel_name, parse_kernel_name
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
+from tilewright.spec.unary import Unary, UnaryOp
 
 DENSE = (Layout.ROW, Layout.COL)
 ROWS = [isa.name for isa in ISAS]
@@ -33,8 +34,15 @@ def batch_reduces() -> Iterator[BatchReduceGemm]:
             yield BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=batch)
 
 
+def unaries() -> Iterator[Unary]:
+    for op, (m, n), b in product(UnaryOp, ((None, None), (64, None), (1, 7)), DENSE):
+        yield from (Unary(op, m, n, dtype, b=b) for dtype in GEMM_DTYPES)
+    for dtype in ("i8", "i64", "c128"):
+        yield Unary("identity", dtype=dtype, a="strided", b="strided")
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
-    problems: list[Gemm | BatchReduceGemm] = [*gemms(), *batch_reduces()]
+    problems: list[Gemm | BatchReduceGemm | Unary] = [*gemms(), *batch_reduces(), *unaries()]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)
     for number, (problem, name) in enumerate(zip(problems, names, strict=True)):
@@ -63,7 +71,7 @@ def test_any_batch_reduce_reads_back(
     assert parse_kernel_name(kernel_name(problem, row)) == (problem, row)
 
 
-NAMES: dict[str, Gemm | BatchReduceGemm] = {
+NAMES: dict[str, Gemm | BatchReduceGemm | Unary] = {
     "gemm_f32_mxnxk_rrr_auto_avx2": Gemm(),
     "gemm_f32_3xnxk_rrr_auto_neon": Gemm(m=3),
     "gemm_f64_64x0xk_rcs_packing_avx512": Gemm(64, 0, None, "f64", b="col", c="strided", strategy="packing"),
@@ -73,6 +81,9 @@ NAMES: dict[str, Gemm | BatchReduceGemm] = {
     "brgemm_f32_5x6x7x2_crc_replace_address_generic128": BatchReduceGemm(
         5, 6, 7, 2, b="row", beta=0, batch="address"
     ),
+    "unary_relu_f32_64x48_cr_avx512": Unary("relu", 64, 48, b="row"),
+    "unary_gelu_tanh_f64_mx48_cc_neon": Unary("gelu_tanh", None, 48, "f64"),
+    "unary_identity_c128_mxn_ss_avx2": Unary("identity", dtype="c128", a="strided", b="strided"),
 }
 
 
@@ -84,7 +95,7 @@ def test_names_by_hand(name: str) -> None:
 
 
 def test_names_tell_the_rows_apart() -> None:
-    for problem in (Gemm(m=3), BatchReduceGemm(3, 3, 3)):
+    for problem in (Gemm(m=3), BatchReduceGemm(3, 3, 3), Unary("zero", 3, 3)):
         assert len({kernel_name(problem, row) for row in ROWS}) == len(ROWS)
 
 
@@ -105,6 +116,13 @@ NOT_NAMES = [
     "brgemm_f32_8x8x8x1_css_avx2",
     "brgemm_f32_0x8x8x1_ccc_avx2",
     "brgemm_f32_8x8x2049x1_ccc_avx2",
+    "unary_f32_8x8_cc_avx2",
+    "unary_sqrt_f32_8x8_cc_avx2",
+    "unary_relu_i32_8x8_cc_avx2",
+    "unary_relu_f32_nxm_cc_avx2",
+    "unary_relu_f32_0x8_cc_avx2",
+    "unary_relu_f32_8x8_rc_avx2",
+    "unary_relu_f32_8x8_cs_avx2",
 ]
 
 
@@ -114,7 +132,9 @@ def test_what_no_kernel_is_called(name: str) -> None:
         parse_kernel_name(name)
 
 
-@pytest.mark.parametrize("name", [name for name in NOT_NAMES if "f16" not in name and "br" not in name])
+@pytest.mark.parametrize(
+    "name", [name for name in NOT_NAMES if name[:2] not in ("br", "un") and "f16" not in name]
+)
 def test_the_refusal_names_what_it_was_given(name: str) -> None:
     with pytest.raises(InvalidChoice) as caught:
         parse_kernel_name(name)

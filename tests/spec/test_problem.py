@@ -57,8 +57,8 @@ def test_sizes_out_of_range(name: str, size: Any) -> None:
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"dtype": "f16"}, UnsupportedDtype, "f16"),
-    ({"dtype": np.int32}, UnsupportedDtype, "int32"),
-    ({"dtype": complex}, UnsupportedDtype, "complex"),
+    ({"dtype": np.int32}, UnsupportedDtype, "i32"),
+    ({"dtype": complex}, UnsupportedDtype, "c128"),
     ({"a": "strided"}, InvalidChoice, "a is 'strided'"),
     ({"b": Layout.STRIDED}, InvalidChoice, "b is 'strided'"),
     ({"c": "diagonal"}, InvalidChoice, "c is 'diagonal'"),

@@ -20,6 +20,7 @@ class Kind(Enum):
     FLOAT = "float"
     SIGNED = "signed"
     UNSIGNED = "unsigned"
+    COMPLEX = "complex"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class DType:
     ----------
     name : the project's spelling, as in kernel names and on the command line ("f32").
     bits : size of one element.
-    kind : float, signed or unsigned integer.
+    kind : float, signed or unsigned integer, or complex number.
     numpy_name : what ``numpy.dtype`` accepts for it.
     """
 
@@ -51,7 +52,7 @@ class DType:
 
     @property
     def unit_roundoff(self) -> float:
-        """Largest relative error of one rounding; 0 for integers."""
+        """Largest relative error of one rounding; 0 for integers and for complex numbers."""
         return float(np.finfo(self.numpy_name).eps) / 2 if self.kind is Kind.FLOAT else 0.0
 
     def __str__(self) -> str:
@@ -60,9 +61,16 @@ class DType:
 
 F64 = DType("f64", 64, Kind.FLOAT, "float64")
 F32 = DType("f32", 32, Kind.FLOAT, "float32")
+I8 = DType("i8", 8, Kind.SIGNED, "int8")
+U8 = DType("u8", 8, Kind.UNSIGNED, "uint8")
+I16 = DType("i16", 16, Kind.SIGNED, "int16")
+I32 = DType("i32", 32, Kind.SIGNED, "int32")
+I64 = DType("i64", 64, Kind.SIGNED, "int64")
+C64 = DType("c64", 64, Kind.COMPLEX, "complex64")
+C128 = DType("c128", 128, Kind.COMPLEX, "complex128")
 
 #: Every element type the project can name, by name. A new type is a row here.
-DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in (F64, F32)}
+DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in (F64, F32, I8, U8, I16, I32, I64, C64, C128)}
 
 #: The types that `matmul` and `Gemm` have kernels for.
 GEMM_DTYPES: tuple[DType, ...] = (F32, F64)

@@ -6,6 +6,7 @@ import re
 
 from tilewright.errors import InvalidChoice
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy, parse_choice
+from tilewright.spec.unary import Unary
 
 _LAYOUTS = {layout.letter: layout for layout in Layout}
 
@@ -17,9 +18,12 @@ _BATCH_REDUCE = re.compile(
     r"brgemm_(?P<dtype>\w+?)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)x(?P<count>\d+)_(?P<layouts>[rc]{3})"
     r"(?P<replace>_replace)?(?P<address>_address)?_(?P<isa>\w+)"
 )
+_UNARY = re.compile(
+    r"unary_(?P<op>[a-z_]+?)_(?P<dtype>[a-z]+\d+)_(?P<m>m|\d+)x(?P<n>n|\d+)_(?P<layouts>[cs][rcs])_(?P<isa>\w+)"
+)
 
 
-def kernel_name(problem: Gemm | BatchReduceGemm, isa: str) -> str:
+def kernel_name(problem: Gemm | BatchReduceGemm | Unary, isa: str) -> str:
     """The name of a problem's kernel on an ISA row, also its exported symbol.
 
     Sizes are numbers, or their letter where they are given at run time; then one letter a layout
@@ -29,6 +33,8 @@ def kernel_name(problem: Gemm | BatchReduceGemm, isa: str) -> str:
     'gemm_f64_64xnxk_rcr_auto_avx512'
     >>> kernel_name(BatchReduceGemm(64, 48, 64, 16), "avx512")
     'brgemm_f32_64x48x64x16_ccc_avx512'
+    >>> kernel_name(Unary("relu", 64, None, b="row"), "avx512")
+    'unary_relu_f32_64xn_cr_avx512'
     """
     layouts = "".join(operand.layout.letter for operand in problem.operands)
     match problem:
@@ -36,13 +42,16 @@ def kernel_name(problem: Gemm | BatchReduceGemm, isa: str) -> str:
             letters = zip("mnk", (m, n, k), strict=True)
             sizes = "x".join(letter if size is None else str(size) for letter, size in letters)
             return f"gemm_{problem.dtype}_{sizes}_{layouts}_{problem.strategy.value}_{isa}"
+        case Unary(m=m, n=n):
+            sizes = f"{'m' if m is None else m}x{'n' if n is None else n}"
+            return f"unary_{problem.op.value}_{problem.dtype}_{sizes}_{layouts}_{isa}"
         case BatchReduceGemm(m=m, n=n, k=k, count=count):
             marks = "" if problem.beta else "_replace"
             marks += "_address" if problem.batch is BatchMode.ADDRESS else ""
             return f"brgemm_{problem.dtype}_{m}x{n}x{k}x{count}_{layouts}{marks}_{isa}"
 
 
-def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm, str]:
+def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary, str]:
     """The problem and the ISA row of a name that `kernel_name` wrote; `InvalidChoice` otherwise.
 
     >>> parse_kernel_name("brgemm_f32_64x48x64x16_ccc_replace_avx512")[0].beta
@@ -62,6 +71,12 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm, str]:
         batch = BatchMode.ADDRESS if found["address"] else BatchMode.STRIDE
         problem = BatchReduceGemm(m, n, k, count, found["dtype"], a=a, b=b, c=c, beta=beta, batch=batch)
         return problem, found["isa"]
+    if found := _UNARY.fullmatch(name):
+        sizes = [None if found[size] == size else int(found[size]) for size in "mn"]
+        a, b = (_LAYOUTS[letter] for letter in found["layouts"])
+        return Unary(found["op"], sizes[0], sizes[1], found["dtype"], a=a, b=b), found["isa"]
     raise InvalidChoice(
-        name="kernel name", found=repr(name), allowed="gemm_... or brgemm_... as kernel_name writes"
+        name="kernel name",
+        found=repr(name),
+        allowed="gemm_..., brgemm_... or unary_... as kernel_name writes",
     )

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.spec.dtype import DTYPES, DType, Kind, parse_dtype
+from tilewright.spec.problem import Layout, Operand, parse_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Wide: TypeAlias = NDArray[np.float64]
 
 
 class UnaryOp(Enum):
@@ -24,3 +40,169 @@ class UnaryOp(Enum):
     SIGMOID = "sigmoid"
     RECIPROCAL = "reciprocal"
     NEGATE = "negate"
+
+    @property
+    def computes(self) -> bool:
+        """Whether the result is arithmetic on the element, which only float types have here."""
+        return self not in (UnaryOp.ZERO, UnaryOp.IDENTITY)
+
+
+#: Hardcoded sizes stay below this, so that m·n·16 bytes cannot overflow 64 bits.
+MAX_UNARY_SIDE = 2**29 - 1
+
+#: What zero and identity move: whole bytes, up to one 128-bit register.
+UNARY_BITS = (8, 16, 32, 64, 128)
+
+
+def _check_side(value: int | None, name: str) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, np.integer)) or not 1 <= value <= MAX_UNARY_SIDE:
+        raise InvalidSize(name=name, found=value, required="None or an integer from 1 to 2**29 - 1")
+    return int(value)
+
+
+def _check_dtype(op: UnaryOp, dtype: DType | str) -> DType:
+    element = parse_dtype(dtype)
+    if op.computes and element.kind is not Kind.FLOAT:
+        supported = [row for row in DTYPES.values() if row.kind is Kind.FLOAT]
+        raise UnsupportedDtype(dtype=f"{element} of {op.value}", supported=", ".join(map(str, supported)))
+    if element.bits not in UNARY_BITS:
+        supported = [row for row in DTYPES.values() if row.bits in UNARY_BITS]
+        raise UnsupportedDtype(dtype=element, supported=", ".join(map(str, supported)))
+    return element
+
+
+@dataclass(frozen=True, init=False)
+class Unary:
+    """B = op(A) on m×n matrices.
+
+    Parameters
+    ----------
+    op : a member or value of `UnaryOp`.
+    m, n : sizes, 1 to 2**29 - 1; None means given at run time, so that one kernel serves every size.
+    dtype : element type of A and B: "f32" or "f64"; zero and identity take every type of whole bytes.
+    a : layout of A: "col", or "strided" (any two strides, of identity only, for B too).
+    b : layout of B: "col"; "row", for which A is transposed; "strided" where A is.
+
+    Leading dimensions are given with each call. The zero kernel has no A.
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidSize, InvalidChoice
+
+    Examples
+    --------
+    >>> Unary("relu", 64, 48, b="row").operands[1].layout
+    <Layout.ROW: 'row'>
+    >>> Unary("square", 2, 2).reference(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 1.,  4.],
+           [ 9., 16.]])
+
+    Source: seed 002, §7.3.
+    """
+
+    op: UnaryOp
+    m: int | None
+    n: int | None
+    dtype: DType
+    a: Layout
+    b: Layout
+
+    def __init__(
+        self,
+        op: UnaryOp | str,
+        m: int | None = None,
+        n: int | None = None,
+        dtype: DType | str = "f32",
+        *,
+        a: Layout | str = Layout.COL,
+        b: Layout | str = Layout.COL,
+    ) -> None:
+        what = parse_choice(UnaryOp, op, "op")
+        of_a, of_b = parse_choice(Layout, a, "a"), parse_choice(Layout, b, "b")
+        strided = of_a is Layout.STRIDED
+        if of_a is Layout.ROW or (strided and what is not UnaryOp.IDENTITY):
+            raise InvalidChoice(name="a", found=repr(of_a.value), allowed="col (or strided, of identity)")
+        if strided is not (of_b is Layout.STRIDED):
+            raise InvalidChoice(
+                name="b", found=repr(of_b.value), allowed="strided" if strided else "col, row"
+            )
+        values = {
+            "op": what,
+            "m": _check_side(m, "m"),
+            "n": _check_side(n, "n"),
+            "dtype": _check_dtype(what, dtype),
+            "a": of_a,
+            "b": of_b,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def operands(self) -> tuple[Operand, Operand]:
+        """A (m, n) and B (m, n); the zero kernel does not read A."""
+        return (
+            Operand("a", self.m, self.n, self.dtype, self.a),
+            Operand("b", self.m, self.n, self.dtype, self.b),
+        )
+
+    @property
+    def flops(self) -> int | None:
+        """One operation an element, none for zero and identity; None where a size is given at run time."""
+        if self.m is None or self.n is None:
+            return None
+        return self.m * self.n * self.op.computes
+
+    def reference(self, a: NDArray[Any]) -> NDArray[Any]:
+        """The meaning of the problem, (m, n) -> (m, n): in float64, or exactly for zero and identity.
+
+        Of A the zero kernel takes the shape alone.
+        """
+        if self.op is UnaryOp.ZERO:
+            return np.zeros_like(a)
+        if self.op is UnaryOp.IDENTITY:
+            return np.array(a)
+        with np.errstate(all="ignore"):
+            return _MEANINGS[self.op](a.astype(np.float64))
+
+
+def _sigmoid(x: Wide) -> Wide:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def _weighted(x: Wide, weight: Wide) -> Wide:
+    """x · weight, with the limit 0 where x is -inf and the weight 0."""
+    return np.where(np.isneginf(x), -0.0, x * weight)
+
+
+_ERFC = np.vectorize(math.erfc, otypes=[np.float64])
+
+#: √(2/π) and the cubic coefficient of the tanh form: Hendrycks and Gimpel, arXiv:1606.08415, §2.
+_GELU_SCALE = math.sqrt(2 / math.pi)
+_GELU_CUBIC = 0.044715
+
+
+def _gelu(x: Wide) -> Wide:
+    """x·Φ(x) = x·erfc(-x/√2)/2, which does not cancel where x is negative."""
+    return _weighted(x, _ERFC(-x / math.sqrt(2)) / 2)
+
+
+def _gelu_tanh(x: Wide) -> Wide:
+    """x·(1 + tanh(u))/2 = x·sigmoid(2u)."""
+    return _weighted(x, _sigmoid(2 * _GELU_SCALE * (x + _GELU_CUBIC * x**3)))
+
+
+#: Each operation on float64; NaN stays NaN in all of them.
+_MEANINGS: dict[UnaryOp, Callable[[Wide], Wide]] = {
+    UnaryOp.RELU: lambda x: np.where(x < 0, 0.0, x),
+    UnaryOp.SQUARE: np.square,
+    UnaryOp.EXP: np.exp,
+    UnaryOp.TANH: np.tanh,
+    UnaryOp.GELU: _gelu,
+    UnaryOp.GELU_TANH: _gelu_tanh,
+    UnaryOp.SILU: lambda x: _weighted(x, _sigmoid(x)),
+    UnaryOp.SIGMOID: _sigmoid,
+    UnaryOp.RECIPROCAL: np.reciprocal,
+    UnaryOp.NEGATE: np.negative,
+}
