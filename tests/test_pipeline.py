@@ -15,7 +15,7 @@ from tilewright.ir.nodes import Program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.macro.gemm import SIZES
+from tilewright.macro.nest import SIZES
 from tilewright.pipeline import STAGES, Compilation, run_stages
 from tilewright.spec.names import kernel_name
 from tilewright.spec.problem import Gemm

@@ -60,7 +60,8 @@ ScratchAllocation
 Notes
 -----
 Each element is the same sum in the same order whatever the number of rows, the batch position, the
-alignment or the layout. Source: seed 004, Algorithm 1.
+alignment or the layout; of a product with one column (n = 1) the order also depends on the layout.
+Source: seed 004, Algorithm 1.
 
 Examples
 --------

@@ -9,9 +9,11 @@ from tilewright.ir.nodes import (
     AnyOf,
     Binary,
     Constant,
+    Epilogue,
     Execution,
     Expression,
     FirstElse,
+    Form,
     If,
     Let,
     Loop,
@@ -34,8 +36,11 @@ from tilewright.llvm.values import INT64, POINTER, VOID, Value, constant, elemen
 from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.dispatch import Dispatch
+from tilewright.micro.dot import DotKernel
+from tilewright.micro.epilogue import EpilogueKernel
 from tilewright.micro.kernel import BatchCall, TileCall
 from tilewright.micro.pack import PackKernel
+from tilewright.micro.turned import TurnedKernel
 from tilewright.micro.vector import BroadcastFma
 from tilewright.spec.dtype import DType
 
@@ -129,12 +134,16 @@ class _Lowering:
             case Scalar(content):
                 return constant(dtype, float(content))
             case FirstElse(axis, first, rest):
-                at_first = self.f.compare("==", scope.names[axis], scope.begins[axis])
+                at_first = self.at_first(axis, scope)
                 return self.f.select(
                     at_first, self.scalar(first, dtype, scope), self.scalar(rest, dtype, scope)
                 )
             case _:
                 raise InvalidTileIr(where=repr(value), reason="is not a scalar")
+
+    def at_first(self, axis: str, scope: _Scope) -> Value:
+        """Whether this is the first iteration of an axis."""
+        return self.f.compare("==", scope.names[axis], scope.begins[axis])
 
     def condition(self, condition: AnyOf, scope: _Scope) -> Value:
         f = self.f
@@ -183,6 +192,8 @@ class _Lowering:
                     self.pack(statement, scope)
                 case TileMatmul():
                     self.matmul(statement, scope)
+                case Epilogue():
+                    self.epilogue(statement, scope)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 
@@ -203,6 +214,16 @@ class _Lowering:
         self.f.call(kernel.emit(self.module), [destination, source, lane, depth, *sizes])
 
     def matmul(self, node: TileMatmul, scope: _Scope) -> None:
+        match node.form:
+            case Form.DOT:
+                self.dot(node, scope)
+            case Form.TURNED:
+                self.turned(node, scope)
+            case Form.OUTER:
+                self.outer(node, scope)
+
+    def outer(self, node: TileMatmul, scope: _Scope) -> None:
+        """A tile whose depths are outer products: written in place where its sizes are known."""
         isa, dtype = self.machine.isa, self.dtype(node.a.buffer)
         adjacent_a = node.a.strides[0] == Constant(1) and isa.broadcast is Broadcast.LANE
         kernel = BroadcastFma(isa, dtype, node.tile, adjacent_a=adjacent_a)
@@ -216,6 +237,34 @@ class _Lowering:
         scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
         operands = [a, a_lane, a_depth, b, b_depth, c, c_row, c_column]
         self.f.call(Dispatch(kernel).emit(self.module), [*sizes, *operands, *scalars])
+
+    def dot(self, node: TileMatmul, scope: _Scope) -> None:
+        """A tile of one column: vectors run along the depth."""
+        dtype = self.dtype(node.a.buffer)
+        (a, a_row, _), (b, _, _) = self.slice(node.a, scope), self.slice(node.b, scope)
+        c, c_row, _ = self.slice(node.c, scope)
+        sizes = [self.integer(part, scope) for part in (node.rows, node.depth)]
+        scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
+        kernel = DotKernel(self.machine.isa, dtype)
+        self.f.call(kernel.emit(self.module), [*sizes, a, a_row, b, c, c_row, *scalars])
+
+    def turned(self, node: TileMatmul, scope: _Scope) -> None:
+        """A tile of one row over a matrix that is contiguous along the depth."""
+        dtype = self.dtype(node.a.buffer)
+        (a, _, a_depth), (b, b_column, _) = self.slice(node.a, scope), self.slice(node.b, scope)
+        c, _, _ = self.slice(node.c, scope)
+        scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
+        kernel = TurnedKernel(self.machine.isa, dtype)
+        operands = [self.integer(node.depth, scope), a, a_depth, b, b_column, c]
+        self.f.call(kernel.emit(self.module), [*operands, *scalars])
+
+    def epilogue(self, node: Epilogue, scope: _Scope) -> None:
+        dtype = self.dtype(node.c.buffer)
+        (c, c_row, _), (sums, sums_row, _) = self.slice(node.c, scope), self.slice(node.sums, scope)
+        sizes = [self.integer(part, scope) for part in (node.rows, node.columns)]
+        scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
+        kernel = EpilogueKernel(self.machine.isa, dtype)
+        self.f.call(kernel.emit(self.module), [*sizes, c, c_row, sums, sums_row, *scalars])
 
     def inline(self, node: TileMatmul, kernel: BroadcastFma, scope: _Scope) -> None:
         """A tile of known rows and columns, written in place."""
@@ -250,8 +299,12 @@ class _Lowering:
             beta=None if node.beta == Scalar(0.0) else self.scalar(node.beta, dtype, scope),
             batch=batch,
         )
-        if whole and node.beta == Scalar(1.0):
-            call = call._replace(beta=None, chain=True)
+        match node.beta:
+            case Scalar(1.0) if whole:
+                call = call._replace(beta=None, chain=True)
+            case FirstElse(axis, Scalar(0.0), Scalar(1.0)) if whole:
+                later = self.f.negate(self.at_first(axis, scope))
+                call = call._replace(beta=None, chain=later)
         kernel.emit_inline(self.f, rows.known, columns.known, call)
 
 

@@ -97,13 +97,40 @@ def shifted(array: Array, elements: int) -> Array:
 @pytest.mark.parametrize("row", ROWS)
 @each_dtype
 @each_depth
-@pytest.mark.parametrize("shape", [(1, 70), (29, 70), (29, 1), (300, 33), (13, 170)])
+@pytest.mark.parametrize("shape", [(1, 70), (29, 70), (29, 2), (300, 33), (13, 170)])
 def test_strategies_agree(row: str, dtype: type, k: int, shape: tuple[int, int]) -> None:
     m, n = shape
     a, b = rough((m, k), dtype, 1), rough((k, n), dtype, 2)
     auto, tiling, packing = (product(row, strategy)(a, b) for strategy in STRATEGIES)
     assert same_bits(auto, tiling)
     assert same_bits(auto, packing)
+
+
+@pytest.mark.parametrize("row", ROWS)
+@each_dtype
+@pytest.mark.parametrize("k", [*DEPTHS, 9000])
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_one_column(row: str, dtype: type, k: int, layout: str) -> None:
+    """n = 1 is its own case: of one layout, the same bits wherever a row stands and whatever is beside it."""
+    a, b = LAYOUTS[layout](rough((23, k), dtype, 1)), rough((k, 1), dtype, 2)
+    multiply = product(row, "auto")
+    alone = np.concatenate([multiply(a[i : i + 1], b) for i in range(len(a))])
+    for m in range(1, len(a) + 1):
+        assert same_bits(multiply(a[:m], b), alone[:m])
+        assert same_bits(multiply(a[len(a) - m :], b), alone[len(a) - m :])
+    if layout == "C":
+        for shift in range(1, 16, 3):
+            assert same_bits(multiply(shifted(a, shift), shifted(b, shift + 1)), alone)
+
+
+@each_dtype
+def test_one_column_of_a_batch(dtype: type) -> None:
+    a, b = rough((5, 13, 700), dtype, 1), rough((5, 700, 1), dtype, 2)
+    together = tw.matmul(a, b)
+    for index in range(5):
+        assert same_bits(together[index], tw.matmul(a[index], b[index]))
+        assert same_bits(together[index][:, 0], tw.matmul(a[index], b[index][:, 0]))
+        assert same_bits(together[index, 3, 0], tw.matmul(a[index, 3], b[index][:, 0]))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -18,9 +18,11 @@ from tilewright.ir.nodes import (
     AnyOf,
     Binary,
     Constant,
+    Epilogue,
     Expression,
     FirstElse,
     If,
+    Lead,
     Let,
     Loop,
     Name,
@@ -32,9 +34,11 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     TileMatmul,
+    Unary,
     Unless,
     apply,
 )
+from tilewright.spec.unary import meaning
 
 Array: TypeAlias = NDArray[Any]
 
@@ -55,6 +59,12 @@ class _Run:
                 return names[name]
             case Binary(operator, left, right):
                 return apply(operator, self.integer(left, names), self.integer(right, names))
+            case Lead(buffer, unit_bytes):
+                held = self.buffers[buffer]
+                assert isinstance(held, tuple)
+                flat, origin = held
+                address = int(flat.__array_interface__["data"][0]) + origin * flat.itemsize
+                return -address % unit_bytes // flat.itemsize
             case Unless(scalar, value):
                 return 0 if self.scalars[scalar] == 0 else self.integer(value, names)
             case _:
@@ -115,8 +125,12 @@ class _Run:
                     self.block(then if self.holds(condition, names) else otherwise, names, first)
                 case Pack():
                     self.pack(statement, names)
+                case Unary():
+                    self.unary(statement, names)
                 case TileMatmul():
                     self.matmul(statement, names, first)
+                case Epilogue():
+                    self.epilogue(statement, names, first)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 
@@ -137,6 +151,12 @@ class _Run:
         )
         flat[:, 0] = order.reshape(-1)
 
+    def unary(self, node: Unary, names: Mapping[str, int]) -> None:
+        shape = (self.integer(node.rows, names), self.integer(node.columns, names))
+        destination = self.window(node.destination, shape, names)
+        source = destination if node.source is None else self.window(node.source, shape, names)
+        destination[...] = meaning(node.op, source)
+
     def matmul(self, node: TileMatmul, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
         rows, columns, depth = (self.integer(part, names) for part in (node.rows, node.columns, node.depth))
         if rows > node.tile.mr or columns > node.tile.nr:
@@ -149,6 +169,13 @@ class _Run:
             a = self.window(left, (rows, depth), names).astype(np.float64)
             b = self.window(right, (columns, depth), names).astype(np.float64)
             value += self.scalar(node.alpha, first) * (a @ b.T)
+        beta = self.scalar(node.beta, first)
+        c[...] = value if beta == 0 else value + beta * c.astype(np.float64)
+
+    def epilogue(self, node: Epilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
+        shape = (self.integer(node.rows, names), self.integer(node.columns, names))
+        c = self.window(node.c, shape, names)
+        value = self.scalar(node.alpha, first) * self.window(node.sums, shape, names).astype(np.float64)
         beta = self.scalar(node.beta, first)
         c[...] = value if beta == 0 else value + beta * c.astype(np.float64)
 

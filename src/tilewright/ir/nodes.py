@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from tilewright.spec.dtype import DType
+from tilewright.spec.unary import UnaryOp
 
 # --- integer expressions ------------------------------------------------------------------------
 
@@ -76,6 +77,14 @@ class Unless(Expression):
 
     scalar: str
     value: Expression
+
+
+@dataclass(frozen=True)
+class Lead(Expression):
+    """Elements of an argument buffer before its first address that is a multiple of `unit_bytes`."""
+
+    buffer: str
+    unit_bytes: int
 
 
 ExpressionLike: TypeAlias = Expression | int
@@ -306,6 +315,19 @@ class Pack:
     kr: int = 1
 
 
+class Form(Enum):
+    """Which way the vectors of a register tile run.
+
+    OUTER: along the columns of B, which are adjacent; each depth is an outer product. TURNED: one row
+    and whole columns; vectors of B are read along its adjacent depths and turned in registers. DOT: one
+    column; vectors run along the depth, adjacent in A and in B, and each sum has an order of its own.
+    """
+
+    OUTER = "outer"
+    TURNED = "turned"
+    DOT = "dot"
+
+
 @dataclass(frozen=True)
 class Batch:
     """A run of equal products summed in the accumulators: how many, and what leads to the next.
@@ -326,6 +348,8 @@ class TileMatmul:
 
     The border between macro and micro level: seed 004's ``llvm.matrix.multiply``. rows ≤ mr and
     columns ≤ nr; depth = 0 contributes 0 whatever alpha; beta = 0 does not read C.
+
+    Sums go depth by depth, except those of dot products (see `Form`).
     """
 
     c: Slice
@@ -338,9 +362,53 @@ class TileMatmul:
     alpha: ScalarValue
     beta: ScalarValue
     batch: Batch | None = None
+    form: Form = Form.OUTER
 
 
-Statement: TypeAlias = Let | Loop | If | Pack | TileMatmul
+@dataclass(frozen=True)
+class Epilogue:
+    """C[rows, columns] = alpha · sums + beta · C; beta = 0 does not read C.
+
+    What happens between finished sums and the store, where sums were kept outside of C.
+    """
+
+    c: Slice
+    sums: Slice
+    rows: Expression
+    columns: Expression
+    alpha: ScalarValue
+    beta: ScalarValue
+
+
+class Traffic(Enum):
+    """Where operands are expected, and so how a primitive moves them.
+
+    NEAR: in the first-level cache. FAR: beyond it, so that the source is prefetched. STREAM: beyond
+    every cache, so that whole lines of the destination are written past them.
+    """
+
+    NEAR = "near"
+    FAR = "far"
+    STREAM = "stream"
+
+
+@dataclass(frozen=True)
+class Unary:
+    """destination[rows, columns] = op(source[rows, columns]), element by element.
+
+    The destination is the source itself or shares no memory with it; zero has no source. Slices whose
+    adjacent axes differ make this a transposition.
+    """
+
+    op: UnaryOp
+    destination: Slice
+    source: Slice | None
+    rows: Expression
+    columns: Expression
+    traffic: Traffic = Traffic.NEAR
+
+
+Statement: TypeAlias = Let | Loop | If | Pack | Unary | TileMatmul | Epilogue
 
 
 @dataclass(frozen=True)

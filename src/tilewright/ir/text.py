@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import Enum
+from typing import TypeVar
 
 from tilewright.errors import TileIrSyntax
 from tilewright.ir.nodes import (
@@ -14,10 +16,13 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
+    Epilogue,
     Execution,
     Expression,
     FirstElse,
+    Form,
     If,
+    Lead,
     Let,
     Loop,
     Name,
@@ -32,10 +37,13 @@ from tilewright.ir.nodes import (
     Statement,
     Tile,
     TileMatmul,
+    Traffic,
+    Unary,
     Unless,
 )
 from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import DTYPES
+from tilewright.spec.unary import UnaryOp
 
 _INDENT = "  "
 
@@ -53,6 +61,8 @@ def print_expression(node: Expression, outer: int = 0) -> str:
             return name
         case Unless(scalar, value):
             return f"unless({scalar}, {print_expression(value)})"
+        case Lead(buffer, unit_bytes):
+            return f"lead({buffer}, {unit_bytes})"
         case Binary(operator, left, right) if operator in _PRECEDENCE:
             level = _PRECEDENCE[operator]
             text = f"{print_expression(left, level)} {operator.value} {print_expression(right, level + 1)}"
@@ -109,14 +119,23 @@ def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
         case Pack(destination, source, lanes, depth, panel, kr):
             sizes = f"lanes {print_expression(lanes)} depth {print_expression(depth)} panel {panel} kr {kr}"
             yield f"{indent}pack {_print_slice(destination)} = {_print_slice(source)} {sizes}"
+        case Unary(op, destination, source, rows, columns, traffic):
+            given = "" if source is None else f" = {_print_slice(source)}"
+            sizes = f"rows {print_expression(rows)} columns {print_expression(columns)} {traffic.value}"
+            yield f"{indent}unary {op.value} {_print_slice(destination)}{given} {sizes}"
         case TileMatmul():
             yield from _print_matmul(statement, indent)
+        case Epilogue(c, sums, rows, columns, alpha, beta):
+            total = f"{_print_scalar(beta)} * c + {_print_scalar(alpha)} * {_print_slice(sums)}"
+            sizes = f"rows {print_expression(rows)} columns {print_expression(columns)}"
+            yield f"{indent}epilogue {_print_slice(c)} = {total} {sizes}"
         case _:
             raise TypeError(f"not a statement: {statement!r}")
 
 
 def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
-    tile = f"{node.tile.mr}x{node.tile.nr}x{node.tile.kr}"
+    form = "" if node.form is Form.OUTER else f"{node.form.value} "
+    tile = f"{form}{node.tile.mr}x{node.tile.nr}x{node.tile.kr}"
     yield f"{indent}matmul {tile} {_print_slice(node.c)}"
     product = f"{_print_scalar(node.alpha)} * {_print_slice(node.a)} . {_print_slice(node.b)}"
     yield f"{indent}{_INDENT}= {_print_scalar(node.beta)} * c + {product}"
@@ -165,6 +184,9 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|==|<=|[-+*<=.,;:()\[\]{}]))"
 )
 _TILE = re.compile(r"\s*(\d+)x(\d+)x(\d+)\b")
+
+
+_Choice = TypeVar("_Choice", bound=Enum)
 
 
 class _Line:
@@ -225,6 +247,13 @@ class _Line:
             raise self.fail(f"expected a name, found {token!r}")
         return token
 
+    def choice(self, kind: type[_Choice]) -> _Choice:
+        token = self.next()
+        for member in kind:
+            if member.value == token:
+                return member
+        raise self.fail(f"expected one of {', '.join(str(member.value) for member in kind)}, found {token!r}")
+
     def end(self) -> None:
         if self.text[self.position :].strip():
             raise self.fail("trailing text")
@@ -261,6 +290,13 @@ class _Line:
             value = self.expression()
             self.expect(")")
             return Unless(scalar, value)
+        if token == "lead":
+            self.expect("(")
+            buffer = self.name()
+            self.expect(",")
+            unit_bytes = self.integer()
+            self.expect(")")
+            return Lead(buffer, unit_bytes)
         if token in (Operator.MIN.value, Operator.MAX.value, Operator.CEILDIV.value, Operator.ROUNDUP.value):
             self.expect("(")
             left = self.expression()
@@ -415,8 +451,12 @@ class _Parser:
                 return If(condition, then, otherwise)
             case "pack":
                 return self._pack(line)
+            case "unary":
+                return self._unary(line)
             case "matmul":
                 return self._matmul(line)
+            case "epilogue":
+                return self._epilogue(line)
             case _:
                 raise line.fail(f"unknown statement {keyword!r}")
 
@@ -450,7 +490,23 @@ class _Parser:
         return Pack(destination, source, lanes, depth, panel, kr)
 
     @staticmethod
+    def _unary(line: _Line) -> Unary:
+        op = line.choice(UnaryOp)
+        destination = line.slice()
+        source = line.slice() if line.take("=") else None
+        line.expect("rows")
+        rows = line.expression()
+        line.expect("columns")
+        columns = line.expression()
+        traffic = line.choice(Traffic)
+        line.end()
+        return Unary(op, destination, source, rows, columns, traffic)
+
+    @staticmethod
     def _matmul(line: _Line) -> TileMatmul:
+        form = Form.OUTER
+        if line.peek() in {word.value for word in Form}:
+            form = Form(line.next())
         tile = line.tile()
         c = line.slice()
         line.expect("=")
@@ -469,7 +525,23 @@ class _Parser:
         depth = line.expression()
         batch = _Parser._batch(line) if line.take("batch") else None
         line.end()
-        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta, batch)
+        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta, batch, form)
+
+    @staticmethod
+    def _epilogue(line: _Line) -> Epilogue:
+        c = line.slice()
+        line.expect("=")
+        beta = line.scalar()
+        line.expect("*", "c", "+")
+        alpha = line.scalar()
+        line.expect("*")
+        sums = line.slice()
+        line.expect("rows")
+        rows = line.expression()
+        line.expect("columns")
+        columns = line.expression()
+        line.end()
+        return Epilogue(c, sums, rows, columns, alpha, beta)
 
     @staticmethod
     def _batch(line: _Line) -> Batch:

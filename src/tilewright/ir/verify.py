@@ -8,9 +8,12 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
     Binary,
     Constant,
+    Epilogue,
     Expression,
     FirstElse,
+    Form,
     If,
+    Lead,
     Let,
     Loop,
     Name,
@@ -23,11 +26,14 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     TileMatmul,
+    Unary,
     Unless,
 )
+from tilewright.spec.dtype import Kind
+from tilewright.spec.unary import UnaryOp
 
 #: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
-RESERVED = frozenset(("min", "max", "ceildiv", "roundup", "unless", "inf", "nan"))
+RESERVED = frozenset(("min", "max", "ceildiv", "roundup", "unless", "lead", "inf", "nan"))
 
 
 def is_name(word: str) -> bool:
@@ -44,7 +50,7 @@ def _parts(node: Expression) -> Iterator[Expression]:
             yield from _parts(right)
         case Unless(_, value):
             yield from _parts(value)
-        case Constant() | Name():
+        case Constant() | Name() | Lead():
             return
         case _:
             raise InvalidTileIr(where=repr(node), reason="is not an expression")
@@ -60,6 +66,12 @@ class _Verifier:
             match part:
                 case Name(name) if name not in scope:
                     raise InvalidTileIr(where=where, reason=f"{name!r} is not a size, let or axis in scope")
+                case Lead(buffer, unit_bytes):
+                    known = self.buffers.get(buffer)
+                    if known is None or known.space is not Space.ARGUMENT:
+                        raise InvalidTileIr(where=where, reason=f"{buffer!r} is not an argument buffer")
+                    if unit_bytes <= 0 or unit_bytes & (unit_bytes - 1):
+                        raise InvalidTileIr(where=where, reason=f"unit {unit_bytes} is not a power of two")
                 case Unless(scalar) if scalar not in self.program.scalars:
                     raise InvalidTileIr(where=where, reason=f"{scalar!r} is not a scalar parameter")
                 case Binary(Operator.CEILDIV | Operator.ROUNDUP, _, Constant(divisor)) if divisor <= 0:
@@ -107,8 +119,12 @@ class _Verifier:
                     self.block(otherwise, scope, axes)
                 case Pack():
                     self.pack(statement, scope)
+                case Unary():
+                    self.unary(statement, scope)
                 case TileMatmul():
                     self.matmul(statement, scope, axes)
+                case Epilogue():
+                    self.epilogue(statement, scope, axes)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 
@@ -129,6 +145,22 @@ class _Verifier:
         if self.buffers[node.destination.buffer].space is Space.ARGUMENT:
             raise InvalidTileIr(where=where, reason="the destination must be a scratch buffer")
 
+    def unary(self, node: Unary, scope: frozenset[str]) -> None:
+        where = f"unary {node.destination.buffer}"
+        windows = [node.destination] if node.source is None else [node.destination, node.source]
+        for window in windows:
+            self.slice(window, scope, where)
+        self.expression(node.rows, scope, where)
+        self.expression(node.columns, scope, where)
+        if (node.source is None) is not (node.op is UnaryOp.ZERO):
+            raise InvalidTileIr(where=where, reason="zero has no source, every other operation has one")
+        elements = {self.buffers[window.buffer].dtype for window in windows}
+        if len(elements) != 1:
+            raise InvalidTileIr(where=where, reason="source and destination differ in element type")
+        (element,) = elements
+        if node.op.computes and element.kind is not Kind.FLOAT:
+            raise InvalidTileIr(where=where, reason=f"{node.op.value} needs floats, not {element}")
+
     def matmul(self, node: TileMatmul, scope: frozenset[str], axes: frozenset[str]) -> None:
         where = f"matmul {node.c.buffer}"
         for window in (node.c, node.a, node.b):
@@ -140,13 +172,50 @@ class _Verifier:
                 self.expression(part, scope, where)
         self.scalar(node.alpha, axes, where)
         self.scalar(node.beta, axes, where)
-        if node.b.strides[0] != Constant(1):
-            raise InvalidTileIr(where=where, reason="lanes of B must be adjacent (first stride 1)")
+        self.form(node, where)
         if min(node.tile.mr, node.tile.nr, node.tile.kr) <= 0:
             raise InvalidTileIr(where=where, reason="mr, nr and kr must be positive")
         element = {self.buffers[window.buffer].dtype for window in (node.a, node.b)}
         if len(element) != 1:
             raise InvalidTileIr(where=where, reason="A and B differ in element type")
+
+    def form(self, node: TileMatmul, where: str) -> None:
+        one = Constant(1)
+        rules: tuple[tuple[bool, str], ...]
+        match node.form:
+            case Form.OUTER:
+                rules = ((node.b.strides[0] == one, "lanes of B must be adjacent (first stride 1)"),)
+            case Form.TURNED:
+                whole = (node.rows, node.columns) == (one, Constant(node.tile.nr))
+                rules = (
+                    (node.b.strides[1] == one, "depths of B must be adjacent (second stride 1)"),
+                    (node.c.strides[1] == one, "columns of C must be adjacent (second stride 1)"),
+                    (whole, "a turned tile has one row and all of its columns"),
+                )
+            case Form.DOT:
+                rules = (
+                    (node.a.strides[1] == one, "depths of A must be adjacent (second stride 1)"),
+                    (node.b.strides[1] == one, "depths of B must be adjacent (second stride 1)"),
+                    (node.columns == one, "a dot product has one column"),
+                )
+        for holds, reason in rules:
+            if not holds:
+                raise InvalidTileIr(where=where, reason=reason)
+        if node.form is not Form.OUTER and node.batch is not None:
+            raise InvalidTileIr(where=where, reason=f"a {node.form.value} tile has no batch")
+
+    def epilogue(self, node: Epilogue, scope: frozenset[str], axes: frozenset[str]) -> None:
+        where = f"epilogue {node.c.buffer}"
+        for window in (node.c, node.sums):
+            self.slice(window, scope, where)
+        for part in (node.rows, node.columns):
+            self.expression(part, scope, where)
+        self.scalar(node.alpha, axes, where)
+        self.scalar(node.beta, axes, where)
+        if node.sums.strides[1] != Constant(1):
+            raise InvalidTileIr(where=where, reason="columns of the sums must be adjacent (second stride 1)")
+        if self.buffers[node.c.buffer].dtype != self.buffers[node.sums.buffer].dtype:
+            raise InvalidTileIr(where=where, reason="C and the sums differ in element type")
 
 
 def verify(program: Program) -> Program:

@@ -283,6 +283,12 @@ class Function(ControlFlow):
         mask = vector_constant(INT32, lanes)
         return self.emit(kind, f"shufflevector {left.typed}, {right.typed}, {mask.typed}")
 
+    def extract(self, vector: Value, lane: int) -> Value:
+        """One lane of a vector."""
+        element = vector.type.text.split(" x ", 1)[1].rstrip(">")
+        kind = Type(element, vector.type.suffix.lstrip("v0123456789"))
+        return self.emit(kind, f"extractelement {vector.typed}, i32 {lane}")
+
     def first_lanes(self, count: Value, offset: int, lanes: int) -> Value:
         """A mask of the lanes l with offset + l < count (a 64-bit value)."""
         limit = self.splat(self.truncate(count, INT32), lanes)
@@ -292,6 +298,10 @@ class Function(ControlFlow):
     def float_multiply(self, left: Value, right: Value) -> Value:
         """left * right on floats."""
         return self._binary("fmul", left, right)
+
+    def float_add(self, left: Value, right: Value) -> Value:
+        """left + right on floats."""
+        return self._binary("fadd", left, right)
 
     def multiply_add(self, left: Value, right: Value, addend: Value, *, fused: bool) -> Value:
         """left * right + addend on floats, with one rounding or two."""

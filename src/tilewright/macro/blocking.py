@@ -281,17 +281,6 @@ def _columns(widths: tuple[tuple[int, int], ...], lanes: int, columns: int) -> t
     return tuple(found)
 
 
-def wide_columns(isa: Isa, dtype: DType) -> int:
-    """Columns of a tile of one row: three quarters of the registers accumulate, the rest load.
-
-    >>> from tilewright.machine.isa import AVX512
-    >>> from tilewright.spec.dtype import F32
-    >>> wide_columns(AVX512, F32)
-    384
-    """
-    return isa.vector_registers * 3 // 4 * isa.lanes(dtype)
-
-
 def _down(size: float, unit: int) -> int:
     """The largest multiple of unit that is at most size, at least one unit."""
     return max(unit, int(size) // unit * unit)

@@ -64,7 +64,8 @@ class TileCall(NamedTuple):
     """The operands of one tile; strides in elements.
 
     `alpha` None means 1; `beta` None means that C is replaced; `chain` continues the sums that C
-    holds (alpha = beta = 1 at the cost of neither). `prefetch` fetches C before the depth ends.
+    holds (alpha = beta = 1 at the cost of neither), always or where a condition holds. `prefetch`
+    fetches C before the depth ends.
     """
 
     columns: Value
@@ -78,7 +79,7 @@ class TileCall(NamedTuple):
     c_row: Value
     alpha: Value | None
     beta: Value | None
-    chain: bool = False
+    chain: Value | bool = False
     prefetch: bool = False
     batch: BatchCall | None = None
 
@@ -152,18 +153,25 @@ class MicroKernel(ABC):
             before = sum(part.widths[:-1])
             masks[-1] = f.first_lanes(f.sub(call.columns, before), 0, part.widths[-1])
         acc = [zero(vector_type(self.dtype, width)) for _ in range(part.rows) for width in part.widths]
-        if call.chain:
-            acc = [
-                self._load_c(f, pointer, part, v, masks[v])
-                for pointer in self._rows_of_c(f, part, call)
-                for v in range(len(part.widths))
-            ]
+        if isinstance(call.chain, Value):
+            with f.once_if(call.chain, acc) as (_, advance):
+                advance(self._sums_of_c(f, part, call, masks))
+            acc = advance.results
+        elif call.chain:
+            acc = self._sums_of_c(f, part, call, masks)
         if call.batch is None:
             acc = self._walk_depth(f, part, call, masks, acc)
         else:
             acc = self._walk_batch(f, part, call, masks, acc)
         # After the loop, so that these pointers do not occupy registers in it.
         self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
+
+    def _sums_of_c(self, f: Function, part: Part, call: TileCall, masks: list[Value | None]) -> list[Value]:
+        return [
+            self._load_c(f, pointer, part, v, masks[v])
+            for pointer in self._rows_of_c(f, part, call)
+            for v in range(len(part.widths))
+        ]
 
     def _rows_of_c(self, f: Function, part: Part, call: TileCall) -> list[Value]:
         row_bytes = f.mul(call.c_row, self.dtype.size)

@@ -14,7 +14,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, element_type, int64
 from tilewright.machine.host import host_machine
-from tilewright.macro.gemm import SIZES
+from tilewright.macro.nest import SIZES
 from tilewright.runtime.cache import cached_object
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 

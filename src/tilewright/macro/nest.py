@@ -1,0 +1,193 @@
+"""What the loop nests of one GEMM share: its sizes, its register tile, its slices and packs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Compare,
+    Constant,
+    Expression,
+    FirstElse,
+    If,
+    Let,
+    Loop,
+    Name,
+    Pack,
+    Relation,
+    Scalar,
+    Slice,
+    Statement,
+    Tile,
+    TileMatmul,
+    maximum,
+    minimum,
+)
+from tilewright.machine.isa import Edge
+from tilewright.macro.blocking import Blocking
+from tilewright.spec.problem import Gemm, Layout
+
+#: Run-time parameters of every GEMM program, in the order of its C signature.
+SIZES = ("m", "n", "k", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
+SCALARS = ("alpha", "beta")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes and strides of one GEMM as expressions: names at run time, constants where known."""
+
+    m: Expression
+    n: Expression
+    k: Expression
+    rs_a: Expression
+    cs_a: Expression
+    rs_b: Expression
+    cs_b: Expression
+    rs_c: Expression
+    cs_c: Expression
+
+    def turned(self) -> Sizes:
+        """The sizes of Cᵀ = Bᵀ·Aᵀ: m and n change places, and so do A and Bᵀ.
+
+        Before: m×n×k, A with (rs_a, cs_a). After: n×m×k, A with (cs_b, rs_b).
+        """
+        return Sizes(self.n, self.m, self.k, self.cs_b, self.rs_b, self.cs_a, self.rs_a, self.cs_c, self.rs_c)
+
+
+def sizes_of(problem: Gemm) -> Sizes:
+    """Constants for what the problem fixes, names for the rest.
+
+    Before: ``Gemm(k=64, a="row")``. After: ``k = 64``, ``cs_a = 1``, everything else by name.
+    """
+
+    def size(name: str, known: int | None) -> Expression:
+        return Name(name) if known is None else Constant(known)
+
+    def strides(name: str, layout: Layout) -> tuple[Expression, Expression]:
+        row = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
+        column = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
+        return row, column
+
+    return Sizes(
+        size("m", problem.m),
+        size("n", problem.n),
+        size("k", problem.k),
+        *strides("a", problem.a),
+        *strides("b", problem.b),
+        *strides("c", problem.c),
+    )
+
+
+def ones(*strides: Expression) -> tuple[Compare, ...]:
+    """Comparisons with 1 of the strides that are not known to be 1."""
+    return tuple(Compare(Relation.EQ, stride, Constant(1)) for stride in strides if stride != Constant(1))
+
+
+@dataclass(frozen=True)
+class Nest:
+    """What every loop nest of one GEMM shares.
+
+    `a` and `b` are the buffers in the roles of A (broadcast, rows) and B (vectors, columns); a
+    column-major C is computed as Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them.
+    """
+
+    sizes: Sizes
+    blocking: Blocking
+    edge: Edge
+    a: str = "a"
+    b: str = "b"
+
+    @property
+    def tile(self) -> Tile:
+        """The register tile."""
+        return Tile(self.blocking.mr, self.blocking.nr, self.blocking.kr)
+
+    def matmul(self, a: Slice, b: Slice, columns: Expression) -> TileMatmul:
+        """The one register tile at (i, j), rows and columns cut at the matrix edge."""
+        sizes, i, j = self.sizes, Name("i"), Name("j")
+        return TileMatmul(
+            c=Slice("c", i * sizes.rs_c + j * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
+            a=a,
+            b=b,
+            rows=minimum(self.blocking.mr, sizes.m - i),
+            columns=columns,
+            depth=Name("depth"),
+            tile=self.tile,
+            alpha=Scalar("alpha"),
+            beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+        )
+
+    def a_in_place(self) -> Slice:
+        """A at row i and depth pc, where it stands."""
+        sizes = self.sizes
+        return Slice(self.a, Name("i") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+
+    def b_in_place(self) -> Slice:
+        """B at column j and depth pc; its columns are adjacent."""
+        sizes = self.sizes
+        return Slice(self.b, Name("j") + Name("pc") * sizes.rs_b, (Constant(1), sizes.rs_b))
+
+    def a_panel(self) -> Slice:
+        """The micro-panel of packed A that holds row i."""
+        return Slice(
+            "a_pack", (Name("i") - Name("ic")) * Name("depth"), (Constant(1), Constant(self.tile.mr))
+        )
+
+    def b_panel(self) -> Slice:
+        """The micro-panel of packed B that holds column j."""
+        return Slice(
+            "b_pack", (Name("j") - Name("jc")) * Name("depth"), (Constant(1), Constant(self.tile.nr))
+        )
+
+    def pack_a(self, rows: Expression) -> Pack:
+        """Packs rows ic .. ic+rows of A at depth pc."""
+        sizes = self.sizes
+        source = Slice(self.a, Name("ic") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+        return Pack(self.a_pack_start(), source, rows, Name("depth"), self.tile.mr, self.tile.kr)
+
+    def a_pack_start(self) -> Slice:
+        """The beginning of the packed block of A."""
+        return Slice("a_pack", Constant(0), (Constant(1), Constant(self.tile.mr)))
+
+    def pack_b(self, first: Expression, columns: Expression) -> Pack:
+        """Packs columns first .. first+columns of B at depth pc."""
+        sizes = self.sizes
+        source = Slice(self.b, first * sizes.cs_b + Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b))
+        start = Slice("b_pack", Constant(0), (Constant(1), Constant(self.tile.nr)))
+        return Pack(start, source, columns, Name("depth"), self.tile.nr, self.tile.kr)
+
+    def whole_tile(self) -> tuple[Compare, ...]:
+        """That the tile at j has all its columns, where the row cannot cut it in memory."""
+        if self.edge is Edge.MASK:
+            return ()
+        return (Compare(Relation.LE, Name("j") + self.tile.nr, self.sizes.n),)
+
+    def column(self, choices: tuple[AllOf, ...]) -> tuple[Statement, ...]:
+        """The column of tiles at j; B in place if any choice holds (or none is given), else copied."""
+        if not choices:
+            return self.column_in_place()
+        return (If(AnyOf(choices), self.column_in_place(), self.column_copied()),)
+
+    def column_in_place(self) -> tuple[Statement, ...]:
+        """The column of tiles at j, both operands in place."""
+        return (self._rows(self.b_in_place()),)
+
+    def column_copied(self) -> tuple[Statement, ...]:
+        """The column of tiles at j, A in place, B copied into a micro-panel first."""
+        start = Slice("b_pack", Constant(0), (Constant(1), Constant(self.tile.nr)))
+        return (self.pack_b(Name("j"), self._columns()), self._rows(start))
+
+    def _columns(self) -> Expression:
+        return minimum(self.tile.nr, self.sizes.n - Name("j"))
+
+    def _rows(self, b: Slice) -> Loop:
+        body = (self.matmul(self.a_in_place(), b, self._columns()),)
+        return Loop("i", Constant(0), self.sizes.m, Constant(self.tile.mr), body)
+
+    def depth_loop(self, *body: Statement) -> Loop:
+        """pc over k, at least once: an empty product still writes beta · C."""
+        k = Name("depths")
+        depth = Let("depth", minimum(Name("kc"), k - Name("pc")))
+        return Loop("pc", Constant(0), maximum(k, 1), Name("kc"), (depth, *body))

@@ -1,0 +1,170 @@
+"""Loops for products with few rows or one column: they read a matrix once, and reading it is the work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Buffer,
+    Compare,
+    Constant,
+    Epilogue,
+    Expression,
+    FirstElse,
+    Form,
+    If,
+    Let,
+    Loop,
+    Name,
+    Relation,
+    Scalar,
+    Slice,
+    Space,
+    Statement,
+    Tile,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.macro.nest import Nest
+from tilewright.spec.dtype import DType
+
+#: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an
+#: element of B in each pair, DRAM about as long).
+STREAMED_ROWS = 8
+
+#: Depths that one pass over a row of sums adds: as many rows of B are read side by side. The sums are
+#: loaded and stored once in 8 multiply-adds; 4 and 16 measured slower (docs/decisions/009).
+STREAMED_DEPTH = 8
+
+#: Vectors of one tile of the pass: independent sums enough to cover the latency of the multiply-add.
+STREAMED_VECTORS = 4
+
+#: Bytes of one row of sums: a third of the smallest L1 beside the rows of B that pass by.
+SUMS_BYTES = 16 << 10
+
+#: Rows whose dot products run side by side.
+DOT_ROWS = 4
+
+#: Depths of one pass of dot products: the vector stays in L2 while the matrix passes by.
+DOT_DEPTH = 8192
+
+
+def sums_buffer(dtype: DType) -> Buffer:
+    """Where `streaming` keeps the sums of a block of columns."""
+    return Buffer("sums", dtype, Space.THREAD, STREAMED_ROWS * (SUMS_BYTES // dtype.size))
+
+
+def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
+    """Few rows: whole rows of B pass by, eight at a time, and are added to sums kept in cache.
+
+    A tile that keeps its sums in registers reads 128 bytes of a row of B before it jumps to the next
+    one, which no prefetcher follows. Here each row is read in one run of up to 16 KiB. The sum of each
+    element keeps the order it has in every other nest: depth by depth within kc, then block by block.
+    """
+    sizes, tile = nest.sizes, nest.tile
+    width, block = STREAMED_VECTORS * lanes, SUMS_BYTES // dtype.size
+    i, j, jb, p = Name("i"), Name("j"), Name("jb"), Name("p")
+
+    def added(depth: Expression) -> tuple[Statement, ...]:
+        """Adds `depth` depths from p to the sums of the block; rows in pairs, an odd one on its own."""
+        found: list[Statement] = []
+        for height, first, end in ((2, Constant(0), Name("paired")), (1, Name("paired"), sizes.m)):
+            at = Name("pc") + p
+            one = nest.matmul(
+                Slice(nest.a, i * sizes.rs_a + at * sizes.cs_a, (sizes.rs_a, sizes.cs_a)),
+                Slice(nest.b, j + at * sizes.rs_b, (Constant(1), sizes.rs_b)),
+                Constant(width),
+            )
+            one = replace(
+                one,
+                c=Slice("sums", i * block + (j - jb), (Constant(block), Constant(1))),
+                rows=Constant(height),
+                depth=depth,
+                tile=Tile(height, width, tile.kr),
+                alpha=Scalar(1.0),
+                beta=FirstElse("p", Scalar(0.0), Scalar(1.0)),
+            )
+            columns = Loop("j", jb, Name("jend"), Constant(width), (one,))
+            found.append(Loop("i", first, end, Constant(height), (columns,)))
+        return tuple(found)
+
+    step = Constant(STREAMED_DEPTH)
+    whole = Compare(Relation.LE, p + step, Name("depth"))
+    passes = If(AnyOf((AllOf((whole,)),)), added(step), added(Name("depth") - p))
+    store = Epilogue(
+        c=Slice("c", jb * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
+        sums=Slice("sums", Constant(0), (Constant(block), Constant(1))),
+        rows=sizes.m,
+        columns=Name("jend") - jb,
+        alpha=Scalar("alpha"),
+        beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+    )
+    blocks = Loop(
+        "jb",
+        Constant(0),
+        Name("wide"),
+        Constant(block),
+        (
+            Let("jend", minimum(jb + block, Name("wide"))),
+            Loop("p", Constant(0), Name("depth"), step, (passes,)),
+            store,
+        ),
+    )
+    cut = nest.whole_tile()
+    rest = nest.column((AllOf(cut),) if cut else ())
+    return (
+        Let("paired", roundup(maximum(sizes.m - 1, 0), 2)),  # rows that have a partner
+        Let("wide", roundup(maximum(sizes.n + 1 - width, 0), width)),  # columns of whole tiles
+        nest.depth_loop(blocks, Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest)),
+    )
+
+
+def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
+    """One row times a matrix that is contiguous along the depth; sums keep their order."""
+    sizes, j = nest.sizes, Name("j")
+    one = replace(
+        nest.matmul(
+            Slice(nest.a, Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a)),
+            Slice(nest.b, j * sizes.cs_b + Name("pc"), (sizes.cs_b, Constant(1))),
+            Constant(lanes),
+        ),
+        c=Slice("c", j, (sizes.rs_c, Constant(1))),
+        rows=Constant(1),
+        tile=Tile(1, lanes),
+        form=Form.TURNED,
+    )
+    whole = Loop("j", Constant(0), Name("wide"), Constant(lanes), (one,))
+    rest = Loop("j", Name("wide"), sizes.n, Constant(nest.tile.nr), nest.column_copied())
+    return (
+        Let("wide", roundup(maximum(sizes.n + 1 - lanes, 0), lanes)),  # columns of whole tiles
+        nest.depth_loop(whole, rest),
+    )
+
+
+def dots(nest: Nest) -> tuple[Statement, ...]:
+    """One column: dot products of rows of A with a vector, both contiguous along the depth.
+
+    Vectors run along the depth, so a sum has an order of its own (n = 1 is its own case), the same for
+    every row. Four rows share the vector's loads and are read side by side.
+    """
+    sizes, i = nest.sizes, Name("i")
+    at = Name("pd")
+    one = replace(
+        nest.matmul(
+            Slice(nest.a, i * sizes.rs_a + at, (sizes.rs_a, Constant(1))),
+            Slice(nest.b, at, (Constant(1), Constant(1))),
+            Constant(1),
+        ),
+        c=Slice("c", i * sizes.rs_c, (sizes.rs_c, Constant(1))),
+        rows=minimum(DOT_ROWS, sizes.m - i),
+        tile=Tile(DOT_ROWS, 1),
+        form=Form.DOT,
+        beta=FirstElse("pd", Scalar("beta"), Scalar(1.0)),
+    )
+    depths = Name("depths")
+    depth = Let("depth", minimum(DOT_DEPTH, depths - at))
+    rows = Loop("i", Constant(0), sizes.m, Constant(DOT_ROWS), (one,))
+    return (Loop("pd", Constant(0), maximum(depths, 1), Constant(DOT_DEPTH), (depth, rows)),)
