@@ -1,32 +1,63 @@
-"""Transposes in registers: the shuffles of `rounds`, applied to numbered lanes, give the transpose."""
+"""Transposes in registers: the shuffles of `network`, applied to numbered lanes, give the transpose."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from tilewright.micro.transpose import rounds
+from tilewright.micro.transpose import network
 
 WIDTHS = (1, 2, 4, 8, 16)
+#: Lanes in 128 bits: elements of 8, 16, 32, 64 and 128 bits.
+PARTS = (16, 8, 4, 2, 1)
 
 
-@pytest.mark.parametrize("lanes", WIDTHS)
-def test_the_rounds_transpose(lanes: int) -> None:
-    rows = list(np.arange(lanes * lanes).reshape(lanes, lanes))
-    expected = np.array(rows).T
-    for distance, low, high in rounds(lanes):
-        following = list(rows)
-        for row in range(lanes):
-            if not row & distance:
-                both = np.concatenate((rows[row], rows[row + distance]))
-                following[row], following[row + distance] = both[list(low)], both[list(high)]
-        rows = following
-    np.testing.assert_array_equal(np.array(rows), expected)
+def shuffled(left: NDArray[np.int64], right: NDArray[np.int64], lanes: tuple[int, ...]) -> NDArray[np.int64]:
+    return np.concatenate((left, right))[list(lanes)]
 
 
-@pytest.mark.parametrize("lanes", WIDTHS)
-def test_one_round_per_power_of_two(lanes: int) -> None:
-    found = rounds(lanes)
-    assert [distance for distance, _, _ in found] == [2**power for power in range(lanes.bit_length() - 1)]
-    for _, low, high in found:
-        assert sorted((*low, *high)) == list(range(2 * lanes)), "no lane is lost or doubled"
+@pytest.mark.parametrize(("lanes", "count"), list(product(WIDTHS, WIDTHS)))
+@pytest.mark.parametrize("part", PARTS)
+def test_the_network_transposes(lanes: int, count: int, part: int) -> None:
+    block = np.arange(lanes * count).reshape(count, lanes)
+    plan = network(lanes, count, part)
+    held = [np.concatenate([block[number] for number in group]) for group in plan.joined]
+    for distance, low, high in plan.rounds:
+        following = list(held)
+        for index, vector in enumerate(held):
+            if not index & distance:
+                other = held[index + distance]
+                following[index] = shuffled(vector, other, low)
+                following[index + distance] = shuffled(vector, other, high)
+        held = following
+    found = [held[index][start : start + count] for index, start in plan.results]
+    np.testing.assert_array_equal(np.array(found), block.T)
+
+
+@pytest.mark.parametrize(("lanes", "count"), list(product(WIDTHS, WIDTHS)))
+def test_one_round_per_power_of_two(lanes: int, count: int) -> None:
+    plan = network(lanes, count, 4)
+    square = min(lanes, count)
+    assert [found.distance for found in plan.rounds] == [2**bit for bit in range(square.bit_length() - 1)]
+    for found in plan.rounds:
+        width = 2 * max(lanes, count)
+        assert sorted((*found.low, *found.high)) == list(range(width)), "no lane is lost or doubled"
+    assert sorted(number for group in plan.joined for number in group) == list(range(count))
+
+
+@pytest.mark.parametrize("lanes", WIDTHS[1:])
+@pytest.mark.parametrize("part", PARTS)
+def test_a_square_interleaves_inside_128_bits_and_deals_beyond(lanes: int, part: int) -> None:
+    """The forms that are one instruction on every row: no lane leaves its part, or whole parts do."""
+    part = min(part, lanes)
+    for found in network(lanes, lanes, part).rounds:
+        for chosen in (found.low, found.high):
+            if found.distance < part:
+                assert all(lane % lanes // part == place // part for place, lane in enumerate(chosen))
+            else:
+                starts = chosen[::part]
+                assert all(start % part == 0 for start in starts)
+                assert [lane - lane % part for lane in chosen] == [s for s in starts for _ in range(part)]

@@ -1,44 +1,190 @@
-"""Transposes a square of vectors in registers by log2(lanes) rounds of two-operand shuffles."""
+"""Transposes a block of vectors in registers by log2 rounds of two-operand shuffles.
+
+Every round pairs the vectors whose numbers differ in one bit and exchanges between them the lanes that
+differ in that bit. Three forms of exchange leave different orders, and each is one instruction somewhere:
+
+- interleaving inside 128 bits: ZIP1/ZIP2 on Arm, UNPCKL/UNPCKH on x86, VMRGH/VMRGL and XXPERMDI on POWER;
+- dealing whole 128-bit parts, even ones then odd ones: VPERM2F128, VSHUFF64X2;
+- swapping blocks in place: TRN1/TRN2 on Arm, one or two blends and shuffles on x86.
+
+A square takes the first below 128 bits and the second above. Where the block is not square, what must end
+up adjacent decides. In which order the results come out is found by following numbered elements.
+"""
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Value
+from tilewright.llvm.values import Type, Value
+
+#: The part of a vector register inside which every instruction set interleaves.
+PART_BITS = 128
+
+Lanes: TypeAlias = tuple[int, ...]
+#: What stands in one lane while elements are followed: (number of the input vector, its lane).
+Element: TypeAlias = tuple[int, int]
 
 
-def rounds(lanes: int) -> tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]:
-    """The shuffles of each round: (distance, lanes of the low result, lanes of the high result).
+class Round(NamedTuple):
+    """One round: vectors i and i + distance (where bit `distance` of i is 0) give `low` and `high`."""
 
-    In the round of distance d, rows r and r+d exchange blocks of d lanes: the low result keeps the
-    even blocks of both rows, the high result the odd ones. This is TRN1/TRN2 on Arm at every
-    distance; x86 blends or permutes two registers, one instruction each with AVX-512.
+    distance: int
+    low: Lanes
+    high: Lanes
 
-    >>> rounds(2)
-    ((1, (0, 2), (1, 3)),)
+
+class Network(NamedTuple):
+    """How p vectors of q lanes come from q vectors of p lanes.
+
+    joined : for each vector the rounds start with, the inputs it is put together from.
+    rounds : the exchanges.
+    results : for each result, the vector after the rounds and the lane it starts at.
     """
-    found = []
+
+    joined: tuple[Lanes, ...]
+    rounds: tuple[Round, ...]
+    results: tuple[tuple[int, int], ...]
+
+
+def _interleaved(lanes: int, distance: int, part: int) -> tuple[list[int], list[int]]:
+    """Groups of `distance` lanes of both vectors in turn, inside each part."""
+    low: list[int] = []
+    high: list[int] = []
+    for start in range(0, lanes, part):
+        groups = [range(first, first + distance) for first in range(start, start + part, distance)]
+        mixed = [side + lane for group in groups for side in (0, lanes) for lane in group]
+        low += mixed[:part]
+        high += mixed[part:]
+    return low, high
+
+
+def _dealt(lanes: int, distance: int) -> tuple[list[int], list[int]]:
+    """The even blocks of both vectors, and the odd ones."""
+    blocks = [range(first, first + distance) for first in range(0, lanes, distance)]
+    low, high = (
+        [side + lane for side in (0, lanes) for block in blocks[odd::2] for lane in block] for odd in (0, 1)
+    )
+    return low, high
+
+
+def _swapped(lanes: int, distance: int) -> tuple[list[int], list[int]]:
+    """Block by block, from one vector and from the other."""
+    blocks = [range(first, first + distance) for first in range(0, lanes, distance)]
+    low, high = (
+        [
+            side + lane
+            for even in range(0, len(blocks), 2)
+            for side in (0, lanes)
+            for lane in blocks[even + odd]
+        ]
+        for odd in (0, 1)
+    )
+    return low, high
+
+
+def _exchange(
+    lanes: int, distance: int, square: int, part: int, *, wide: bool
+) -> tuple[list[int], list[int]]:
+    """The form for a distance; `square` is the smaller side of the block, `wide`: the rows are fewer."""
+    if not wide and distance < part:
+        return _interleaved(lanes, distance, part)
+    if lanes == square:
+        return _dealt(lanes, part)
+    return _swapped(lanes, distance)
+
+
+def _follow(vectors: list[list[Element]], found: Round) -> list[list[Element]]:
+    """What the vectors hold after a round."""
+    following = list(vectors)
+    for index, vector in enumerate(vectors):
+        if not index & found.distance:
+            both = vector + vectors[index + found.distance]
+            following[index] = [both[lane] for lane in found.low]
+            following[index + found.distance] = [both[lane] for lane in found.high]
+    return following
+
+
+@cache
+def network(lanes: int, count: int, part: int) -> Network:
+    """The shuffles that turn `count` vectors of `lanes` lanes; both are powers of two.
+
+    Parameters
+    ----------
+    part : lanes in 128 bits.
+
+    Examples
+    --------
+    >>> network(4, 4, 4).rounds[0]
+    Round(distance=1, low=(0, 4, 1, 5), high=(2, 6, 3, 7))
+    >>> network(4, 4, 4).results
+    ((0, 0), (2, 0), (1, 0), (3, 0))
+    """
+    square, length = min(lanes, count), max(lanes, count)
+    part = max(1, min(part, length))
+    # With fewer lanes than vectors, vectors that are `lanes` apart are put side by side first.
+    joined = tuple(tuple(range(first, count, square)) for first in range(square))
+    held = [[(vector, lane) for vector in group for lane in range(lanes)] for group in joined]
+    rounds: list[Round] = []
     distance = 1
-    while distance < lanes:
-        low, high = [], []
-        for lane in range(lanes):
-            block, inside = divmod(lane, distance)
-            pair = block // 2 * 2 * distance + inside
-            side = lanes if block % 2 else 0
-            low.append(side + pair)
-            high.append(side + pair + distance)
-        found.append((distance, tuple(low), tuple(high)))
+    while distance < square:
+        low, high = _exchange(length, distance, square, part, wide=lanes < count)
+        rounds.append(Round(distance, tuple(low), tuple(high)))
+        held = _follow(held, rounds[-1])
         distance *= 2
-    return tuple(found)
+    results = []
+    for lane in range(lanes):
+        (index,) = (number for number, content in enumerate(held) if (0, lane) in content)
+        start = held[index].index((0, lane))
+        assert held[index][start : start + count] == [(vector, lane) for vector in range(count)]
+        results.append((index, start))
+    return Network(joined, tuple(rounds), tuple(results))
 
 
-def transpose(f: Function, rows: list[Value]) -> list[Value]:
-    """Column vectors of a square given by its row vectors."""
-    lanes = len(rows)
-    for distance, low, high in rounds(lanes):
-        following = list(rows)
-        for row in range(lanes):
-            if row & distance == 0:
-                following[row] = f.shuffle(rows[row], rows[row + distance], low)
-                following[row + distance] = f.shuffle(rows[row], rows[row + distance], high)
-        rows = following
-    return rows
+def _bits(kind: Type) -> int:
+    """Bits of one element of a vector type, by the end of its name in intrinsics: v4f32."""
+    found = re.search(r"(\d+)$", kind.suffix)
+    assert found is not None
+    return int(found[1])
+
+
+def transpose(f: Function, vectors: list[Value], words: int = 1) -> list[Value]:
+    """The rows of a block given by its columns: q vectors of p lanes become p vectors of q lanes.
+
+    Parameters
+    ----------
+    vectors : the columns; p and q are powers of two.
+    words : adjacent lanes that make one element (2 for elements of 128 bits in vectors of 64-bit lanes).
+    """
+    kind = vectors[0].type
+    lanes, count = kind.lanes // words, len(vectors)
+
+    def spread(chosen: Lanes) -> list[int]:
+        return [lane * words + word for lane in chosen for word in range(words)]
+
+    plan = network(lanes, count, PART_BITS // (_bits(kind) * words))
+    held = [_joined(f, [vectors[number] for number in group]) for group in plan.joined]
+    for distance, low, high in plan.rounds:
+        following = list(held)
+        for index, vector in enumerate(held):
+            if not index & distance:
+                other = held[index + distance]
+                following[index] = f.shuffle(vector, other, spread(low))
+                following[index + distance] = f.shuffle(vector, other, spread(high))
+        held = following
+    if lanes <= count:
+        return [held[index] for index, _ in plan.results]
+    cut = [spread(tuple(range(start, start + count))) for _, start in plan.results]
+    pairs = zip(plan.results, cut, strict=True)
+    return [f.shuffle(held[index], held[index], chosen) for (index, _), chosen in pairs]
+
+
+def _joined(f: Function, vectors: list[Value]) -> Value:
+    """Vectors side by side, in pairs."""
+    while len(vectors) > 1:
+        lanes = vectors[0].type.lanes
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [f.shuffle(left, right, range(2 * lanes)) for left, right in pairs]
+    return vectors[0]

@@ -159,12 +159,17 @@ class Unary:
 
         Of A the zero kernel takes the shape alone.
         """
-        if self.op is UnaryOp.ZERO:
-            return np.zeros_like(a)
-        if self.op is UnaryOp.IDENTITY:
-            return np.array(a)
-        with np.errstate(all="ignore"):
-            return _MEANINGS[self.op](a.astype(np.float64))
+        return meaning(self.op, a)
+
+
+def meaning(op: UnaryOp, a: NDArray[Any]) -> NDArray[Any]:
+    """An operation on every element: in float64, or exactly for zero and identity."""
+    if op is UnaryOp.ZERO:
+        return np.zeros_like(a)
+    if op is UnaryOp.IDENTITY:
+        return np.array(a)
+    with np.errstate(all="ignore"):
+        return _MEANINGS[op](a.astype(np.float64))
 
 
 def _sigmoid(x: Wide) -> Wide:
