@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,14 +14,18 @@ from tilewright.errors import TileIrSyntax
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
+    Batch,
     Binary,
     Buffer,
     Compare,
     Constant,
+    Epilogue,
     Execution,
     Expression,
     FirstElse,
+    Form,
     If,
+    Lead,
     Let,
     Loop,
     Name,
@@ -57,6 +62,11 @@ KEYWORDS = (
     "else",
     "if",
     "and",
+    "batch",
+    "by",
+    "dot",
+    "turned",
+    "epilogue",
     "c",
 )
 names = st.one_of(
@@ -66,7 +76,9 @@ names = st.one_of(
 expressions: st.SearchStrategy[Expression] = st.recursive(
     st.one_of(st.builds(Constant, st.integers()), st.builds(Name, names)),
     lambda inner: st.one_of(
-        st.builds(Binary, st.sampled_from(Operator), inner, inner), st.builds(Unless, names, inner)
+        st.builds(Binary, st.sampled_from(Operator), inner, inner),
+        st.builds(Unless, names, inner),
+        st.builds(Lead, names, st.integers(1, 2**40)),
     ),
     max_leaves=12,
 )
@@ -84,7 +96,14 @@ scalars = st.builds(Scalar, st.one_of(names, st.floats(allow_nan=False)))
 scalar_values: st.SearchStrategy[ScalarValue] = st.one_of(
     scalars, st.builds(FirstElse, names, scalars, scalars)
 )
-slices = st.builds(Slice, names, short_expressions, st.tuples(short_expressions, short_expressions))
+slices = st.builds(
+    Slice,
+    names,
+    short_expressions,
+    st.tuples(short_expressions, short_expressions),
+    st.one_of(st.none(), short_expressions),
+)
+batches = st.builds(Batch, short_expressions, short_expressions, short_expressions, st.booleans())
 positive = st.integers(1, 2**40)
 primitives: st.SearchStrategy[Statement] = st.one_of(
     st.builds(Let, names, expressions),
@@ -100,7 +119,10 @@ primitives: st.SearchStrategy[Statement] = st.one_of(
         st.builds(Tile, positive, positive, positive),
         scalar_values,
         scalar_values,
+        st.one_of(st.none(), batches),
+        st.sampled_from(Form),
     ),
+    st.builds(Epilogue, slices, slices, short_expressions, short_expressions, scalar_values, scalar_values),
 )
 
 
@@ -236,6 +258,13 @@ parallel i in 0 .. m step x:
       matmul 2x3x4 a[i; m, 1]
         = (-1e-30 if p first else 1.0) * c + alpha * a[0; 1, m] . a[0; 1, m]
         rows 2 columns 3 depth m
+matmul dot 4x1x1 a[x; m, 1]
+  = 0.0 * c + 1.0 * a[0; m, 1] . a[0; 1, 1]
+  rows min(4, m) columns 1 depth m
+matmul turned 1x8x1 a[0; m, 1]
+  = 1.0 * c + alpha * a[0; m, 1] . a[0; m, 1]
+  rows 1 columns 8 depth m
+epilogue a[x; m, 1] = alpha * c + 1.0 * t[0; 4, 1] rows 2 columns m - 1
 let y = unless(alpha, ceildiv(m, 2))
 """
 
@@ -249,7 +278,7 @@ def test_golden() -> None:
         ("s", Space.THREAD, 64),
         ("t", Space.SHARED, 8),
     ]
-    first, loop, last = parsed.body
+    first, loop, dot, turned, epilogue, last = parsed.body
     assert isinstance(first, Let)
     assert isinstance(last, Let)
     assert isinstance(loop, Loop)
@@ -273,6 +302,17 @@ def test_golden() -> None:
     assert isinstance(node, TileMatmul)
     assert node.beta == FirstElse("p", Scalar(-1e-30), Scalar(1.0))
     assert node.tile == Tile(2, 3, 4)
+    assert isinstance(dot, TileMatmul)
+    assert isinstance(turned, TileMatmul)
+    assert (node.form, dot.form, turned.form) == (Form.OUTER, Form.DOT, Form.TURNED)
+    assert epilogue == Epilogue(
+        c=Slice("a", Name("x"), (Name("m"), Constant(1))),
+        sums=Slice("t", Constant(0), (Constant(4), Constant(1))),
+        rows=Constant(2),
+        columns=Name("m") - 1,
+        alpha=Scalar(1.0),
+        beta=Scalar("alpha"),
+    )
 
 
 def test_blank_lines_and_tight_spacing_are_read() -> None:
@@ -284,6 +324,8 @@ def test_blank_lines_and_tight_spacing_are_read() -> None:
 
 HEAD = "program p\nsizes m\nscalars alpha\nargument a f32\n"
 MATMUL_LINE = "matmul 2x3x1 a[0; m, 1] = 1.0 * c + alpha * a[0; 1, m] . a[0; 1, m] rows 1 columns 1 depth m"
+DOT_LINE = MATMUL_LINE.replace("matmul", "matmul dot")
+EPILOGUE_LINE = "epilogue a[0; m, 1] = 1.0 * c + alpha * a[0; m, 1] rows 1 columns m"
 
 
 @pytest.mark.parametrize(
@@ -339,6 +381,19 @@ MATMUL_LINE = "matmul 2x3x1 a[0; m, 1] = 1.0 * c + alpha * a[0; 1, m] . a[0; 1, 
         (HEAD + MATMUL_LINE.replace("* c", "* d") + "\n", 5, "expected 'c', found 'd'"),
         (HEAD + MATMUL_LINE.replace("rows 1", "") + "\n", 5, "expected 'rows', found 'columns'"),
         (HEAD + "\n\n" + MATMUL_LINE.replace(" rows", "\n    rows") + " 7\n", 7, "trailing text"),
+        (HEAD + DOT_LINE.replace("dot", "dots") + "\n", 5, "expected a tile such as 12x32x1"),
+        (HEAD + DOT_LINE.replace("dot", "dot dot") + "\n", 5, "expected a tile such as 12x32x1"),
+        (HEAD + DOT_LINE.replace("dot 2x3x1", "dot") + "\n", 5, "expected a tile such as 12x32x1"),
+        (HEAD + DOT_LINE.replace("dot 2x3x1", "2x3x1 dot") + "\n", 5, "expected '[', found 'a'"),
+        (HEAD + EPILOGUE_LINE.replace(" = ", " ") + "\n", 5, "expected '=', found '1.0'"),
+        (HEAD + EPILOGUE_LINE.replace("a[0; m, 1] =", "=") + "\n", 5, "expected a name, found '='"),
+        (HEAD + EPILOGUE_LINE.replace("c +", "d +") + "\n", 5, "expected 'c', found 'd'"),
+        (HEAD + EPILOGUE_LINE.replace("c + alpha * ", "") + "\n", 5, "expected 'c', found 'a'"),
+        (HEAD + EPILOGUE_LINE.replace("alpha", "(1.0 if)") + "\n", 5, "expected a name, found ')'"),
+        (HEAD + EPILOGUE_LINE.replace("m, 1] rows", "m] rows") + "\n", 5, "expected ',', found ']'"),
+        (HEAD + EPILOGUE_LINE.replace("rows 1 ", "") + "\n", 5, "expected 'rows', found 'columns'"),
+        (HEAD + EPILOGUE_LINE.replace(" columns m", "") + "\n", 5, "expected 'columns', found ''"),
+        (HEAD + EPILOGUE_LINE + " depth m\n", 5, "trailing text"),
     ],
 )
 def test_a_mistake_names_its_line(text: str, line: int, reason: str) -> None:
@@ -348,9 +403,17 @@ def test_a_mistake_names_its_line(text: str, line: int, reason: str) -> None:
     assert str(caught.value).startswith(f"tile IR text, line {line}: ")
 
 
-def test_the_line_of_the_mistake_table_itself_parses() -> None:
-    (node,) = parse_program(HEAD + MATMUL_LINE + "\n").body
-    assert isinstance(node, TileMatmul)
+def test_the_lines_of_the_mistake_table_themselves_parse() -> None:
+    matmul, dot, epilogue = parse_program(HEAD + f"{MATMUL_LINE}\n{DOT_LINE}\n{EPILOGUE_LINE}\n").body
+    assert isinstance(matmul, TileMatmul)
+    assert dot == replace(matmul, form=Form.DOT)
+    assert isinstance(epilogue, Epilogue)
+
+
+def test_the_form_of_outer_products_is_not_printed() -> None:
+    text = print_program(program(MATMUL))
+    assert "matmul 2x3x4" in text
+    assert parse_program(text.replace("matmul", "matmul outer")) == program(MATMUL)
 
 
 @pytest.mark.parametrize("node", [object(), Scalar(1.0)])
