@@ -11,11 +11,14 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
+    Batch,
     Binary,
     Buffer,
     Compare,
     Constant,
+    Epilogue,
     FirstElse,
+    Form,
     If,
     Let,
     Loop,
@@ -56,6 +59,17 @@ MATMUL = TileMatmul(
     alpha=Scalar("alpha"),
     beta=FirstElse("i", Scalar("beta"), Scalar(1.0)),
 )
+ROWS = Slice("a", Name("i") * Name("m"), (Name("m"), ONE))
+TURNED = replace(MATMUL, b=ROWS, rows=ONE, columns=Constant(4), tile=Tile(1, 4), form=Form.TURNED)
+DOT = replace(MATMUL, a=ROWS, b=ROWS, columns=ONE, tile=Tile(2, 1), form=Form.DOT)
+EPILOGUE = Epilogue(
+    c=Slice("c", Name("i"), (Name("m"), ONE)),
+    sums=Slice("panel", ZERO, (Constant(4), ONE)),
+    rows=Constant(2),
+    columns=Name("x"),
+    alpha=Scalar("alpha"),
+    beta=FirstElse("i", Scalar("beta"), Scalar(1.0)),
+)
 TEST = AnyOf((AllOf((Compare(Relation.LT, Name("i"), Name("m")),)),))
 LET = Let("x", Unless("alpha", Name("m")))
 LOOP = Loop("i", ZERO, Name("m"), ONE, (LET, If(TEST, (PACK, MATMUL), (LET,))))
@@ -72,7 +86,7 @@ def inside(*statements: Statement) -> Program:
 
 
 def test_the_program_that_the_table_breaks_is_good() -> None:
-    good = replace(LOOP, body=(LET, If(TEST, (PACK, MATMUL))))
+    good = replace(LOOP, body=(LET, If(TEST, (PACK, MATMUL), (TURNED, DOT, EPILOGUE))))
     assert verify(body(good)) == body(good)
 
 
@@ -235,6 +249,99 @@ RULES: dict[str, tuple[Program, str, str]] = {
         inside(replace(MATMUL, a=Slice("wide", ZERO, (ONE, ONE)))),
         "matmul c",
         "A and B differ in element type",
+    ),
+    "matmul: batch count": (inside(replace(MATMUL, batch=Batch(Name("q"), ONE, ONE))), "matmul c", "'q'"),
+    "matmul: batch step of A": (inside(replace(MATMUL, batch=Batch(ONE, Name("q"), ONE))), "matmul c", "'q'"),
+    "matmul: batch step of B": (inside(replace(MATMUL, batch=Batch(ONE, ONE, Name("q")))), "matmul c", "'q'"),
+    "outer: depths of B adjacent instead of lanes": (
+        inside(replace(MATMUL, b=ROWS)),
+        "matmul c",
+        "lanes of B must be adjacent",
+    ),
+    "turned: depths of B adjacent": (
+        inside(replace(TURNED, b=Slice("a", ZERO, (ONE, Name("m"))))),
+        "matmul c",
+        "depths of B must be adjacent (second stride 1)",
+    ),
+    "turned: columns of C adjacent": (
+        inside(replace(TURNED, c=Slice("c", ZERO, (ONE, Name("m"))))),
+        "matmul c",
+        "columns of C must be adjacent (second stride 1)",
+    ),
+    "turned: one row": (
+        inside(replace(TURNED, rows=Constant(2), tile=Tile(2, 4))),
+        "matmul c",
+        "a turned tile has one row and all of its columns",
+    ),
+    "turned: a number of rows that is known": (
+        inside(replace(TURNED, rows=Name("x"))),
+        "matmul c",
+        "a turned tile has one row and all of its columns",
+    ),
+    "turned: some of the columns": (
+        inside(replace(TURNED, columns=Constant(3))),
+        "matmul c",
+        "a turned tile has one row and all of its columns",
+    ),
+    "turned: no batch": (
+        inside(replace(TURNED, batch=Batch(ONE, ONE, ONE))),
+        "matmul c",
+        "a turned tile has no batch",
+    ),
+    "dot: depths of A adjacent": (
+        inside(replace(DOT, a=WINDOW)),
+        "matmul c",
+        "depths of A must be adjacent (second stride 1)",
+    ),
+    "dot: depths of B adjacent": (
+        inside(replace(DOT, b=Slice("a", ZERO, (ONE, Name("m"))))),
+        "matmul c",
+        "depths of B must be adjacent (second stride 1)",
+    ),
+    "dot: one column": (
+        inside(replace(DOT, columns=Constant(2))),
+        "matmul c",
+        "a dot product has one column",
+    ),
+    "dot: a number of columns that is known": (
+        inside(replace(DOT, columns=Name("x"))),
+        "matmul c",
+        "a dot product has one column",
+    ),
+    "dot: no batch": (
+        inside(replace(DOT, batch=Batch(ONE, ONE, ONE))),
+        "matmul c",
+        "a dot tile has no batch",
+    ),
+    "dot: element types": (
+        inside(replace(DOT, b=Slice("wide", ZERO, (ONE, ONE)))),
+        "matmul c",
+        "A and B differ in element type",
+    ),
+    "epilogue: C declared": (inside(replace(EPILOGUE, c=BAD_SLICE)), "epilogue nowhere", "'nowhere'"),
+    "epilogue: sums declared": (inside(replace(EPILOGUE, sums=BAD_SLICE)), "epilogue c", "'nowhere'"),
+    "epilogue: offset of C": (inside(replace(EPILOGUE, c=BAD_OFFSET)), "epilogue a", "'q' is not a size"),
+    "epilogue: rows": (inside(replace(EPILOGUE, rows=Name("q"))), "epilogue c", "'q' is not a size"),
+    "epilogue: columns": (inside(replace(EPILOGUE, columns=Name("q"))), "epilogue c", "'q' is not a size"),
+    "epilogue: alpha": (
+        inside(replace(EPILOGUE, alpha=Scalar("gamma"))),
+        "epilogue c",
+        "'gamma' is not a scalar parameter",
+    ),
+    "epilogue: first of what is no axis": (
+        inside(replace(EPILOGUE, beta=FirstElse("m", Scalar(0.0), Scalar(1.0)))),
+        "epilogue c",
+        "'m' is not an enclosing axis",
+    ),
+    "epilogue: columns of the sums adjacent": (
+        inside(replace(EPILOGUE, sums=PANEL)),
+        "epilogue c",
+        "columns of the sums must be adjacent (second stride 1)",
+    ),
+    "epilogue: element types": (
+        inside(replace(EPILOGUE, sums=Slice("wide", ZERO, (ONE, ONE)))),
+        "epilogue c",
+        "C and the sums differ in element type",
     ),
 }
 
