@@ -231,6 +231,131 @@ def test_more_than_a_tile_is_refused(rows: int, columns: int) -> None:
         run(text, a=np.ones(64, np.float32), c=np.ones(64, np.float32))
 
 
+# --- forms of a tile, and what follows finished sums ------------------------------------------------------
+
+FORMS = {
+    # Rows of A and B itself are adjacent along the depth; the third row is not part of the product.
+    "dot": (
+        "matmul dot 4x1x1 c[0; 2, 1]\n  = beta * c + alpha * a[0; 5, 1] . b[0; 1, 1]\n"
+        "  rows 2 columns 1 depth {depth}\n"
+    ),
+    # Columns of B are adjacent along the depth, 5 elements apart; A is strided.
+    "turned": (
+        "matmul turned 1x3x1 c[0; 9, 1]\n  = beta * c + alpha * a[1; 9, 2] . b[0; 5, 1]\n"
+        "  rows 1 columns 3 depth {depth}\n"
+    ),
+}
+
+
+def run_form(form: str, depth: int, alpha: float, beta: float, c: Any, a: Any = None, b: Any = None) -> None:
+    """One tile; a and b are counted from 1 where they are not given."""
+    a, b = (np.arange(1, 16, dtype=np.float32) if array is None else array for array in (a, b))
+    text = HEAD + "argument b f32\n" + FORMS[form].format(depth=depth)
+    run(text, alpha=alpha, beta=beta, a=a, b=b, c=c)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (2.0, 1.0), (0.5, -3.0)])
+@pytest.mark.parametrize("depth", [0, 1, 3, 5])
+def test_dot(alpha: float, beta: float, depth: int) -> None:
+    c = np.array([7, 8, 9, 10], np.float32)
+    run_form("dot", depth, alpha, beta, c)
+    counted = np.arange(1, 16, dtype=np.float32)
+    sums = counted.reshape(3, 5)[:2, :depth] @ counted[:depth]
+    assert c.tolist() == [alpha * sums[0] + beta * 7, 8, alpha * sums[1] + beta * 9, 10]
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (2.0, 1.0), (0.5, -3.0)])
+@pytest.mark.parametrize("depth", [0, 1, 3, 5])
+def test_turned(alpha: float, beta: float, depth: int) -> None:
+    c = np.array([7, 8, 9, 10], np.float32)
+    run_form("turned", depth, alpha, beta, c)
+    counted = np.arange(1, 16, dtype=np.float32)
+    sums = counted[1::2][:depth] @ counted.reshape(3, 5)[:, :depth].T
+    assert c[:3].tolist() == (alpha * sums + beta * np.array([7, 8, 9], np.float32)).tolist()
+    assert c[3] == 10
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_read_neither_c_without_beta_nor_more_than_the_depth(form: str) -> None:
+    c, ones = np.full(4, np.nan, np.float32), np.ones(15, np.float32)
+    behind = np.where(np.arange(15) % 5 < 4, ones, np.nan)
+    run_form(form, 4, 1.0, 0.0, c, a=behind if form == "dot" else ones, b=behind)
+    written = [0, 2] if form == "dot" else [0, 1, 2]
+    assert np.flatnonzero(c == 4).tolist() == written
+    assert np.isnan(np.delete(c, written)).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_stay_in_their_buffers(form: str) -> None:
+    ones = np.ones(15, np.float32)
+    last = {"dot": (10, 5), "turned": (10, 15)}[form]  # elements up to the last that a depth of 5 reads
+    run_form(form, 5, 1.0, 0.0, np.zeros(3, np.float32), a=ones[: last[0]], b=ones[: last[1]])
+    for a, b, c in ((last[0] - 1, last[1], 3), (last[0], last[1] - 1, 3), (last[0], last[1], 2)):
+        with pytest.raises(InvalidTileIr, match="reaches elements"):
+            run_form(form, 5, 1.0, 0.0, np.zeros(c, np.float32), a=ones[:a], b=ones[:b])
+
+
+EPILOGUE = (
+    "thread s f32 [8]\n"
+    "matmul 2x3x1 s[0; 4, 1]\n  = 0.0 * c + 1.0 * a[0; 1, 1] . a[2; 1, 1]\n  rows 2 columns 3 depth 1\n"
+    "epilogue c[0; 5, 1] = {beta} * c + alpha * s[0; 4, 1] rows {rows} columns {columns}\n"
+)
+#: The sums of `EPILOGUE` with a = 1 2 3 4 5.
+SUMS = np.array([[3, 4, 5], [6, 8, 10]], np.float32)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (2.0, 1.0), (-0.5, 3.0), (0.0, 2.0)])
+@pytest.mark.parametrize(("rows", "columns"), [(2, 3), (1, 3), (2, 1), (0, 3), (2, 0)])
+def test_epilogue(alpha: float, beta: float, rows: int, columns: int) -> None:
+    a, c = np.arange(1, 6, dtype=np.float32), np.arange(10, dtype=np.float32)
+    expected = c.reshape(2, 5).copy()
+    expected[:rows, :columns] *= beta
+    expected[:rows, :columns] += alpha * SUMS[:rows, :columns]
+    text = HEAD + EPILOGUE.format(beta="beta", rows=rows, columns=columns)
+    run(text, alpha=alpha, beta=beta, a=a, c=c)
+    np.testing.assert_array_equal(c.reshape(2, 5), expected)
+
+
+@pytest.mark.parametrize("beta", ["beta", "0.0", "-0.0"])
+def test_an_epilogue_without_beta_does_not_read_c(beta: str) -> None:
+    a, c = np.arange(1, 6, dtype=np.float32), np.full(10, np.nan, np.float32)
+    run(HEAD + EPILOGUE.format(beta=beta, rows=2, columns=3), alpha=2.0, beta=0.0, a=a, c=c)
+    np.testing.assert_array_equal(c.reshape(2, 5)[:, :3], 2 * SUMS)
+    assert np.isnan(c.reshape(2, 5)[:, 3:]).all()
+    c[...] = np.nan
+    run(HEAD + EPILOGUE.format(beta="1.0", rows=2, columns=3), alpha=2.0, a=a, c=c)
+    assert np.isnan(c).all()
+
+
+def test_an_epilogue_of_sums_that_nobody_wrote_is_nan() -> None:
+    a, c = np.arange(1, 6, dtype=np.float32), np.zeros(10, np.float32)
+    run(HEAD + EPILOGUE.format(beta="beta", rows=2, columns=4), alpha=0.0, beta=1.0, a=a, c=c)
+    assert np.isnan(c.reshape(2, 5)[:, 3]).all()
+
+
+def test_an_epilogue_follows_the_first_iteration() -> None:
+    text = (
+        HEAD
+        + EPILOGUE.split("epilogue", maxsplit=1)[0]
+        + (
+            "for p in 3 .. 9 step 3:\n"
+            "  epilogue c[0; 5, 1] = (beta if p first else 10.0) * c + alpha * s[0; 4, 1] rows 1 columns 1\n"
+        )
+    )
+    c = np.full(5, 7, np.float32)
+    run(text, alpha=2.0, beta=3.0, a=np.arange(1, 6, dtype=np.float32), c=c)
+    assert c.tolist() == [(3 * 7 + 2 * 3) * 10 + 2 * 3, 7, 7, 7, 7]
+
+
+def test_an_epilogue_stays_in_its_buffers() -> None:
+    a, text = np.arange(1, 6, dtype=np.float32), HEAD + EPILOGUE
+    run(text.format(beta="beta", rows=2, columns=3), a=a, c=np.zeros(8, np.float32))
+    with pytest.raises(InvalidTileIr, match=r"c\[.*reaches elements 0\.\.7 of 7"):
+        run(text.format(beta="beta", rows=2, columns=3), a=a, c=np.zeros(7, np.float32))
+    with pytest.raises(InvalidTileIr, match=r"s\[.*reaches elements 0\.\.8 of 8"):
+        run(text.format(beta="beta", rows=2, columns=5), a=a, c=np.zeros(10, np.float32))
+
+
 # --- bounds -------------------------------------------------------------------------------------------
 
 
