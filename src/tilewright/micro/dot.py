@@ -21,8 +21,8 @@ from tilewright.spec.dtype import DType
 #: Independent sums of one row: with two loads a multiply-add these cover its latency of 4 to 5 cycles.
 SUMS = 4
 
-#: Rows whose vectors the registers hold beside the loads: 16 of 32 accumulate, 8 of 16.
-ROWS_OF_32_REGISTERS, ROWS_OF_16_REGISTERS = 4, 2
+#: Rows side by side: they share the loads of the vector, and two streams of memory are prefetched best.
+ROWS = 2
 
 #: How far ahead each row is fetched, in bytes: the hardware starts anew at every row (measured: 10 %
 #: of the bandwidth where rows do not start on cache lines, nothing where they do).
@@ -41,7 +41,6 @@ class DotKernel:
         self.isa, self.dtype = isa, dtype
         self.lanes, self.element = isa.lanes(dtype), element_type(dtype)
         self.fused = isa.tile(dtype).fused
-        self.rows = ROWS_OF_32_REGISTERS if isa.vector_registers >= 32 else ROWS_OF_16_REGISTERS
 
     @property
     def name(self) -> str:
@@ -68,7 +67,7 @@ class DotKernel:
         g = f.arguments
         a_bytes, c_bytes = f.mul(g["a_row"], self.dtype.size), f.mul(g["c_row"], self.dtype.size)
         state: tuple[Value, ...] = (int64(0), g["a"], g["c"])
-        for height in (self.rows, 1):
+        for height in (ROWS, 1):
             done, a, c = state
             last = f.add(g["rows"], 1 - height)
             with f.carried_loop(done, last, int64(height), state, "rows") as (_, values, advance):

@@ -9,8 +9,12 @@ from __future__ import annotations
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, element_type, int64, vector_type
 from tilewright.machine.isa import Edge, Isa
+from tilewright.micro.kernel import CACHE_LINE
 from tilewright.micro.transpose import transpose
 from tilewright.spec.dtype import DType
+
+#: Bytes of one 64-bit offset.
+OFFSET_BYTES = 8
 
 
 def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
@@ -27,6 +31,29 @@ def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
         found.append((start, width))
         start += width
     return tuple(found)
+
+
+def square_function(module: Module, dtype: DType, width: int) -> Callee:
+    """square(to, to_step, from, lanes): `width` depths of `width` lanes, turned in registers.
+
+    Lane l starts lanes[l] bytes behind `from`; depth p goes to `to` + p · to_step bytes. One function
+    serves every place that turns squares: its shuffles are the longest straight code of a module.
+    """
+    name = f"square_{dtype}_{width}"
+    known = module.find(name)
+    if known is not None:
+        return known
+    arguments = [("to", POINTER), ("to_step", INT64), ("from", POINTER), ("lanes", POINTER)]
+    f = module.define(name, VOID, arguments)
+    g, kind, size = f.arguments, vector_type(dtype, width), dtype.size
+    rows = []
+    for lane in range(width):
+        offset = f.load(INT64, f.at(g["lanes"], lane * OFFSET_BYTES), OFFSET_BYTES)
+        rows.append(f.load(kind, f.at(g["from"], offset), size))
+    for p, column in enumerate(transpose(f, rows)):
+        f.store(column, f.at(g["to"], f.mul(g["to_step"], p)), size)
+    f.ret()
+    return f.callee
 
 
 class PackKernel:
@@ -133,21 +160,18 @@ class PackKernel:
         last = f.sub(left, 1)
         for width in dict.fromkeys(width for _, width in self.chunks):
             starts = [start for start, chunk in self.chunks if chunk == width]
-            kind = vector_type(self.dtype, width)
+            square = square_function(f.module, self.dtype, width)
+            offsets = f.stack(INT64, width, CACHE_LINE)
             final = f.sub(depth, width)
             with f.loop(int64(starts[0]), int64(starts[-1] + width), int64(width), "chunk") as start:
-                rows = [
-                    f.at(source, f.mul(f.minimum(f.add(start, lane), last), lane_bytes))
-                    for lane in range(width)
-                ]
+                for lane in range(width):
+                    offset = f.mul(f.minimum(f.add(start, lane), last), lane_bytes)
+                    f.store(offset, f.at(offsets, lane * OFFSET_BYTES), OFFSET_BYTES)
                 to_chunk = f.at(destination, f.mul(start, size))
                 with f.loop(int64(0), depth, int64(width), "square") as position:
                     at = f.minimum(position, final)
-                    at_bytes = f.mul(at, size)
-                    square = transpose(f, [f.load(kind, f.at(row, at_bytes), size) for row in rows])
                     to = f.at(to_chunk, f.mul(at, self.panel * size))
-                    for p, column in enumerate(square):
-                        f.store(column, f.at(to, p * self.panel * size), size)
+                    f.call(square, [to, int64(self.panel * size), f.at(source, f.mul(at, size)), offsets])
 
     def _any(
         self, f: Function, destination: Value, source: Value, strides: tuple[Value, Value], left: Value

@@ -14,10 +14,13 @@ from tilewright.llvm.values import (
     vector_type,
     zero,
 )
-from tilewright.machine.isa import Edge, Isa
+from tilewright.machine.isa import Isa
 from tilewright.micro.kernel import CACHE_LINE
-from tilewright.micro.transpose import transpose
+from tilewright.micro.pack import OFFSET_BYTES, square_function
 from tilewright.spec.dtype import DType
+
+#: Depths of a square added in one turn of the loop.
+UNROLLED_DEPTHS = 4
 
 
 class TurnedKernel:
@@ -56,37 +59,50 @@ class TurnedKernel:
             ("beta", self.element),
         ]
         f = module.define(self.name, VOID, arguments)
-        g, size = f.arguments, self.dtype.size
+        g, size, lanes = f.arguments, self.dtype.size, self.lanes
+        square = square_function(module, self.dtype, lanes)
+        buffer, offsets = f.stack(self.element, lanes * lanes, CACHE_LINE), f.stack(INT64, lanes, CACHE_LINE)
         column = f.mul(g["b_column"], size)
-        steps = [f.opaque(f.mul(column, lane)) for lane in range(self.lanes)]
-        run = self.lanes * self.lanes  # depths of one run: one row is fetched with each square
+        for lane in range(lanes):
+            f.store(f.mul(column, lane), f.at(offsets, lane * OFFSET_BYTES), OFFSET_BYTES)
+        run = lanes * lanes  # depths of one run: one row is fetched with each square
         state: list[Value] = [int64(0), zero(self.kind)]
-        end = f.add(g["depth"], 1 - self.lanes)
+        end = f.add(g["depth"], 1 - lanes)
         with f.carried_loop(int64(0), end, int64(run), state, "run") as (first, values, advance):
             more = f.compare("<", f.add(first, run), g["depth"])
             here = f.at(g["b"], f.mul(first, size))
-            following = f.at(g["b"], f.mul(column, self.lanes))  # the next columns, or the next depths
+            following = f.at(g["b"], f.mul(column, lanes))  # the next columns, or the next depths
             ahead = f.select(more, f.at(here, run * size), following)
             stop = f.minimum(f.add(first, run), end)
             inner = [*values, ahead]
-            with f.carried_loop(first, stop, int64(self.lanes), inner, "square") as (
-                p,
-                state_in,
-                next_square,
-            ):
-                _, total, ahead = state_in
-                for line in range(0, run * size // self.lanes, CACHE_LINE):
+            with f.carried_loop(first, stop, int64(lanes), inner, "square") as (p, given, next_square):
+                _, total, ahead = given
+                for line in range(0, lanes * size * lanes, CACHE_LINE):
                     f.prefetch(f.at(ahead, line), write=False, locality=3)
-                at = f.at(g["b"], f.mul(p, size))
-                square = transpose(f, [f.load(self.kind, f.at(at, step), size) for step in steps])
-                for lane, vector in enumerate(square):
-                    total = self._add(f, f.add(p, lane), vector, total)
-                next_square((f.add(p, self.lanes), total, f.at(ahead, column)))
+                f.call(square, [buffer, int64(lanes * size), f.at(g["b"], f.mul(p, size)), offsets])
+                total = self._add_square(f, buffer, p, total)
+                next_square((f.add(p, lanes), total, f.at(ahead, column)))
             advance(next_square.results[:2])
         done, total = advance.results
-        self._store(f, self._tail(f, steps, done, total))
+        self._store(f, self._tail(f, buffer, done, total))
         f.ret()
         return f.callee
+
+    def _add_square(self, f: Function, buffer: Value, p: Value, total: Value) -> Value:
+        """All depths of a square; the sum is one chain, which a loop does not slow down."""
+        row = self.lanes * self.dtype.size
+        together = min(self.lanes, UNROLLED_DEPTHS)
+        with f.carried_loop(int64(0), int64(self.lanes), int64(together), [total], "depth") as (
+            depth,
+            values,
+            advance,
+        ):
+            (total,) = values
+            for further in range(together):
+                vector = f.load(self.kind, f.at(buffer, f.mul(f.add(depth, further), row)), self.dtype.size)
+                total = self._add(f, f.add(p, f.add(depth, further)), vector, total)
+            advance([total])
+        return advance.results[0]
 
     def _add(self, f: Function, p: Value, vector: Value, total: Value) -> Value:
         g, size = f.arguments, self.dtype.size
@@ -94,27 +110,15 @@ class TurnedKernel:
         a = f.splat(f.load(self.element, at, size), self.lanes)
         return f.multiply_add(a, vector, total, fused=self.fused)
 
-    def _tail(self, f: Function, steps: list[Value], done: Value, total: Value) -> Value:
-        """The last depths, fewer than a square has: transposed into a small buffer, then added in order."""
-        g, size, lanes = f.arguments, self.dtype.size, self.lanes
-        square = f.stack(self.element, lanes * lanes, CACHE_LINE)
-        at = f.at(g["b"], f.mul(done, size))
-        left = f.sub(g["depth"], done)
-        with f.when(f.compare(">", left, 0)):
-            if self.isa.edge is Edge.MASK:
-                mask = f.first_lanes(left, 0, lanes)
-                rows = [f.masked_load(self.kind, f.at(at, step), mask, size) for step in steps]
-                for p, vector in enumerate(transpose(f, rows)):
-                    f.store(vector, f.at(square, p * lanes * size), size)
-            else:
-                with f.loop(int64(0), left, int64(1), "depth") as depth:
-                    to, source = f.at(square, f.mul(depth, lanes * size)), f.at(at, f.mul(depth, size))
-                    for lane, step in enumerate(steps):
-                        value = f.load(self.element, f.at(source, step), size)
-                        f.store(value, f.at(to, lane * size), size)
-        with f.carried_loop(int64(0), left, int64(1), [total], "tail") as (depth, values, advance):
-            vector = f.load(self.kind, f.at(square, f.mul(depth, lanes * size)), size)
-            advance([self._add(f, f.add(done, depth), vector, values[0])])
+    def _tail(self, f: Function, buffer: Value, done: Value, total: Value) -> Value:
+        """The last depths, fewer than a square has: lane by lane into the buffer, then added in order."""
+        g, size = f.arguments, self.dtype.size
+        with f.carried_loop(done, g["depth"], int64(1), [total], "tail") as (p, values, advance):
+            at = f.at(g["b"], f.mul(p, size))
+            with f.loop(int64(0), int64(self.lanes), int64(1), "lane") as lane:
+                step = f.mul(f.mul(lane, g["b_column"]), size)
+                f.store(f.load(self.element, f.at(at, step), size), f.at(buffer, f.mul(lane, size)), size)
+            advance([self._add(f, p, f.load(self.kind, buffer, size), values[0])])
         return advance.results[0]
 
     def _store(self, f: Function, total: Value) -> None:
