@@ -8,6 +8,7 @@ from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
@@ -20,6 +21,7 @@ __all__ = [
     "Gemm",
     "Kernel",
     "TilewrightError",
+    "Unary",
     "compile",
     "errors",
     "machine",

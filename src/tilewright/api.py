@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tilewright.runtime.entry import NativeMatmul
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
+    from tilewright.runtime.unary import UnaryKernel
     from tilewright.spec.problem import BatchReduceGemm, Gemm
+    from tilewright.spec.unary import Unary
 
 _MATMUL_DOC = """\
 matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None)
@@ -151,7 +153,11 @@ def compile(problem: Gemm, target: str | Machine | None = None) -> GemmKernel: .
 def compile(problem: BatchReduceGemm, target: str | Machine | None = None) -> BatchReduceKernel: ...
 
 
-def compile(problem: Gemm | BatchReduceGemm, target: str | Machine | None = None) -> Kernel:
+@overload
+def compile(problem: Unary, target: str | Machine | None = None) -> UnaryKernel: ...
+
+
+def compile(problem: Gemm | BatchReduceGemm | Unary, target: str | Machine | None = None) -> Kernel:
     """Compiles a problem for this host or another machine.
 
     Parameters

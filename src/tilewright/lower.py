@@ -15,6 +15,7 @@ from tilewright.ir.nodes import (
     FirstElse,
     Form,
     If,
+    Lead,
     Let,
     Loop,
     Name,
@@ -27,6 +28,8 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     TileMatmul,
+    Traffic,
+    Unary,
     Unless,
 )
 from tilewright.ir.verify import verify
@@ -37,10 +40,12 @@ from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.dispatch import Dispatch
 from tilewright.micro.dot import DotKernel
+from tilewright.micro.element import Element
 from tilewright.micro.epilogue import EpilogueKernel
 from tilewright.micro.kernel import BatchCall, TileCall
 from tilewright.micro.pack import PackKernel
 from tilewright.micro.turned import TurnedKernel
+from tilewright.micro.unary import UnaryCall, Window, emit_unary
 from tilewright.micro.vector import BroadcastFma
 from tilewright.spec.dtype import DType
 
@@ -100,6 +105,10 @@ class _Lowering:
                 return int64(value)
             case Name(name):
                 return scope.names[name]
+            case Lead(buffer, unit_bytes):
+                address = self.f.as_integer(self.pointers[buffer])
+                lead_bytes = self.f.both(self.f.sub(int64(0), address), int64(unit_bytes - 1))
+                return self.f.shift_right(lead_bytes, int64(self.dtype(buffer).size.bit_length() - 1))
             case Unless(scalar, value):
                 given = self.scalars[scalar]
                 some = self.f.differs(given, zero(given.type))
@@ -190,12 +199,16 @@ class _Lowering:
                             self.block(otherwise, scope)
                 case Pack():
                     self.pack(statement, scope)
+                case Unary():
+                    self.unary(statement, scope)
                 case TileMatmul():
                     self.matmul(statement, scope)
                 case Epilogue():
                     self.epilogue(statement, scope)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
+            if not scope.begins and isinstance(statement, (Loop, Unary)) and _streams(statement):
+                self.f.fence()
 
     def loop(self, node: Loop, scope: _Scope) -> None:
         if node.execution is Execution.PARALLEL:
@@ -212,6 +225,15 @@ class _Lowering:
         source, lane, depth = self.slice(node.source, scope)
         sizes = [self.integer(node.lanes, scope), self.integer(node.depth, scope)]
         self.f.call(kernel.emit(self.module), [destination, source, lane, depth, *sizes])
+
+    def unary(self, node: Unary, scope: _Scope) -> None:
+        isa, dtype = self.machine.isa, self.dtype(node.destination.buffer)
+        element = Element(node.op, dtype, fused=node.op.computes and isa.tile(dtype).fused)
+        destination = Window(*self.slice(node.destination, scope))
+        source = destination if node.source is None else Window(*self.slice(node.source, scope))
+        sizes = (self.integer(node.rows, scope), self.integer(node.columns, scope))
+        call = UnaryCall(element, node.traffic, destination, source, *sizes)
+        emit_unary(self.f, isa, self.machine.l1.line, call)
 
     def matmul(self, node: TileMatmul, scope: _Scope) -> None:
         match node.form:
@@ -306,6 +328,19 @@ class _Lowering:
                 later = self.f.negate(self.at_first(axis, scope))
                 call = call._replace(beta=None, chain=later)
         kernel.emit_inline(self.f, rows.known, columns.known, call)
+
+
+def _streams(statement: Statement) -> bool:
+    """Whether a statement writes past the caches, which a fence must end before the function returns."""
+    match statement:
+        case Unary(traffic=traffic):
+            return traffic is Traffic.STREAM
+        case Loop(body=body):
+            return any(map(_streams, body))
+        case If(then=then, otherwise=otherwise):
+            return any(map(_streams, (*then, *otherwise)))
+        case _:
+            return False
 
 
 def lower(program: Program, machine: Machine) -> str:

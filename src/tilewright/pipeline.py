@@ -14,10 +14,14 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
 from tilewright.macro.gemm import build_gemm
+from tilewright.macro.unary import Blocks, build_unary, choose_blocks
 from tilewright.spec.names import kernel_name
 from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.spec.unary import Unary
 
-Problem: TypeAlias = Gemm | BatchReduceGemm
+Problem: TypeAlias = Gemm | BatchReduceGemm | Unary
+#: How a problem is cut: by caches, into tiles of known sizes, into blocks.
+Cut: TypeAlias = Blocking | Cover | Blocks
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Compilation:
     problem: Problem
     machine: Machine
     name: str
-    blocking: Blocking | Cover | None = None
+    blocking: Cut | None = None
     nest: Program | None = None
     llvm: str = ""
     object: bytes = b""
@@ -39,12 +43,14 @@ class Compilation:
         return Compilation(**fields)
 
 
-def _choose_blocking(state: Compilation) -> Blocking | Cover:
+def _choose_blocking(state: Compilation) -> Cut:
     match state.problem:
         case Gemm() as problem:
             return choose_blocking(state.machine, problem.dtype)
         case BatchReduceGemm() as problem:
             return cover_of(problem, state.machine)
+        case Unary() as problem:
+            return choose_blocks(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -54,6 +60,8 @@ def _build_nest(state: Compilation) -> Program:
             return build_gemm(problem, blocking, machine, state.name)
         case BatchReduceGemm() as problem, Cover() as cover:
             return build_batch_reduce(problem, cover, state.name)
+        case Unary() as problem, Blocks() as blocks:
+            return build_unary(problem, blocks, state.name)
         case _:
             raise AssertionError(f"{state.problem} was cut as {state.blocking}")
 

@@ -241,6 +241,15 @@ class Function(ControlFlow):
         """Writes one element or vector."""
         self.effect(f"store {value.typed}, {pointer.typed}, align {align}")
 
+    def store_past(self, value: Value, pointer: Value, align: int) -> None:
+        """Writes a vector past the caches; call `fence` before others may read it."""
+        self.module.declarations.setdefault("nontemporal", "!0 = !{i32 1}")
+        self.effect(f"store {value.typed}, {pointer.typed}, align {align}, !nontemporal !0")
+
+    def fence(self) -> None:
+        """What was written before is visible before what is written after."""
+        self.effect("fence seq_cst")
+
     def masked_load(
         self, kind: Type, pointer: Value, mask: Value, align: int, others: Value | None = None
     ) -> Value:

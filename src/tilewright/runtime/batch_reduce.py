@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import LeadingDimension
 from tilewright.macro.blocking import Cover
 from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.operands import Array, check_operand, data_address
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, Operand
+from tilewright.runtime.operands import Array, data_address, leading_dimension
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Operand
 
 
 class BatchReduceKernel(Kernel):
@@ -99,12 +98,7 @@ class BatchReduceKernel(Kernel):
 
     def _leading(self, operand: Operand, array: Array) -> int:
         """The checked leading dimension of one matrix in elements."""
-        check_operand(self.name, operand, array)
+        found = leading_dimension(self.name, operand, array)
         if array.shape != (operand.rows, operand.columns):
             self._refuse(operand, "shape", array.shape, (operand.rows, operand.columns))
-        axis = 0 if operand.layout is Layout.ROW else 1
-        length, least = array.shape[axis], array.shape[1 - axis]
-        found = array.strides[axis] // array.itemsize if length > 1 else least
-        if found < least:
-            raise LeadingDimension(kernel=self.name, name=operand.name, found=found, required=least)
-        return int(found)
+        return found

@@ -10,9 +10,15 @@ from tilewright.pipeline import Problem
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.unary import UnaryKernel
 from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.spec.unary import Unary
 
-_KINDS: dict[type[Problem], type[Kernel]] = {Gemm: GemmKernel, BatchReduceGemm: BatchReduceKernel}
+_KINDS: dict[type[Problem], type[Kernel]] = {
+    Gemm: GemmKernel,
+    BatchReduceGemm: BatchReduceKernel,
+    Unary: UnaryKernel,
+}
 
 
 def resolve_target(target: str | Machine | None) -> Machine:
@@ -32,6 +38,10 @@ def compile_problem(problem: Gemm, target: str | Machine | None = None) -> GemmK
 
 @overload
 def compile_problem(problem: BatchReduceGemm, target: str | Machine | None = None) -> BatchReduceKernel: ...
+
+
+@overload
+def compile_problem(problem: Unary, target: str | Machine | None = None) -> UnaryKernel: ...
 
 
 def compile_problem(problem: Problem, target: str | Machine | None = None) -> Kernel:

@@ -11,8 +11,7 @@ from tilewright.llvm.target import emit_assembly
 from tilewright.lower import scratch_layout
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
-from tilewright.macro.blocking import Blocking, Cover
-from tilewright.pipeline import Compilation, Problem, run_stages
+from tilewright.pipeline import Compilation, Cut, Problem, run_stages
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.operands import Array
 from tilewright.runtime.registers import RegisterUse, count_registers
@@ -64,8 +63,8 @@ class Kernel:
         return self.name
 
     @property
-    def blocking(self) -> Blocking | Cover:
-        """How the problem is cut: cache blocks, or the tiles that cover known sizes."""
+    def blocking(self) -> Cut:
+        """How the problem is cut: cache blocks, the tiles that cover known sizes, blocks of lines."""
         assert self._compilation.blocking is not None
         return self._compilation.blocking
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import InvalidScalar, OperandMismatch
+from tilewright.errors import InvalidScalar, LeadingDimension, OperandMismatch
 from tilewright.spec.problem import Layout, Operand
 
 Array: TypeAlias = NDArray[Any]
@@ -74,3 +74,20 @@ def check_operand(kernel: str, operand: Operand, array: Array) -> None:
             array.strides[axis],
             f"{array.itemsize} bytes ({operand.layout.value} layout)",
         )
+
+
+def leading_dimension(kernel: str, operand: Operand, array: Array) -> int:
+    """Elements from one row (column, of a column-major operand) to the next, of an array that fits.
+
+    Raises
+    ------
+    OperandMismatch : see `check_operand`.
+    LeadingDimension : if rows or columns overlap each other.
+    """
+    check_operand(kernel, operand, array)
+    axis = 0 if operand.layout is Layout.ROW else 1
+    length, least = array.shape[axis], array.shape[1 - axis]
+    found = array.strides[axis] // array.itemsize if length > 1 else least
+    if found < least:
+        raise LeadingDimension(kernel=kernel, name=operand.name, found=found, required=least)
+    return int(found)

@@ -1,0 +1,291 @@
+"""The loops around unary operations: columns as they are, transposes cut for the caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.errors import InvalidSize
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Buffer,
+    Compare,
+    Constant,
+    Expression,
+    If,
+    Lead,
+    Let,
+    Loop,
+    Name,
+    Program,
+    Relation,
+    Slice,
+    Space,
+    Statement,
+    Traffic,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.ir.nodes import Unary as UnaryStatement
+from tilewright.machine.machine import Machine
+from tilewright.spec.problem import Layout
+from tilewright.spec.unary import Unary, UnaryOp
+
+#: Operations that are computed while elements are turned; the others run over each block of B once more,
+#: because their code would be repeated for every vector of a square.
+TURNING = frozenset(
+    (UnaryOp.IDENTITY, UnaryOp.RELU, UnaryOp.SQUARE, UnaryOp.NEGATE, UnaryOp.RECIPROCAL),
+)
+
+#: Lines of B in each row of a block that goes through the caches: a KiB, of which the stream prefetcher
+#: notices the first lines and fetches the others before they are written. In each column it has one line
+#: of A, the next one is fetched meanwhile.
+ROW_LINES = 16
+#: Lines on each side of a block that goes past the caches. Nothing is fetched for B then; four lines of a
+#: column keep a page of A open.
+STREAMED_LINES = 4
+
+#: Columns shorter than this many lines are not written past the caches: most of them would be lines' ends.
+STREAMED_COLUMN_LINES = 64
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How a unary operation is cut; sizes in elements.
+
+    Attributes
+    ----------
+    near : matrices of up to this many elements stay in L1 and are not cut.
+    rows, columns : a block that goes through the caches.
+    streamed : rows and columns of a block that goes past them.
+    stream_from : matrices from this size on are written past the caches.
+    line_bytes : a cache line.
+    """
+
+    near: int
+    rows: int
+    columns: int
+    streamed: int
+    stream_from: int
+    line_bytes: int
+
+    def __post_init__(self) -> None:
+        for name, value in self.__dict__.items():
+            if value <= 0:
+                raise InvalidSize(name=f"unary {name}", found=value, required="positive")
+
+
+def choose_blocks(problem: Unary, machine: Machine) -> Blocks:
+    """The cut of a unary operation on a machine.
+
+    A and B fit into L1 together up to half of it each. Blocks are whole lines on both sides, so that a
+    line which a leading dimension of a power of two would evict is used up at once. B goes past the
+    caches where it alone fills half of the last one: it would push A and itself out before anybody
+    reads it.
+
+    >>> from tilewright.machine.catalog import find_machine
+    >>> choose_blocks(Unary("identity"), find_machine("znver5")).columns
+    256
+    """
+    size, line = problem.dtype.size, machine.l1.line
+    elements = max(1, line // size)
+    last = machine.l3 or machine.l2
+    return Blocks(
+        near=machine.l1.size // (2 * size),
+        rows=elements,
+        columns=ROW_LINES * elements,
+        streamed=STREAMED_LINES * elements,
+        stream_from=last.size // (2 * size),
+        line_bytes=line,
+    )
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """What every nest of one unary operation shares: sizes, and strides of A and B by row and column."""
+
+    problem: Unary
+    blocks: Blocks
+    m: Expression
+    n: Expression
+    a: tuple[Expression, Expression]
+    b: tuple[Expression, Expression]
+
+    @property
+    def elements(self) -> Expression:
+        """Elements of each matrix."""
+        return self.m * self.n
+
+    def of_b(self, i: Expression, j: Expression) -> Slice:
+        """B from an element on."""
+        return Slice("b", i * self.b[0] + j * self.b[1], self.b)
+
+    def of_a(self, i: Expression, j: Expression) -> Slice | None:
+        """A from an element on; none for zero."""
+        if self.problem.op is UnaryOp.ZERO:
+            return None
+        return Slice("a", i * self.a[0] + j * self.a[1], self.a)
+
+    def block(
+        self,
+        place: tuple[Expression, Expression],
+        size: tuple[Expression, Expression],
+        traffic: Traffic,
+    ) -> tuple[Statement, ...]:
+        """One block of B from one of A."""
+        (rows, columns), op = size, self.problem.op
+        b, a = self.of_b(*place), self.of_a(*place)
+        turned = self.b[1] == Constant(1)
+        if turned and op not in TURNING:
+            moved = UnaryStatement(UnaryOp.IDENTITY, b, a, rows, columns, traffic)
+            return (moved, UnaryStatement(op, b, b, rows, columns))
+        return (UnaryStatement(op, b, a, rows, columns, traffic),)
+
+
+def _either(
+    relation: Relation,
+    left: Expression,
+    right: Expression,
+    then: tuple[Statement, ...],
+    otherwise: tuple[Statement, ...],
+) -> tuple[Statement, ...]:
+    """One way or the other; decided here where both sides are known."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        difference = left.value - right.value
+        holds = {Relation.EQ: difference == 0, Relation.LE: difference <= 0, Relation.LT: difference < 0}
+        return then if holds[relation] else otherwise
+    condition = AnyOf((AllOf((Compare(relation, left, right),)),))
+    return (If(condition, then, otherwise),)
+
+
+def _columns(nest: _Nest) -> tuple[Statement, ...]:
+    """Column by column; one long column where both leading dimensions are the number of rows.
+
+    Before: m×n. After: (m·n)×1 where nothing lies between columns; long columns of what no cache holds
+    go past them.
+    """
+    zero, one, blocks = Constant(0), Constant(1), nest.blocks
+    turning = nest.problem.op in TURNING or nest.problem.op is UnaryOp.ZERO
+    long_column = STREAMED_COLUMN_LINES * blocks.line_bytes // nest.problem.dtype.size
+
+    def cut(rows: Expression, columns: Expression) -> tuple[Statement, ...]:
+        near = nest.block((zero, zero), (rows, columns), Traffic.NEAR)
+        if not turning:
+            return near
+        streamed = nest.block((zero, zero), (rows, columns), Traffic.STREAM)
+        if columns != one:
+            streamed = _either(Relation.LE, Constant(long_column), rows, streamed, near)
+        return _either(Relation.LE, Constant(blocks.stream_from), nest.elements, streamed, near)
+
+    leading = [nest.b[1]] if nest.problem.op is UnaryOp.ZERO else [nest.a[1], nest.b[1]]
+    flat = AllOf(tuple(Compare(Relation.EQ, stride, nest.m) for stride in leading))
+    return (If(AnyOf((flat,)), cut(nest.elements, one), cut(nest.m, nest.n)),)
+
+
+def _turned(nest: _Nest) -> tuple[Statement, ...]:
+    """A transpose in blocks of whole lines.
+
+    The first block of rows ends where a line of A begins, so that each line is read once: with a leading
+    dimension of a power of two it would be evicted before its second half is needed. Past the caches the
+    same holds for the lines of B, which are written whole.
+    """
+    blocks, zero = nest.blocks, Constant(0)
+    near = nest.block((zero, zero), (nest.m, nest.n), Traffic.NEAR)
+    i, j = Name("i"), Name("j")
+    i_size, j_size = Name("i_size"), Name("j_size")
+
+    def rows(step: int, *body: Statement) -> Loop:
+        first = Let("i", maximum(Name("ic"), 0))
+        size = Let("i_size", minimum(Name("ic") + step, nest.m) - i)
+        begin = Name("top") - roundup(Name("top"), step)
+        return Loop("ic", begin, nest.m, Constant(step), (first, size, *body))
+
+    through = Loop(
+        "j",
+        zero,
+        nest.n,
+        Constant(blocks.columns),
+        (
+            Let("j_size", minimum(blocks.columns, nest.n - j)),
+            *nest.block((i, j), (i_size, j_size), Traffic.FAR),
+        ),
+    )
+    step = blocks.streamed
+    past = Loop(
+        "jc",
+        Name("left") - roundup(Name("left"), step),
+        nest.n,
+        Constant(step),
+        (
+            Let("j", maximum(Name("jc"), 0)),
+            Let("j_size", minimum(Name("jc") + step, nest.n) - j),
+            rows(step, *nest.block((i, j), (i_size, j_size), Traffic.STREAM)),
+        ),
+    )
+    far: tuple[Statement, ...] = (rows(blocks.rows, through),)
+    if nest.problem.op in TURNING:
+        left = Let("left", Lead("b", blocks.line_bytes))
+        far = _either(Relation.LE, Constant(blocks.stream_from), nest.elements, (left, past), far)
+    top = Let("top", Lead("a", blocks.line_bytes))
+    return _either(Relation.LE, nest.elements, Constant(blocks.near), near, (top, *far))
+
+
+def _scattered(nest: _Nest) -> tuple[Statement, ...]:
+    """Any strides: element by element, in blocks that keep the lines of both sides in L1."""
+    zero, step = Constant(0), nest.blocks.streamed
+    i, j = Name("i"), Name("j")
+    size = (minimum(step, nest.m - i), minimum(step, nest.n - j))
+    inner = Loop("j", zero, nest.n, Constant(step), nest.block((i, j), size, Traffic.NEAR))
+    return (Loop("i", zero, nest.m, Constant(step), (inner,)),)
+
+
+def sizes_of(problem: Unary) -> tuple[str, ...]:
+    """Run-time parameters behind the two pointers: seed 002's Listing 7.3.1, then sizes not hardcoded.
+
+    >>> sizes_of(Unary("relu", 64, 48)), sizes_of(Unary("relu"))
+    (('ld_a', 'ld_b'), ('ld_a', 'ld_b', 'm', 'n'))
+    """
+    strided = problem.a is Layout.STRIDED
+    strides = ("rs_a", "cs_a", "rs_b", "cs_b") if strided else ("ld_a", "ld_b")
+    return strides if problem.m is not None and problem.n is not None else (*strides, "m", "n")
+
+
+def build_unary(problem: Unary, blocks: Blocks, name: str) -> Program:
+    """The tile IR of a unary operation.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> problem = Unary("identity", 4, 4, b="row")
+    >>> program = build_unary(problem, choose_blocks(problem, find_machine("neoverse-v2")), "kernel")
+    >>> len(program.body)
+    1
+    """
+    m = Name("m") if problem.m is None else Constant(problem.m)
+    n = Name("n") if problem.n is None else Constant(problem.n)
+    one, ld_a, ld_b = Constant(1), Name("ld_a"), Name("ld_b")
+    if problem.a is Layout.STRIDED:
+        body = _any_strides(problem, blocks, m, n)
+    elif problem.b is Layout.COL:
+        body = _columns(_Nest(problem, blocks, m, n, (one, ld_a), (one, ld_b)))
+    elif problem.op is UnaryOp.ZERO:
+        body = _columns(_Nest(problem, blocks, n, m, (one, ld_a), (one, ld_b)))
+    else:
+        body = _turned(_Nest(problem, blocks, m, n, (one, ld_a), (ld_b, one)))
+    buffers = tuple(Buffer(operand, problem.dtype, Space.ARGUMENT) for operand in ("a", "b"))
+    return Program(name=name, sizes=sizes_of(problem), scalars=(), buffers=buffers, body=body)
+
+
+def _any_strides(problem: Unary, blocks: Blocks, m: Expression, n: Expression) -> tuple[Statement, ...]:
+    """What the strides allow: columns, a transpose, or element by element."""
+    one = Constant(1)
+    rs_a, cs_a, rs_b, cs_b = (Name(word) for word in ("rs_a", "cs_a", "rs_b", "cs_b"))
+    columns = _columns(_Nest(problem, blocks, m, n, (one, cs_a), (one, cs_b)))
+    turned = _turned(_Nest(problem, blocks, m, n, (one, cs_a), (rs_b, one)))
+    scattered = _scattered(_Nest(problem, blocks, m, n, (rs_a, cs_a), (rs_b, cs_b)))
+
+    def both_one(first: Name, second: Name) -> AnyOf:
+        return AnyOf((AllOf((Compare(Relation.EQ, first, one), Compare(Relation.EQ, second, one))),))
+
+    return (If(both_one(rs_a, rs_b), columns, (If(both_one(rs_a, cs_b), turned, scattered),)),)

@@ -1,0 +1,112 @@
+"""What one element of a unary primitive is in registers, and what is done to a vector of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.floats import Floats
+from tilewright.llvm.values import Type, Value, element_type, vector_of, zero
+from tilewright.machine.isa import Isa
+from tilewright.spec.dtype import DType
+from tilewright.spec.unary import UnaryOp
+
+#: The widest integer that vectors of every instruction set have as a lane.
+WORD_BITS = 64
+
+#: Operations of a few instructions; the others are worth a loop of their own.
+LIGHT = frozenset(
+    (
+        UnaryOp.ZERO,
+        UnaryOp.IDENTITY,
+        UnaryOp.RELU,
+        UnaryOp.SQUARE,
+        UnaryOp.NEGATE,
+        UnaryOp.RECIPROCAL,
+    )
+)
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of an operation's matrices.
+
+    Moves treat every type as integers of its size, so that no bit changes; an element of 128 bits is two
+    words. Their addresses need not be multiples of anything.
+
+    Attributes
+    ----------
+    op, dtype : the operation and the element type.
+    fused : multiply-adds round once on the row.
+    """
+
+    op: UnaryOp
+    dtype: DType
+    fused: bool = True
+
+    @property
+    def words(self) -> int:
+        """Lanes that one element takes."""
+        return 1 if self.op.computes else max(1, self.dtype.bits // WORD_BITS)
+
+    @property
+    def lane(self) -> Type:
+        """The type of one lane."""
+        if self.op.computes:
+            return element_type(self.dtype)
+        bits = min(self.dtype.bits, WORD_BITS)
+        return Type(f"i{bits}", f"i{bits}")
+
+    @property
+    def align(self) -> int:
+        """Bytes that every address is a multiple of."""
+        return self.dtype.size if self.op.computes else 1
+
+    @property
+    def light(self) -> bool:
+        """Whether the operation takes a few instructions."""
+        return self.op in LIGHT
+
+    def vector(self, count: int) -> Type:
+        """A vector of `count` elements."""
+        return vector_of(self.lane, count * self.words)
+
+    def lanes(self, isa: Isa) -> int:
+        """Elements of one vector register."""
+        return max(1, isa.vector_bits // self.dtype.bits)
+
+    def load(self, f: Function, pointer: Value, count: int) -> Value:
+        """`count` adjacent elements."""
+        return f.load(self.vector(count), pointer, self.align)
+
+    def store(self, f: Function, value: Value, pointer: Value) -> None:
+        """Writes adjacent elements."""
+        f.store(value, pointer, self.align)
+
+    @property
+    def reads_nothing(self) -> bool:
+        """Whether the result is the same for every element."""
+        return self.op is UnaryOp.ZERO
+
+    def computed(self, f: Function, pointer: Value, count: int) -> Value:
+        """The operation on adjacent elements in memory."""
+        if self.reads_nothing:
+            return zero(self.vector(count))
+        return self.operate(f, self.load(f, pointer, count))
+
+    def operate(self, f: Function, x: Value) -> Value:
+        """The operation on every lane."""
+        if self.op is UnaryOp.IDENTITY:
+            return x
+        floats = Floats(f, self.dtype, x.type, fused=self.fused)
+        match self.op:
+            case UnaryOp.RELU:
+                return floats.at_least(x, floats.constant(0.0))
+            case UnaryOp.SQUARE:
+                return floats.multiply(x, x)
+            case UnaryOp.NEGATE:
+                return floats.negate(x)
+            case UnaryOp.RECIPROCAL:
+                return floats.divide(floats.constant(1.0), x)
+            case _:
+                raise NotImplementedError(self.op)

@@ -1,0 +1,261 @@
+"""Unary operations on blocks: along adjacent elements, through a transpose, or element by element.
+
+As in `squares.py`, the last vector of a column overlaps the one before instead of being cut: nothing outside
+the operands is touched and no lane is computed that does not exist. It is loaded before anything is
+written, so that an operation in place reads every element once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tilewright.ir.nodes import Traffic
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64
+from tilewright.machine.isa import Isa
+from tilewright.micro.element import Element
+from tilewright.micro.squares import Block, TransposeKernel, powers, starts
+
+#: Vectors of one turn of a loop over a light operation: loads of a turn precede its stores, and the loop's
+#: own instructions vanish beside them.
+UNROLLED_VECTORS = 4
+
+#: A column of known size of up to this many vectors, and a block of up to so many, is written without loops.
+STRAIGHT_VECTORS = 16
+
+
+class Window(NamedTuple):
+    """A block of one operand: its first element and its two strides in elements."""
+
+    pointer: Value
+    row: Value
+    column: Value
+
+    def turned(self) -> Window:
+        """The same block with rows and columns exchanged."""
+        return Window(self.pointer, self.column, self.row)
+
+
+class UnaryCall(NamedTuple):
+    """A unary operation on a block of any layout, as tile IR gives it."""
+
+    element: Element
+    traffic: Traffic
+    destination: Window
+    source: Window
+    rows: Value
+    columns: Value
+
+    def turned(self) -> UnaryCall:
+        """The same operation with rows and columns exchanged."""
+        windows = self.destination.turned(), self.source.turned()
+        return UnaryCall(self.element, self.traffic, *windows, rows=self.columns, columns=self.rows)
+
+
+def emit_unary(f: Function, isa: Isa, line_bytes: int, call: UnaryCall) -> None:
+    """Writes a unary operation at the current position, by the strides that are known to be 1."""
+    if call.destination.row.known != 1 and call.destination.column.known == 1:
+        call = call.turned()
+    (to, to_row, to_column), (at, at_row, at_column) = call.destination, call.source
+    if to_row.known == at_row.known == 1:
+        columns = Columns(to, at, to_column, at_column, call.rows, call.columns)
+        ColumnsKernel(isa, call.element, line_bytes).emit_call(f, columns, call.traffic)
+    elif to_row.known == at_column.known == 1:
+        # In the terms of a block to turn: adjacent along the rows in A, along the columns in B.
+        block = Block(to, at, to_column, at_row, call.columns, call.rows)
+        kernel = TransposeKernel(isa, call.element, line_bytes)
+        if not kernel.emit_inline(f, block):
+            f.call(kernel.emit(f.module, call.traffic), block)
+    else:
+        f.call(_emit_scattered(f.module, call.element), [*call.destination, *call.source, *call[4:]])
+
+
+class Columns(NamedTuple):
+    """Columns of adjacent elements in both operands; leading dimensions in elements."""
+
+    destination: Value
+    source: Value
+    destination_column: Value
+    source_column: Value
+    rows: Value
+    columns: Value
+
+
+class ColumnsKernel:
+    """B[i, j] = op(A[i, j]) column by column.
+
+    Parameters
+    ----------
+    isa : the row.
+    element : operation and element type.
+    line_bytes : a cache line.
+    """
+
+    def __init__(self, isa: Isa, element: Element, line_bytes: int) -> None:
+        self.element, self.line_bytes = element, line_bytes
+        self.lanes = element.lanes(isa)
+
+    @property
+    def _size(self) -> int:
+        return self.element.dtype.size
+
+    @property
+    def name(self) -> str:
+        """What the names of this kernel's functions begin with."""
+        return f"unary_{self.element.op.value}_{self.element.dtype}"
+
+    def emit_call(self, f: Function, block: Columns, traffic: Traffic) -> None:
+        """Writes small blocks of known sizes in place; calls the function for others."""
+        rows, columns = block.rows.known, block.columns.known
+        if rows is not None and columns is not None:
+            pieces = starts(rows, min(self.lanes, powers(rows)[0]))
+            if len(pieces) * columns <= STRAIGHT_VECTORS:
+                for column in range(columns):
+                    self._straight(f, self._column(f, block, int64(column)), rows, pieces)
+                return
+        streams = traffic is Traffic.STREAM and self.element.light
+        f.call((self._emit_streamed if streams else self.emit)(f.module), block)
+
+    def _straight(self, f: Function, column: tuple[Value, Value], rows: int, pieces: tuple[int, ...]) -> None:
+        """A column of known size: all of its vectors are loaded, then all are stored."""
+        to, at = column
+        width = min(self.lanes, powers(rows)[0])
+        values = [self.element.computed(f, f.at(at, piece * self._size), width) for piece in pieces]
+        for piece, value in zip(pieces, values, strict=True):
+            self.element.store(f, value, f.at(to, piece * self._size))
+
+    def _column(self, f: Function, block: Columns, column: Value) -> tuple[Value, Value]:
+        """Where a column of the destination and of the source begin."""
+        to_step, at_step = (
+            f.mul(step, self._size) for step in (block.destination_column, block.source_column)
+        )
+        return f.at(block.destination, f.mul(column, to_step)), f.at(block.source, f.mul(column, at_step))
+
+    def _function(self, module: Module, name: str) -> tuple[Function, Columns]:
+        kinds = {"destination": POINTER, "source": POINTER}
+        f = module.define(name, VOID, [(field, kinds.get(field, INT64)) for field in Columns._fields])
+        return f, Columns(*f.arguments.values())
+
+    def emit(self, module: Module) -> Callee:
+        """Defines the function for columns of any length in a module; the value to call."""
+        known = module.find(self.name)
+        if known is not None:
+            return known
+        f, block = self._function(module, self.name)
+        for width in powers(self.lanes):
+            with f.when(f.compare(">=", block.rows, width)):
+                with f.loop(int64(0), block.columns, int64(1), "column") as column:
+                    to, at = self._column(f, block, column)
+                    if width == self.lanes:
+                        self._long(f, to, at, block.rows)
+                    else:
+                        self._short(f, to, at, block.rows, width)
+                f.ret()
+        f.ret()
+        return f.callee
+
+    def _long(self, f: Function, to: Value, at: Value, rows: Value) -> None:
+        """A column of at least one vector: whole vectors, and one that ends with the column."""
+        lanes, size = self.lanes, self._size
+        last = f.sub(rows, lanes)
+        last_bytes = f.mul(last, size)
+        kept = None if self.element.reads_nothing else self.element.load(f, f.at(at, last_bytes), lanes)
+        start = int64(0)
+        if self.element.light:
+            turn = UNROLLED_VECTORS * lanes
+            start = f.both(last, int64(-turn))
+            with f.loop(int64(0), start, int64(turn), "turn") as row:
+                self._vectors(f, to, at, row, UNROLLED_VECTORS)
+        with f.loop(start, last, int64(lanes), "vector") as row:
+            self._vectors(f, to, at, row, 1)
+        value = self.element.computed(f, at, lanes) if kept is None else self.element.operate(f, kept)
+        self.element.store(f, value, f.at(to, last_bytes))
+
+    def _vectors(self, f: Function, to: Value, at: Value, row: Value, count: int) -> None:
+        """Some vectors from a row on: loaded together, then stored together."""
+        step = self.lanes * self._size
+        row_bytes = f.mul(row, self._size)
+        to, at = f.at(to, row_bytes), f.at(at, row_bytes)
+        values = [self.element.computed(f, f.at(at, number * step), self.lanes) for number in range(count)]
+        for number, value in enumerate(values):
+            self.element.store(f, value, f.at(to, number * step))
+
+    def _short(self, f: Function, to: Value, at: Value, rows: Value, width: int) -> None:
+        """A column of `width` to twice that many elements: two narrow vectors as one wide one."""
+        last_bytes = f.mul(f.sub(rows, width), self._size)
+        element = self.element
+        if element.reads_nothing:
+            value = self.element.computed(f, at, width)
+            element.store(f, value, to)
+            element.store(f, value, f.at(to, last_bytes))
+            return
+        first, last = element.load(f, at, width), element.load(f, f.at(at, last_bytes), width)
+        lanes = width * element.words
+        both = element.operate(f, f.shuffle(first, last, range(2 * lanes)))
+        element.store(f, f.shuffle(both, both, range(lanes)), to)
+        element.store(f, f.shuffle(both, both, range(lanes, 2 * lanes)), f.at(to, last_bytes))
+
+    def _emit_streamed(self, module: Module) -> Callee:
+        """Whole lines of the destination past the caches; what is in front of and behind them as usual."""
+        name = f"{self.name}_streamed"
+        known = module.find(name)
+        if known is not None:
+            return known
+        usual = self.emit(module)
+        size, line = self._size, self.line_bytes
+        turn = line * UNROLLED_VECTORS // size
+        f, block = self._function(module, name)
+        with f.loop(int64(0), block.columns, int64(1), "column") as column:
+            to, at = self._column(f, block, column)
+            lead = f.both(f.sub(int64(0), f.as_integer(to)), int64(line - 1))
+            lead = f.minimum(f.shift_right(lead, int64(size.bit_length() - 1)), block.rows)
+            self._call_part(f, usual, (to, at), int64(0), lead)
+            aligned = f.compare("==", f.both(f.as_integer(to), int64(size - 1)), 0)
+            whole = f.both(f.sub(block.rows, lead), int64(-turn))
+            end = f.add(lead, f.select(aligned, whole, int64(0)))
+            with f.loop(lead, end, int64(turn), "lines") as row:
+                row_bytes = f.mul(row, size)
+                self._lines(f, f.at(to, row_bytes), f.at(at, row_bytes))
+            self._call_part(f, usual, (to, at), end, f.sub(block.rows, end))
+        f.ret()
+        return f.callee
+
+    def _lines(self, f: Function, to: Value, at: Value) -> None:
+        """One turn: whole lines."""
+        step = self.lanes * self._size
+        count = self.line_bytes * UNROLLED_VECTORS // step
+        values = [self.element.computed(f, f.at(at, number * step), self.lanes) for number in range(count)]
+        for number, value in enumerate(values):
+            f.store_past(value, f.at(to, number * step), min(step, self.line_bytes))
+
+    def _call_part(
+        self, f: Function, callee: Callee, column: tuple[Value, Value], first: Value, rows: Value
+    ) -> None:
+        """Some rows of one column, by the function for any length."""
+        first_bytes = f.mul(first, self._size)
+        to, at = (f.at(pointer, first_bytes) for pointer in column)
+        f.call(callee, [to, at, int64(0), int64(0), rows, int64(1)])
+
+
+def _emit_scattered(module: Module, element: Element) -> Callee:
+    """The function for any strides: one element at a time, in the order of the destination's rows."""
+    name = f"scattered_{element.op.value}_{element.dtype}"
+    known = module.find(name)
+    if known is not None:
+        return known
+    fields = ("to", "to_row", "to_column", "at", "at_row", "at_column", "rows", "columns")
+    kinds = {"to": POINTER, "at": POINTER}
+    f = module.define(name, VOID, [(field, kinds.get(field, INT64)) for field in fields])
+    g, size = f.arguments, element.dtype.size
+    steps = {field: f.mul(g[field], size) for field in ("to_row", "to_column", "at_row", "at_column")}
+    with f.loop(int64(0), g["rows"], int64(1), "row") as row:
+        state = [
+            f.at(g["to"], f.mul(row, steps["to_row"])),
+            f.at(g["at"], f.mul(row, steps["at_row"])),
+        ]
+        with f.carried_loop(int64(0), g["columns"], int64(1), state, "column") as (_, places, advance):
+            to, at = places
+            element.store(f, element.computed(f, at, 1), to)
+            advance([f.at(to, steps["to_column"]), f.at(at, steps["at_column"])])
+    f.ret()
+    return f.callee
