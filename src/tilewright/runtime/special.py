@@ -69,6 +69,8 @@ class Fit(NamedTuple):
 def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
     """The shape of a product that a kernel of exact sizes could compute, None where none could.
 
+    One column is none: its sums run along the depth in an order that these kernels do not have.
+
     >>> import numpy as np
     >>> ones = np.ones((4, 4), np.float32)
     >>> from tilewright.spec.dtype import F32
@@ -76,7 +78,7 @@ def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
     'col'
     """
     (m, k), n = a.shape, b.shape[1]
-    if not min(m, n, k) > 0 or max(m, n, k) > LARGEST_SIDE:
+    if not min(m, n, k) > 0 or n == 1 or max(m, n, k) > LARGEST_SIDE:
         return None
     found = [_layout(array) for array in (a, b, c)]
     if found[0] is None or found[1] is None or found[2] is None or found[2][0] is not Layout.ROW:
