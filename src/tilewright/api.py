@@ -108,7 +108,8 @@ def _matmul(
 
 def _connect() -> None:
     """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
-    from tilewright.runtime.entry import NativeMatmul, native_entry_possible
+    from tilewright.runtime.entry import NativeMatmul
+    from tilewright.runtime.fastcall import native_entry_possible
     from tilewright.runtime.gemm import matmul_kernels, scratch_pool
 
     pool = scratch_pool()

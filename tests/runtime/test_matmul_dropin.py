@@ -15,7 +15,7 @@ from support import LAYOUTS, Array, assert_accurate, filled, rough, unaligned
 import tilewright as tw
 from tilewright.errors import TilewrightError
 from tilewright.runtime import arrays
-from tilewright.runtime.entry import native_entry_possible
+from tilewright.runtime.fastcall import native_entry_possible
 
 needs_native = pytest.mark.skipif(not native_entry_possible(), reason="this interpreter has no native entry")
 

@@ -15,8 +15,8 @@ from typing import Any
 METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 
 
-class _MethodDefinition(ctypes.Structure):
-    """PyMethodDef."""
+class MethodDefinition(ctypes.Structure):
+    """PyMethodDef; must outlive the builtins made of it."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -33,6 +33,20 @@ def address_of(function: Any) -> int:
     return found
 
 
+def define_method(name: str, code: int, doc: str) -> MethodDefinition:
+    """The definition of a builtin over machine code ``PyObject *f(self, args, nargs, kwnames)``."""
+    return MethodDefinition(name.encode(), code, METH_FASTCALL_KEYWORDS, doc.encode())
+
+
+def make_builtin(definition: MethodDefinition, owner: Any, module: str) -> Callable[..., Any]:
+    """A builtin whose `self` is `owner`; it pickles as that attribute of the owner that has its name."""
+    make = ctypes.pythonapi.PyCMethod_New
+    make.restype = ctypes.py_object
+    make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+    made: Callable[..., Any] = make(ctypes.addressof(definition), owner, module, None)
+    return made
+
+
 class Builtin:
     """A builtin function over a Python function, ready to get machine code.
 
@@ -43,14 +57,8 @@ class Builtin:
 
     def __init__(self, fallback: Callable[..., Any], name: str, module: str, doc: str) -> None:
         self.fallback = fallback
-        self._doc = doc.encode()
-        self._definition = _MethodDefinition(
-            name.encode(), address_of(ctypes.pythonapi.PyObject_Vectorcall), METH_FASTCALL_KEYWORDS, self._doc
-        )
-        make = ctypes.pythonapi.PyCMethod_New
-        make.restype = ctypes.py_object
-        make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
-        self.function: Callable[..., Any] = make(ctypes.addressof(self._definition), fallback, module, None)
+        self._definition = define_method(name, address_of(ctypes.pythonapi.PyObject_Vectorcall), doc)
+        self.function = make_builtin(self._definition, fallback, module)
         # A builtin with a self pickles as getattr(self, name).
         setattr(fallback, name, self.function)
 

@@ -1,0 +1,245 @@
+"""Machine code that CPython calls as a builtin: reads arrays itself, hands all it does not know to Python."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.llvm.build import Function, Module
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
+from tilewright.runtime.builtin import address_of
+from tilewright.runtime.scratch import Table
+
+#: numpy/ndarraytypes.h, PyArrayObject_fields behind the 16-byte object head of 64-bit GIL builds.
+ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
+#: cpython/object.h, PyObject.ob_type; cpython/tupleobject.h, PyTupleObject.ob_size and ob_item.
+OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEM = 8, 16, 24
+#: numpy/ndarraytypes.h, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE.
+ALIGNED, WRITEABLE = 0x0100, 0x0400
+
+#: Products of fewer multiply-adds keep the GIL: releasing and taking it costs about 100 ns, and these
+#: take less than 5 us.
+GIL_THRESHOLD = 1 << 18
+
+
+def native_entry_possible() -> bool:
+    """Whether this interpreter lays out objects the way the entry reads them."""
+    gil_build = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+    if not gil_build or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    probe = np.zeros((3, 5), np.float32)[:, 1:3]
+    base = id(probe)
+
+    def word(offset: int, kind: Any = ctypes.c_uint64) -> int:
+        return int(kind.from_address(base + offset).value)
+
+    read = (
+        word(OBJECT_TYPE),
+        word(ARRAY_DATA),
+        word(ARRAY_NDIM, ctypes.c_int32),
+        ctypes.c_int64.from_address(word(ARRAY_SHAPE) + 8).value,
+        ctypes.c_int64.from_address(word(ARRAY_STRIDES)).value,
+        word(ARRAY_DTYPE),
+        word(ARRAY_FLAGS, ctypes.c_int32) & (ALIGNED | WRITEABLE),
+    )
+    data = probe.__array_interface__["data"][0]
+    expected = (id(np.ndarray), data, 2, 2, 20, id(probe.dtype), ALIGNED | WRITEABLE)
+    return read == expected
+
+
+def python_symbols() -> dict[str, int]:
+    """Addresses of what every such function may import from the interpreter and NumPy."""
+    api = ctypes.pythonapi
+    return {
+        "tw_none": id(None),
+        "tw_ndarray": id(np.ndarray),
+        "tw_vectorcall": address_of(api.PyObject_Vectorcall),
+        "tw_incref": address_of(api.Py_IncRef),
+        "tw_decref": address_of(api.Py_DecRef),
+        "tw_save_thread": address_of(api.PyEval_SaveThread),
+        "tw_restore_thread": address_of(api.PyEval_RestoreThread),
+    }
+
+
+class Matrix(NamedTuple):
+    """What is read of one array: sizes, strides in elements."""
+
+    data: Value
+    rows: Value
+    columns: Value
+    row: Value
+    column: Value
+    step: Value  # bytes to the next matrix of a batch
+
+    def transposed(self) -> Matrix:
+        """The same memory with rows and columns exchanged."""
+        return Matrix(self.data, self.columns, self.rows, self.column, self.row, self.step)
+
+
+def better_turned(f: Function, a: Matrix, c: Matrix) -> Value:
+    """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column."""
+    flip = f.both(f.compare("!=", c.column, 1), f.compare("==", c.row, 1))
+    vector = f.both(
+        f.compare("==", c.columns, 1), f.both(f.compare("==", c.row, 1), f.compare("==", a.row, 1))
+    )
+    return f.either(flip, vector)
+
+
+def turned_if(f: Function, condition: Value, a: Matrix, b: Matrix, c: Matrix) -> tuple[Matrix, ...]:
+    """The operands of the transposed product where the condition holds, else a, b and c themselves."""
+
+    def chosen(straight: Matrix, flipped: Matrix) -> Matrix:
+        pairs = zip(straight, flipped, strict=True)
+        return Matrix(*(f.select(condition, second, first) for first, second in pairs))
+
+    return chosen(a, b.transposed()), chosen(b, a.transposed()), chosen(c, c.transposed())
+
+
+class FastFunction:
+    """``PyObject *f(self, args, nargs, kwnames)`` under construction.
+
+    Arrays have two axes, or a batch axis in front of them where `read_rank` found one.
+    """
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module = module
+        arguments = [("self", POINTER), ("args", POINTER), ("nargs", INT64), ("kwnames", POINTER)]
+        self.f = module.define(name, POINTER, arguments, exported=True)
+        self.fallback = self.f.new_block("fallback")
+        self.ndim = int32(2)
+        self.lead, self.batch = int64(0), int64(1)
+        self.batched: Value | None = None
+
+    def require(self, condition: Value) -> None:
+        """Goes on if the condition holds, else to Python."""
+        following = self.f.new_block("ok")
+        self.f.jump_if(condition, following, self.fallback)
+        self.f.place(following)
+
+    def field(self, base: Value, offset: int, kind: Type = POINTER) -> Value:
+        """A field of a struct."""
+        return self.f.load(kind, self.f.at(base, offset), 4 if kind == INT32 else 8)
+
+    def argument(self, index: int) -> Value:
+        """A positional argument, or the value of a keyword behind the last of them."""
+        return self.field(self.f.arguments["args"], 8 * index)
+
+    def read_rank(self, array: Value) -> None:
+        """Takes the rank that all operands must have, 2 or 3, and the batch size from the first one."""
+        f = self.f
+        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
+        self.ndim = self.field(array, ARRAY_NDIM, INT32)
+        self.require(f.compare(">=", self.ndim, 2))
+        self.require(f.compare("<=", self.ndim, 3))
+        self.lead = f.mul(f.sub(f.extend(self.ndim, INT64), 2), 8)
+        self.batched = f.compare("==", self.ndim, 3)
+        self.batch = self.batch_of(array)
+
+    def batch_of(self, array: Value) -> Value:
+        """The length of the batch axis, 1 where there is none."""
+        if self.batched is None:
+            return int64(1)
+        length = self.field(self.field(array, ARRAY_SHAPE), 0, INT64)
+        return self.f.select(self.batched, length, int64(1))
+
+    def check_array(self, array: Value, flags: int) -> None:
+        """A plain ndarray of the common rank and batch size, with the flags."""
+        f = self.f
+        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
+        self.require(f.compare("==", self.field(array, ARRAY_NDIM, INT32), self.ndim))
+        if self.batched is not None:
+            self.require(f.compare("==", self.batch_of(array), self.batch))
+        found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(flags))
+        self.require(f.compare("==", found, int32(flags)))
+
+    def matrix(self, array: Value, shift: Value) -> Matrix:
+        """Sizes, and strides in elements; an axis of length 1 counts as contiguous."""
+        f = self.f
+        all_strides = self.field(array, ARRAY_STRIDES)
+        shape, strides = f.at(self.field(array, ARRAY_SHAPE), self.lead), f.at(all_strides, self.lead)
+        step = int64(0)
+        if self.batched is not None:
+            step = f.select(self.batched, self.field(all_strides, 0, INT64), step)
+        rows, columns = (self.field(shape, 8 * axis, INT64) for axis in (0, 1))
+        row, column = (f.shift_right(self.field(strides, 8 * axis, INT64), shift) for axis in (0, 1))
+        single_column = f.compare("==", columns, 1)
+        single_row = f.both(f.compare("==", rows, 1), f.negate(single_column))
+        column = f.select(single_column, int64(1), column)
+        row = f.select(single_row, columns, row)
+        return Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column, step)
+
+    def extent(self, matrix: Matrix, size: Value) -> tuple[Value, Value]:
+        """First byte and the byte behind the last one that a matrix can touch."""
+        f = self.f
+        start = f.as_integer(matrix.data)
+        low, high = start, f.add(start, size)
+        reaches = [
+            f.mul(f.mul(f.sub(count, 1), stride), size)
+            for count, stride in ((matrix.rows, matrix.row), (matrix.columns, matrix.column))
+        ]
+        for reach in (*reaches, f.mul(f.sub(self.batch, 1), matrix.step)):
+            low = f.add(low, f.minimum(reach, int64(0)))
+            high = f.add(high, f.maximum(reach, int64(0)))
+        return low, high
+
+    # --- beside the work ----------------------------------------------------------------------
+
+    def find_scratch(self, table: Value, unused: Value | None = None) -> Value:
+        """The first slot of a scratch table that holds a block; without one the call goes through Python.
+
+        Such a call counts itself, and gives up the reference `unused`. Between this look and the taking
+        nothing may release the GIL.
+        """
+        f = self.f
+        found = f.stack(INT64, 1, 8)
+        f.store(int64(0), found, 8)
+        count = self.field(table, Table.count.offset, INT64)
+        slots = f.at(table, Table.slots.offset)
+        with f.loop(int64(0), count, int64(1), "slot") as index:
+            pointer = f.at(slots, f.mul(f.sub(f.sub(count, 1), index), 8))
+            holds = f.compare("!=", f.load(INT64, pointer, 8), 0)
+            known = f.load(INT64, found, 8)
+            f.store(f.select(holds, f.as_integer(pointer), known), found, 8)
+        slot = f.load(INT64, found, 8)
+        with f.when(f.compare("==", slot, 0)):
+            wanted = f.at(table, Table.wanted.offset)
+            f.store(f.add(f.load(INT64, wanted, 8), 1), wanted, 8)
+            if unused is not None:
+                f.call(self.module.declare("tw_decref", VOID, (POINTER,)), [unused])
+        self.require(f.compare("!=", slot, 0))
+        return f.as_pointer(slot)
+
+    @contextmanager
+    def taken(self, slot: Value) -> Iterator[Value]:
+        """The block of a slot, which is empty meanwhile."""
+        block = self.f.load(POINTER, slot, 8)
+        self.f.store(null(), slot, 8)
+        yield block
+        self.f.store(block, slot, 8)
+
+    @contextmanager
+    def without_gil(self, condition: Value) -> Iterator[None]:
+        """Releases the GIL meanwhile, if the condition holds."""
+        f = self.f
+        save = self.module.declare("tw_save_thread", POINTER, ())
+        restore = self.module.declare("tw_restore_thread", VOID, (POINTER,))
+        thread = f.stack(POINTER, 1, 8)
+        with f.when(condition):
+            f.store(f.call(save, []), thread, 8)
+        yield
+        with f.when(condition):
+            f.call(restore, [f.load(POINTER, thread, 8)])
+
+    def finish(self, result: Value) -> None:
+        """Returns a new reference to the result; behind it, the call of `self` with the same arguments."""
+        f = self.f
+        f.ret(result)
+        f.place(self.fallback)
+        vectorcall = self.module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
+        f.ret(f.call(vectorcall, list(f.arguments.values())))
