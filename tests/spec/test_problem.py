@@ -12,7 +12,7 @@ from support import filled
 import tilewright as tw
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
 from tilewright.spec.dtype import F32, F64
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout
 
 LIMITS = {"m": 1024, "n": 1024, "k": 2048, "count": 1024}
 SIZES: dict[str, Any] = {"m": 5, "n": 6, "k": 7, "count": 2}
@@ -85,6 +85,16 @@ def test_operands_and_flops() -> None:
     assert found == [("a", 5, 7, "row"), ("b", 7, 6, "col"), ("c", 5, 6, "row")]
     assert {operand.dtype for operand in problem.operands} == {F64}
     assert problem.flops == 2 * 5 * 6 * 7 * 2
+    inputs, output = 2 * (5 * 7 + 7 * 6), 5 * 6
+    assert problem.bytes == 8 * (inputs + 2 * output), "C is read and written"
+    assert BatchReduceGemm(5, 6, 7, 2, "f64", beta=0).bytes == 8 * (inputs + output)
+
+
+def test_bytes_of_a_gemm() -> None:
+    assert Gemm(5, 6, 7, "f64").bytes == 8 * (5 * 7 + 7 * 6 + 5 * 6)
+    assert Gemm(5, 6, 0).bytes == 4 * 5 * 6
+    for sizes in ((None, 6, 7), (5, None, 7), (5, 6, None)):
+        assert Gemm(*sizes).bytes is None
 
 
 @pytest.mark.parametrize("count", [1, 3])

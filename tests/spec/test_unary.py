@@ -89,6 +89,8 @@ def test_operands_and_flops() -> None:
     assert problem.flops == 30
     assert Unary("identity", 5, 6).flops == Unary("zero", 5, 6).flops == 0
     assert Unary("square", 5).flops is None
+    assert Unary("relu", 5, 6, "f64").bytes == 2 * Unary("zero", 5, 6, "f64").bytes == 480  # type: ignore[operator]
+    assert Unary("relu", 5).bytes is None
 
 
 # --- the meaning ----------------------------------------------------------------------------------------

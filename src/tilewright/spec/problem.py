@@ -171,6 +171,16 @@ class BatchReduceGemm:
         """Floating-point operations of one call (2·m·n·k·count)."""
         return 2 * self.m * self.n * self.k * self.count
 
+    @property
+    def bytes(self) -> int:
+        """Bytes that one call must move: A and B read, C written, and read where beta is 1; each once.
+
+        >>> BatchReduceGemm(16, 6, 64, 1).bytes
+        6400
+        """
+        inputs = self.count * self.k * (self.m + self.n)
+        return self.dtype.size * (inputs + (1 + self.beta) * self.m * self.n)
+
     def reference(
         self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None = None
     ) -> NDArray[np.float64]:
@@ -259,6 +269,19 @@ class Gemm:
         if self.m is None or self.n is None or self.k is None:
             return None
         return 2 * self.m * self.n * self.k
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes that one call with beta = 0 must move: A and B read, C written, each once.
+
+        None where a size is given at run time.
+
+        >>> Gemm(16, 6, 64).bytes
+        6016
+        """
+        if self.m is None or self.n is None or self.k is None:
+            return None
+        return self.dtype.size * (self.k * (self.m + self.n) + self.m * self.n)
 
     def reference(
         self,

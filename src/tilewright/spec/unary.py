@@ -154,6 +154,17 @@ class Unary:
             return None
         return self.m * self.n * self.op.computes
 
+    @property
+    def bytes(self) -> int | None:
+        """Bytes that one call must move: A read (not by zero), B written; None where a size is open.
+
+        >>> Unary("zero", 4, 5).bytes, Unary("relu", 4, 5).bytes
+        (80, 160)
+        """
+        if self.m is None or self.n is None:
+            return None
+        return self.m * self.n * self.dtype.size * (1 if self.op is UnaryOp.ZERO else 2)
+
     def reference(self, a: NDArray[Any]) -> NDArray[Any]:
         """The meaning of the problem, (m, n) -> (m, n): in float64, or exactly for zero and identity.
 
