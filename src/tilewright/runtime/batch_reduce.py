@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.macro.blocking import Cover
 from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.native import BatchReduceRecord, bind_native
 from tilewright.runtime.operands import Array, data_address, leading_dimension
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Operand
 
@@ -69,6 +70,11 @@ class BatchReduceKernel(Kernel):
         leading = (self._leading(in_a, single_a[0]), self._leading(in_b, single_b[0]), ld_c)
         function(data_address(single_a[0]), data_address(single_b[0]), data_address(c), *leading, *steps)
         return c
+
+    def _make_native(self) -> Callable[..., Any]:
+        if self.problem.batch is BatchMode.ADDRESS:
+            return self.__call__
+        return bind_native(self, BatchReduceRecord.of(self.problem, self.address))
 
     def _batch(self, operand: Operand, arrays: Any) -> list[Array]:
         """The matrices of one input, each checked."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import threading
+from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
+from tilewright.errors import ScratchAllocation
 from tilewright.lower import scratch_layout
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
@@ -18,6 +21,7 @@ from tilewright.pipeline import run_stages
 from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.native import GemmRecord, bind_native
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, real_number
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.special import Specials, fit
@@ -130,9 +134,20 @@ class GemmKernel(Kernel):
         self._check(a, b, c)
         function_ready = self.function  # a foreign kernel is refused before scratch is taken
         del function_ready
-        with self._pool.block() as scratch:
+        pool = self._pool
+        with pool.block() as scratch:
             self.run(a, b, c, *factors, scratch)
+        if pool.table.wanted:  # native calls came here for want of a block
+            with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
+                pool.supply()
         return c
+
+    def _make_native(self) -> Callable[..., Any]:
+        pool = self._pool
+        with contextlib.suppress(ScratchAllocation):  # a call that finds no block goes through Python
+            pool.supply()
+        record = GemmRecord.of(self.problem, self.address, pool.table_address, turnable=self._turnable)
+        return bind_native(self, record)
 
     def _check(self, *arrays: Array) -> None:
         sizes: dict[str, int] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
 
@@ -29,7 +31,11 @@ class Kernel:
     problem, machine : what was compiled, and for which machine.
     name, symbol : the kernel's name; the exported C symbol is the same.
     blocking : register tile and cache blocks.
+    flops, bytes : operations of one call, and bytes it must move; None where sizes are open.
     tile_ir, llvm_ir, assembly, object_code : what the stages made.
+    registers : vector registers used, and values spilled.
+    native : the kernel as a builtin.
+    address : where the machine code starts.
 
     Examples
     --------
@@ -38,6 +44,11 @@ class Kernel:
     >>> kernel.blocking.kr
     1
     """
+
+    # The slot's place in the object is what native entries read (see `native.py`).
+    __slots__ = ("__dict__", "__weakref__", "_record")
+
+    _record: builtins.bytes
 
     def __init__(self, compilation: Compilation) -> None:
         self._compilation = compilation
@@ -55,7 +66,15 @@ class Kernel:
         return type(self).compiled, (self.problem, machine)
 
     def __repr__(self) -> str:
-        return f"<tilewright.Kernel {self.name} for {self.machine.cpu}>"
+        from tilewright.runtime.present import describe  # only for readers
+
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the facts as a table, the stages' texts folded away."""
+        from tilewright.runtime.present import describe_html
+
+        return describe_html(self)
 
     @property
     def symbol(self) -> str:
@@ -87,7 +106,7 @@ class Kernel:
         return emit_assembly(self.llvm_ir, self.name, self.machine)
 
     @property
-    def object_code(self) -> bytes:
+    def object_code(self) -> builtins.bytes:
         """A relocatable object file."""
         return self._compilation.object
 
@@ -95,6 +114,11 @@ class Kernel:
     def flops(self) -> int | None:
         """Floating-point operations of one call; None where sizes are given at run time."""
         return self.problem.flops
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes that one call must move, each operand once; None where sizes are given at run time."""
+        return self.problem.bytes
 
     @cached_property
     def registers(self) -> RegisterUse:
@@ -117,6 +141,28 @@ class Kernel:
     def address(self) -> int:
         """Where the machine code starts in this process."""
         return self._code.address(self.symbol)
+
+    @cached_property
+    def native(self) -> Callable[..., Any]:
+        """The kernel as a builtin: ``kernel.native(a, b, c)`` reads the arrays in machine code.
+
+        It takes what the kernel takes and raises what it raises: whatever the machine code does not
+        know goes through ``kernel(...)``. Where there is no such entry (kernels of other machines,
+        operands behind pointers, interpreters with other objects) it is ``kernel.__call__``.
+
+        Examples
+        --------
+        >>> import numpy as np, tilewright as tw
+        >>> kernel = tw.compile(tw.BatchReduceGemm(2, 3, 4, a="row", b="row", c="row", beta=0))
+        >>> a, b = np.ones((2, 4), np.float32), np.ones((4, 3), np.float32)
+        >>> kernel.native(a, b, np.empty((2, 3), np.float32))
+        array([[4., 4., 4.],
+               [4., 4., 4.]], dtype=float32)
+        """
+        return self._make_native() if runs_on(self.machine, host_machine()) else self.__call__
+
+    def _make_native(self) -> Callable[..., Any]:
+        return self.__call__
 
     def _refuse(self, operand: Operand, what: str, found: object, required: object) -> None:
         raise OperandMismatch(kernel=self.name, name=operand.name, what=what, found=found, required=required)
