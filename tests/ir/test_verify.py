@@ -333,6 +333,11 @@ RULES: dict[str, tuple[Program, str, str]] = {
         "epilogue c",
         "'m' is not an enclosing axis",
     ),
+    "epilogue: columns of C adjacent": (
+        inside(replace(EPILOGUE, c=Slice("c", ZERO, (ONE, Name("m"))))),
+        "epilogue c",
+        "columns of C must be adjacent (second stride 1)",
+    ),
     "epilogue: columns of the sums adjacent": (
         inside(replace(EPILOGUE, sums=PANEL)),
         "epilogue c",

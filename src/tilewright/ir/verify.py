@@ -212,8 +212,11 @@ class _Verifier:
             self.expression(part, scope, where)
         self.scalar(node.alpha, axes, where)
         self.scalar(node.beta, axes, where)
-        if node.sums.strides[1] != Constant(1):
-            raise InvalidTileIr(where=where, reason="columns of the sums must be adjacent (second stride 1)")
+        for window, name in ((node.c, "C"), (node.sums, "the sums")):
+            if window.strides[1] != Constant(1):
+                raise InvalidTileIr(
+                    where=where, reason=f"columns of {name} must be adjacent (second stride 1)"
+                )
         if self.buffers[node.c.buffer].dtype != self.buffers[node.sums.buffer].dtype:
             raise InvalidTileIr(where=where, reason="C and the sums differ in element type")
 

@@ -100,7 +100,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     whole = Compare(Relation.LE, p + step, Name("depth"))
     passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(Name("depth") - p, (1,)))
     store = Epilogue(
-        c=Slice("c", jb * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
+        c=Slice("c", jb, (sizes.rs_c, Constant(1))),
         sums=Slice("sums", Constant(0), (Constant(block), Constant(1))),
         rows=sizes.m,
         columns=Name("jend") - jb,
