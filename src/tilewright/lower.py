@@ -277,6 +277,7 @@ class _Lowering:
         c, _, _ = self.slice(node.c, scope)
         scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
         kernel = TurnedKernel(self.machine.isa, dtype)
+        assert node.tile.nr == kernel.lanes, "lanes are columns"
         operands = [self.integer(node.depth, scope), a, a_depth, b, b_column, c]
         self.f.call(kernel.emit(self.module), [*operands, *scalars])
 
