@@ -1,0 +1,240 @@
+"""Batches of products: which axes become one, where matrices start, and the compiled loop over a kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import Array, filled, rough
+
+import tilewright as tw
+from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
+from tilewright.runtime.gemm import matmul_kernel, scratch_pool
+from tilewright.runtime.operands import data_address, element_strides
+from tilewright.spec.dtype import GEMM_DTYPES, DType
+
+# --- axes -----------------------------------------------------------------------------------------------
+
+#: Shape; strides of a, b and c; the axes that remain.
+MERGED: dict[str, tuple[Sequence[int], Sequence[Sequence[int]], tuple[Axis, ...]]] = {
+    "no axis": ((), ((), (), ()), ()),
+    "one axis": ((5,), ((8,), (16,), (24,)), (Axis(5, (8, 16, 24)),)),
+    "one axis of length 1": ((1,), ((8,), (16,), (24,)), ()),
+    "all of length 1": ((1, 1), ((8, 4), (16, 4), (24, 4)), ()),
+    "even": ((4, 5), ((40, 8), (80, 16), (120, 24)), (Axis(20, (8, 16, 24)),)),
+    "even through three": (
+        (2, 3, 4),
+        ((96, 32, 8), (0, 0, 0), (-12, -4, -1)),
+        (Axis(24, (8, 0, -1)),),
+    ),
+    "b repeats": ((4, 5), ((40, 8), (0, 0), (120, 24)), (Axis(20, (8, 0, 24)),)),
+    "b repeats along the outer axis": (
+        (4, 5),
+        ((40, 8), (0, 16), (120, 24)),
+        (Axis(4, (40, 0, 120)), Axis(5, (8, 16, 24))),
+    ),
+    "b repeats along the inner axis": (
+        (4, 5),
+        ((40, 8), (16, 0), (120, 24)),
+        (Axis(4, (40, 16, 120)), Axis(5, (8, 0, 24))),
+    ),
+    "backwards": ((4, 5), ((-40, -8), (80, 16), (120, 24)), (Axis(20, (-8, 16, 24)),)),
+    "backwards along one axis": (
+        (4, 5),
+        ((-40, 8), (80, 16), (120, 24)),
+        (Axis(4, (-40, 80, 120)), Axis(5, (8, 16, 24))),
+    ),
+    "a gap in c": (
+        (4, 5),
+        ((40, 8), (80, 16), (121, 24)),
+        (Axis(4, (40, 80, 121)), Axis(5, (8, 16, 24))),
+    ),
+    "length 1 between": ((4, 1, 5), ((40, 7, 8), (80, 9, 16), (120, 0, 24)), (Axis(20, (8, 16, 24)),)),
+    "length 1 at both ends": (
+        (1, 4, 1),
+        ((7, 8, 7), (7, 16, 7), (7, 24, 7)),
+        (Axis(4, (8, 16, 24)),),
+    ),
+    "the inner two of three": (
+        (2, 4, 5),
+        ((7, 40, 8), (7, 80, 16), (7, 120, 24)),
+        (Axis(2, (7, 7, 7)), Axis(20, (8, 16, 24))),
+    ),
+    "empty": ((0, 5), ((40, 8), (80, 16), (120, 24)), (Axis(0, (8, 16, 24)),)),
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_merge_axes(name: str) -> None:
+    shape, strides, expected = MERGED[name]
+    assert merge_axes(shape, strides) == expected
+
+
+def positions(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Where every matrix starts, by the strides themselves."""
+    return [
+        tuple(sum(i * step for i, step in zip(index, steps, strict=True)) for steps in strides)
+        for index in np.ndindex(*shape)
+    ]
+
+
+@settings(deadline=None)
+@given(
+    shape=st.lists(st.sampled_from((0, 1, 1, 2, 3)), max_size=4),
+    steps=st.lists(st.sampled_from((-12, -6, -2, 0, 1, 2, 3, 4, 6, 12)), min_size=12, max_size=12),
+)
+def test_merged_axes_visit_the_same_places_in_the_same_order(shape: list[int], steps: list[int]) -> None:
+    strides = [steps[4 * operand : 4 * operand + len(shape)] for operand in range(3)]
+    axes = merge_axes(shape, strides)
+    assert all(axis.length != 1 for axis in axes)
+    assert math.prod(axis.length for axis in axes) == math.prod(shape)
+    assert list(outer_offsets(axes)) == positions(shape, strides)
+
+
+OFFSETS: dict[str, tuple[tuple[Axis, ...], list[tuple[int, ...]]]] = {
+    "no axis": ((), [(0, 0, 0)]),
+    "one axis": ((Axis(3, (8, 0, 16)),), [(0, 0, 0), (8, 0, 16), (16, 0, 32)]),
+    "backwards": ((Axis(2, (-8, 4, 0)),), [(0, 0, 0), (-8, 4, 0)]),
+    "two axes": (
+        (Axis(2, (100, 0, 10)), Axis(2, (8, 1, -1))),
+        [(0, 0, 0), (8, 1, -1), (100, 0, 10), (108, 1, 9)],
+    ),
+    "empty": ((Axis(2, (8, 8, 8)), Axis(0, (1, 1, 1))), []),
+}
+
+
+@pytest.mark.parametrize("name", OFFSETS)
+def test_outer_offsets(name: str) -> None:
+    axes, expected = OFFSETS[name]
+    assert list(outer_offsets(axes)) == expected
+
+
+# --- the compiled loops ---------------------------------------------------------------------------------
+
+M, N, K, COUNT = 5, 7, 6, 4
+
+#: Steps in matrices: forwards, repeated, backwards, every other one.
+STEPS = [
+    (1, 1, 1),
+    (1, 0, 1),
+    (0, 1, 1),
+    (0, 0, 1),
+    (-1, 1, 1),
+    (1, -1, -1),
+    (2, 1, 1),
+    (1, 2, 2),
+    (-2, 0, 2),
+]
+
+
+def matrices(dtype: np.dtype[np.generic]) -> list[Array]:
+    """Stacks of A, B and C long enough for every other matrix, which are all different."""
+    stacks = [filled((2 * COUNT, *shape), dtype, seed) for seed, shape in enumerate(((M, K), (K, N), (M, N)))]
+    for number in range(2 * COUNT):
+        stacks[0][number, 0, 0], stacks[1][number, 0, 0] = number + 1, 3 * number + 1
+    return stacks
+
+
+def place(number: int, step: int) -> int:
+    """Which matrix of its stack one of a walk is; it begins at the end where it goes backwards."""
+    return number * step if step >= 0 else number * step - 1
+
+
+class Walk:
+    """Three stacks, the first matrix of each, and the steps between matrices in bytes."""
+
+    def __init__(self, dtype: DType, steps: tuple[int, int, int], count: int) -> None:
+        self.stacks = matrices(dtype.numpy)
+        self.products = [tuple(place(number, step) for step in steps) for number in range(count)]
+        self.first = [stack[place(0, step)] for stack, step in zip(self.stacks, steps, strict=True)]
+        self.in_bytes = [step * stack.strides[0] for stack, step in zip(self.stacks, steps, strict=True)]
+        self.pointers = [data_address(matrix) for matrix in self.first]
+
+    def expected(self, alpha: float, beta: float) -> Array:
+        """C after the products, one by one."""
+        stack_a, stack_b, stack_c = self.stacks
+        found: Array = stack_c.copy()
+        for a, b, c in self.products:
+            found[c] = alpha * (stack_a[a] @ stack_b[b]) + beta * found[c]
+        return found
+
+
+@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("steps", STEPS, ids=str)
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (-0.5, 2.0)])
+@pytest.mark.parametrize("count", [0, 1, COUNT])
+def test_batch_function(
+    dtype: DType, steps: tuple[int, int, int], alpha: float, beta: float, count: int
+) -> None:
+    kernel, walk = matmul_kernel(dtype), Walk(dtype, steps, count)
+    expected = walk.expected(alpha, beta)
+    strides = [stride for matrix in walk.first for stride in element_strides(matrix)]
+    sizes = (M, N, K, *strides)
+    with scratch_pool().block() as scratch:
+        batch_function(dtype)(
+            kernel.address, count, *walk.in_bytes, *walk.pointers, *sizes, alpha, beta, scratch
+        )
+    np.testing.assert_array_equal(walk.stacks[2], expected)
+
+
+@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("steps", STEPS, ids=str)
+@pytest.mark.parametrize("count", [0, 1, COUNT])
+def test_fixed_batch_function(dtype: DType, steps: tuple[int, int, int], count: int) -> None:
+    kernel = tw.compile(tw.BatchReduceGemm(M, N, K, 1, dtype, a="row", b="row", c="row", beta=0))
+    walk = Walk(dtype, steps, count)
+    expected = walk.expected(1, 0)
+    fixed_batch_function()(kernel.address, count, *walk.in_bytes, *walk.pointers, K, N, N)
+    np.testing.assert_array_equal(walk.stacks[2], expected)
+
+
+# --- a batch equals its matrices one by one -----------------------------------------------------------------
+
+SHAPES = [
+    ((3, 4, 13, 9), (3, 4, 9, 17)),
+    ((3, 1, 13, 9), (1, 4, 9, 17)),
+    ((4, 13, 9), (3, 1, 9, 17)),
+    ((3, 4, 1, 40), (4, 40, 70)),
+    ((3, 4, 13, 40), (3, 1, 40, 1)),
+    ((2, 1, 3, 5, 33), (4, 1, 33, 2)),
+    ((3, 4, 300, 20), (3, 4, 20, 3)),
+    ((3, 4, 9, 0), (3, 4, 0, 5)),
+    ((0, 4, 9, 3), (1, 4, 3, 5)),
+]
+
+
+def same_bits(left: Array, right: Array) -> bool:
+    word = {4: np.uint32, 8: np.uint64}[left.itemsize]
+    return np.array_equal(np.ascontiguousarray(left).view(word), np.ascontiguousarray(right).view(word))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("shape_a", "shape_b"), SHAPES, ids=str)
+@pytest.mark.parametrize("order", ["CC", "CF", "FC", "FF"])
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
+@pytest.mark.parametrize("way", ["plain", "scaled", "columns of C"])
+def test_a_batch_equals_its_matrices(
+    dtype: type, shape_a: tuple[int, ...], shape_b: tuple[int, ...], order: str, reverse: bool, way: str
+) -> None:
+    a, b = rough(shape_a, dtype, 1), rough(shape_b, dtype, 2)
+    a, b = (
+        np.array(array.swapaxes(-1, -2), order="C").swapaxes(-1, -2) if letter == "F" else array
+        for array, letter in zip((a, b), order, strict=True)
+    )
+    a = a[::-1] if reverse else a
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    m, n = a.shape[-2], b.shape[-1]
+    scalars: dict[str, Any] = {"alpha": 0.3, "beta": -0.7} if way == "scaled" else {}
+    c = rough((*batch, n, m) if way == "columns of C" else (*batch, m, n), dtype, 3)
+    c = c.swapaxes(-1, -2) if way == "columns of C" else c
+    out = c.copy(order="K")
+    assert tw.matmul(a, b, out=out, **scalars) is out
+    wide_a, wide_b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    for index in np.ndindex(*batch):
+        alone = tw.matmul(wide_a[index], wide_b[index], out=c[index], **scalars)
+        assert same_bits(out[index], alone), index
