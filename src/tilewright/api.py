@@ -16,6 +16,8 @@ from tilewright.errors import ScratchAllocation, UnsupportedArgument
 from tilewright.runtime.builtin import Builtin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import DTypeLike, NDArray
 
     from tilewright.machine.machine import Machine
@@ -130,6 +132,51 @@ if TYPE_CHECKING:
     matmul = _matmul
 else:
     matmul = _builtin.function
+
+
+_transpose: list[Callable[..., NDArray[Any]]] = []  # its implementation, once imported
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """The array with its axes permuted, materialised: ``numpy.transpose`` would return a view.
+
+    Parameters
+    ----------
+    a : array_like
+        Any dtype, any number of axes, any strides. Objects are copied by NumPy, everything else is moved
+        by compiled code, byte for byte.
+    axes : sequence of int, optional
+        Axis i of the result is axis ``axes[i]`` of a; by default the axes are reversed.
+    out : numpy.ndarray, optional
+        Receives the result; exactly of its shape and dtype, of any strides. May share memory with a.
+
+    Returns
+    -------
+    numpy.ndarray, C-contiguous, or `out`
+
+    Raises
+    ------
+    InvalidAxes, InvalidOperand, OutShape, OutOtherDtype, OutReadOnly, OutNotArray
+        Each before `out` changes.
+
+    Notes
+    -----
+    Axes that stay neighbours are moved as one. Where the innermost axes of both arrays differ, the pair is
+    transposed in registers (seed 002, §7.3.1); where it is the same, its rows are copied.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.transpose(np.arange(6).reshape(2, 3))
+    array([[0, 3],
+           [1, 4],
+           [2, 5]])
+    """
+    if not _transpose:
+        from tilewright.runtime.transpose import transpose as implementation
+
+        _transpose.append(implementation)
+    return _transpose[0](a, axes, out)
 
 
 def targets() -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class ScalarOperand(TilewrightError, ValueError):
 class OutShape(TilewrightError, ValueError):
     """`out` has another shape than the result."""
 
-    message = "matmul: out has shape {found}, the result has shape {required}; pass out of that shape"
+    message = "out has shape {found}, the result has shape {required}; pass out of that shape"
 
 
 class OutDtype(TilewrightError, TypeError):
@@ -81,16 +81,34 @@ class OutDtype(TilewrightError, TypeError):
     )
 
 
+class OutOtherDtype(TilewrightError, TypeError):
+    """`out` of a move of elements has another dtype."""
+
+    message = (
+        "transpose: out has dtype {found}, the array has {required}; elements are moved, not converted: "
+        "pass out of that dtype"
+    )
+
+
 class OutReadOnly(TilewrightError, ValueError):
     """`out` is not writable."""
 
-    message = "matmul: out is read-only; pass a writable array (out.copy(), or out.flags.writeable = True)"
+    message = "out is read-only; pass a writable array (out.copy(), or out.flags.writeable = True)"
 
 
 class OutNotArray(TilewrightError, TypeError):
     """`out` is not a NumPy array."""
 
-    message = "matmul: out is {found}, must be a numpy.ndarray"
+    message = "out is {found}, must be a numpy.ndarray"
+
+
+class InvalidAxes(TilewrightError, ValueError):
+    """The axes of a permutation are not one."""
+
+    message = (
+        "transpose: axes {found} do not permute the {ndim} axes of the array: {reason}; "
+        "name each axis from 0 to {ndim} - 1 once, or pass None to reverse them"
+    )
 
 
 class MissingOut(TilewrightError, ValueError):
@@ -108,7 +126,7 @@ class InvalidScalar(TilewrightError, TypeError):
 class InvalidOperand(TilewrightError, ValueError):
     """An operand that NumPy cannot make an array of."""
 
-    message = "matmul: operand {name} is not a rectangular array of numbers: {reason}"
+    message = "operand {name} is not a rectangular array of numbers: {reason}"
 
 
 class UnsafeCast(TilewrightError, TypeError):

@@ -1,0 +1,215 @@
+"""Any permutation of any array's axes, cut into 2-D transposes and copies of compiled kernels."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import operator
+import threading
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.errors import InvalidAxes, InvalidOperand, OutNotArray, OutOtherDtype, OutReadOnly, OutShape
+from tilewright.runtime.operands import Array, data_address
+from tilewright.runtime.unary import UnaryKernel
+from tilewright.runtime.walk import walk_function
+from tilewright.spec.unary import Unary
+
+#: The element type in whose name bytes are moved, by size.
+_WORDS = {1: "i8", 2: "i16", 4: "i32", 8: "i64", 16: "c128"}
+
+#: Plans kept; one takes about 20 us to make.
+_PLANS = 1024
+
+
+class Axis(NamedTuple):
+    """One axis of a move: its length, and bytes from one position to the next in A and in B."""
+
+    length: int
+    step_a: int
+    step_b: int
+
+
+class Move(NamedTuple):
+    """A permutation in terms of kernels: rows × columns of words, over outer axes.
+
+    word : bytes that are moved as one element.
+    rows, columns : the two axes a kernel walks; where they can, rows are adjacent in A.
+    outer : the axes around it, innermost in B first.
+    """
+
+    word: int
+    rows: Axis
+    columns: Axis
+    outer: tuple[Axis, ...]
+
+
+def merged(axes: list[Axis]) -> list[Axis]:
+    """Axes in descending order of steps in B, with neighbours fused that both arrays walk on evenly.
+
+    Before: (4, 5) with steps (20, 4) in A and (20, 4) in B. After: one axis of 20.
+
+    >>> merged([Axis(5, 4, 4), Axis(4, 20, 20), Axis(1, 7, 7)])
+    [Axis(length=20, step_a=4, step_b=4)]
+    """
+    found: list[Axis] = []
+    for axis in sorted(axes, key=lambda axis: (-abs(axis.step_b), -abs(axis.step_a))):
+        if axis.length == 1:
+            continue
+        outer = found[-1] if found else None
+        if outer and (outer.step_a, outer.step_b) == (axis.length * axis.step_a, axis.length * axis.step_b):
+            found[-1] = Axis(outer.length * axis.length, axis.step_a, axis.step_b)
+        else:
+            found.append(axis)
+    return found
+
+
+def _word(size: int, axes: list[Axis]) -> int:
+    """The largest element that divides an item and every step."""
+    common = math.gcd(size, *(step for axis in axes for step in axis[1:]))
+    return math.gcd(common, max(_WORDS))
+
+
+def _widened(word: int, axes: list[Axis]) -> tuple[int, list[Axis]]:
+    """Without the innermost axis where all of it is one larger word in both arrays.
+
+    Before: (1000, 1000, 2) words of 4 bytes. After: (1000, 1000) words of 8.
+    """
+    inner = axes[-1]
+    size = inner.length * word
+    adjacent = inner.step_a == inner.step_b == word
+    whole = all(step % size == 0 for axis in axes[:-1] for step in axis[1:])
+    return (size, axes[:-1]) if adjacent and whole and size in _WORDS else (word, axes)
+
+
+@lru_cache(maxsize=_PLANS)
+def plan_move(
+    size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]
+) -> Move:
+    """How items of `size` bytes go from A to B; axes in any order, none of length 0.
+
+    Examples
+    --------
+    >>> plan_move(4, (3, 2), (4, 12), (8, 4)).rows  # the transpose of a contiguous (2, 3) array
+    Axis(length=3, step_a=4, step_b=8)
+    """
+    axes = [Axis(*values) for values in zip(lengths, steps_a, steps_b, strict=True) if values[0] > 1]
+    word = _word(size, axes)
+    if word < size:
+        axes.append(Axis(size // word, word, word))
+    axes = merged(axes)
+    if axes:
+        word, axes = _widened(word, axes)
+    if not axes:
+        return Move(word, Axis(1, word, word), Axis(1, word, word), ())
+    inner_b = axes[-1]
+    inner_a = min(axes, key=lambda axis: abs(axis.step_a))
+    rest = [axis for axis in axes if axis not in (inner_a, inner_b)]
+    if inner_a is not inner_b:
+        return Move(word, inner_a, inner_b, tuple(reversed(rest)))
+    # The same axis is innermost in both: columns of copies; the longest other axis has the fewest calls.
+    columns = max(rest, key=lambda axis: axis.length, default=Axis(1, word, word))
+    return Move(word, inner_a, columns, tuple(axis for axis in reversed(rest) if axis is not columns))
+
+
+class Mover:
+    """A move with its kernel, ready to be called with the addresses of A and B."""
+
+    def __init__(self, move: Move) -> None:
+        self.kernel = move_kernel(move.word)  # keeps the code
+        word, rows, columns = move.word, move.rows, move.columns
+        steps = (rows.step_a, columns.step_a, rows.step_b, columns.step_b)
+        self.rest: tuple[Any, ...] = (*(step // word for step in steps), rows.length, columns.length)
+        self.function = self.kernel.function
+        self.first: tuple[int, ...] = ()
+        if move.outer:
+            arrays = [(ctypes.c_int64 * len(move.outer))(*values) for values in zip(*move.outer, strict=True)]
+            count = math.prod(axis.length for axis in move.outer[1:])
+            self.rest = (*self.rest, len(move.outer), count, *arrays)
+            self.function, self.first = walk_function(), (self.kernel.address,)
+
+    def __call__(self, a: int, b: int) -> None:
+        """Moves everything."""
+        self.function(*self.first, a, b, *self.rest)
+
+
+_compiling = threading.Lock()
+_kernels: dict[int, UnaryKernel] = {}
+
+
+def move_kernel(word: int) -> UnaryKernel:
+    """The kernel that moves elements of 1, 2, 4, 8 or 16 bytes with any strides."""
+    with _compiling:
+        if word not in _kernels:
+            problem = Unary("identity", dtype=_WORDS[word], a="strided", b="strided")
+            _kernels[word] = UnaryKernel.compiled(problem)
+        return _kernels[word]
+
+
+@lru_cache(maxsize=_PLANS)
+def _mover(size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]) -> Mover:
+    return Mover(plan_move(size, lengths, steps_a, steps_b))
+
+
+def check_axes(axes: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of a permutation, none of them negative; None reverses them.
+
+    >>> check_axes((0, -1, 1), 3)
+    (0, 2, 1)
+
+    Raises
+    ------
+    InvalidAxes
+    """
+    if axes is None:
+        return tuple(range(ndim))[::-1]
+    try:
+        given = tuple(operator.index(axis) for axis in axes)
+    except TypeError:
+        raise InvalidAxes(found=repr(axes), ndim=ndim, reason="they are not a sequence of integers") from None
+    if len(given) != ndim:
+        raise InvalidAxes(found=given, ndim=ndim, reason=f"there are {len(given)} of them")
+    for axis in given:
+        if not -ndim <= axis < ndim:
+            raise InvalidAxes(found=given, ndim=ndim, reason=f"{axis} is out of range")
+    found = tuple(axis % ndim for axis in given)
+    if len(set(found)) != ndim:
+        raise InvalidAxes(found=given, ndim=ndim, reason="one of them is repeated")
+    return found
+
+
+def transpose(a: Any, axes: Any = None, out: Array | None = None) -> Array:
+    """The array with its axes permuted, in memory of its own; see `tilewright.transpose`."""
+    try:
+        array = np.asarray(a)
+    except (ValueError, TypeError) as error:
+        raise InvalidOperand(name="a", reason=str(error)) from error
+    view = array.transpose(check_axes(axes, array.ndim))
+    if out is None:
+        target = np.empty(view.shape, view.dtype)
+    else:
+        target = _check_out(out, view)
+        if np.may_share_memory(target, array):
+            np.copyto(target, transpose(view, range(view.ndim)))
+            return out
+    if array.dtype.hasobject:
+        np.copyto(target, view)  # references are counted
+    elif array.size and array.itemsize:
+        mover = _mover(array.itemsize, view.shape, view.strides, target.strides)
+        mover(data_address(array), data_address(target))
+    return target
+
+
+def _check_out(out: Any, view: Array) -> Array:
+    """`out`, if it can hold the result."""
+    if not isinstance(out, np.ndarray):
+        raise OutNotArray(found=type(out).__name__)
+    if out.shape != view.shape:
+        raise OutShape(found=out.shape, required=view.shape)
+    if out.dtype != view.dtype:
+        raise OutOtherDtype(found=out.dtype, required=view.dtype)
+    if not out.flags.writeable:
+        raise OutReadOnly
+    return out
