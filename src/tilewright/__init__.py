@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tilewright import errors as errors
-from tilewright.api import compile, matmul, targets, transpose
+from tilewright.api import compile, explain, matmul, targets, transpose
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
 from tilewright.spec.dtype import DType
@@ -24,6 +24,7 @@ __all__ = [
     "Unary",
     "compile",
     "errors",
+    "explain",
     "machine",
     "matmul",
     "targets",

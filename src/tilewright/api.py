@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tilewright.machine.machine import Machine
     from tilewright.runtime.batch_reduce import BatchReduceKernel
     from tilewright.runtime.entry import NativeMatmul
+    from tilewright.runtime.explain import Explanation
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
     from tilewright.runtime.unary import UnaryKernel
@@ -177,6 +178,37 @@ def transpose(a: Any, axes: Sequence[int] | None = None, out: NDArray[Any] | Non
 
         _transpose.append(implementation)
     return _transpose[0](a, axes, out)
+
+
+def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
+    """Which strategy and kernel a call or a problem takes, and why.
+
+    Parameters
+    ----------
+    subject : a problem, or a function of this package: ``explain(matmul, a, b, out=c)``.
+    arguments, options : those of the function; of a problem, the target it is compiled for.
+
+    Returns
+    -------
+    Explanation
+        Prints as text; its fields hold the kernel, the strategy, each decision with the values it looked
+        at, what happens around the kernel (copies, Python, batches), blocking, flops and bytes. Nothing
+        is computed.
+
+    Raises
+    ------
+    NotExplained, and what the call itself would raise.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> a, x = np.ones((64, 64), np.float32), np.ones((64, 1), np.float32)
+    >>> tw.explain(tw.matmul, a, x).strategy
+    'dot products: vectors run along the depth, rows of A are read once'
+    """
+    from tilewright.runtime.explain import explain as implementation
+
+    return implementation(subject, *arguments, **options)
 
 
 def targets() -> tuple[str, ...]:

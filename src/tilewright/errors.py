@@ -111,6 +111,12 @@ class InvalidAxes(TilewrightError, ValueError):
     )
 
 
+class NotExplained(TilewrightError, TypeError):
+    """`explain` is asked about something that is neither a problem nor one of the functions it knows."""
+
+    message = "explain takes a problem, or one of {known} and its arguments; found {found}"
+
+
 class MissingOut(TilewrightError, ValueError):
     """beta is not 0 but there is no C to read."""
 

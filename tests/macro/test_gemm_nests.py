@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tilewright.ir.interpret import _Run, interpret
+from tilewright.ir.interpret import Run, interpret
 from tilewright.ir.nodes import Constant, If, Loop, Name, Pack, Program, Space, Statement
 from tilewright.ir.text import parse_program, print_program
 from tilewright.ir.verify import verify
@@ -364,13 +364,13 @@ def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.M
     blocking = Blocking(mr=3, nr=4, kr=1, mc=6, nc=8, kc=8)
     program = build_gemm(problem, blocking, machine_with(Edge.MASK, 100 * F64.size), "g")
     packed: set[str] = set()
-    pack = _Run.pack
+    pack = Run.pack
 
-    def record(run: _Run, node: Pack, names: Mapping[str, int]) -> None:
+    def record(run: Run, node: Pack, names: Mapping[str, int]) -> None:
         packed.add(node.destination.buffer)
         pack(run, node, names)
 
-    monkeypatch.setattr(_Run, "pack", record)
+    monkeypatch.setattr(Run, "pack", record)
     random = np.random.default_rng(0)
     a, b = integers(random, m, k, F64), integers(random, k, n, F64)
     c = spread(np.full((m, n), np.nan), (n, 1))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from support import host_rows
 
 import tilewright as tw
-from tilewright.ir.interpret import _Run
+from tilewright.ir.interpret import Run
 from tilewright.ir.nodes import Constant, Pack, Slice
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
@@ -51,7 +51,7 @@ def native_pack(isa: Isa, dtype: DType, panel: int) -> Callable[..., None]:
 
 def interpreted_pack(source: Array, origin: int, strides: tuple[int, int], node: Pack, size: int) -> Array:
     flat = np.full(size, np.nan, source.dtype)
-    run = _Run({"panels": (flat, 0), "source": (source, origin)}, {})
+    run = Run({"panels": (flat, 0), "source": (source, origin)}, {})
     run.pack(node, {"lane": strides[0], "depth": strides[1]})
     return flat
 

@@ -47,11 +47,14 @@ Array: TypeAlias = NDArray[Any]
 _Held: TypeAlias = tuple[Array, int] | list[tuple[Array, int]]
 
 
-class _Run:
+class Run:
+    """One run of a program on buffers; what expressions, conditions and primitives mean."""
+
     def __init__(self, buffers: dict[str, _Held], scalars: Mapping[str, float]) -> None:
         self.buffers, self.scalars = buffers, scalars
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
+        """An expression in 64-bit integers, given the names in scope."""
         match node:
             case Constant(value):
                 return value
@@ -71,11 +74,13 @@ class _Run:
                 raise InvalidTileIr(where=repr(node), reason="is not an expression")
 
     def scalar(self, value: ScalarValue, first: Mapping[str, bool]) -> float:
+        """A scalar, given which axes are at their first iteration."""
         if isinstance(value, FirstElse):
             value = value.first if first[value.axis] else value.rest
         return self.scalars[value.value] if isinstance(value.value, str) else value.value
 
     def holds(self, condition: AnyOf, names: Mapping[str, int]) -> bool:
+        """Whether a condition holds."""
         tests = {Relation.EQ: int.__eq__, Relation.LE: int.__le__, Relation.LT: int.__lt__}
         return any(
             all(
@@ -110,6 +115,7 @@ class _Run:
         )
 
     def block(self, body: tuple[Statement, ...], names: dict[str, int], first: dict[str, bool]) -> None:
+        """Runs the statements of one block."""
         names = dict(names)
         for statement in body:
             match statement:
@@ -135,6 +141,7 @@ class _Run:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 
     def pack(self, node: Pack, names: Mapping[str, int]) -> None:
+        """The meaning of `Pack`."""
         lanes, depth = self.integer(node.lanes, names), self.integer(node.depth, names)
         source = self.window(node.source, (lanes, depth), names)
         padded = -(-depth // node.kr) * node.kr
@@ -152,12 +159,14 @@ class _Run:
         flat[:, 0] = order.reshape(-1)
 
     def unary(self, node: Unary, names: Mapping[str, int]) -> None:
+        """The meaning of `Unary`."""
         shape = (self.integer(node.rows, names), self.integer(node.columns, names))
         destination = self.window(node.destination, shape, names)
         source = destination if node.source is None else self.window(node.source, shape, names)
         destination[...] = meaning(node.op, source)
 
     def matmul(self, node: TileMatmul, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
+        """The meaning of `TileMatmul`."""
         rows, columns, depth = (self.integer(part, names) for part in (node.rows, node.columns, node.depth))
         if rows > node.tile.mr or columns > node.tile.nr:
             raise InvalidTileIr(
@@ -173,6 +182,7 @@ class _Run:
         c[...] = value if beta == 0 else value + beta * c.astype(np.float64)
 
     def epilogue(self, node: Epilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
+        """The meaning of `Epilogue`."""
         shape = (self.integer(node.rows, names), self.integer(node.columns, names))
         c = self.window(node.c, shape, names)
         value = self.scalar(node.alpha, first) * self.window(node.sums, shape, names).astype(np.float64)
@@ -224,4 +234,4 @@ def interpret(
                 arrays[buffer.name] = given if isinstance(given, tuple) else (given, 0)
         else:
             arrays[buffer.name] = (np.full(buffer.size or 0, np.nan, buffer.dtype.numpy), 0)
-    _Run(arrays, scalars).block(program.body, dict(sizes), {})
+    Run(arrays, scalars).block(program.body, dict(sizes), {})

@@ -73,7 +73,8 @@ def print_expression(node: Expression, outer: int = 0) -> str:
             raise TypeError(f"not an expression: {node!r}")
 
 
-def _print_condition(condition: AnyOf) -> str:
+def print_condition(condition: AnyOf) -> str:
+    """A condition as infix text."""
     return " or ".join(
         " and ".join(
             f"{print_expression(term.left)} {term.relation.value} {print_expression(term.right)}"
@@ -111,7 +112,7 @@ def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
             yield f"{indent}{word} {axis} in {begin_text} .. {end_text} step {step_text}:"
             yield from _print_block(body, indent + _INDENT)
         case If(condition, then, otherwise):
-            yield f"{indent}if {_print_condition(condition)}:"
+            yield f"{indent}if {print_condition(condition)}:"
             yield from _print_block(then, indent + _INDENT)
             if otherwise:
                 yield f"{indent}else:"

@@ -30,7 +30,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import DEPTH_UNIT, Blocking
-from tilewright.macro.nest import SCALARS, SIZES, Nest, ones, sizes_of
+from tilewright.macro.nest import SCALARS, SIZES, Nest, decide, ones, sizes_of
 from tilewright.macro.streaming import STREAMED_ROWS, columns, dots, streaming, sums_buffer
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Gemm, Layout, Strategy
@@ -138,20 +138,20 @@ def _auto(nest: Nest, limits: Thresholds, dtype: DType, lanes: int) -> tuple[Sta
     small = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a))
     narrow = Compare(Relation.LE, sizes.n, Constant(limits.few_columns))
     near = AnyOf((AllOf((small,)), AllOf((narrow,))))
-    body: tuple[Statement, ...] = (If(near, tiling(nest, limits), packing(nest)),)
+    body = decide(near, tiling(nest, limits), packing(nest))
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
     far = Compare(Relation.LT, Constant(limits.in_place_b), sizes.n * sizes.k)
     some = Compare(Relation.LT, Constant(0), Name("depths"))
     adjacent = (*ones(sizes.cs_b, sizes.cs_c), some)
     single = AllOf((*adjacent, one_row))
     few = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
-    body = (If(AnyOf((single, few)), streaming(nest, dtype, lanes), body),)
+    body = decide(AnyOf((single, few)), streaming(nest, dtype, lanes), body)
     if sizes.cs_b != Constant(1):
         deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
-        body = (If(AnyOf((AllOf(deep),)), columns(nest, lanes), body),)
+        body = decide(AnyOf((AllOf(deep),)), columns(nest, lanes), body)
     if nest.a == "a":  # turned, one column is a row of the problem, whose order is that of every row
         one = Compare(Relation.EQ, sizes.n, Constant(1))
-        body = (If(AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),)), dots(nest), body),)
+        body = decide(AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),)), dots(nest), body)
     return body
 
 

@@ -85,6 +85,38 @@ def ones(*strides: Expression) -> tuple[Compare, ...]:
     return tuple(Compare(Relation.EQ, stride, Constant(1)) for stride in strides if stride != Constant(1))
 
 
+def decide(
+    condition: AnyOf, then: tuple[Statement, ...], otherwise: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    """An `If`, or the side that is known to be taken.
+
+    Before: ``if 100 == 1 and rs_b == 1: then, else: otherwise``. After: ``otherwise``.
+    """
+    possible = []
+    for conjunction in condition.terms:
+        found = [_known(term) for term in conjunction.terms]
+        if False in found:
+            continue
+        open_terms = tuple(
+            term for term, known in zip(conjunction.terms, found, strict=True) if known is None
+        )
+        if not open_terms:
+            return then
+        possible.append(AllOf(open_terms))
+    return (If(AnyOf(tuple(possible)), then, otherwise),) if possible else otherwise
+
+
+def _known(term: Compare) -> bool | None:
+    """The answer of a comparison of constants."""
+    match term:
+        case Compare(relation, Constant(left), Constant(right)):
+            return {Relation.EQ: left == right, Relation.LE: left <= right, Relation.LT: left < right}[
+                relation
+            ]
+        case _:
+            return None
+
+
 @dataclass(frozen=True)
 class Nest:
     """What every loop nest of one GEMM shares.
@@ -168,7 +200,7 @@ class Nest:
         """The column of tiles at j; B in place if any choice holds (or none is given), else copied."""
         if not choices:
             return self.column_in_place()
-        return (If(AnyOf(choices), self.column_in_place(), self.column_copied()),)
+        return decide(AnyOf(choices), self.column_in_place(), self.column_copied())
 
     def column_in_place(self) -> tuple[Statement, ...]:
         """The column of tiles at j, both operands in place."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -23,12 +24,14 @@ from tilewright.errors import (
     UnsafeCast,
     UnsupportedDtype,
 )
-from tilewright.runtime.gemm import GemmKernel, matmul_kernel, scratch_pool
+from tilewright.runtime.gemm import matmul_kernel, scratch_pool
 from tilewright.runtime.operands import real_number, whole_strides
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.problem import MAX_SIZE
 
 Array: TypeAlias = NDArray[Any]
+
+logger = logging.getLogger("tilewright")
 
 
 def _convert(value: Any, name: str) -> Array:
@@ -171,19 +174,87 @@ def _merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     return tall_a, b, tall_c
 
 
-def _run(kernel: GemmKernel, a: Array, b: Array, c: Array, alpha: float, beta: float) -> None:
-    """Each product of a batch through one kernel."""
-    a, b, c = _merge_rows(a, b, c)
-    batch = c.shape[:-2]
-    with scratch_pool().block() as scratch:
-        if not batch:
-            kernel.run(a, b, c, alpha, beta, scratch)
-            return
+class Product(NamedTuple):
+    """One call of `matmul`, checked: matrices in the kernel's dtype, and what had to be copied for that.
+
+    Attributes
+    ----------
+    element : the element type it is computed in.
+    a, b, c : (..., m, k), (..., k, n) and (..., m, n); c is a view of `target`.
+    alpha, beta : the factors.
+    target : where the kernel writes.
+    given : the caller's `out`, or None.
+    copies : each copy, in words.
+    """
+
+    element: DType
+    a: Array
+    b: Array
+    c: Array
+    alpha: float
+    beta: float
+    target: Array
+    given: Array | None
+    copies: tuple[str, ...]
+
+    def matrices(self) -> tuple[Array, Array, Array]:
+        """a, b and c with rows merged and batch axes broadcast: what `GemmKernel.run_batch` takes."""
+        a, b, c = _merge_rows(self.a, self.b, self.c)
+        batch = c.shape[:-2]
         if a.shape[:-2] != batch:
             a = np.broadcast_to(a, (*batch, *a.shape[-2:]))
         if b.shape[:-2] != batch:
             b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
-        kernel.run_batch(a, b, c, alpha, beta, scratch)
+        return a, b, c
+
+
+def prepare(
+    a: Any,
+    b: Any,
+    out: Any = None,
+    *,
+    dtype: DTypeLike | None = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+) -> Product:
+    """Every check and conversion of `matmul`; `out` has not changed afterwards."""
+    array_a, array_b = _convert(a, "a"), _convert(b, "b")
+    alpha, beta = real_number(alpha, "alpha"), real_number(beta, "beta")
+    if out is not None and not isinstance(out, np.ndarray):
+        raise OutNotArray(found=type(out).__name__)
+    computed = result_dtype(array_a, array_b, out, dtype)
+    shapes = product_shapes(array_a.shape, array_b.shape)
+    element = find_dtype(computed)
+    if out is None and beta != 0:
+        raise MissingOut(beta=beta)
+    given: Array | None = None if out is None else check_out(out, shapes.result, computed)
+    copies = []
+    operands = []
+    for name, array in (("a", array_a), ("b", array_b)):
+        operand = _as_operand(array, computed, name)
+        operands.append(operand)
+        if operand is not array:
+            why = "" if array.dtype != computed else ", misaligned or strided by parts of elements"
+            copies.append(f"{name} is copied: {array.dtype} to {computed}{why}")
+    operand_a, operand_b = operands
+    if given is not None and _direct_out(given, computed, operand_a, operand_b):
+        target = given
+    else:
+        target = np.empty(shapes.result, computed)
+        if beta != 0:
+            target[...] = given
+        if given is not None:
+            copies.append(
+                "the result is copied into out: another dtype, misaligned, or memory shared with a or b"
+            )
+    a_matrix = operand_a[np.newaxis, :] if operand_a.ndim == 1 else operand_a
+    b_matrix = operand_b[:, np.newaxis] if operand_b.ndim == 1 else operand_b
+    c_matrix = target
+    if operand_b.ndim == 1:
+        c_matrix = c_matrix[..., np.newaxis]
+    if operand_a.ndim == 1:
+        c_matrix = c_matrix[..., np.newaxis, :]
+    return Product(element, a_matrix, b_matrix, c_matrix, alpha, beta, target, given, tuple(copies))
 
 
 def matmul(
@@ -196,33 +267,13 @@ def matmul(
     beta: float = 0.0,
 ) -> Array:
     """alpha · a @ b + beta · out for whatever NumPy's matmul accepts; see `tilewright.matmul`."""
-    array_a, array_b = _convert(a, "a"), _convert(b, "b")
-    alpha, beta = real_number(alpha, "alpha"), real_number(beta, "beta")
-    if out is not None and not isinstance(out, np.ndarray):
-        raise OutNotArray(found=type(out).__name__)
-    computed = result_dtype(array_a, array_b, out, dtype)
-    shapes = product_shapes(array_a.shape, array_b.shape)
-    element = find_dtype(computed)
-    if out is None and beta != 0:
-        raise MissingOut(beta=beta)
-    given: Array | None = None if out is None else check_out(out, shapes.result, computed)
-    operand_a = _as_operand(array_a, computed, "a")
-    operand_b = _as_operand(array_b, computed, "b")
-    kernel = matmul_kernel(element)
-    if given is not None and _direct_out(given, computed, operand_a, operand_b):
-        target = given
-    else:
-        target = np.empty(shapes.result, computed)
-        if beta != 0:
-            target[...] = given
-    a_matrix = operand_a[np.newaxis, :] if operand_a.ndim == 1 else operand_a
-    b_matrix = operand_b[:, np.newaxis] if operand_b.ndim == 1 else operand_b
-    c_matrix = target
-    if operand_b.ndim == 1:
-        c_matrix = c_matrix[..., np.newaxis]
-    if operand_a.ndim == 1:
-        c_matrix = c_matrix[..., np.newaxis, :]
-    _run(kernel, a_matrix, b_matrix, c_matrix, alpha, beta)
+    product = prepare(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
+    if product.copies:
+        logger.debug("matmul: %s", "; ".join(product.copies))
+    kernel = matmul_kernel(product.element)
+    with scratch_pool().block() as scratch:
+        kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch)
+    given, target = product.given, product.target
     if given is None:
         scalar: Array = target[()]  # two 1-D operands give a scalar, as in NumPy
         return scalar

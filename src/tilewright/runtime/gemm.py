@@ -173,6 +173,13 @@ def _better_turned(a: Array, c: Array) -> bool:
     return row == 1 and (column != 1 or (c.shape[1] == 1 and element_strides(a)[0] == 1))
 
 
+def arranged(a: Array, b: Array, c: Array) -> tuple[bool, tuple[int, ...]]:
+    """Whether a kernel without fixed layouts computes the transposed product, and the sizes it is given."""
+    if _better_turned(a, c):
+        return True, _sizes(b.T, a.T, c.T)
+    return False, _sizes(a, b, c)
+
+
 def _turned(steps: tuple[int, ...]) -> tuple[int, ...]:
     """Steps of a, b, c for the transposed product, where b comes first."""
     return steps[1], steps[0], steps[2]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from tilewright.errors import ForeignKernel, OperandMismatch
+from tilewright.ir.nodes import Program
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_assembly
 from tilewright.lower import scratch_layout
@@ -88,12 +89,17 @@ class Kernel:
         return self._compilation.blocking
 
     @property
+    def nest(self) -> Program:
+        """The loop nest as tile IR."""
+        assert self._compilation.nest is not None
+        return self._compilation.nest
+
+    @property
     def tile_ir(self) -> str:
         """The loop nest as tile IR text."""
         from tilewright.ir.text import print_program  # only for readers
 
-        assert self._compilation.nest is not None
-        return print_program(self._compilation.nest)
+        return print_program(self.nest)
 
     @cached_property
     def llvm_ir(self) -> str:
@@ -128,8 +134,7 @@ class Kernel:
     @property
     def scratch_bytes(self) -> int:
         """Bytes of scratch that one call needs."""
-        assert self._compilation.nest is not None
-        return scratch_layout(self._compilation.nest)[1]
+        return scratch_layout(self.nest)[1]
 
     @cached_property
     def _code(self) -> Linked:

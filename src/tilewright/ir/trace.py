@@ -1,0 +1,100 @@
+"""Which way a program goes for given sizes: its decisions, and the primitives it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tilewright.ir.interpret import Run
+from tilewright.ir.nodes import (
+    AnyOf,
+    Binary,
+    Compare,
+    Expression,
+    If,
+    Let,
+    Loop,
+    Name,
+    Program,
+    Statement,
+    Unless,
+)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One condition that was met: what it asks, whether it holds, and the values it looked at."""
+
+    condition: AnyOf
+    holds: bool
+    values: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The decisions of a run in order, and each primitive it executes, once."""
+
+    decisions: tuple[Decision, ...]
+    primitives: tuple[Statement, ...]
+
+
+def names_in(node: Expression) -> Iterator[str]:
+    """The names an expression mentions, in order."""
+    match node:
+        case Name(name):
+            yield name
+        case Binary(_, left, right):
+            yield from names_in(left)
+            yield from names_in(right)
+        case Unless(_, value):
+            yield from names_in(value)
+
+
+def comparisons(condition: AnyOf) -> Iterator[Compare]:
+    """The comparisons of a condition, in order."""
+    for conjunction in condition.terms:
+        yield from conjunction.terms
+
+
+class _Tracer:
+    """Follows the first iteration of every loop."""
+
+    def __init__(self, scalars: Mapping[str, float]) -> None:
+        self.run = Run({}, scalars)
+        self.decisions: list[Decision] = []
+        self.primitives: list[Statement] = []
+
+    def block(self, body: tuple[Statement, ...], names: Mapping[str, int]) -> None:
+        names = dict(names)
+        for statement in body:
+            match statement:
+                case Let(name, value):
+                    names[name] = self.run.integer(value, names)
+                case Loop(axis, begin, end, body=inner):
+                    start = self.run.integer(begin, names)
+                    if start < self.run.integer(end, names):
+                        self.block(inner, {**names, axis: start})
+                case If(condition, then, otherwise):
+                    holds = self.run.holds(condition, names)
+                    sides = [side for term in comparisons(condition) for side in (term.left, term.right)]
+                    seen = dict.fromkeys(name for side in sides for name in names_in(side))
+                    self.decisions.append(Decision(condition, holds, {name: names[name] for name in seen}))
+                    self.block(then if holds else otherwise, names)
+                case _ if statement not in self.primitives:
+                    self.primitives.append(statement)
+
+
+def trace(program: Program, sizes: Mapping[str, int], scalars: Mapping[str, float]) -> Trace:
+    """The way a program takes for some sizes and scalars; buffers are not needed.
+
+    Examples
+    --------
+    >>> from tilewright.ir.nodes import AllOf, Constant, Relation
+    >>> condition = AnyOf((AllOf((Compare(Relation.EQ, Name("m"), Constant(1)),)),))
+    >>> program = Program("p", ("m",), (), (), (If(condition, ()),))
+    >>> trace(program, {"m": 3}, {}).decisions[0].holds
+    False
+    """
+    tracer = _Tracer(scalars)
+    tracer.block(program.body, sizes)
+    return Trace(tuple(tracer.decisions), tuple(tracer.primitives))

@@ -1,0 +1,223 @@
+"""What a call or a problem comes to, and why: the decisions that its kernel takes, read from its tile IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import NotExplained
+from tilewright.ir.nodes import (
+    Constant,
+    Epilogue,
+    Form,
+    Pack,
+    Program,
+    Slice,
+    Space,
+    Statement,
+    TileMatmul,
+    Unary,
+)
+from tilewright.ir.text import print_condition
+from tilewright.ir.trace import Decision, Trace, trace
+from tilewright.macro.nest import SCALARS, SIZES
+from tilewright.pipeline import Problem
+from tilewright.runtime.arrays import Product, prepare
+from tilewright.runtime.compile import compile_problem
+from tilewright.runtime.entry import MAX_DIRECT_SIZE, MOST_DIRECT_BATCH
+from tilewright.runtime.fastcall import native_entry_possible
+from tilewright.runtime.gemm import arranged, matmul_kernel
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.special import LARGEST_SIDE, PRODUCTS_TO_REPAY, fit
+from tilewright.spec.problem import Gemm, Layout
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a call runs.
+
+    Attributes
+    ----------
+    subject : the call or problem in words.
+    kernel : the name of the kernel that it takes.
+    strategy : what the kernel does with these sizes.
+    decisions : each condition it met, with the values it looked at and whether it holds.
+    notes : what happens around the kernel: copies, the entry, the batch.
+    figures : blocking, flops, bytes.
+    """
+
+    subject: str
+    kernel: str
+    strategy: str
+    decisions: tuple[str, ...]
+    notes: tuple[str, ...]
+    figures: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [self.subject, f"  kernel    {self.kernel}", f"  strategy  {self.strategy}"]
+        for title, entries in (
+            ("because", self.decisions),
+            ("around", self.notes),
+            ("figures", self.figures),
+        ):
+            lines += [f"  {title if not number else '':<9} {entry}" for number, entry in enumerate(entries)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:
+    """What the primitives of a run amount to, in words."""
+    forms = {node.form for node in primitives if isinstance(node, TileMatmul)}
+    packed = {node.destination.buffer for node in primitives if isinstance(node, Pack)}
+    moves = [node for node in primitives if isinstance(node, Unary)]
+    if not primitives:
+        return "nothing to do: a size is 0"
+    if moves:
+        turned = any(node.source is not None and _turns(node.source, node.destination) for node in moves)
+        return "blocks turned in registers" if turned else "element by element, in whole vectors"
+    if Form.DOT in forms:
+        return "dot products: vectors run along the depth, rows of A are read once"
+    if Form.TURNED in forms:
+        return "one row: B is read along its contiguous depths and turned in registers"
+    if any(isinstance(node, Epilogue) for node in primitives):
+        return "streaming: whole rows of B are read once and added to sums kept in cache"
+    if "a_pack" in packed:
+        return "packing: five loops around packed panels of A and B (seed 004, Algorithm 1)"
+    if packed and all(program.buffer(name).space is Space.LOCAL for name in packed):
+        return "straight tiles of known sizes; the vector operand is turned into a small panel first"
+    if packed:
+        return "tiling: A in place, B copied one micro-panel at a time"
+    if not program.sizes or "alpha" not in program.scalars:
+        return "straight tiles of known sizes, operands in place"
+    return "tiling: A and B in place"
+
+
+def _turns(source: Slice, destination: Slice) -> bool:
+    """Whether the adjacent axes of two slices differ."""
+    one = Constant(1)
+    return [stride == one for stride in source.strides] != [stride == one for stride in destination.strides]
+
+
+def _decision(decision: Decision) -> str:
+    """One decision: the condition, its answer, the values."""
+    values = ", ".join(f"{name} = {value}" for name, value in decision.values.items())
+    return f"{'yes' if decision.holds else 'no '}  {print_condition(decision.condition)}   ({values})"
+
+
+def _figures(kernel: Kernel, flops: int | None, moved: int | None) -> tuple[str, ...]:
+    found = [repr(kernel.blocking)]
+    if flops is not None and moved is not None:
+        found.append(f"{flops:,} flops, {moved:,} bytes at least, {flops / max(moved, 1):.2f} flops a byte")
+    return tuple(found)
+
+
+def _gemm_trace(kernel: Kernel, sizes: tuple[int, ...], alpha: float, beta: float) -> Trace:
+    scalars = dict(zip(SCALARS, (alpha, beta), strict=True))
+    return trace(kernel.nest, dict(zip(SIZES, sizes, strict=True)), scalars)
+
+
+def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str, Any]) -> str | None:
+    """Why a product does not stay in the native entry; None where it does, once that is compiled."""
+    arrays = (a, b) if out is None else (a, b, out)
+    if any(type(array) is not np.ndarray for array in arrays):
+        return "an operand is not a plain numpy.ndarray"
+    c = product.c
+    batch = c.shape[0] if c.ndim == 3 else 1
+    sizes = (*product.a.shape[-2:], product.b.shape[-1])
+    checks = (
+        (not native_entry_possible(), "this interpreter lays out objects in another way"),
+        (bool(options), f"it was given {', '.join(options)}"),
+        (bool(product.copies), "an operand is copied"),
+        (any(array.ndim not in (2, 3) for array in arrays), "an operand has other than 2 or 3 axes"),
+        (len({array.ndim for array in arrays}) > 1, "operands differ in their number of axes"),
+        (a.ndim == 3 and not len(a) == len(b) == batch, "a batch axis is broadcast"),
+        (max(sizes, default=0) >= MAX_DIRECT_SIZE, "a size is beyond 2**31"),
+        (
+            batch > MOST_DIRECT_BATCH and max(sizes) <= LARGEST_SIDE,
+            "small matrices of a long batch are counted, for a kernel of exact sizes",
+        ),
+    )
+    return next((reason for holds, reason in checks if holds), None)
+
+
+def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explanation:
+    """How ``matmul(a, b, out, **options)`` runs; nothing is computed."""
+    product = prepare(a, b, out, **options)
+    kernel = matmul_kernel(product.element)
+    matrices = product.matrices()
+    batch = matrices[2].shape[:-2]
+    first = (0,) * len(batch)
+    notes = list(product.copies)
+    reason = python_reason(product, a, b, out, options)
+    notes.append("native entry: no Python runs" if reason is None else f"through Python: {reason}")
+    count = int(np.prod(batch, dtype=np.int64))
+    subject = f"matmul {np.shape(a)} @ {np.shape(b)} in {product.element}"
+    if count == 0:
+        return Explanation(subject, kernel.name, "nothing to do: the batch is empty", (), tuple(notes), ())
+    a_first, b_first, c_first = (array[first] for array in matrices)
+    turned, sizes = arranged(a_first, b_first, c_first)
+    if turned:
+        notes.append("computed as the transposed product, whose rows are contiguous")
+    if batch:
+        notes.append(f"a batch of {count} products in one compiled loop")
+        exact = fit(a_first, b_first, c_first, product.element)
+        if exact is not None and (product.alpha, product.beta) == (1.0, 0.0):
+            notes.append(f"a kernel of exactly these sizes after {PRODUCTS_TO_REPAY:,} such products")
+    m, n, k = sizes[:3]
+    way = _gemm_trace(kernel, sizes, product.alpha, product.beta)
+    operands = m * k + k * n + m * n * (2 if product.beta else 1)
+    figures = _figures(kernel, 2 * m * n * k * count, operands * product.element.size * count)
+    strategy = strategy_of(kernel.nest, way.primitives)
+    return Explanation(
+        subject, kernel.name, strategy, tuple(map(_decision, way.decisions)), tuple(notes), figures
+    )
+
+
+def _tight(problem: Gemm) -> tuple[int, ...] | None:
+    """Sizes of a GEMM whose sizes and layouts are known, with tight leading dimensions."""
+    m, n, k = problem.m, problem.n, problem.k
+    if m is None or n is None or k is None:
+        return None
+    strides: list[int] = []
+    for operand, rows, columns in zip(problem.operands, (m, k, m), (k, n, n), strict=True):
+        strides += [1, rows] if operand.layout is Layout.COL else [columns, 1]
+    return (m, n, k, *strides)
+
+
+def explain_problem(problem: Problem, target: Any = None) -> Explanation:
+    """How the kernel of a problem runs, with operands as tight as its layouts allow."""
+    kernel = compile_problem(problem, target)
+    sizes = _tight(problem) if isinstance(problem, Gemm) else None
+    notes = [f"for {kernel.machine.name}, row {kernel.machine.isa.name}"]
+    decisions: tuple[str, ...] = ()
+    if sizes is not None:
+        way = _gemm_trace(kernel, sizes, 1.0, 0.0)
+        decisions, strategy = tuple(map(_decision, way.decisions)), strategy_of(kernel.nest, way.primitives)
+        notes.append("with alpha = 1, beta = 0 and tight leading dimensions")
+    elif isinstance(problem, Gemm):
+        strategy = (
+            f"{problem.strategy.value}: decided by the sizes of each call; explain(matmul, a, b) shows one"
+        )
+    else:
+        way = trace(kernel.nest, dict.fromkeys(kernel.nest.sizes, 1), {})
+        strategy = strategy_of(kernel.nest, way.primitives)
+    figures = _figures(kernel, kernel.flops, kernel.problem.bytes)
+    return Explanation(repr(problem), kernel.name, strategy, decisions, tuple(notes), figures)
+
+
+#: What `explain` knows beside problems, by the name of the public function.
+CALLS: dict[str, Callable[..., Explanation]] = {"matmul": explain_matmul}
+
+
+def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
+    """What `tilewright.explain` does, which documents it."""
+    if isinstance(subject, Problem):
+        return explain_problem(subject, *arguments, **options)
+    name = getattr(subject, "__name__", None)
+    if getattr(subject, "__module__", None) == "tilewright" and name in CALLS:
+        return CALLS[name](*arguments, **options)
+    raise NotExplained(found=repr(subject), known=", ".join(f"tilewright.{name}" for name in CALLS))

@@ -1,0 +1,127 @@
+"""`explain`: the strategy of every kind of shape, and what really happens around the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support import Array, unaligned
+
+import tilewright as tw
+from tilewright import api
+from tilewright.errors import NotExplained, ShapeMismatch
+from tilewright.runtime.explain import explain_matmul
+
+F32 = np.float32
+
+
+def ones(*shape: int, dtype: Any = F32) -> Array:
+    return np.ones(shape, dtype)
+
+
+STRATEGIES = {
+    "dot products": (ones(64, 64), ones(64, 1)),
+    "one row": (ones(1, 64), ones(70, 64).T),
+    "streaming": (ones(1, 64), ones(64, 70)),
+    "tiling: A and B in place": (ones(300, 200), ones(200, 100)),
+    "tiling: A in place, B copied": (ones(30, 40), ones(300, 40).T),
+    "packing": (ones(3000, 2000), ones(2000, 2000)),
+    "nothing to do: a size is 0": (ones(0, 4), ones(4, 5)),
+    "nothing to do: the batch is empty": (ones(0, 3, 4), ones(0, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_strategies(strategy: str) -> None:
+    found = tw.explain(tw.matmul, *STRATEGIES[strategy])
+    assert found.strategy.startswith(strategy)
+    assert found.kernel.startswith("gemm_f32_mxnxk_sss_auto_")
+    assert str(found).splitlines()[0].startswith("matmul (")
+
+
+def test_decisions_name_the_values() -> None:
+    found = tw.explain(tw.matmul, ones(300, 200), ones(200, 100))
+    assert any(text.startswith("yes") and "m = 300" in text for text in found.decisions)
+    assert any(text.startswith("no ") and "n = 100" in text for text in found.decisions)
+
+
+def test_nothing_is_computed() -> None:
+    out = np.full((3, 5), 7, F32)
+    tw.explain(tw.matmul, ones(3, 4), ones(4, 5), out)
+    tw.explain(tw.matmul, ones(3, 4), ones(4, 5), out=out, beta=2.0)
+    assert (out == 7).all()
+
+
+def test_copies_are_named() -> None:
+    c = ones(4, 4)
+    assert "a is copied: int32 to float64" in str(
+        tw.explain(tw.matmul, ones(2, 3, dtype=np.int32), ones(3, 2))
+    )
+    assert "misaligned" in str(tw.explain(tw.matmul, unaligned(c), c))
+    assert "copied into out" in str(tw.explain(tw.matmul, c, c, out=c))
+    assert "transposed product" in str(tw.explain(tw.matmul, ones(3, 4), ones(4, 5), out=ones(5, 3).T))
+
+
+CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "plain": ((ones(3, 4), ones(4, 5)), {}),
+    "out": ((ones(3, 4), ones(4, 5)), {"out": ones(3, 5)}),
+    "positional out": ((ones(3, 4), ones(4, 5), ones(3, 5)), {}),
+    "f64": ((ones(3, 4, dtype=np.float64), ones(4, 5, dtype=np.float64)), {}),
+    "batch": ((ones(7, 3, 4), ones(7, 4, 5)), {}),
+    "long batch of small": ((ones(500, 3, 4), ones(500, 4, 5)), {}),
+    "long batch of large": ((ones(500, 3, 64), ones(500, 64, 5)), {}),
+    "broadcast": ((ones(7, 3, 4), ones(1, 4, 5)), {}),
+    "shared b": ((ones(7, 3, 4), ones(4, 5)), {}),
+    "list": (([[1.0, 2.0]], ones(2, 5)), {}),
+    "integers": ((ones(3, 4, dtype=np.int64), ones(4, 5)), {}),
+    "vector": ((ones(4), ones(4, 5)), {}),
+    "four axes": ((ones(2, 2, 3, 4), ones(2, 2, 4, 5)), {}),
+    "alpha": ((ones(3, 4), ones(4, 5)), {"alpha": 2.0}),
+    "misaligned": ((unaligned(ones(3, 4)), ones(4, 5)), {}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_entry_is_the_one_that_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments, options = CALLS[name]
+    for dtype in (np.float32, np.float64):  # both kernels connected
+        tw.matmul(ones(2, 2, dtype=dtype), ones(2, 2, dtype=dtype))
+    seen: list[str] = []
+    from tilewright.runtime import arrays
+
+    original = arrays.matmul
+    monkeypatch.setattr(
+        arrays, "matmul", lambda *args, **kwargs: seen.append("python") or original(*args, **kwargs)
+    )
+    found = tw.explain(tw.matmul, *arguments, **options)
+    tw.matmul(*arguments, **options)
+    named = [note for note in found.notes if note.startswith(("native entry", "through Python"))]
+    assert len(named) == 1
+    assert named[0].startswith("through Python" if seen else "native entry"), named
+
+
+def test_the_log_names_copies(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", logger="tilewright"):
+        tw.matmul(ones(2, 3, dtype=np.int32), ones(3, 2))
+    assert "a is copied: int32 to float64" in caplog.text
+
+
+def test_problems() -> None:
+    assert tw.explain(tw.Gemm(100, 100, 100), "neoverse-v2").strategy == "tiling: A and B in place"
+    assert tw.explain(tw.Gemm(100, 1, 100)).strategy.startswith("dot products")
+    assert "decided by the sizes of each call" in tw.explain(tw.Gemm()).strategy
+    assert "operands in place" in tw.explain(tw.BatchReduceGemm(16, 6, 64, 2)).strategy
+    assert "small panel" in tw.explain(tw.BatchReduceGemm(16, 6, 64, 2, a="row")).strategy
+    assert tw.explain(tw.Unary("relu", 16, 16, b="row")).strategy == "blocks turned in registers"
+    assert tw.explain(tw.Unary("relu", 16, 16)).strategy.startswith("element by element")
+    assert "12,288 flops" in str(tw.explain(tw.BatchReduceGemm(16, 6, 64)))
+
+
+def test_errors_are_those_of_the_call() -> None:
+    with pytest.raises(ShapeMismatch):
+        tw.explain(tw.matmul, ones(2, 3), ones(2, 3))
+    for subject in (np.matmul, 3, "matmul", None):
+        with pytest.raises(NotExplained):
+            tw.explain(subject)
+    assert api.matmul.__name__ == explain_matmul.__name__.removeprefix("explain_")
