@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.llvm.build import Function
-from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Type, Value, element_type, vector_of, zero
 from tilewright.machine.isa import Isa
+from tilewright.micro.math import emit
 from tilewright.spec.dtype import DType
 from tilewright.spec.unary import UnaryOp
 
@@ -98,15 +98,4 @@ class Element:
         """The operation on every lane."""
         if self.op is UnaryOp.IDENTITY:
             return x
-        floats = Floats(f, self.dtype, x.type, fused=self.fused)
-        match self.op:
-            case UnaryOp.RELU:
-                return floats.at_least(x, floats.constant(0.0))
-            case UnaryOp.SQUARE:
-                return floats.multiply(x, x)
-            case UnaryOp.NEGATE:
-                return floats.negate(x)
-            case UnaryOp.RECIPROCAL:
-                return floats.divide(floats.constant(1.0), x)
-            case _:
-                raise NotImplementedError(self.op)
+        return emit(f, self.op, self.dtype, x, fused=self.fused)
