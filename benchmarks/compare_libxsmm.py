@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.explore.kernels import sample_grid
+from tilewright.explore.kernels import operands, sample_grid
 from tilewright.explore.statistics import geometric_mean, median
 from tilewright.machine.host import host_machine
 from tilewright.runtime.compile import compile_problem
@@ -45,10 +45,10 @@ def build(directory: str) -> ctypes.CDLL:
 def measure(harness: ctypes.CDLL, shape: tuple[int, int, int], repeat: int) -> tuple[float, float, float]:
     """Median GFLOPS of tilewright and LIBXSMM on one shape, and tilewright's share of the peak."""
     m, n, k = shape
-    generator = np.random.default_rng(0)
-    a, b, c = ((generator.random(size) - 0.5).astype(np.float32) for size in (m * k, k * n, m * n))
+    problem = BatchReduceGemm(m, n, k, 1)
+    a, b, c = operands(problem, np.random.default_rng(0))
     sizes = (*map(ctypes.c_int, shape), *(ctypes.c_void_p(array.ctypes.data) for array in (a, b, c)))
-    kernel = compile_problem(BatchReduceGemm(m, n, k, 1))
+    kernel = compile_problem(problem)
     address = ctypes.c_void_p(kernel.address)
     calls = ctypes.c_int64(max(10, WORK // (m * n * k)) if m * n * k > 64 else 1 << 20)
     speeds: dict[str, list[float]] = {"tilewright": [], "libxsmm": []}

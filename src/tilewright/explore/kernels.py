@@ -32,6 +32,10 @@ PADDING = 3
 VERIFIED_COUNT = 16
 
 
+#: A cache line of every catalogued CPU, or two of them.
+LINE_BYTES = 64
+
+
 @dataclass(frozen=True)
 class KernelRow:
     """One measured kernel: sizes, speed, and share of the FMA peak measured beside it."""
@@ -72,7 +76,7 @@ def measure_kernel(problem: BatchReduceGemm, repeat: int = 5, seconds: float = 2
     True
     """
     kernel = compile_problem(problem)
-    a, b, c = _operands(problem, np.random.default_rng(0))
+    a, b, c = operands(problem, np.random.default_rng(0))
     pointers = [array.__array_interface__["data"][0] for array in (a, b, c)]
     leading = (problem.m, problem.k, problem.m)
     run, address = fixed_batch_function(), kernel.address
@@ -95,14 +99,32 @@ def measure_kernel(problem: BatchReduceGemm, repeat: int = 5, seconds: float = 2
     return KernelRow(problem.m, problem.n, problem.k, problem.count, median(speeds), median(shares))
 
 
-def _operands(problem: BatchReduceGemm, random: np.random.Generator) -> list[NDArray[Any]]:
+def operands(
+    problem: BatchReduceGemm, random: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Column-major a, b and c, one behind the other, each from the start of a cache line.
+
+    So no vector crosses lines that it need not cross, and no operand stands a multiple of 4 KiB from
+    another by chance, which x86 takes for the same address.
+    """
     shapes = (
         (problem.count, problem.k, problem.m),
         (problem.count, problem.n, problem.k),
         (problem.n, problem.m),
     )
-    # Centred on 0, so that sums that grow over millions of calls stay finite.
-    return [(random.random(shape) - 0.5).astype(problem.dtype.numpy) for shape in shapes]
+    size = problem.dtype.size
+    lines = [-(-int(np.prod(shape)) * size // LINE_BYTES) for shape in shapes]
+    memory = np.zeros((sum(lines) + 1) * LINE_BYTES, np.uint8)
+    start = -memory.ctypes.data % LINE_BYTES
+    found = []
+    for shape, count in zip(shapes, lines, strict=True):
+        flat = memory[start : start + int(np.prod(shape)) * size].view(problem.dtype.numpy)
+        # Centred on 0, so that sums that grow over millions of calls stay finite.
+        flat[:] = random.random(flat.size) - 0.5
+        found.append(flat.reshape(shape))
+        start += count * LINE_BYTES
+    a, b, c = found
+    return a, b, c
 
 
 def write_csv(rows: Sequence[KernelRow], path: Path) -> None:

@@ -24,7 +24,7 @@ from tilewright.errors import (
     UnsafeCast,
     UnsupportedDtype,
 )
-from tilewright.runtime.gemm import matmul_kernel, scratch_pool
+from tilewright.runtime.gemm import make_wanted, matmul_kernel, scratch_pool
 from tilewright.runtime.operands import real_number, whole_strides
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.problem import MAX_SIZE
@@ -273,6 +273,7 @@ def matmul(
     kernel = matmul_kernel(product.element)
     with scratch_pool().block() as scratch:
         kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch)
+    make_wanted()
     given, target = product.given, product.target
     if given is None:
         scalar: Array = target[()]  # two 1-D operands give a scalar, as in NumPy

@@ -19,6 +19,7 @@ from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant,
 from tilewright.machine.host import host_machine
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.cache import cached_object
+from tilewright.runtime.exact import exact_table, find_exact, run_exact
 from tilewright.runtime.fastcall import (
     ALIGNED,
     ARRAY_DTYPE,
@@ -32,15 +33,10 @@ from tilewright.runtime.fastcall import (
     python_symbols,
     turned_if,
 )
-from tilewright.runtime.special import LARGEST_SIDE
 from tilewright.spec.dtype import GEMM_DTYPES
 
 #: numpy/_core/code_generators/numpy_api.py, index of PyArray_Empty in the C API table.
 API_EMPTY = 184
-
-#: Batches up to this length run natively whatever their sizes; longer ones of small matrices are worth
-#: the 30 us of Python that lead to kernels of exact sizes.
-MOST_DIRECT_BATCH = 400
 
 #: Sizes above this go through Python, which checks products of sizes for overflow.
 MAX_DIRECT_SIZE = 1 << 31
@@ -110,15 +106,20 @@ def _emit() -> str:
     entry.require(f.compare("==", left.columns, right.rows))
     largest = f.either(f.either(left.rows, left.columns), right.columns)
     entry.require(f.compare("<", largest, MAX_DIRECT_SIZE))
-    # Long batches of small matrices are counted, and get kernels of exact sizes, in Python.
-    many = f.compare(">", entry.batch, MOST_DIRECT_BATCH)
-    entry.require(f.negate(f.both(many, f.compare("<=", largest, LARGEST_SIDE))))
     kernel = f.load(POINTER, f.at(module.external("tw_kernels"), f.mul(number, 8)), 8)
     entry.require(f.compare("!=", kernel, null()))
     result = _result(entry, out, (left, right), (dtype, size, shift))
-    slot = entry.find_scratch(module.external("tw_scratch"), unused=result)
     target = entry.matrix(result, shift)
-    _multiply(entry, kernel, number, (left, right, target), slot)
+    matrices = turned_if(f, better_turned(f, left, target), left, right, target)
+    exact = find_exact(entry, number, matrices, unused=result)
+    work = f.mul(f.mul(f.mul(left.rows, left.columns), right.columns), entry.batch)
+    long_running = f.compare(">", work, int64(GIL_THRESHOLD))
+    with f.when(exact.found):
+        run_exact(entry, exact, matrices, long_running)
+        f.ret(result)
+    slot = entry.find_scratch(module.external("tw_scratch"), unused=result)
+    with entry.taken(slot) as scratch, entry.without_gil(long_running):
+        _multiply(entry, kernel, number, matrices, scratch)
     entry.finish(result)
     return str(module)
 
@@ -162,29 +163,21 @@ def _result(
 
 
 def _multiply(
-    entry: _Entry, kernel: Value, number: Value, matrices: tuple[Matrix, Matrix, Matrix], slot: Value
+    entry: _Entry, kernel: Value, number: Value, matrices: tuple[Matrix, ...], scratch: Value
 ) -> None:
-    """Takes the scratch, calls the kernel (without the GIL where it takes long), gives the scratch back.
-
-    A column-major result is computed as the transposed product, and so is a column-major matrix times
-    a vector.
-    """
+    """Every product of the batch through the kernel of its element type."""
     f = entry.f
-    a, other, c = turned_if(f, better_turned(f, matrices[0], matrices[2]), *matrices)
-    work = f.mul(f.mul(f.mul(a.rows, a.columns), other.columns), entry.batch)
+    a, other, c = matrices
     sizes = [a.rows, other.columns, a.columns]
-    strides = [value for matrix in (a, other, c) for value in (matrix.row, matrix.column)]
-    pointers = [matrix.data for matrix in (a, other, c)]
-    long_running = f.compare(">", work, int64(GIL_THRESHOLD))
-    with entry.taken(slot) as scratch, entry.without_gil(long_running):
-        for index, row in enumerate(GEMM_DTYPES):
-            with f.when(f.compare("==", number, index)):
-                scalars = [constant(row, 1.0), constant(row, 0.0)]
-                with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "batch") as loop:
-                    _, places, advance = loop
-                    f.call(Callee(VOID, kernel.text), [*places, *sizes, *strides, *scalars, scratch])
-                    steps = (matrix.step for matrix in (a, other, c))
-                    advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
+    strides = [value for matrix in matrices for value in (matrix.row, matrix.column)]
+    pointers = [matrix.data for matrix in matrices]
+    for index, row in enumerate(GEMM_DTYPES):
+        with f.when(f.compare("==", number, index)):
+            scalars = [constant(row, 1.0), constant(row, 0.0)]
+            with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "batch") as (_, places, advance):
+                f.call(Callee(VOID, kernel.text), [*places, *sizes, *strides, *scalars, scratch])
+                steps = (matrix.step for matrix in (a, other, c))
+                advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
 
 
 def _descriptor(name: str) -> str:
@@ -209,6 +202,7 @@ class NativeMatmul:
             **python_symbols(),
             "tw_kernels": ctypes.addressof(self.kernels),
             "tw_scratch": scratch_table,
+            "tw_exact": exact_table().address,
             "tw_str_out": id(out_word),
             "tw_empty": _numpy_api(API_EMPTY),
             **{_descriptor(dtype.name): id(dtype.numpy) for dtype in GEMM_DTYPES},

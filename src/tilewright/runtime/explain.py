@@ -27,11 +27,11 @@ from tilewright.macro.nest import SCALARS, SIZES
 from tilewright.pipeline import Problem
 from tilewright.runtime.arrays import Product, prepare
 from tilewright.runtime.compile import compile_problem
-from tilewright.runtime.entry import MAX_DIRECT_SIZE, MOST_DIRECT_BATCH
+from tilewright.runtime.entry import MAX_DIRECT_SIZE
 from tilewright.runtime.fastcall import native_entry_possible
 from tilewright.runtime.gemm import arranged, matmul_kernel
 from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.special import LARGEST_SIDE, PRODUCTS_TO_REPAY, fit
+from tilewright.runtime.special import PRODUCTS_TO_REPAY, fit
 from tilewright.spec.problem import Gemm, Layout
 
 
@@ -136,10 +136,6 @@ def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str,
         (len({array.ndim for array in arrays}) > 1, "operands differ in their number of axes"),
         (a.ndim == 3 and not len(a) == len(b) == batch, "a batch axis is broadcast"),
         (max(sizes, default=0) >= MAX_DIRECT_SIZE, "a size is beyond 2**31"),
-        (
-            batch > MOST_DIRECT_BATCH and max(sizes) <= LARGEST_SIDE,
-            "small matrices of a long batch are counted, for a kernel of exact sizes",
-        ),
     )
     return next((reason for holds, reason in checks if holds), None)
 
@@ -164,9 +160,9 @@ def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explan
         notes.append("computed as the transposed product, whose rows are contiguous")
     if batch:
         notes.append(f"a batch of {count} products in one compiled loop")
-        exact = fit(a_first, b_first, c_first, product.element)
-        if exact is not None and (product.alpha, product.beta) == (1.0, 0.0):
-            notes.append(f"a kernel of exactly these sizes after {PRODUCTS_TO_REPAY:,} such products")
+    exact = fit(a_first, b_first, c_first, product.element)
+    if exact is not None and (product.alpha, product.beta) == (1.0, 0.0) and (batch or reason is None):
+        notes.append(f"a kernel of exactly these sizes after {PRODUCTS_TO_REPAY:,} such products")
     m, n, k = sizes[:3]
     way = _gemm_trace(kernel, sizes, product.alpha, product.beta)
     operands = m * k + k * n + m * n * (2 if product.beta else 1)

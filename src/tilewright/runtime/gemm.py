@@ -24,7 +24,7 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.native import GemmRecord, bind_native
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, real_number
 from tilewright.runtime.scratch import ScratchPool
-from tilewright.runtime.special import Specials, fit
+from tilewright.runtime.special import PRODUCTS_TO_REPAY, Specials, fit
 from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
 from tilewright.spec.problem import Gemm, Layout
 
@@ -193,7 +193,18 @@ def _sizes(a: Array, b: Array, c: Array) -> tuple[int, ...]:
 
 @cache
 def _specials() -> Specials:
-    return Specials(BatchReduceKernel.compiled)
+    from tilewright.runtime.exact import exact_table
+
+    return Specials(BatchReduceKernel.compiled, exact_table())
+
+
+def make_wanted() -> None:
+    """Compiles the kernel of exact sizes that the native entry has asked for, if it has."""
+    from tilewright.runtime.exact import exact_table
+
+    shape = exact_table().take_wanted()
+    if shape is not None:
+        _specials().find(shape, PRODUCTS_TO_REPAY)
 
 
 _compiling = threading.RLock()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -19,8 +19,10 @@ from tilewright.spec.problem import BatchReduceGemm, Layout
 
 Array: TypeAlias = NDArray[Any]
 
-#: Products of one shape after which its kernel is compiled: 10 ms at 100 ns saved each.
-PRODUCTS_TO_REPAY = 100_000
+#: Products of one shape after which its kernel is compiled, 10 ms of work: what recurs ten thousand times
+#: recurs more often than not, and at 40 ns saved each it then repays its compilation. From the object cache
+#: the kernel takes less than 1 ms.
+PRODUCTS_TO_REPAY = 10_000
 
 #: Sizes up to which a kernel of exact sizes is worth it; beyond, the general one loses under 10 %.
 LARGEST_SIDE = 48
@@ -87,16 +89,29 @@ def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
     return Fit(shape, (found[0][1], found[1][1], found[2][1]))
 
 
+class Published(Protocol):
+    """Where machine code finds kernels (`exact.ExactTable`)."""
+
+    def put(self, shape: Shape, kernel: Any) -> None:
+        """Makes a kernel reachable."""
+
+    def drop(self, shape: Shape) -> None:
+        """Makes it unreachable."""
+
+
 class Specials:
     """Counts of shapes, and the kernels of those that recurred.
 
     Parameters
     ----------
     compile_it : makes the kernel of a problem.
+    published : where machine code looks for kernels, if it does.
     """
 
-    def __init__(self, compile_it: Callable[[BatchReduceGemm], Any]) -> None:
-        self._compile = compile_it
+    def __init__(
+        self, compile_it: Callable[[BatchReduceGemm], Any], published: Published | None = None
+    ) -> None:
+        self._compile, self._published = compile_it, published
         self._counts: OrderedDict[Shape, int] = OrderedDict()
         self._kernels: OrderedDict[Shape, Any] = OrderedDict()
         self._lock = threading.Lock()
@@ -116,6 +131,11 @@ class Specials:
                 return None
             kernel = self._compile(shape.problem())
             self._kernels[shape] = kernel
+            if self._published is not None:
+                self._published.put(shape, kernel)
             if len(self._kernels) > MOST_KERNELS:
-                self._kernels.popitem(last=False)
+                oldest, unused = self._kernels.popitem(last=False)
+                if self._published is not None:
+                    self._published.drop(oldest)  # before `unused` goes, and its code with it
+                del unused
             return kernel
