@@ -63,7 +63,10 @@ class Fit:
 
 def value(coefficients: list[mpf], x: mpf) -> mpf:
     """A polynomial at x, lowest coefficient first."""
-    return mpmath.polyval(coefficients[::-1], x)
+    total = mpf(0)
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
 
 
 class Exchange:
