@@ -173,7 +173,7 @@ class GuardedMemory:
     def place(self, array: Array, steps: tuple[int, ...], *, at_end: bool) -> Array:
         """A copy of an array with the byte strides `steps`, its outermost byte beside a guard page."""
         self.bytes[...] = self.PATTERN
-        reach = [(size - 1) * step for size, step in zip(array.shape, steps, strict=True)]
+        reach = [max(size - 1, 0) * step for size, step in zip(array.shape, steps, strict=True)]
         below = -sum(min(0, distance) for distance in reach)
         extent = below + sum(max(0, distance) for distance in reach) + array.itemsize
         offset = below + (self.bytes.size - extent if at_end else 0)

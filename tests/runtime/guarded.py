@@ -23,6 +23,8 @@ from tilewright.runtime.kernel import Kernel
 #: Elements between the end of one row and the beginning of the next.
 PADDING = 3
 DEPTHS = (1, 7, 8, 9, 2, 16, 3, 17, 33)
+#: Elements of the largest operand of a group, gaps and strides included.
+ELEMENTS = 24 << 10
 LAYOUTS = ("row", "col", "strided", "reversed")
 COEFFICIENTS = ((1.0, 0.0), (2.0, 1.0), (1.0, -0.5))
 
@@ -51,12 +53,16 @@ def few_tails(tile: int, lanes: int) -> list[int]:
 
 
 def steps(rows: int, columns: int, layout: str, size: int) -> tuple[int, int]:
-    """Byte strides of a layout, with padding between its lines."""
+    """Byte strides of a layout, with padding between its lines unless it is dense."""
     match layout:
         case "row":
             return (columns + PADDING) * size, size
         case "col":
             return size, (rows + PADDING) * size
+        case "dense":
+            return columns * size, size
+        case "dense col":
+            return size, rows * size
         case "strided":
             return (2 * columns + PADDING) * size, 2 * size
         case "reversed":
@@ -83,19 +89,26 @@ def cases(blocking: Blocking, lanes: int, layouts: tuple[tuple[str, ...], ...]) 
 
 
 class Bench:
-    """Guarded memory for the three operands."""
+    """Guarded memory for the three operands.
 
-    def __init__(self, dtype: np.dtype[np.generic]) -> None:
+    Parameters
+    ----------
+    elements : of the largest A, B and C, with the gaps between their lines.
+    """
+
+    def __init__(self, dtype: np.dtype[np.generic], elements: tuple[int, int, int]) -> None:
         self.dtype = dtype
-        self.memories = [GuardedMemory(96 * 1024) for _ in range(3)]
-        self.contents = [filled((160, 160), dtype, seed) for seed in range(3)]
+        self.memories = [GuardedMemory(size * dtype.itemsize) for size in elements]
+        self.contents = [filled((size,), dtype, seed) for seed, size in enumerate(elements)]
 
     def place(self, case: Case) -> list[Array]:
         """The operands of a case, each beside its guard."""
         m, n, k = case.sizes
         return [
             memory.place(
-                content[:rows, :columns], steps(rows, columns, layout, self.dtype.itemsize), at_end=end
+                content[: rows * columns].reshape(rows, columns),
+                steps(rows, columns, layout, self.dtype.itemsize),
+                at_end=end,
             )
             for memory, content, (rows, columns), layout, end in zip(
                 self.memories, self.contents, ((m, k), (k, n), (m, n)), case.layouts, case.at_end, strict=True
@@ -103,11 +116,13 @@ class Bench:
         ]
 
     def run(self, case: Case, kernel: Kernel | None) -> None:
-        """One product and its checks."""
+        """One product and its checks; beta = 0 finds NaN in C, alpha = 0 in A and B."""
         a, b, c = self.place(case)
         expected = case.alpha * (np.array(a) @ np.array(b)) + case.beta * np.array(c)
         if case.beta == 0:
             c[...] = np.nan
+        if case.alpha == 0:
+            a[...], b[...] = np.nan, np.nan
         before = self.memories[2].outside(c)
         scalars: dict[str, Any] = (
             {} if (case.alpha, case.beta) == (1, 0) else {"alpha": case.alpha, "beta": case.beta}
@@ -124,7 +139,7 @@ class Bench:
 
 def main(how: str, dtype: str, strategy: str) -> None:
     """Runs one group of cases and prints their number."""
-    bench = Bench(tw.Gemm(dtype=dtype).dtype.numpy)
+    bench = Bench(tw.Gemm(dtype=dtype).dtype.numpy, (ELEMENTS, ELEMENTS, ELEMENTS))
     strided = tw.compile(tw.Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy))
     lanes = strided.machine.isa.lanes(strided.problem.dtype)
     count = 0

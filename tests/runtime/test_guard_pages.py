@@ -50,6 +50,22 @@ def test_a_guard_page_ends_the_process(index: int | str, access: str) -> None:
         run_python("-c", f"{program}; {access}")
 
 
+VECTORS = str(Path(__file__).with_name("guarded_vectors.py"))
+
+
+def vector_groups() -> list[tuple[str, str, str]]:
+    """Every row through `matmul`; on the first also kernels of fixed layouts."""
+    rows = [isa.name for isa in host_rows()]
+    return [*((row, "matmul", dtype) for row in rows for dtype in ("f32", "f64")), (rows[0], "fixed", "f32")]
+
+
+@pytest.mark.parametrize(("row", "how", "dtype"), vector_groups())
+def test_vectors_and_few_rows_beside_guards(row: str, how: str, dtype: str) -> None:
+    counts = run_python(VECTORS, how, dtype, isa=row).split()
+    assert counts[::2] == ["dots", "turned", "one_row", "few_rows"]
+    assert all(int(count) > 100 for count in counts[1::2])
+
+
 BATCH_REDUCE = str(Path(__file__).with_name("guarded_batch_reduce.py"))
 
 
