@@ -105,10 +105,8 @@ def cases(kernel: GemmKernel) -> Iterator[tuple[str, Case]]:
 
     Of one column there is no mirror: a row has the order of all rows.
     """
-    coefficients, ends = (
-        itertools.cycle(COEFFICIENTS),
-        itertools.cycle(itertools.product((False, True), repeat=3)),
-    )
+    coefficients, sides = itertools.cycle(COEFFICIENTS), (False, True)
+    ends = itertools.cycle(itertools.product(sides, sides, sides))
     for kind, layouts in LAYOUTS.items():
         for number, size in enumerate(getattr(Sizes(kernel), kind)()):
             for layout in layouts:
