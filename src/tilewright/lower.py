@@ -53,6 +53,10 @@ from tilewright.spec.dtype import DType
 SCRATCH_ALIGNMENT = 4096
 SCRATCH_STAGGER = 1024
 
+#: Depths from which C is added to finished sums; before, starting the sums with C saves as much as it waits
+#: (docs/decisions/010-add-c-last.md).
+ADDED_LAST_DEPTH = 4
+
 #: Buffers in the frame start on a cache line.
 LOCAL_ALIGNMENT = 64
 
@@ -324,11 +328,21 @@ class _Lowering:
         )
         match node.beta:
             case Scalar(1.0) if whole:
-                call = call._replace(beta=None, chain=True)
+                last = self.adds_c_last(depth, batch)
+                call = call._replace(beta=None, added=last, chain=not last)
             case FirstElse(axis, Scalar(0.0), Scalar(1.0)) if whole:
                 later = self.f.negate(self.at_first(axis, scope))
                 call = call._replace(beta=None, chain=later)
         kernel.emit_inline(self.f, rows.known, columns.known, call)
+
+    def adds_c_last(self, depth: Value, batch: BatchCall | None) -> bool:
+        """Whether C is added to finished sums; else it starts them.
+
+        Where arithmetic takes no operand from memory, all of C would be in registers beside the sums.
+        """
+        products = 1 if batch is None else batch.products.known or 1
+        folded = self.machine.isa.broadcast is Broadcast.MEMORY
+        return folded and (depth.known or 0) * products >= ADDED_LAST_DEPTH
 
 
 def _streams(statement: Statement) -> bool:

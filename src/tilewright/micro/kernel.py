@@ -8,6 +8,7 @@ stores; a subclass says how one instruction multiplies. `emit_inline` writes a t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
@@ -63,9 +64,9 @@ class Part(NamedTuple):
 class TileCall(NamedTuple):
     """The operands of one tile; strides in elements.
 
-    `alpha` None means 1; `beta` None means that C is replaced; `chain` continues the sums that C
-    holds (alpha = beta = 1 at the cost of neither), always or where a condition holds. `prefetch`
-    fetches C before the depth ends.
+    `alpha` None means 1; `beta` None means that C is replaced. With alpha and beta 1, at the cost of
+    neither, `added` adds C to the finished sums, and `chain` continues the sums that C holds, always or
+    where a condition holds. `prefetch` fetches C before the depth ends.
     """
 
     columns: Value
@@ -79,6 +80,7 @@ class TileCall(NamedTuple):
     c_row: Value
     alpha: Value | None
     beta: Value | None
+    added: bool = False
     chain: Value | bool = False
     prefetch: bool = False
     batch: BatchCall | None = None
@@ -155,23 +157,28 @@ class MicroKernel(ABC):
         acc = [zero(vector_type(self.dtype, width)) for _ in range(part.rows) for width in part.widths]
         if isinstance(call.chain, Value):
             with f.once_if(call.chain, acc) as (_, advance):
-                advance(self._sums_of_c(f, part, call, masks))
+                advance(list(self._values_of_c(f, part, call, masks)))
             acc = advance.results
         elif call.chain:
-            acc = self._sums_of_c(f, part, call, masks)
+            acc = list(self._values_of_c(f, part, call, masks))
         if call.batch is None:
             acc = self._walk_depth(f, part, call, masks, acc)
         else:
             acc = self._walk_batch(f, part, call, masks, acc)
+        if call.added:
+            # Only now: multiply-adds that began with C would wait for whoever stored it last.
+            old = self._values_of_c(f, part, call, masks)
+            acc = [f.float_add(value, addend) for value, addend in zip(acc, old, strict=True)]
         # After the loop, so that these pointers do not occupy registers in it.
         self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
 
-    def _sums_of_c(self, f: Function, part: Part, call: TileCall, masks: list[Value | None]) -> list[Value]:
-        return [
-            self._load_c(f, pointer, part, v, masks[v])
-            for pointer in self._rows_of_c(f, part, call)
-            for v in range(len(part.widths))
-        ]
+    def _values_of_c(
+        self, f: Function, part: Part, call: TileCall, masks: list[Value | None]
+    ) -> Iterator[Value]:
+        """What C holds, vector by vector, loaded when asked for."""
+        for pointer in self._rows_of_c(f, part, call):
+            for v in range(len(part.widths)):
+                yield self._load_c(f, pointer, part, v, masks[v])
 
     def _rows_of_c(self, f: Function, part: Part, call: TileCall) -> list[Value]:
         row_bytes = f.mul(call.c_row, self.dtype.size)
