@@ -298,6 +298,14 @@ class Function(ControlFlow):
         kind = Type(element, vector.type.suffix.lstrip("v0123456789"))
         return self.emit(kind, f"extractelement {vector.typed}, i32 {lane}")
 
+    def concatenate(self, vectors: Sequence[Value]) -> Value:
+        """A power of two of vectors side by side."""
+        while len(vectors) > 1:
+            lanes = range(2 * vectors[0].type.lanes)
+            pairs = zip(vectors[::2], vectors[1::2], strict=True)
+            vectors = [self.shuffle(left, right, lanes) for left, right in pairs]
+        return vectors[0]
+
     def first_lanes(self, count: Value, offset: int, lanes: int) -> Value:
         """A mask of the lanes l with offset + l < count (a 64-bit value)."""
         limit = self.splat(self.truncate(count, INT32), lanes)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Type, Value, element_type, vector_of, zero
+from tilewright.llvm.values import Type, Value, element_type, vector_of
 from tilewright.machine.isa import Isa
 from tilewright.micro.math import emit
+from tilewright.micro.transpose import PART_BITS
 from tilewright.spec.dtype import DType
 from tilewright.spec.unary import UnaryOp
 
@@ -88,14 +89,26 @@ class Element:
         """Whether the result is the same for every element."""
         return self.op is UnaryOp.ZERO
 
-    def computed(self, f: Function, pointer: Value, count: int) -> Value:
-        """The operation on adjacent elements in memory."""
-        if self.reads_nothing:
-            return zero(self.vector(count))
-        return self.operate(f, self.load(f, pointer, count))
-
     def operate(self, f: Function, x: Value) -> Value:
-        """The operation on every lane."""
+        """The operation on every lane of a whole register, or of one element.
+
+        In between, the hardware would compute lanes that nobody filled, and these could raise
+        floating-point flags: `operate_all` puts such vectors together.
+        """
         if self.op is UnaryOp.IDENTITY:
             return x
+        assert x.type.lanes == 1 or x.type.lanes * self.dtype.bits >= PART_BITS
         return emit(f, self.op, self.dtype, x, fused=self.fused)
+
+    def operate_all(self, f: Function, vectors: list[Value]) -> list[Value]:
+        """The operation on several vectors of one width: side by side if they fill a register only so."""
+        lanes, least = vectors[0].type.lanes, PART_BITS // self.dtype.bits
+        if self.op is UnaryOp.IDENTITY or lanes == 1 or lanes >= least:
+            return [self.operate(f, x) for x in vectors]
+        whole = f.concatenate(vectors)
+        every = range(whole.type.lanes)
+        if len(every) >= least:
+            whole = self.operate(f, whole)
+        else:
+            whole = f.concatenate([self.operate(f, f.shuffle(whole, whole, [lane])) for lane in every])
+        return [f.shuffle(whole, whole, every[first : first + lanes]) for first in every[::lanes]]

@@ -244,10 +244,10 @@ class TransposeKernel:
                 f.prefetch(f.at(pointer, self.line_bytes), write=False, locality=3)
         columns = [element.load(f, pointer, shape.rows) for pointer in pointers]
         if shape.rows >= shape.columns:  # on the fuller vectors
-            columns = [element.operate(f, column) for column in columns]
+            columns = element.operate_all(f, columns)
         rows = transpose(f, columns, element.words)
         if shape.rows < shape.columns:
-            rows = [element.operate(f, row) for row in rows]
+            rows = element.operate_all(f, rows)
         for row, to in zip(rows, _lines(f, destination, row_bytes, shape.rows), strict=True):
             if traffic is Traffic.STREAM:
                 f.store_past(row, to, min(self.line_bytes, shape.columns * size))

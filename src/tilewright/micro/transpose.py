@@ -165,7 +165,7 @@ def transpose(f: Function, vectors: list[Value], words: int = 1) -> list[Value]:
         return [lane * words + word for lane in chosen for word in range(words)]
 
     plan = network(lanes, count, PART_BITS // (_bits(kind) * words))
-    held = [_joined(f, [vectors[number] for number in group]) for group in plan.joined]
+    held = [f.concatenate([vectors[number] for number in group]) for group in plan.joined]
     for distance, low, high in plan.rounds:
         following = list(held)
         for index, vector in enumerate(held):
@@ -179,12 +179,3 @@ def transpose(f: Function, vectors: list[Value], words: int = 1) -> list[Value]:
     cut = [spread(tuple(range(start, start + count))) for _, start in plan.results]
     pairs = zip(plan.results, cut, strict=True)
     return [f.shuffle(held[index], held[index], chosen) for (index, _), chosen in pairs]
-
-
-def _joined(f: Function, vectors: list[Value]) -> Value:
-    """Vectors side by side, in pairs."""
-    while len(vectors) > 1:
-        lanes = vectors[0].type.lanes
-        pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [f.shuffle(left, right, range(2 * lanes)) for left, right in pairs]
-    return vectors[0]

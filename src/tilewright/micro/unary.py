@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tilewright.ir.nodes import Traffic
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64
+from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.element import Element
 from tilewright.micro.squares import Block, TransposeKernel, powers, starts
@@ -120,9 +120,16 @@ class ColumnsKernel:
         """A column of known size: all of its vectors are loaded, then all are stored."""
         to, at = column
         width = min(self.lanes, powers(rows)[0])
-        values = [self.element.computed(f, f.at(at, piece * self._size), width) for piece in pieces]
+        values = self._computed(f, [f.at(at, piece * self._size) for piece in pieces], width)
         for piece, value in zip(pieces, values, strict=True):
             self.element.store(f, value, f.at(to, piece * self._size))
+
+    def _computed(self, f: Function, pointers: list[Value], count: int) -> list[Value]:
+        """The operation on `count` adjacent elements at each place; zero reads nothing."""
+        if self.element.reads_nothing:
+            return [zero(self.element.vector(count)) for _ in pointers]
+        loaded = [self.element.load(f, pointer, count) for pointer in pointers]
+        return self.element.operate_all(f, loaded)
 
     def _column(self, f: Function, block: Columns, column: Value) -> tuple[Value, Value]:
         """Where a column of the destination and of the source begin."""
@@ -156,44 +163,37 @@ class ColumnsKernel:
 
     def _long(self, f: Function, to: Value, at: Value, rows: Value) -> None:
         """A column of at least one vector: whole vectors, and one that ends with the column."""
-        lanes, size = self.lanes, self._size
+        lanes, size, element = self.lanes, self._size, self.element
         last = f.sub(rows, lanes)
         last_bytes = f.mul(last, size)
-        kept = None if self.element.reads_nothing else self.element.load(f, f.at(at, last_bytes), lanes)
+        kept = None if element.reads_nothing else element.load(f, f.at(at, last_bytes), lanes)
         start = int64(0)
-        if self.element.light:
+        if element.light:
             turn = UNROLLED_VECTORS * lanes
             start = f.both(last, int64(-turn))
             with f.loop(int64(0), start, int64(turn), "turn") as row:
                 self._vectors(f, to, at, row, UNROLLED_VECTORS)
         with f.loop(start, last, int64(lanes), "vector") as row:
             self._vectors(f, to, at, row, 1)
-        value = self.element.computed(f, at, lanes) if kept is None else self.element.operate(f, kept)
-        self.element.store(f, value, f.at(to, last_bytes))
+        value = zero(element.vector(lanes)) if kept is None else element.operate(f, kept)
+        element.store(f, value, f.at(to, last_bytes))
 
     def _vectors(self, f: Function, to: Value, at: Value, row: Value, count: int) -> None:
         """Some vectors from a row on: loaded together, then stored together."""
         step = self.lanes * self._size
         row_bytes = f.mul(row, self._size)
         to, at = f.at(to, row_bytes), f.at(at, row_bytes)
-        values = [self.element.computed(f, f.at(at, number * step), self.lanes) for number in range(count)]
+        values = self._computed(f, [f.at(at, number * step) for number in range(count)], self.lanes)
         for number, value in enumerate(values):
             self.element.store(f, value, f.at(to, number * step))
 
     def _short(self, f: Function, to: Value, at: Value, rows: Value, width: int) -> None:
-        """A column of `width` to twice that many elements: two narrow vectors as one wide one."""
+        """A column of `width` to twice that many elements: the first and the last so many."""
         last_bytes = f.mul(f.sub(rows, width), self._size)
-        element = self.element
-        if element.reads_nothing:
-            value = self.element.computed(f, at, width)
-            element.store(f, value, to)
-            element.store(f, value, f.at(to, last_bytes))
-            return
-        first, last = element.load(f, at, width), element.load(f, f.at(at, last_bytes), width)
-        lanes = width * element.words
-        both = element.operate(f, f.shuffle(first, last, range(2 * lanes)))
-        element.store(f, f.shuffle(both, both, range(lanes)), to)
-        element.store(f, f.shuffle(both, both, range(lanes, 2 * lanes)), f.at(to, last_bytes))
+        places = [int64(0)] if width == 1 else [int64(0), last_bytes]
+        values = self._computed(f, [f.at(at, place) for place in places], width)
+        for place, value in zip(places, values, strict=True):
+            self.element.store(f, value, f.at(to, place))
 
     def _emit_streamed(self, module: Module) -> Callee:
         """Whole lines of the destination past the caches; what is in front of and behind them as usual."""
@@ -224,7 +224,7 @@ class ColumnsKernel:
         """One turn: whole lines."""
         step = self.lanes * self._size
         count = self.line_bytes * UNROLLED_VECTORS // step
-        values = [self.element.computed(f, f.at(at, number * step), self.lanes) for number in range(count)]
+        values = self._computed(f, [f.at(at, number * step) for number in range(count)], self.lanes)
         for number, value in enumerate(values):
             f.store_past(value, f.at(to, number * step), min(step, self.line_bytes))
 
@@ -255,7 +255,7 @@ def _emit_scattered(module: Module, element: Element) -> Callee:
         ]
         with f.carried_loop(int64(0), g["columns"], int64(1), state, "column") as (_, places, advance):
             to, at = places
-            element.store(f, element.computed(f, at, 1), to)
+            element.store(f, element.operate(f, element.load(f, at, 1)), to)
             advance([f.at(to, steps["to_column"]), f.at(at, steps["at_column"])])
     f.ret()
     return f.callee
