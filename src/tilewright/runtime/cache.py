@@ -33,6 +33,9 @@ DEFAULT_LIMIT_BYTES = 256 << 20
 #: After pruning, this share of the bound is left, so that not every store prunes.
 KEPT_SHARE = 0.8
 
+#: Share of the limit by which files may exceed it, on average, before some are removed.
+EXCESS_SHARE = 1 / 64
+
 logger = logging.getLogger("tilewright")
 
 
@@ -171,7 +174,10 @@ class ObjectCache:
         except OSError as error:
             self._complain(str(error))
             return
-        self.prune(self.limit_bytes)
+        # Looking at every file takes longer than writing one. A chance in proportion to the bytes written
+        # bounds what is expected to be there too much, however many processes write a little each.
+        if int.from_bytes(os.urandom(4), "little") / 2**32 < len(payload) / (EXCESS_SHARE * self.limit_bytes):
+            self.prune(self.limit_bytes)
 
     # --- size -------------------------------------------------------------------------------
 
