@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import time
-from collections.abc import Callable
-from functools import partial
+from timeit import Timer
 from typing import Any
 
 import numpy as np
@@ -28,23 +26,17 @@ SECONDS = 2e-3
 #: Calls before measuring: caches are warm, and shapes that recur have their kernel.
 WARM_CALLS = 12_000
 
-Call = Callable[[], Any]
 
-
-def timed(call: Call, times: int) -> float:
+def timed(call: Timer, times: int) -> float:
     """Seconds of one call."""
-    start = time.perf_counter()
-    for _ in range(times):
-        call()
-    return (time.perf_counter() - start) / times
+    return call.timeit(times) / times
 
 
-def compare(calls: dict[str, Call], repeat: int) -> dict[str, float]:
+def compare(calls: dict[str, Timer], repeat: int) -> dict[str, float]:
     """Median seconds of each call, measured in turn in random order."""
     random = np.random.default_rng(0)
     times = {}
     for name, call in calls.items():
-        call()
         times[name] = max(1, int(SECONDS / timed(call, 3)))
         timed(call, min(WARM_CALLS, 5 * times[name]))
     found: dict[str, list[float]] = {name: [] for name in calls}
@@ -65,9 +57,13 @@ def check(a: Any, b: Any) -> None:
     np.testing.assert_allclose(tw.matmul(a, b), exact, rtol=1e-5 * a.shape[-1] ** 0.5)
 
 
-def beside_numpy(a: Any, b: Any, out: Any) -> dict[str, Call]:
-    """The two calls of one product."""
-    return {"tilewright": partial(tw.matmul, a, b, out=out), "numpy": partial(np.matmul, a, b, out=out)}
+def beside_numpy(a: Any, b: Any, out: Any) -> dict[str, Timer]:
+    """The two calls of one product, as statements: a function around them would be timed too."""
+    names = {"a": a, "b": b, "c": out}
+    return {
+        system: Timer("matmul(a, b, out=c)", globals={**names, "matmul": matmul})
+        for system, matmul in (("tilewright", tw.matmul), ("numpy", np.matmul))
+    }
 
 
 def small_squares(repeat: int) -> None:
@@ -92,9 +88,8 @@ def batches(repeat: int) -> None:
         if torch is not None:
             torch.set_num_threads(1)
             left, right, out = (torch.from_numpy(array) for array in (a, b, c))
-            calls["torch"] = partial(torch.bmm, left, right, out=out)
-        for _ in range(20):
-            calls["tilewright"]()
+            names = {"a": left, "b": right, "c": out, "bmm": torch.bmm}
+            calls["torch"] = Timer("bmm(a, b, out=c)", globals=names)
         found = compare(calls, repeat)
         ours, theirs = found["tilewright"], found["numpy"]
         line = f"{count} of {n}x{n}x{n}"
@@ -117,7 +112,7 @@ def vectors(n: int, repeat: int) -> None:
         out = np.empty((left.shape[0], right.shape[1]), np.float32)
         check(left, right)
 
-        calls = {**beside_numpy(left, right, out), "read": probe.read_seconds}
+        calls = {**beside_numpy(left, right, out), "read": Timer(probe.read_seconds)}
         found = compare(calls, repeat)
         speeds = {system: a.nbytes / seconds * 1e-9 for system, seconds in found.items()}
         ratio, share = speeds["tilewright"] / speeds["numpy"], speeds["tilewright"] / speeds["read"]
