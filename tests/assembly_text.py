@@ -60,6 +60,20 @@ def innermost_loops(text: str, triple: str) -> list[AssemblyLoop]:
     return [AssemblyLoop(name, tuple(instructions)) for name, _, instructions in inner]
 
 
+def functions(text: str, triple: str) -> dict[str, AssemblyLoop]:
+    """All instructions of each function."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for raw in text.splitlines():
+        line = without_comment(raw, triple)
+        label = _LABEL.match(line)
+        if label and not _LOCAL.match(label[1]):
+            lines = found.setdefault(label[1].lstrip("_"), [])
+        elif line and not label and not line.startswith("."):
+            lines.append(line)
+    return {name: AssemblyLoop(name, tuple(instructions)) for name, instructions in found.items()}
+
+
 def multiplies(loop: AssemblyLoop) -> int:
     return len(loop.matching(r"^(vfmadd\d+p|mulp|fmla|fmul)"))
 

@@ -1,0 +1,223 @@
+"""Machine code of what reads a matrix once: dot products, turned squares, streamed rows, epilogues."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+from assembly_text import (
+    AssemblyLoop,
+    functions,
+    innermost_loops,
+    multiplies,
+    quadwords_loaded,
+    vector_stack_moves,
+)
+
+from tilewright.llvm.target import emit_assembly
+from tilewright.machine.catalog import find_machine, targets
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa
+from tilewright.macro.streaming import STREAMED_DEPTH, STREAMED_VECTORS
+from tilewright.micro.dot import ROWS, SUMS
+from tilewright.micro.turned import UNROLLED_DEPTHS
+from tilewright.pipeline import run_stages
+from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.spec.problem import Gemm, Layout
+
+X86_SUFFIX = {F32: "s", F64: "d"}
+
+
+@cache
+def assembly(name: str, dtype: DType) -> str:
+    """The kernel of any layouts, which holds every kind of tile."""
+    layout, machine = Layout.STRIDED, find_machine(name)
+    done = run_stages(Gemm(dtype=dtype, a=layout, b=layout, c=layout), machine, until="llvm")
+    return emit_assembly(done.llvm, done.name, machine)
+
+
+@cache
+def loops_of(name: str, dtype: DType, function: str) -> list[AssemblyLoop]:
+    """Innermost loops that multiply vectors, in functions whose names begin with a word."""
+    found = innermost_loops(assembly(name, dtype), find_machine(name).triple)
+    return [loop for loop in found if loop.function.startswith(function) and multiplies(loop)]
+
+
+def most_multiplying(loops: list[AssemblyLoop]) -> AssemblyLoop:
+    return max(loops, key=multiplies)
+
+
+def function_of(name: str, dtype: DType, word: str) -> AssemblyLoop:
+    """All instructions of the one function of a name."""
+    return functions(assembly(name, dtype), find_machine(name).triple)[word]
+
+
+def of_isa(*rows: Isa) -> list[tuple[str, DType]]:
+    names = [name for name in targets() if find_machine(name).isa in rows]
+    return [(name, dtype) for name in names for dtype in GEMM_DTYPES]
+
+
+each_target = pytest.mark.parametrize("name", targets())
+each_dtype = pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+
+SAMPLE = """
+_first:
+	.cfi_startproc
+	addq	$1, %rax                        # counts
+.LBB0_1:
+	jne	.LBB0_1
+	retq
+second:
+	retq
+"""
+
+
+def test_functions_of_a_sample() -> None:
+    found = functions(SAMPLE, "x86_64-linux")
+    assert found["first"].instructions == ("addq\t$1, %rax", "jne\t.LBB0_1", "retq")
+    assert found["second"].instructions == ("retq",)
+
+
+# --- dot products -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(AVX512, AVX2), ids=str)
+def test_dot_loops_of_fma_rows(name: str, dtype: DType) -> None:
+    """Each vector of b is loaded once for all rows; those of A are operands in memory."""
+    suffix, isa = X86_SUFFIX[dtype], find_machine(name).isa
+    register = {512: "zmm", 256: "ymm"}[isa.vector_bits]
+    vectors_a_line = 512 // isa.vector_bits
+    main = most_multiplying(loops_of(name, dtype, "dot"))
+    assert (
+        len(main.matching(rf"^vfmadd\d+p{suffix}\s+.*\(.*\), %{register}\d+, %{register}\d+$")) == ROWS * SUMS
+    )
+    assert len(main.matching(rf"^vmovup[sd]\s.*\(.*\), %{register}\d+$")) == SUMS
+    assert main.counts["prefetcht0"] == ROWS * SUMS // vectors_a_line, "one for each line of A"
+    assert multiplies(main) == ROWS * SUMS
+    assert len(main.instructions) == ROWS * SUMS + SUMS + main.counts["prefetcht0"] + 3, "and the counter"
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(GENERIC128), ids=str)
+def test_dot_loops_without_fma(name: str, dtype: DType) -> None:
+    suffix = X86_SUFFIX[dtype]
+    main = most_multiplying(loops_of(name, dtype, "dot"))
+    assert main.counts[f"mulp{suffix}"] == main.counts[f"addp{suffix}"] == ROWS * SUMS
+    assert len(main.matching(r"^movup[sd]\s.*\(.*\), %xmm")) == ROWS * SUMS + SUMS
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(NEON), ids=str)
+def test_dot_loops_of_neon(name: str, dtype: DType) -> None:
+    main = most_multiplying(loops_of(name, dtype, "dot"))
+    assert main.counts["fmla"] == ROWS * SUMS
+    assert quadwords_loaded(main) == ROWS * SUMS + SUMS
+
+
+@each_target
+@each_dtype
+def test_dot_products_keep_their_vectors_in_registers(name: str, dtype: DType) -> None:
+    loops = loops_of(name, dtype, "dot")
+    assert sorted(map(multiplies, loops)) == sorted((ROWS * SUMS, ROWS, SUMS, 1))
+    for loop in loops:
+        assert not loop.matching(r"%rsp|\bsp\b"), "neither vectors nor pointers on the stack"
+    whole = function_of(name, dtype, f"dot_{dtype}")
+    assert not [line for line in vector_stack_moves(whole) if not is_saved_register(line)]
+    assert not whole.matching(r"^(callq?|bl)\b")
+
+
+def is_saved_register(line: str) -> bool:
+    """Whether an AArch64 function only keeps d8 to d15 for its caller."""
+    return re.match(r"(stp|ldp|str|ldr)\s+d(8|9|1[0-5])\b", line) is not None
+
+
+# --- squares of one row -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(AVX512, AVX2, GENERIC128), ids=str)
+def test_squares_of_x86(name: str, dtype: DType) -> None:
+    """Each lane loaded once, one shuffle for each vector of each round, each depth stored once."""
+    lanes = find_machine(name).isa.lanes(dtype)
+    square = function_of(name, dtype, f"square_{dtype}_{lanes}")
+    assert len(square.matching(r"^v?movup[sd]\s.*\), %[xyz]mm\d+$")) == lanes, "loads"
+    assert len(square.matching(r"^v?movup[sd]\s+%[xyz]mm\d+, .*\)$")) == lanes, "stores"
+    shuffles = square.matching(r"^v?p?(unpck|shuf|perm|insert|mov(lh|hl)ps)")
+    assert len(shuffles) == lanes * (lanes.bit_length() - 1)
+    assert not vector_stack_moves(square)
+    # Beside these: an offset for each lane, addresses of stores, and copies where shuffles take two operands.
+    rest = len(square.instructions) - 2 * lanes - len(shuffles) - lanes
+    assert rest <= lanes + 2
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(NEON), ids=str)
+def test_squares_of_neon(name: str, dtype: DType) -> None:
+    lanes = find_machine(name).isa.lanes(dtype)
+    square = function_of(name, dtype, f"square_{dtype}_{lanes}")
+    assert quadwords_loaded(square) == lanes
+    assert square.counts["str"] == lanes
+    shuffles = sum(square.counts[word] for word in ("zip1", "zip2", "trn1", "trn2", "mov"))
+    assert lanes * (lanes.bit_length() - 1) <= shuffles <= lanes * (lanes.bit_length() - 1) + 2
+    assert not vector_stack_moves(square)
+
+
+@each_target
+@each_dtype
+def test_turned_rows(name: str, dtype: DType) -> None:
+    """One multiply-add, one element of A and one vector of the square for each depth of a square."""
+    isa = find_machine(name).isa
+    together = min(isa.lanes(dtype), UNROLLED_DEPTHS)
+    main = most_multiplying(loops_of(name, dtype, "turned"))
+    assert multiplies(main) == together
+    assert not main.matching(r"%rsp|\bsp\b")
+    if isa in (AVX512, AVX2):
+        assert main.counts[f"vbroadcasts{X86_SUFFIX[dtype]}"] == together
+        assert len(main.matching(r"^vfmadd\d+p[sd]\s.*\(")) == together, "the square is an operand in memory"
+
+
+#: What a call of the square leaves on the stack: alpha, beta and the sum.
+HELD_OVER_A_CALL = 3
+
+
+@each_target
+@each_dtype
+def test_turned_rows_store_few_vectors(name: str, dtype: DType) -> None:
+    """No register outlives a call, so what is needed behind it is stored; in no loop over depths."""
+    whole = function_of(name, dtype, f"turned_{dtype}")
+    stores = whole.matching(r"^v?mov[au]p[sd]\s+%[xyz]mm\d+, -?\d*\(%rsp\)$|^st[rp]\s+q\d+.*\[sp")
+    slots = {re.sub(r"^.*?(-?\d*\(%rsp\)|\[sp.*)$", r"\1", line) for line in stores}
+    assert 0 < len(slots) <= HELD_OVER_A_CALL
+    assert set(whole.matching(r"^(callq?|bl)\b")) == {
+        line for line in whole.matching(r"^(callq?|bl)\b") if f"square_{dtype}_" in line
+    }
+
+
+# --- streamed rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@each_target
+@each_dtype
+def test_streamed_rows(name: str, dtype: DType, rows: int) -> None:
+    """Eight depths in a row on sums that are loaded and stored once: no vector on the stack."""
+    isa = find_machine(name).isa
+    steps = rows * STREAMED_VECTORS * STREAMED_DEPTH
+    tiles = [loop for loop in loops_of(name, dtype, "gemm") if multiplies(loop) == steps]
+    assert tiles, f"no loop of {steps} multiplications"
+    for loop in tiles:
+        assert not vector_stack_moves(loop)
+        if isa in (AVX512, AVX2):
+            stores = loop.matching(r"^vmovup[sd]\s+%[yz]mm\d+, .*\)$")
+            assert len(stores) == rows * STREAMED_VECTORS
+            assert loop.counts[f"vbroadcasts{X86_SUFFIX[dtype]}"] == rows * STREAMED_DEPTH
+            loads = loop.matching(r"^v(movup|fmadd\d+p)[sd]\s+[^%]*\(")
+            # B once for both rows; sums, unless the first depths begin them.
+            assert len(loads) <= STREAMED_VECTORS * STREAMED_DEPTH + rows * STREAMED_VECTORS
+
+
+# --- epilogues ------------------------------------------------------------------------------------------
+
+
+@each_target
+@each_dtype
+def test_epilogues(name: str, dtype: DType) -> None:
+    whole = function_of(name, dtype, f"epilogue_{dtype}")
+    assert not [line for line in vector_stack_moves(whole) if not is_saved_register(line)]
+    assert not whole.matching(r"^(callq?|bl)\b")
