@@ -10,36 +10,18 @@ right.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import sys
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from support import Array, GuardedMemory
+from unary_cuts import Function, compile_cut
 
-import tilewright as tw
-from tilewright.llvm.jit import Linked
-from tilewright.llvm.target import emit_object
-from tilewright.lower import lower
-from tilewright.macro.unary import build_unary, choose_blocks
 from tilewright.spec.unary import Unary
 
 SIZES = (1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 47, 64, 70)
 GAPS = (0, 3)
-
-
-def compiled(problem: Unary, **changed: int) -> Any:
-    """The C function of a problem, its cut changed so that small matrices take the paths of large ones."""
-    machine = tw.machine()
-    blocks = replace(choose_blocks(problem, machine), **changed)
-    code = emit_object(lower(build_unary(problem, blocks, "kernel"), machine), "kernel", machine)
-    linked = Linked(code, ("kernel",), {})
-    kinds = [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 4]
-    function = ctypes.CFUNCTYPE(None, *kinds)(linked.address("kernel"))
-    function.code = linked  # type: ignore[attr-defined]
-    return function
 
 
 class Bench:
@@ -51,7 +33,9 @@ class Bench:
         content = np.random.default_rng(0).integers(-4, 5, (70, 70))
         self.content = np.where(content == 0, 4, content).astype(dtype)
 
-    def run(self, problem: Unary, function: Any, sizes: tuple[int, int], gap: int, *, at_end: bool) -> None:
+    def run(
+        self, problem: Unary, function: Function, sizes: tuple[int, int], gap: int, *, at_end: bool
+    ) -> None:
         """One call and its checks."""
         (m, n), size = sizes, self.dtype.itemsize
         by_rows = problem.b.value == "row"
@@ -90,7 +74,7 @@ def main(dtype: str) -> None:
     for op, b, changed in itertools.product(ops, ("col", "row"), PATHS):
         problem = Unary(op, dtype=dtype, b=b)
         bench = Bench(problem.dtype.numpy)
-        function = compiled(problem, **changed)
+        function = compile_cut(problem, **changed)
         for number, sizes in enumerate(itertools.product(SIZES, SIZES)):
             for at_end in (False, True):
                 bench.run(problem, function, sizes, GAPS[number % 2], at_end=at_end)

@@ -14,9 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import FENV, GUARD_PAGES, Array, host_rows, no_flags, rough, run_python, unaligned
+from unary_cuts import Function, compile_cut
 
 import tilewright as tw
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
+from tilewright.ir.text import parse_program
+from tilewright.ir.verify import verify
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.spec.unary import Unary, UnaryOp
 
@@ -126,11 +129,46 @@ def test_any_size(m: int, n: int, op: str, dtype: str, b: str, gap: int) -> None
 def test_beyond_the_caches(op: str, b: str) -> None:
     """So large that the kernel writes past the caches, at leading dimensions that are whole lines or not."""
     kernel = compiled(ROWS[0], Unary(op, b=b))
-    n = 1200
-    m = kernel.blocking.stream_from // n + 5
-    a = rough((m, n))
-    for gap in (0, 16 - m % 16 if b == "col" else 16 - n % 16):
+    n = 1202
+    a = rough((kernel.blocking.stream_from // n + 5, n))
+    for gap in (0, 7):  # B by rows is 1202 elements apart, or 1216: 76 lines
         check(kernel, a, gap)
+
+
+@each_layout
+@pytest.mark.parametrize("shape", [(3, 5), (16, 16), (20, 70), (70, 20), (200, 1)])
+def test_streams_begin_anywhere_in_a_line(b: str, shape: tuple[int, int]) -> None:
+    """Small matrices on the path of large ones, at every offset: nothing beside B changes."""
+    m, n = shape
+    function = compile_cut(Unary("negate", b=b), near=1, stream_from=1)
+    a = np.asfortranarray(rough(shape))
+    for offset in range(17):
+        base = np.full(m * n + 40, OUTSIDE, np.float32)
+        inside = base[offset : offset + m * n]
+        function(a.ctypes.data, inside.ctypes.data, m, n if b == "row" else m, m, n)
+        np.testing.assert_array_equal(inside, -a.ravel(order="C" if b == "row" else "F"))
+        inside[...] = OUTSIDE
+        assert (base == OUTSIDE).all()
+
+
+def test_leads_in_machine_code() -> None:
+    """Elements in front of the next line, as the interpreter counts them."""
+    text = """\
+program first
+sizes
+scalars
+argument a f32
+argument b f32
+unary identity b[lead(a, 64); 1, 1] = a[lead(a, 64); 1, 1] rows 1 columns 1 near
+"""
+    function = Function(verify(parse_program(text)))
+    raw = np.arange(1, 65, dtype=np.float32)
+    for offset in range(20):
+        a, b = raw[offset:], np.zeros(16, np.float32)
+        function(a.ctypes.data, b.ctypes.data)
+        (place,) = np.flatnonzero(b)
+        assert (a.ctypes.data + 4 * place) % 64 == 0
+        assert b[place] == a[place]
 
 
 @each_row
