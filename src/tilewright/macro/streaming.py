@@ -36,7 +36,7 @@ from tilewright.spec.dtype import DType
 STREAMED_ROWS = 8
 
 #: Depths that one pass over a row of sums adds: as many rows of B are read side by side. The sums are
-#: loaded and stored once in 8 multiply-adds; 4 and 16 measured slower (docs/decisions/009).
+#: loaded and stored once in 8 multiply-adds; 4 and 16 measured slower (docs/decisions/011).
 STREAMED_DEPTH = 8
 
 #: Vectors of one tile of the pass: independent sums enough to cover the latency of the multiply-add.
