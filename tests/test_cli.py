@@ -128,6 +128,37 @@ def test_bench_refuses_before_it_measures(words: tuple[str, str], message: str) 
     assert message in refused("bench", "gemm", *words)
 
 
+def test_bench_transpose_writes_table_and_json(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    text = run(
+        "bench", "transpose", "--sizes", "8,12x16", "--dtype", "f64", "--repeat", "2", "--json", str(path)
+    )
+    for words in ("f64 transposes", "12x16", "kernel", "tilewright", "numpy", "share of memcpy"):
+        assert words in text
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert list(written) == ["machine", "rows"]
+    assert [(row["problem"], row["system"]) for row in written["rows"][3:]] == [
+        ("transpose 12x16", "kernel"),
+        ("transpose 12x16", "tilewright"),
+        ("transpose 12x16", "numpy"),
+    ]
+    assert all(row["share_of_memcpy"] > 0 for row in written["rows"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--sizes", "8x8x8"), "size is '8x8x8'"),
+        (("--sizes", "0"), "size is 0"),
+        (("--dtype", "f37"), "f37"),
+        (("--peers", "blas"), "peer is 'blas'"),
+        (("--json", "absent-folder/report.json"), "absent-folder is not a folder"),
+    ],
+)
+def test_bench_transpose_refuses_before_it_measures(words: tuple[str, str], message: str) -> None:
+    assert message in refused("bench", "transpose", *words)
+
+
 # --- emit ---------------------------------------------------------------------------------------
 
 FORMS = {"tile": "matmul", "llvm": "define ", "asm": ".text"}
@@ -185,6 +216,27 @@ def test_emit_refuses_a_file_it_cannot_write() -> None:
 )
 def test_emit_refuses(words: tuple[str, str], message: str) -> None:
     assert message in refused("emit", "gemm", *words)
+
+
+def test_emit_unary() -> None:
+    words = ("emit", "unary", "relu", "--m", "4", "--n", "8", "--b", "row", "--target", "neoverse-v2")
+    assert "unary relu b[0; ld_b, 1] = a[0; 1, ld_a] rows 4 columns 8 near" in run(*words, "--emit", "tile")
+    assert "zip1" in run(*words)
+    assert "near=" in run("emit", "unary", "identity", "--dtype", "i16", "--dump", "blocking")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("sqrt",), "op is 'sqrt'"),
+        (("relu", "--dtype", "i8"), "i8 of relu"),
+        (("relu", "--b", "strided"), "b is 'strided'"),
+        (("relu", "--m", "0"), "m is 0"),
+        (("relu", "--emit", "elf"), "emit is 'elf'"),
+    ],
+)
+def test_emit_unary_refuses(words: tuple[str, ...], message: str) -> None:
+    assert message in refused("emit", "unary", *words)
 
 
 def test_debug_shows_the_traceback() -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from tilewright.pipeline import Problem
     from tilewright.runtime.cache import ObjectCache
-    from tilewright.spec.problem import Gemm
 
 #: Exit status of every error that has a class in `errors.py`.
 ERROR_STATUS = 2
@@ -296,6 +296,45 @@ def bench_brgemm(
         kernels.write_csv(rows, csv_path)
 
 
+@bench_app.command("transpose")
+def bench_transpose(
+    sizes: Annotated[str, typer.Option(help="Comma list of N or MxN.")] = "64,512,2048,8192",
+    dtype: Annotated[str, typer.Option(help="Element type, such as i8, f32, f64 or c128.")] = "f32",
+    peers: Annotated[str, typer.Option(help="Comma list of numpy, torch; may be empty.")] = "numpy",
+    repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each size.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of the operands and of the random order.")] = 0,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
+) -> None:
+    """Measure transposes beside peers, in GiB/s read and written, against memcpy measured in the same run."""
+    from rich.progress import Progress
+
+    from tilewright.explore.facts import describe_machine, machine_title
+    from tilewright.explore.moves import MovePlan, measure_moves
+    from tilewright.machine.host import detect_host
+
+    plan = MovePlan.parse(sizes, dtype, peers, repeat, seed)
+    if json_path is not None:
+        _check_writable(json_path)
+    console = _console()
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("check and measure", total=plan.repeat * len(plan.shapes))
+        report = measure_moves(plan, describe_machine(detect_host()), lambda: progress.advance(task))
+    lines = [
+        (
+            f"{row.rows}x{row.columns}",
+            row.system,
+            f"{row.gib_per_second:.1f}  {row.gib_per_second_ci[0]:.1f}..{row.gib_per_second_ci[1]:.1f}",
+            f"{row.memcpy_gib_per_second:.1f}",
+            f"{row.share_of_memcpy:.2f}",
+        )
+        for row in report.rows
+    ]
+    title = f"{plan.dtype} transposes on {machine_title(report.machine)}, 1 thread"
+    _print_table(console, title, ("size", "system", "GiB/s", "memcpy", "share of memcpy"), lines)
+    if json_path is not None:
+        _write(json_path, report.to_json())
+
+
 @app.command()
 def verify(
     state: Annotated[Path, typer.Option(help="Where the progress is kept; a second run goes on.")] = Path(
@@ -353,9 +392,36 @@ def emit_gemm(
     """Write the code generated for C = alpha·A·B + beta·C."""
     from tilewright.spec.problem import Gemm
 
+    problem = Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
+    _emit(problem, target, emit, dump, output)
+
+
+@emit_app.command("unary")
+def emit_unary(
+    op: Annotated[str, typer.Argument(help="zero, identity, relu, square, exp, tanh, gelu, ...")],
+    m: Annotated[int | None, typer.Option(help="Rows; left out: given at run time.")] = None,
+    n: Annotated[int | None, typer.Option(help="Columns; left out: given at run time.")] = None,
+    dtype: Annotated[
+        str, typer.Option(help="f32 or f64; for zero and identity also i8, i16, c128, ...")
+    ] = "f32",
+    b: Annotated[str, typer.Option(help="Layout of B: col, or row, which transposes.")] = "col",
+    target: Annotated[str, typer.Option(help="host, or the name of a target.")] = "host",
+    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm or obj.")] = "asm",
+    dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
+    ] = None,
+) -> None:
+    """Write the code generated for B = op(A), A column-major."""
+    from tilewright.spec.unary import Unary
+
+    _emit(Unary(op, m, n, dtype, b=b), target, emit, dump, output)
+
+
+def _emit(problem: Problem, target: str, emit: str, dump: str | None, output: Path | None) -> None:
+    """One form of a problem's kernel, or the output of one stage, to a file or the terminal."""
     if emit not in _FORMS:
         raise InvalidChoice(name="emit", found=repr(emit), allowed=", ".join(_FORMS))
-    problem = Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
     content = _FORMS[emit](_compile(problem, target)) if dump is None else _dump(problem, target, dump)
     if output is not None and str(output) != "-":
         _write(output, content)
@@ -367,13 +433,13 @@ def emit_gemm(
         typer.echo(content.rstrip("\n"))
 
 
-def _compile(problem: Gemm, target: str) -> Any:
+def _compile(problem: Problem, target: str) -> Any:
     import tilewright
 
     return tilewright.compile(problem, target)
 
 
-def _dump(problem: Gemm, target: str, wanted: str) -> str | bytes:
+def _dump(problem: Problem, target: str, wanted: str) -> str | bytes:
     """The output of one stage: text, or the last one's machine code."""
     from tilewright.ir.nodes import Program
     from tilewright.ir.text import print_program

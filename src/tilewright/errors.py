@@ -300,6 +300,12 @@ class WrongResult(TilewrightError, ArithmeticError):
     )
 
 
+class WrongMove(TilewrightError, ArithmeticError):
+    """A system under measurement did not transpose."""
+
+    message = "{system} did not transpose a {shape} array of {dtype}; nothing was timed"
+
+
 class BinaryToTerminal(TilewrightError, ValueError):
     """Object code would be written to a terminal."""
 

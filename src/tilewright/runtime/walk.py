@@ -18,7 +18,7 @@ MOST_AXES = 64
 
 _NAME = "tw_walk"
 #: What the kernel of a strided problem takes behind its two pointers.
-_KERNEL = ("rs_a", "cs_a", "rs_b", "cs_b", "m", "n")
+KERNEL_ARGUMENTS = ("rs_a", "cs_a", "rs_b", "cs_b", "m", "n")
 
 
 def _emit() -> str:
@@ -33,7 +33,7 @@ def _emit() -> str:
         ("kernel", POINTER),
         ("a", POINTER),
         ("b", POINTER),
-        *((name, INT64) for name in _KERNEL),
+        *((name, INT64) for name in KERNEL_ARGUMENTS),
         ("axes", INT64),
         ("count", INT64),
         ("lengths", POINTER),
@@ -42,7 +42,7 @@ def _emit() -> str:
     ]
     f = module.define(_NAME, VOID, arguments, exported=True)
     g = f.arguments
-    rest = [g[name] for name in _KERNEL]
+    rest = [g[name] for name in KERNEL_ARGUMENTS]
     length, step_a, step_b = (f.load(INT64, g[name], 8) for name in ("lengths", "steps_a", "steps_b"))
     positions = f.stack(INT64, MOST_AXES, 8)
     with f.loop(int64(0), g["axes"], int64(1), "clear") as axis:
@@ -87,5 +87,5 @@ def _code() -> Linked:
 def walk_function() -> Any:
     """The compiled loop as a ctypes function that runs without the GIL."""
     pointers = [ctypes.c_void_p] * 3
-    kinds = [*pointers, *[ctypes.c_int64] * (len(_KERNEL) + 2), *pointers]
+    kinds = [*pointers, *[ctypes.c_int64] * (len(KERNEL_ARGUMENTS) + 2), *pointers]
     return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_NAME))
