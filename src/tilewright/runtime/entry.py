@@ -1,7 +1,7 @@
 """The native entry: machine code of `matmul` that reads NumPy arrays itself.
 
-It handles plain 2-D arrays, and 3-D arrays with one batch axis, and hands everything else, every error
-included, to the Python function.
+It handles plain arrays of one to three axes, that is vectors, matrices and one batch axis that broadcasts,
+and hands everything else, every error included, to the Python function.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.llvm.build import Callee, Module
+from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int32, int64, null
@@ -22,8 +23,14 @@ from tilewright.runtime.cache import cached_object
 from tilewright.runtime.exact import exact_table, find_exact, run_exact
 from tilewright.runtime.fastcall import (
     ALIGNED,
+    ARRAY_DATA,
     ARRAY_DTYPE,
+    ARRAY_FLAGS,
+    ARRAY_NDIM,
+    ARRAY_SHAPE,
+    ARRAY_STRIDES,
     GIL_THRESHOLD,
+    OBJECT_TYPE,
     TUPLE_ITEM,
     TUPLE_SIZE,
     WRITEABLE,
@@ -35,8 +42,11 @@ from tilewright.runtime.fastcall import (
 )
 from tilewright.spec.dtype import GEMM_DTYPES
 
-#: numpy/_core/code_generators/numpy_api.py, index of PyArray_Empty in the C API table.
-API_EMPTY = 184
+#: numpy/_core/code_generators/numpy_api.py, indices of PyArray_Empty and PyArray_Return in the C API table.
+API_EMPTY, API_RETURN = 184, 76
+
+#: Axes of an operand: rows, columns and one of a batch.
+MOST_AXES = 3
 
 #: Sizes above this go through Python, which checks products of sizes for overflow.
 MAX_DIRECT_SIZE = 1 << 31
@@ -76,71 +86,168 @@ class _Entry(FastFunction):
         absent = f.compare("==", given, self.module.external("tw_none"))
         return f.select(absent, null(), given)
 
+    def operand(self, array: Value, dtype: Value, shift: Value) -> _Operand:
+        """An aligned ndarray of one to three axes and of the element type."""
+        f = self.f
+        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
+        self.require(f.compare("==", self.field(array, ARRAY_DTYPE), dtype))
+        found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(ALIGNED))
+        self.require(f.compare("==", found, int32(ALIGNED)))
+        axes = f.extend(self.field(array, ARRAY_NDIM, INT32), INT64)
+        self.require(f.both(f.compare(">=", axes, 1), f.compare("<=", axes, MOST_AXES)))
+        shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
+        vector, batched = f.compare("==", axes, 1), f.compare("==", axes, MOST_AXES)
+        outer = f.mul(f.maximum(f.sub(axes, 2), int64(0)), 8)
+        inner = f.mul(f.sub(axes, 1), 8)
+        rows, columns = (f.load(INT64, f.at(shape, at), 8) for at in (outer, inner))
+        row, column = (f.shift_right(f.load(INT64, f.at(strides, at), 8), shift) for at in (outer, inner))
+        length = f.select(batched, f.load(INT64, shape, 8), int64(1))
+        alone = f.either(f.negate(batched), f.compare("==", length, 1))
+        step = f.select(alone, int64(0), f.load(INT64, strides, 8))
+        data = self.field(array, ARRAY_DATA)
+        return _Operand(data, vector, batched, length, step, (rows, columns), (row, column))
+
+    def matrix_of(self, operand: _Operand, rows: Value, columns: Value) -> Matrix:
+        """The matrix of an operand, with the length of a vector's missing axis."""
+        row, column = operand.apart
+        return self.contiguous(Matrix(operand.data, rows, columns, row, column, operand.step))
+
+
+class _Operand(NamedTuple):
+    """What is read of an array; of a vector, both last axes are its one axis."""
+
+    data: Value
+    vector: Value
+    batched: Value
+    length: Value  # of the batch axis, 1 where there is none
+    step: Value  # bytes to the next matrix, 0 where it is the same one
+    lengths: tuple[Value, Value]  # of the last two axes
+    apart: tuple[Value, Value]  # elements from one entry of them to the next
+
 
 def _emit() -> str:
-    """The module of the entry: check, find or make `out`, take scratch, call the kernel, give back."""
+    """The module of the entry: check, find or make `out`, look for a kernel, call it."""
     machine = host_machine()
     module = Module("tw_entry", machine.triple, data_layout(machine))
     entry = _Entry(module, "tw_matmul")
     f = entry.f
     out = entry.find_out()
-    a, other = entry.argument(0), entry.argument(1)
-    entry.read_rank(a)
-    entry.check_array(a, ALIGNED)
-    entry.check_array(other, ALIGNED)
-    dtype = entry.field(a, ARRAY_DTYPE)
-    entry.require(f.compare("==", entry.field(other, ARRAY_DTYPE), dtype))
+    first, second = entry.argument(0), entry.argument(1)
+    entry.require(f.compare("==", entry.field(first, OBJECT_TYPE), module.external("tw_ndarray")))
+    dtype = entry.field(first, ARRAY_DTYPE)
     # Which kernel: 0, 1, ... in the order of GEMM_DTYPES.
-    number = f.select(
-        f.compare("==", dtype, module.external(_descriptor(GEMM_DTYPES[0].name))), int64(0), int64(-1)
-    )
-    for index, row in enumerate(GEMM_DTYPES[1:], 1):
+    number, shift = int64(-1), int64(0)
+    for index, row in enumerate(GEMM_DTYPES):
         same = f.compare("==", dtype, module.external(_descriptor(row.name)))
         number = f.select(same, int64(index), number)
+        shift = f.select(same, int64(row.size.bit_length() - 1), shift)
     entry.require(f.compare(">=", number, 0))
-    shift = int64(0)
-    for index, row in enumerate(GEMM_DTYPES):
-        shift = f.select(f.compare("==", number, index), int64(row.size.bit_length() - 1), shift)
-    size = f.shift_left(int64(1), shift)
-    left, right = entry.matrix(a, shift), entry.matrix(other, shift)
+    a, b = entry.operand(first, dtype, shift), entry.operand(second, dtype, shift)
+    one = int64(1)
+    left = entry.matrix_of(a, f.select(a.vector, one, a.lengths[0]), a.lengths[1])
+    right = entry.matrix_of(b, b.lengths[0], f.select(b.vector, one, b.lengths[1]))
     entry.require(f.compare("==", left.columns, right.rows))
     largest = f.either(f.either(left.rows, left.columns), right.columns)
     entry.require(f.compare("<", largest, MAX_DIRECT_SIZE))
+    # Batch axes broadcast; empty ones are Python's.
+    entry.batch = f.maximum(a.length, b.length)
+    for length in (a.length, b.length):
+        entry.require(f.compare(">", length, 0))
+        entry.require(f.either(f.compare("==", length, entry.batch), f.compare("==", length, 1)))
     kernel = f.load(POINTER, f.at(module.external("tw_kernels"), f.mul(number, 8)), 8)
     entry.require(f.compare("!=", kernel, null()))
-    result = _result(entry, out, (left, right), (dtype, size, shift))
-    target = entry.matrix(result, shift)
-    matrices = turned_if(f, better_turned(f, left, target), left, right, target)
+    axes = _Axes.of(entry, (a, b), (left, right))
+    result = _result(entry, out, axes, (left, right), (dtype, shift))
+    target = axes.matrix(entry, result, shift)
+    a_tall, target, entry.batch = _merged(f, left, target, b, entry.batch, shift)
+    matrices = turned_if(f, better_turned(f, a_tall, target), a_tall, right, target)
     exact = find_exact(entry, number, matrices, unused=result)
-    work = f.mul(f.mul(f.mul(left.rows, left.columns), right.columns), entry.batch)
+    work = f.mul(f.mul(f.mul(a_tall.rows, a_tall.columns), right.columns), entry.batch)
     long_running = f.compare(">", work, int64(GIL_THRESHOLD))
     with f.when(exact.found):
         run_exact(entry, exact, matrices, long_running)
-        f.ret(result)
+        f.ret(_returned(entry, result, axes))
     slot = entry.find_scratch(module.external("tw_scratch"), unused=result)
     with entry.taken(slot) as scratch, entry.without_gil(long_running):
         _multiply(entry, kernel, number, matrices, scratch)
-    entry.finish(result)
+    entry.finish(_returned(entry, result, axes))
     return str(module)
 
 
+class _Axes(NamedTuple):
+    """The axes of the result: whether each of batch, rows and columns is there, their lengths in order."""
+
+    present: tuple[Value, Value, Value]
+    lengths: tuple[Value, Value, Value]
+    number: Value
+    shape: Value  # that many lengths, on the stack
+
+    @classmethod
+    def of(cls, entry: _Entry, operands: tuple[_Operand, _Operand], matrices: tuple[Matrix, Matrix]) -> _Axes:
+        """A vector's missing axis is missing in the result; a batch axis of either operand is there."""
+        f = entry.f
+        a, b = operands
+        present = (f.either(a.batched, b.batched), f.negate(a.vector), f.negate(b.vector))
+        lengths = (entry.batch, matrices[0].rows, matrices[1].columns)
+        shape = f.stack(INT64, len(present) + 1, 16)
+        at, count = shape, int64(0)
+        for there, length in zip(present, lengths, strict=True):
+            f.store(length, at, 8)  # the next one overwrites it where this axis is missing
+            at = f.select(there, f.at(at, 8), at)
+            count = f.add(count, f.select(there, int64(1), int64(0)))
+        return cls(present, lengths, count, shape)
+
+    def matrix(self, entry: _Entry, array: Value, shift: Value) -> Matrix:
+        """The matrices of an array with these axes."""
+        f = entry.f
+        at, strides = entry.field(array, ARRAY_STRIDES), []
+        # A missing axis reads the next one's stride or, at the end, one of the lengths before it; not used.
+        at = f.select(f.compare("==", self.number, 0), self.shape, at)
+        for number, there in enumerate(self.present):
+            rest = self.present[number:]
+            last = rest[0]
+            for other in rest[1:]:
+                last = f.either(last, other)
+            place = f.select(last, at, self.shape)
+            strides.append(f.load(INT64, place, 8))
+            at = f.select(there, f.at(at, 8), at)
+        batched, has_rows, has_columns = self.present
+        _, rows, columns = self.lengths
+        step = f.select(batched, strides[0], int64(0))
+        row = f.select(has_rows, f.shift_right(strides[1], shift), columns)
+        column = f.select(has_columns, f.shift_right(strides[2], shift), int64(1))
+        data = entry.field(array, ARRAY_DATA)
+        return entry.contiguous(Matrix(data, rows, columns, row, column, step))
+
+
 def _result(
-    entry: _Entry, out: Value, operands: tuple[Matrix, Matrix], kind: tuple[Value, Value, Value]
+    entry: _Entry, out: Value, axes: _Axes, operands: tuple[Matrix, Matrix], kind: tuple[Value, Value]
 ) -> Value:
     """A new reference to `out` after its checks, or to a new array."""
     f, module = entry.f, entry.module
-    (left, right), (dtype, size, shift) = operands, kind
+    dtype, shift = kind
+    size = f.shift_left(int64(1), shift)
     given = f.compare("!=", out, null())
     slot = f.stack(POINTER, 1, 8)
     increment = module.declare("tw_incref", VOID, (POINTER,))
     with f.branch(given) as (reuse, create):
         with reuse:
-            entry.check_array(out, ALIGNED | WRITEABLE)
+            entry.require(f.compare("==", entry.field(out, OBJECT_TYPE), module.external("tw_ndarray")))
             entry.require(f.compare("==", entry.field(out, ARRAY_DTYPE), dtype))
-            target = entry.matrix(out, shift)
-            entry.require(f.compare("==", target.rows, left.rows))
-            entry.require(f.compare("==", target.columns, right.columns))
-            low, high = entry.extent(target, size)
+            flags = int32(ALIGNED | WRITEABLE)
+            entry.require(f.compare("==", f.both(entry.field(out, ARRAY_FLAGS, INT32), flags), flags))
+            count = f.extend(entry.field(out, ARRAY_NDIM, INT32), INT64)
+            entry.require(f.both(f.compare("==", count, axes.number), f.compare(">", count, 0)))
+            shape = entry.field(out, ARRAY_SHAPE)
+            same = f.stack(INT64, 1, 8)
+            f.store(int64(0), same, 8)
+            with f.loop(int64(0), count, int64(1), "axis") as axis:
+                at = f.mul(axis, 8)
+                lengths = [f.load(INT64, f.at(base, at), 8) for base in (shape, axes.shape)]
+                equal = f.select(f.compare("==", *lengths), int64(1), int64(0))
+                f.store(f.add(f.load(INT64, same, 8), equal), same, 8)
+            entry.require(f.compare("==", f.load(INT64, same, 8), count))
+            low, high = entry.extent(axes.matrix(entry, out, shift), size)
             for operand in operands:
                 first, behind = entry.extent(operand, size)
                 apart = f.either(f.compare("<=", high, first), f.compare("<=", behind, low))
@@ -148,17 +255,37 @@ def _result(
             f.call(increment, [out])
             f.store(out, slot, 8)
         with create:
-            shape = f.stack(INT64, 3, 16)
-            for index, length in enumerate((entry.batch, left.rows, right.columns)):
-                f.store(length, f.at(shape, 8 * index), 8)
-            assert entry.batched is not None
-            shape = f.select(entry.batched, shape, f.at(shape, 8))
             f.call(increment, [dtype])  # PyArray_Empty takes over a reference
             empty = module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))
-            made = f.call(empty, [entry.ndim, shape, dtype, int32(0)])
+            made = f.call(empty, [f.truncate(axes.number, INT32), axes.shape, dtype, int32(0)])
             with f.when(f.compare("==", made, null())):
                 f.ret(null())
             f.store(made, slot, 8)
+    return f.load(POINTER, slot, 8)
+
+
+def _merged(
+    f: Function, a: Matrix, c: Matrix, b: _Operand, batch: Value, shift: Value
+) -> tuple[Matrix, Matrix, Value]:
+    """Batches of A over one B as one tall product, where rows of A and of C go on evenly."""
+    evenly = f.compare("==", b.step, 0)
+    for matrix in (a, c):
+        span = f.shift_left(f.mul(matrix.rows, matrix.row), shift)
+        evenly = f.both(evenly, f.compare("==", matrix.step, span))
+    rows = f.mul(a.rows, batch)
+    evenly = f.both(evenly, f.compare("<", rows, MAX_DIRECT_SIZE))
+    rows = f.select(evenly, rows, a.rows)
+    return a._replace(rows=rows), c._replace(rows=rows), f.select(evenly, int64(1), batch)
+
+
+def _returned(entry: _Entry, result: Value, axes: _Axes) -> Value:
+    """The result, as a scalar where it has no axes."""
+    f = entry.f
+    slot = f.stack(POINTER, 1, 8)
+    f.store(result, slot, 8)
+    with f.when(f.compare("==", axes.number, 0)):
+        scalar = entry.module.declare("tw_return", POINTER, (POINTER,))
+        f.store(f.call(scalar, [result]), slot, 8)
     return f.load(POINTER, slot, 8)
 
 
@@ -205,6 +332,7 @@ class NativeMatmul:
             "tw_exact": exact_table().address,
             "tw_str_out": id(out_word),
             "tw_empty": _numpy_api(API_EMPTY),
+            "tw_return": _numpy_api(API_RETURN),
             **{_descriptor(dtype.name): id(dtype.numpy) for dtype in GEMM_DTYPES},
         }
         machine = host_machine()

@@ -27,7 +27,7 @@ from tilewright.macro.nest import SCALARS, SIZES
 from tilewright.pipeline import Problem
 from tilewright.runtime.arrays import Product, prepare
 from tilewright.runtime.compile import compile_problem
-from tilewright.runtime.entry import MAX_DIRECT_SIZE
+from tilewright.runtime.entry import MAX_DIRECT_SIZE, MOST_AXES
 from tilewright.runtime.fastcall import native_entry_possible
 from tilewright.runtime.gemm import arranged, matmul_kernel
 from tilewright.runtime.kernel import Kernel
@@ -125,17 +125,16 @@ def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str,
     arrays = (a, b) if out is None else (a, b, out)
     if any(type(array) is not np.ndarray for array in arrays):
         return "an operand is not a plain numpy.ndarray"
-    c = product.c
-    batch = c.shape[0] if c.ndim == 3 else 1
     sizes = (*product.a.shape[-2:], product.b.shape[-1])
+    batch = product.c.shape[:-2]
     checks = (
         (not native_entry_possible(), "this interpreter lays out objects in another way"),
         (bool(options), f"it was given {', '.join(options)}"),
         (bool(product.copies), "an operand is copied"),
-        (any(array.ndim not in (2, 3) for array in arrays), "an operand has other than 2 or 3 axes"),
-        (len({array.ndim for array in arrays}) > 1, "operands differ in their number of axes"),
-        (a.ndim == 3 and not len(a) == len(b) == batch, "a batch axis is broadcast"),
-        (max(sizes, default=0) >= MAX_DIRECT_SIZE, "a size is beyond 2**31"),
+        (any(array.ndim > MOST_AXES for array in arrays), f"an operand has more than {MOST_AXES} axes"),
+        (0 in batch, "the batch is empty"),
+        (out is not None and out.ndim == 0, "out has no axes"),
+        (max(sizes) >= MAX_DIRECT_SIZE, "a size is beyond 2**31"),
     )
     return next((reason for holds, reason in checks if holds), None)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.llvm.build import Function, Module
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int64, null
 from tilewright.runtime.builtin import address_of
 from tilewright.runtime.scratch import Table
 
@@ -102,19 +102,14 @@ def turned_if(f: Function, condition: Value, a: Matrix, b: Matrix, c: Matrix) ->
 
 
 class FastFunction:
-    """``PyObject *f(self, args, nargs, kwnames)`` under construction.
-
-    Arrays have two axes, or a batch axis in front of them where `read_rank` found one.
-    """
+    """``PyObject *f(self, args, nargs, kwnames)`` under construction; `batch` products in one call."""
 
     def __init__(self, module: Module, name: str) -> None:
         self.module = module
         arguments = [("self", POINTER), ("args", POINTER), ("nargs", INT64), ("kwnames", POINTER)]
         self.f = module.define(name, POINTER, arguments, exported=True)
         self.fallback = self.f.new_block("fallback")
-        self.ndim = int32(2)
-        self.lead, self.batch = int64(0), int64(1)
-        self.batched: Value | None = None
+        self.batch = int64(1)
 
     def require(self, condition: Value) -> None:
         """Goes on if the condition holds, else to Python."""
@@ -130,49 +125,20 @@ class FastFunction:
         """A positional argument, or the value of a keyword behind the last of them."""
         return self.field(self.f.arguments["args"], 8 * index)
 
-    def read_rank(self, array: Value) -> None:
-        """Takes the rank that all operands must have, 2 or 3, and the batch size from the first one."""
-        f = self.f
-        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
-        self.ndim = self.field(array, ARRAY_NDIM, INT32)
-        self.require(f.compare(">=", self.ndim, 2))
-        self.require(f.compare("<=", self.ndim, 3))
-        self.lead = f.mul(f.sub(f.extend(self.ndim, INT64), 2), 8)
-        self.batched = f.compare("==", self.ndim, 3)
-        self.batch = self.batch_of(array)
-
-    def batch_of(self, array: Value) -> Value:
-        """The length of the batch axis, 1 where there is none."""
-        if self.batched is None:
-            return int64(1)
-        length = self.field(self.field(array, ARRAY_SHAPE), 0, INT64)
-        return self.f.select(self.batched, length, int64(1))
-
-    def check_array(self, array: Value, flags: int) -> None:
-        """A plain ndarray of the common rank and batch size, with the flags."""
-        f = self.f
-        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
-        self.require(f.compare("==", self.field(array, ARRAY_NDIM, INT32), self.ndim))
-        if self.batched is not None:
-            self.require(f.compare("==", self.batch_of(array), self.batch))
-        found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(flags))
-        self.require(f.compare("==", found, int32(flags)))
-
     def matrix(self, array: Value, shift: Value) -> Matrix:
-        """Sizes, and strides in elements; an axis of length 1 counts as contiguous."""
-        f = self.f
-        all_strides = self.field(array, ARRAY_STRIDES)
-        shape, strides = f.at(self.field(array, ARRAY_SHAPE), self.lead), f.at(all_strides, self.lead)
-        step = int64(0)
-        if self.batched is not None:
-            step = f.select(self.batched, self.field(all_strides, 0, INT64), step)
+        """Sizes and strides, in elements, of an array of two axes; one of length 1 counts as contiguous."""
+        shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
         rows, columns = (self.field(shape, 8 * axis, INT64) for axis in (0, 1))
-        row, column = (f.shift_right(self.field(strides, 8 * axis, INT64), shift) for axis in (0, 1))
-        single_column = f.compare("==", columns, 1)
-        single_row = f.both(f.compare("==", rows, 1), f.negate(single_column))
-        column = f.select(single_column, int64(1), column)
-        row = f.select(single_row, columns, row)
-        return Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column, step)
+        row, column = (self.f.shift_right(self.field(strides, 8 * axis, INT64), shift) for axis in (0, 1))
+        return self.contiguous(Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column, int64(0)))
+
+    def contiguous(self, matrix: Matrix) -> Matrix:
+        """The matrix with the stride of an axis of length 1 replaced by one that makes it contiguous."""
+        f = self.f
+        single_column = f.compare("==", matrix.columns, 1)
+        single_row = f.both(f.compare("==", matrix.rows, 1), f.negate(single_column))
+        column = f.select(single_column, int64(1), matrix.column)
+        return matrix._replace(column=column, row=f.select(single_row, matrix.columns, matrix.row))
 
     def extent(self, matrix: Matrix, size: Value) -> tuple[Value, Value]:
         """First byte and the byte behind the last one that a matrix can touch."""
