@@ -1,7 +1,8 @@
 """Batch-reduce kernels beside LIBXSMM's, both in the same native loop, interleaved in random order.
 
 Needs a C compiler and LIBXSMM (Debian: libxsmm-dev). Run ``python benchmarks/compare_libxsmm.py``;
-``--sample N`` takes N shapes of the seed's grid instead of the awkward and the square ones.
+``--sample N`` takes N shapes of the seed's grid instead of the awkward and the square ones, ``--grid`` all
+20,480 of them, each measured for a shorter time (ten minutes).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.explore.kernels import operands, sample_grid
+from tilewright.explore.kernels import grid, operands, sample_grid
 from tilewright.explore.statistics import geometric_mean, median
 from tilewright.machine.host import host_machine
 from tilewright.runtime.compile import compile_problem
@@ -27,8 +28,11 @@ SQUARES = tuple((n, n, n) for n in (16, 32, 48, 64, 96, 128))
 AWKWARD = tuple((n, n, n) for n in (5, 13, 23, 100))
 HARNESS = Path(__file__).with_name("libxsmm_harness.c")
 
-#: Multiply-adds of one measurement: about 2 ms at the peak.
-WORK = 1 << 28
+#: Seconds of the peak beside each measurement, for each of its multiply-adds.
+PEAK_SECONDS = 2e-3 / (1 << 28)
+
+#: Multiply-adds of one measurement, about 2 ms at the peak; of one of the whole grid.
+WORK, GRID_WORK = 1 << 28, 1 << 24
 
 
 def build(directory: str) -> ctypes.CDLL:
@@ -42,7 +46,9 @@ def build(directory: str) -> ctypes.CDLL:
     return found
 
 
-def measure(harness: ctypes.CDLL, shape: tuple[int, int, int], repeat: int) -> tuple[float, float, float]:
+def measure(
+    harness: ctypes.CDLL, shape: tuple[int, int, int], repeat: int, work: int
+) -> tuple[float, float, float]:
     """Median GFLOPS of tilewright and LIBXSMM on one shape, and tilewright's share of the peak."""
     m, n, k = shape
     problem = BatchReduceGemm(m, n, k, 1)
@@ -50,7 +56,7 @@ def measure(harness: ctypes.CDLL, shape: tuple[int, int, int], repeat: int) -> t
     sizes = (*map(ctypes.c_int, shape), *(ctypes.c_void_p(array.ctypes.data) for array in (a, b, c)))
     kernel = compile_problem(problem)
     address = ctypes.c_void_p(kernel.address)
-    calls = ctypes.c_int64(max(10, WORK // (m * n * k)) if m * n * k > 64 else 1 << 20)
+    calls = ctypes.c_int64(min(max(10, work // (m * n * k)), work >> 8))
     speeds: dict[str, list[float]] = {"tilewright": [], "libxsmm": []}
     shares = []
     for _ in range(repeat):
@@ -58,7 +64,7 @@ def measure(harness: ctypes.CDLL, shape: tuple[int, int, int], repeat: int) -> t
             if system == "libxsmm":
                 seconds = harness.time_libxsmm(*sizes, calls)
             else:
-                peak = measure_peak(F32, host_machine(), 2e-3)
+                peak = measure_peak(F32, host_machine(), work * PEAK_SECONDS)
                 seconds = harness.time_brgemm(address, *sizes, calls)
                 shares.append(2 * m * n * k / seconds * 1e-9 / peak)
             speeds[system].append(2 * m * n * k / seconds * 1e-9)
@@ -71,25 +77,32 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--grid", action="store_true")
     options = parser.parse_args()
     groups = {"squares": SQUARES, "awkward": AWKWARD}
+    work = WORK
     if options.sample:
         groups = {"grid sample": sample_grid(options.sample, options.seed)}
+    if options.grid:
+        groups, work = {"grid": tuple(grid())}, GRID_WORK
     with tempfile.TemporaryDirectory() as directory:
         harness = build(directory)
         print(f"LIBXSMM target {harness.target_arch().decode()}, tilewright row {host_machine().isa.name}")
         for name, shapes in groups.items():
-            ratios, ours, theirs = [], [], []
+            ratios, ours, theirs, shares = [], [], [], []
             for shape in shapes:
-                tilewright, libxsmm, share = measure(harness, shape, options.repeat)
+                tilewright, libxsmm, share = measure(harness, shape, options.repeat, work)
                 ratios.append(tilewright / libxsmm)
                 ours.append(tilewright)
                 theirs.append(libxsmm)
-                if not options.sample:
+                shares.append(share)
+                if not (options.sample or options.grid):
                     size = "x".join(map(str, shape))
                     print(f"{size:14} {tilewright:7.1f} {libxsmm:7.1f} GFLOPS  {ratios[-1]:.2f}  {share:.1%}")
             mean = f"{np.mean(ours):.1f} and {np.mean(theirs):.1f} GFLOPS arithmetic mean"
             print(f"{name}: ratio {geometric_mean(ratios):.3f} (worst {min(ratios):.2f}), {mean}")
+            arithmetic = np.mean(ours) / np.mean(theirs)
+            print(f"  ratio of the means {arithmetic:.3f}; mean share of the peak {np.mean(shares):.3f}")
 
 
 if __name__ == "__main__":
