@@ -170,10 +170,11 @@ ROW_CYCLES = 1.0
 ADDRESSED_ROWS = 12
 
 
-def _tile_cycles(machine: Machine, dtype: DType, tile: RegisterTile, depth: int) -> float:
+def _tile_cycles(machine: Machine, dtype: DType, tile: RegisterTile, depth: int, *, masked: bool) -> float:
     """Estimated cycles of one register tile over a depth: the slowest of FMA, loads, latency and L2.
 
-    The vector operand is read once per row of tiles; beyond half of L1 it comes from L2.
+    The vector operand is read once per row of tiles; beyond half of L1 it comes from L2. A masked vector
+    is two loads, its own and that of the element which its missing lanes repeat.
     """
     isa = machine.isa
     vectors = tile.nr // isa.lanes(dtype)
@@ -181,7 +182,7 @@ def _tile_cycles(machine: Machine, dtype: DType, tile: RegisterTile, depth: int)
     streamed = bytes_a_depth / L2_BYTES_PER_CYCLE if bytes_a_depth * depth > machine.l1.size / 2 else 0.0
     step = max(
         tile.accumulators / isa.fma_per_cycle,
-        tile.loads_per_depth / isa.loads_per_cycle,
+        (tile.loads_per_depth + masked) / isa.loads_per_cycle,
         float(isa.fma_latency),
         streamed,
     )
@@ -235,10 +236,11 @@ def choose_cover(machine: Machine, dtype: DType, rows: int, columns: int, depth:
             if tallest.registers > usable:
                 continue
             cycles = sum(
-                count * times * _tile_cycles(machine, dtype, tile, depth)
+                count * times * _tile_cycles(machine, dtype, tile, depth, masked=masked)
                 for height, count in heights
                 for width, times in widths
                 for tile in (_candidate(isa, dtype, height, _vectors(isa, lanes, width)),)
+                for masked in (isa.edge is Edge.MASK and width % lanes != 0,)
             )
             if best is None or cycles < best[0]:
                 best = (cycles, Cover(heights, widths))

@@ -124,8 +124,8 @@ class MicroKernel(ABC):
         """One vector of B at one depth."""
 
     @abstractmethod
-    def multiply(self, function: Function, a: Value, b: Value, acc: Value) -> Value:
-        """acc + a · b; `a` may have more lanes than `b`."""
+    def multiply(self, function: Function, a: Value, b: Value, acc: Value | None) -> Value:
+        """acc + a · b, or a · b; `a` may have more lanes than `b`."""
 
     def exact_part(self, rows: int, columns: int) -> Part:
         """The tile of known sizes, in the narrowest vectors: they cross the fewest cache lines.
@@ -302,7 +302,8 @@ class MicroKernel(ABC):
         for row, a in enumerate(self.load_a(f, rows, max(part.widths))):
             for v, vector_b in enumerate(vectors_b):
                 index = row * len(part.widths) + v
-                following[index] = self.multiply(f, a, vector_b, acc[index])
+                begun = call.added and acc[index] == zero(acc[index].type)
+                following[index] = self.multiply(f, a, vector_b, None if begun else acc[index])
         a_bytes, b_bytes = f.mul(call.a_depth, size), f.mul(call.b_depth, size)
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 

@@ -37,8 +37,10 @@ class BroadcastFma(MicroKernel):
         first = function.splat(function.load(self.element, pointer, size), width)
         return function.masked_load(kind, pointer, mask, size, first)
 
-    def multiply(self, function: Function, a: Value, b: Value, acc: Value) -> Value:
-        """One multiply-add instruction, or two where the row has no fused one."""
+    def multiply(self, function: Function, a: Value, b: Value, acc: Value | None) -> Value:
+        """One multiply-add, or two instructions where the row has no fused one; or the product alone."""
         if a.type.lanes > b.type.lanes:
             a = function.shuffle(a, a, range(b.type.lanes))
+        if acc is None:
+            return function.float_multiply(a, b)
         return function.multiply_add(a, b, acc, fused=self.isa.tile(self.dtype).fused)
