@@ -30,7 +30,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
-from tilewright.ir.text import parse_program
+from tilewright.ir.parse import parse_program
 from tilewright.ir.verify import verify
 from tilewright.spec.dtype import F32
 

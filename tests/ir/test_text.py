@@ -42,7 +42,8 @@ from tilewright.ir.nodes import (
     TileMatmul,
     Unless,
 )
-from tilewright.ir.text import parse_program, print_expression, print_program
+from tilewright.ir.parse import parse_program
+from tilewright.ir.text import print_expression, print_program
 from tilewright.ir.verify import RESERVED
 from tilewright.spec.dtype import DTYPES, F32
 

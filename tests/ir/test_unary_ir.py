@@ -25,7 +25,8 @@ from tilewright.ir.nodes import (
     Traffic,
     Unary,
 )
-from tilewright.ir.text import parse_program, print_program
+from tilewright.ir.parse import parse_program
+from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.spec.dtype import F32, F64, I32
 from tilewright.spec.unary import UnaryOp, meaning

@@ -18,7 +18,8 @@ from support import filled
 
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import Program
-from tilewright.ir.text import parse_program, print_program
+from tilewright.ir.parse import parse_program
+from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.machine import Machine

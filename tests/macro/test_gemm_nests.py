@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from tilewright.ir.interpret import Run, interpret
 from tilewright.ir.nodes import Constant, If, Loop, Name, Pack, Program, Space, Statement
-from tilewright.ir.text import parse_program, print_program
+from tilewright.ir.parse import parse_program
+from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Edge

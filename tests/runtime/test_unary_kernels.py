@@ -18,7 +18,7 @@ from unary_cuts import Function, compile_cut
 
 import tilewright as tw
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
-from tilewright.ir.text import parse_program
+from tilewright.ir.parse import parse_program
 from tilewright.ir.verify import verify
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.spec.unary import Unary, UnaryOp

@@ -1,20 +1,13 @@
-"""Tile IR as text: `print_program` and `parse_program` are inverse to each other."""
+"""Prints tile IR as text, which `parse.parse_program` reads back."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from enum import Enum
-from typing import TypeVar
 
-from tilewright.errors import TileIrSyntax
 from tilewright.ir.nodes import (
-    AllOf,
     AnyOf,
     Batch,
     Binary,
-    Buffer,
-    Compare,
     Constant,
     Epilogue,
     Execution,
@@ -29,25 +22,17 @@ from tilewright.ir.nodes import (
     Operator,
     Pack,
     Program,
-    Relation,
     Scalar,
     ScalarValue,
     Slice,
-    Space,
     Statement,
-    Tile,
     TileMatmul,
-    Traffic,
     Unary,
     Unless,
 )
-from tilewright.ir.verify import is_name
-from tilewright.spec.dtype import DTYPES
-from tilewright.spec.unary import UnaryOp
 
-_INDENT = "  "
-
-# --- printing -----------------------------------------------------------------------------------
+#: What each block stands further in.
+INDENT = "  "
 
 _PRECEDENCE = {Operator.ADD: 1, Operator.SUB: 1, Operator.MUL: 2}
 
@@ -110,13 +95,13 @@ def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
             word = "for" if execution is Execution.SEQUENTIAL else "parallel"
             begin_text, end_text, step_text = map(print_expression, (begin, end, step))
             yield f"{indent}{word} {axis} in {begin_text} .. {end_text} step {step_text}:"
-            yield from _print_block(body, indent + _INDENT)
+            yield from _print_block(body, indent + INDENT)
         case If(condition, then, otherwise):
             yield f"{indent}if {print_condition(condition)}:"
-            yield from _print_block(then, indent + _INDENT)
+            yield from _print_block(then, indent + INDENT)
             if otherwise:
                 yield f"{indent}else:"
-                yield from _print_block(otherwise, indent + _INDENT)
+                yield from _print_block(otherwise, indent + INDENT)
         case Pack(destination, source, lanes, depth, panel, kr):
             sizes = f"lanes {print_expression(lanes)} depth {print_expression(depth)} panel {panel} kr {kr}"
             yield f"{indent}pack {_print_slice(destination)} = {_print_slice(source)} {sizes}"
@@ -139,11 +124,11 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     tile = f"{form}{node.tile.mr}x{node.tile.nr}x{node.tile.kr}"
     yield f"{indent}matmul {tile} {_print_slice(node.c)}"
     product = f"{_print_scalar(node.alpha)} * {_print_slice(node.a)} . {_print_slice(node.b)}"
-    yield f"{indent}{_INDENT}= {_print_scalar(node.beta)} * c + {product}"
+    yield f"{indent}{INDENT}= {_print_scalar(node.beta)} * c + {product}"
     sizes = (node.rows, node.columns, node.depth)
     rows, columns, depth = map(print_expression, sizes)
     batch = "" if node.batch is None else _print_batch(node.batch)
-    yield f"{indent}{_INDENT}rows {rows} columns {columns} depth {depth}{batch}"
+    yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}"
 
 
 def _print_batch(batch: Batch) -> str:
@@ -176,394 +161,3 @@ def print_program(program: Program) -> str:
         lines.append(f"{buffer.space.value} {buffer.name} {buffer.dtype}{size}")
     lines.extend(_print_block(program.body, ""))
     return "\n".join(lines) + "\n"
-
-
-# --- parsing ------------------------------------------------------------------------------------
-
-_TOKEN = re.compile(
-    r"\s*(?:(?P<float>-?\d+(?:\.(?!\.)\d*(?:e[+-]?\d+)?|e[+-]?\d+)|-?(?:inf|nan)\b)|(?P<int>\d+)"
-    r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|==|<=|[-+*<=.,;:()\[\]{}]))"
-)
-_TILE = re.compile(r"\s*(\d+)x(\d+)x(\d+)\b")
-
-
-_Choice = TypeVar("_Choice", bound=Enum)
-
-
-class _Line:
-    """A cursor over the tokens of one logical line."""
-
-    def __init__(self, text: str, number: int) -> None:
-        self.text, self.number, self.position = text, number, 0
-
-    def fail(self, reason: str) -> TileIrSyntax:
-        return TileIrSyntax(line=self.number, reason=reason, text=self.text.strip())
-
-    def _match(self) -> re.Match[str] | None:
-        return _TOKEN.match(self.text, self.position)
-
-    def peek(self) -> str:
-        found = self._match()
-        return found.group().strip() if found else ""
-
-    def next(self) -> str:
-        found = self._match()
-        if found is None:
-            raise self.fail(
-                "unexpected end" if not self.text[self.position :].strip() else "unknown character"
-            )
-        self.position = found.end()
-        return found.group().strip()
-
-    def take(self, word: str) -> bool:
-        if self.peek() == word:
-            self.next()
-            return True
-        return False
-
-    def expect(self, *words: str) -> None:
-        for word in words:
-            found = self.peek()
-            if found != word:
-                raise self.fail(f"expected {word!r}, found {found!r}")
-            self.next()
-
-    def tile(self) -> Tile:
-        found = _TILE.match(self.text, self.position)
-        if found is None:
-            raise self.fail("expected a tile such as 12x32x1")
-        self.position = found.end()
-        mr, nr, kr = map(int, found.groups())
-        return Tile(mr, nr, kr)
-
-    def integer(self) -> int:
-        token = self.next()
-        if not token.isdigit():
-            raise self.fail(f"expected an integer, found {token!r}")
-        return int(token)
-
-    def name(self) -> str:
-        token = self.next()
-        if not is_name(token):
-            raise self.fail(f"expected a name, found {token!r}")
-        return token
-
-    def choice(self, kind: type[_Choice]) -> _Choice:
-        token = self.next()
-        for member in kind:
-            if member.value == token:
-                return member
-        raise self.fail(f"expected one of {', '.join(str(member.value) for member in kind)}, found {token!r}")
-
-    def end(self) -> None:
-        if self.text[self.position :].strip():
-            raise self.fail("trailing text")
-
-    # expressions, by precedence
-
-    def expression(self) -> Expression:
-        left = self._product()
-        while self.peek() in ("+", "-"):
-            operator = Operator(self.next())
-            left = Binary(operator, left, self._product())
-        return left
-
-    def _product(self) -> Expression:
-        left = self._atom()
-        while self.take("*"):
-            left = Binary(Operator.MUL, left, self._atom())
-        return left
-
-    def _atom(self) -> Expression:
-        token = self.next()
-        if token.isdigit():
-            return Constant(int(token))
-        if token == "-":
-            return Constant(-self.integer())
-        if token == "(":
-            inner = self.expression()
-            self.expect(")")
-            return inner
-        if token == "unless":
-            self.expect("(")
-            scalar = self.name()
-            self.expect(",")
-            value = self.expression()
-            self.expect(")")
-            return Unless(scalar, value)
-        if token == "lead":
-            self.expect("(")
-            buffer = self.name()
-            self.expect(",")
-            unit_bytes = self.integer()
-            self.expect(")")
-            return Lead(buffer, unit_bytes)
-        if token in (Operator.MIN.value, Operator.MAX.value, Operator.CEILDIV.value, Operator.ROUNDUP.value):
-            self.expect("(")
-            left = self.expression()
-            self.expect(",")
-            right = self.expression()
-            self.expect(")")
-            return Binary(Operator(token), left, right)
-        if is_name(token):
-            return Name(token)
-        raise self.fail(f"expected an expression, found {token!r}")
-
-    def _compare(self) -> Compare:
-        left = self.expression()
-        token = self.next()
-        if token not in {relation.value for relation in Relation}:
-            raise self.fail(f"expected a comparison, found {token!r}")
-        return Compare(Relation(token), left, self.expression())
-
-    def condition(self) -> AnyOf:
-        terms = []
-        while True:
-            conjunction = [self._compare()]
-            while self.take("and"):
-                conjunction.append(self._compare())
-            terms.append(AllOf(tuple(conjunction)))
-            if not self.take("or"):
-                return AnyOf(tuple(terms))
-
-    def _plain_scalar(self) -> Scalar:
-        token = self.next()
-        if is_name(token):
-            return Scalar(token)
-        try:
-            return Scalar(float(token))
-        except ValueError:
-            raise self.fail(f"expected a scalar, found {token!r}") from None
-
-    def scalar(self) -> ScalarValue:
-        if not self.take("("):
-            return self._plain_scalar()
-        first = self._plain_scalar()
-        self.expect("if")
-        axis = self.name()
-        self.expect("first", "else")
-        rest = self._plain_scalar()
-        self.expect(")")
-        return FirstElse(axis, first, rest)
-
-    def slice(self) -> Slice:
-        buffer = self.name()
-        index = None
-        if self.take("{"):
-            index = self.expression()
-            self.expect("}")
-        self.expect("[")
-        offset = self.expression()
-        self.expect(";")
-        lane = self.expression()
-        self.expect(",")
-        depth = self.expression()
-        self.expect("]")
-        return Slice(buffer, offset, (lane, depth), index)
-
-
-def _logical_lines(text: str) -> list[_Line]:
-    """Lines of text; the continuation lines of a `matmul` are joined to it."""
-    lines: list[_Line] = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        if not raw.strip():
-            continue
-        head = raw.split(maxsplit=1)[0]
-        if lines and head in ("=", "rows") and lines[-1].text.lstrip().startswith("matmul"):
-            lines[-1].text += " " + raw.strip()
-        else:
-            lines.append(_Line(raw, number))
-    return lines
-
-
-class _Parser:
-    """Recursive descent over indented lines."""
-
-    def __init__(self, lines: list[_Line]) -> None:
-        self.lines, self.index = lines, 0
-
-    def indent(self) -> int:
-        if self.index == len(self.lines):
-            return -1
-        text = self.lines[self.index].text
-        return len(text) - len(text.lstrip())
-
-    def header(self, keyword: str) -> list[str]:
-        if self.index == len(self.lines):
-            raise TileIrSyntax(line=0, reason=f"expected {keyword!r}", text="end of text")
-        line = self.lines[self.index]
-        words = line.text.split()
-        if words[0] != keyword:
-            raise line.fail(f"expected {keyword!r}")
-        for word in words[1:]:
-            if not is_name(word):
-                raise line.fail(f"expected a name, found {word!r}")
-        self.index += 1
-        return words[1:]
-
-    def buffers(self) -> Iterator[Buffer]:
-        spaces = {space.value: space for space in Space}
-        while self.index < len(self.lines):
-            line = self.lines[self.index]
-            if line.peek() not in spaces:
-                return
-            space = spaces[line.next()]
-            name, dtype = line.name(), line.name()
-            if dtype not in DTYPES:
-                raise line.fail(f"unknown dtype {dtype!r}")
-            size = None
-            if line.take("["):
-                size = line.integer()
-                line.expect("]")
-            line.end()
-            self.index += 1
-            yield Buffer(name, DTYPES[dtype], space, size)
-
-    def block(self, indent: int) -> tuple[Statement, ...]:
-        body: list[Statement] = []
-        while self.indent() == indent:
-            body.append(self.statement(indent))
-        if self.indent() > indent:
-            raise self.lines[self.index].fail("unexpected indentation")
-        return tuple(body)
-
-    def statement(self, indent: int) -> Statement:
-        line = self.lines[self.index]
-        self.index += 1
-        keyword = line.next()
-        match keyword:
-            case "let":
-                name = line.name()
-                line.expect("=")
-                value = line.expression()
-                line.end()
-                return Let(name, value)
-            case "for" | "parallel":
-                return self._loop(line, indent, keyword)
-            case "if":
-                condition = line.condition()
-                line.expect(":")
-                line.end()
-                then = self.block(indent + len(_INDENT))
-                otherwise: tuple[Statement, ...] = ()
-                if self.indent() == indent and self.lines[self.index].text.strip() == "else:":
-                    self.index += 1
-                    otherwise = self.block(indent + len(_INDENT))
-                return If(condition, then, otherwise)
-            case "pack":
-                return self._pack(line)
-            case "unary":
-                return self._unary(line)
-            case "matmul":
-                return self._matmul(line)
-            case "epilogue":
-                return self._epilogue(line)
-            case _:
-                raise line.fail(f"unknown statement {keyword!r}")
-
-    def _loop(self, line: _Line, indent: int, keyword: str) -> Loop:
-        axis = line.name()
-        line.expect("in")
-        begin = line.expression()
-        line.expect("..")
-        end = line.expression()
-        line.expect("step")
-        step = line.expression()
-        line.expect(":")
-        line.end()
-        execution = Execution.SEQUENTIAL if keyword == "for" else Execution.PARALLEL
-        return Loop(axis, begin, end, step, self.block(indent + len(_INDENT)), execution)
-
-    @staticmethod
-    def _pack(line: _Line) -> Pack:
-        destination = line.slice()
-        line.expect("=")
-        source = line.slice()
-        line.expect("lanes")
-        lanes = line.expression()
-        line.expect("depth")
-        depth = line.expression()
-        line.expect("panel")
-        panel = line.integer()
-        line.expect("kr")
-        kr = line.integer()
-        line.end()
-        return Pack(destination, source, lanes, depth, panel, kr)
-
-    @staticmethod
-    def _unary(line: _Line) -> Unary:
-        op = line.choice(UnaryOp)
-        destination = line.slice()
-        source = line.slice() if line.take("=") else None
-        line.expect("rows")
-        rows = line.expression()
-        line.expect("columns")
-        columns = line.expression()
-        traffic = line.choice(Traffic)
-        line.end()
-        return Unary(op, destination, source, rows, columns, traffic)
-
-    @staticmethod
-    def _matmul(line: _Line) -> TileMatmul:
-        form = Form.OUTER
-        if line.peek() in {word.value for word in Form}:
-            form = Form(line.next())
-        tile = line.tile()
-        c = line.slice()
-        line.expect("=")
-        beta = line.scalar()
-        line.expect("*", "c", "+")
-        alpha = line.scalar()
-        line.expect("*")
-        a = line.slice()
-        line.expect(".")
-        b = line.slice()
-        line.expect("rows")
-        rows = line.expression()
-        line.expect("columns")
-        columns = line.expression()
-        line.expect("depth")
-        depth = line.expression()
-        batch = _Parser._batch(line) if line.take("batch") else None
-        line.end()
-        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta, batch, form)
-
-    @staticmethod
-    def _epilogue(line: _Line) -> Epilogue:
-        c = line.slice()
-        line.expect("=")
-        beta = line.scalar()
-        line.expect("*", "c", "+")
-        alpha = line.scalar()
-        line.expect("*")
-        sums = line.slice()
-        line.expect("rows")
-        rows = line.expression()
-        line.expect("columns")
-        columns = line.expression()
-        line.end()
-        return Epilogue(c, sums, rows, columns, alpha, beta)
-
-    @staticmethod
-    def _batch(line: _Line) -> Batch:
-        count = line.expression()
-        line.expect("by")
-        a_step = line.expression()
-        line.expect(",")
-        b_step = line.expression()
-        return Batch(count, a_step, b_step, line.take("addresses"))
-
-
-def parse_program(text: str) -> Program:
-    """The program that `print_program` wrote; `TileIrSyntax` names the line of a mistake."""
-    parser = _Parser(_logical_lines(text))
-    names = parser.header("program")
-    if len(names) != 1:
-        raise parser.lines[0].fail("a program has one name")
-    sizes = tuple(parser.header("sizes"))
-    scalars = tuple(parser.header("scalars"))
-    buffers = tuple(parser.buffers())
-    body = parser.block(0)
-    if parser.index != len(parser.lines):
-        raise parser.lines[parser.index].fail("unexpected indentation")
-    return Program(names[0], sizes, scalars, buffers, body)
