@@ -62,7 +62,8 @@ PATHS: tuple[dict[str, int], ...] = (
     {},
     {"near": 1},
     {"near": 1, "stream_from": 1},
-    {"near": 1, "rows": 5, "columns": 7},
+    {"near": 1, "block": 16},
+    {"near": 1, "block": 7},
 )
 
 

@@ -38,13 +38,11 @@ TURNING = frozenset(
     (UnaryOp.IDENTITY, UnaryOp.RELU, UnaryOp.SQUARE, UnaryOp.NEGATE, UnaryOp.RECIPROCAL),
 )
 
-#: Lines of B in each row of a block that goes through the caches: a KiB, of which the stream prefetcher
-#: notices the first lines and fetches the others before they are written. In each column it has one line
-#: of A, the next one is fetched meanwhile.
-ROW_LINES = 16
-#: Lines on each side of a block that goes past the caches. Nothing is fetched for B then; four lines of a
-#: column keep a page of A open.
-STREAMED_LINES = 4
+#: Rows and columns of a block: its columns of A and rows of B may stand on as many pages, and first-level
+#: TLBs hold 64 to 96. Fewer rows leave nothing for diagonals of squares (docs/decisions/010-transposes.md).
+BLOCK_SIDE = 64
+#: At least so many lines on each side, where elements are small.
+BLOCK_LINES = 2
 
 #: Columns shorter than this many lines are not written past the caches: most of them would be lines' ends.
 STREAMED_COLUMN_LINES = 64
@@ -57,16 +55,13 @@ class Blocks:
     Attributes
     ----------
     near : matrices of up to this many elements stay in L1 and are not cut.
-    rows, columns : a block that goes through the caches.
-    streamed : rows and columns of a block that goes past them.
+    block : rows and columns of a block, whole lines.
     stream_from : matrices from this size on are written past the caches.
     line_bytes : a cache line.
     """
 
     near: int
-    rows: int
-    columns: int
-    streamed: int
+    block: int
     stream_from: int
     line_bytes: int
 
@@ -85,17 +80,15 @@ def choose_blocks(problem: Unary, machine: Machine) -> Blocks:
     reads it.
 
     >>> from tilewright.machine.catalog import find_machine
-    >>> choose_blocks(Unary("identity"), find_machine("znver5")).columns
-    256
+    >>> choose_blocks(Unary("identity"), find_machine("znver5")).block
+    64
     """
     size, line = problem.dtype.size, machine.l1.line
     elements = max(1, line // size)
     last = machine.l3 or machine.l2
     return Blocks(
         near=machine.l1.size // (2 * size),
-        rows=elements,
-        columns=ROW_LINES * elements,
-        streamed=STREAMED_LINES * elements,
+        block=max(BLOCK_SIDE, BLOCK_LINES * elements),
         stream_from=last.size // (2 * size),
         line_bytes=line,
     )
@@ -187,53 +180,49 @@ def _turned(nest: _Nest) -> tuple[Statement, ...]:
     """A transpose in blocks of whole lines.
 
     The first block of rows ends where a line of A begins, so that each line is read once: with a leading
-    dimension of a power of two it would be evicted before its second half is needed. Past the caches the
-    same holds for the lines of B, which are written whole.
+    dimension of a power of two it would be evicted before its second half is needed. Where rows of B are
+    whole lines apart, the first block of columns ends where a line of B begins, and lines are written
+    whole; of matrices that no cache holds, past the caches.
     """
     blocks, zero = nest.blocks, Constant(0)
-    near = nest.block((zero, zero), (nest.m, nest.n), Traffic.NEAR)
     i, j = Name("i"), Name("j")
-    i_size, j_size = Name("i_size"), Name("j_size")
+    size = (Name("i_size"), Name("j_size"))
+
+    def steps(first: str, extent: Expression, lead: Expression, step: int, *body: Statement) -> Loop:
+        """Steps that meet line borders: the first one is as long as the lead."""
+        axis, place = f"{first}c", Let(first, maximum(Name(f"{first}c"), 0))
+        length = Let(f"{first}_size", minimum(Name(axis) + step, extent) - Name(first))
+        return Loop(axis, lead - roundup(lead, step), extent, Constant(step), (place, length, *body))
 
     def rows(step: int, *body: Statement) -> Loop:
-        first = Let("i", maximum(Name("ic"), 0))
-        size = Let("i_size", minimum(Name("ic") + step, nest.m) - i)
-        begin = Name("top") - roundup(Name("top"), step)
-        return Loop("ic", begin, nest.m, Constant(step), (first, size, *body))
+        return steps("i", nest.m, Name("top"), step, *body)
 
-    through = Loop(
-        "j",
-        zero,
-        nest.n,
-        Constant(blocks.columns),
-        (
-            Let("j_size", minimum(blocks.columns, nest.n - j)),
-            *nest.block((i, j), (i_size, j_size), Traffic.FAR),
-        ),
-    )
-    step = blocks.streamed
-    past = Loop(
-        "jc",
-        Name("left") - roundup(Name("left"), step),
-        nest.n,
-        Constant(step),
-        (
-            Let("j", maximum(Name("jc"), 0)),
-            Let("j_size", minimum(Name("jc") + step, nest.n) - j),
-            rows(step, *nest.block((i, j), (i_size, j_size), Traffic.STREAM)),
-        ),
-    )
-    far: tuple[Statement, ...] = (rows(blocks.rows, through),)
+    def columns(step: int, lead: Expression, *body: Statement) -> Loop:
+        return steps("j", nest.n, lead, step, *body)
+
+    far, left = nest.block((i, j), size, Traffic.FAR), Name("left")
+    by_lines: tuple[Statement, ...] = (rows(blocks.block, columns(blocks.block, left, *far)),)
     if nest.problem.op in TURNING:
-        left = Let("left", Lead("b", blocks.line_bytes))
-        far = _either(Relation.LE, Constant(blocks.stream_from), nest.elements, (left, past), far)
+        past = nest.block((i, j), size, Traffic.STREAM)
+        streamed = columns(blocks.block, left, rows(blocks.block, *past))
+        by_lines = _either(Relation.LE, Constant(blocks.stream_from), nest.elements, (streamed,), by_lines)
+    line = max(1, blocks.line_bytes // nest.problem.dtype.size)
+    leading = nest.b[0]
+    through = _either(
+        Relation.EQ,
+        leading,
+        roundup(leading, line),
+        (Let("left", Lead("b", blocks.line_bytes)), *by_lines),
+        (rows(blocks.block, columns(blocks.block, zero, *far)),),
+    )
     top = Let("top", Lead("a", blocks.line_bytes))
-    return _either(Relation.LE, nest.elements, Constant(blocks.near), near, (top, *far))
+    near = nest.block((zero, zero), (nest.m, nest.n), Traffic.NEAR)
+    return _either(Relation.LE, nest.elements, Constant(blocks.near), near, (top, *through))
 
 
 def _scattered(nest: _Nest) -> tuple[Statement, ...]:
     """Any strides: element by element, in blocks that keep the lines of both sides in L1."""
-    zero, step = Constant(0), nest.blocks.streamed
+    zero, step = Constant(0), nest.blocks.block
     i, j = Name("i"), Name("j")
     size = (minimum(step, nest.m - i), minimum(step, nest.n - j))
     inner = Loop("j", zero, nest.n, Constant(step), nest.block((i, j), size, Traffic.NEAR))

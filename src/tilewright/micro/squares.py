@@ -175,12 +175,24 @@ class TransposeKernel:
         return f.callee
 
     def _far(self, module: Module, near: Callee) -> Callee:
-        """Squares whose source is prefetched a line ahead; thin blocks as they are."""
+        """Squares whose source is prefetched a line ahead; thin blocks as they are.
+
+        Where rows of squares are whole lines of B, squares go along diagonals: the lines that are loaded
+        ahead of time for the next squares then lie in other sets of L1 than those being written, also
+        with leading dimensions of a power of two. Otherwise rows go one after the other, so that a line
+        written in part is completed while it is there.
+        """
         square = Shape(self.side, self.side)
-        walk = self._walk(module, f"{self.name}_fetched", square, Traffic.FAR)
+        by_rows = self._walk(module, f"{self.name}_fetched", square, Traffic.FAR)
+        by_diagonals = self._diagonals(module) if self.side * self._size == self.line_bytes else None
         f, block = self._function(module, f"{self.name}_far")
         with f.when(self._holds_squares(f, block)):
-            f.call(walk, block)
+            if by_diagonals is not None:
+                wide = f.compare(">=", block.columns, block.rows)
+                with f.when(f.both(self._whole_lines(f, block), wide)):
+                    f.call(by_diagonals, block)
+                    f.ret()
+            f.call(by_rows, block)
             f.ret()
         f.call(near, block)
         f.ret()
@@ -191,9 +203,7 @@ class TransposeKernel:
         side = self.side
         walk = self._walk(module, f"{self.name}_streamed", Shape(side, side), Traffic.STREAM)
         f, block = self._function(module, f"{self.name}_stream")
-        place = f.either(f.as_integer(block.destination), f.mul(block.destination_row, self._size))
-        aligned = f.compare("==", f.both(place, int64(self.line_bytes - 1)), 0)
-        with f.when(f.both(aligned, self._holds_squares(f, block))):
+        with f.when(f.both(self._whole_lines(f, block), self._holds_squares(f, block))):
             whole = f.both(block.columns, int64(-side))
             f.call(walk, block._replace(columns=whole))
             rest = block._replace(
@@ -206,6 +216,11 @@ class TransposeKernel:
         f.call(far, block)
         f.ret()
         return f.callee
+
+    def _whole_lines(self, f: Function, block: Block) -> Value:
+        """Whether rows of B are whole lines apart and begin with one."""
+        place = f.either(f.as_integer(block.destination), f.mul(block.destination_row, self._size))
+        return f.compare("==", f.both(place, int64(self.line_bytes - 1)), 0)
 
     def _holds_squares(self, f: Function, block: Block) -> Value:
         return f.both(f.compare(">=", block.rows, self.side), f.compare(">=", block.columns, self.side))
@@ -224,6 +239,23 @@ class TransposeKernel:
             i = f.minimum(row, last_row)
             with f.loop(int64(0), block.columns, int64(shape.columns), "column") as column:
                 self._rectangle(f, block, shape, (i, f.minimum(column, last_column)), traffic)
+        f.ret()
+        return f.callee
+
+    def _diagonals(self, module: Module) -> Callee:
+        """Squares over a block at least as wide as high: along its diagonals, from column to column."""
+        side = self.side
+        f, block = self._function(module, f"{self.name}_diagonals")
+        last_row, last_column = f.sub(block.rows, side), f.sub(block.columns, side)
+        width = f.both(f.add(block.columns, side - 1), int64(-side))
+        with (
+            f.loop(int64(0), block.columns, int64(side), "column") as column,
+            f.loop(int64(0), block.rows, int64(side), "row") as row,
+        ):
+            ahead = f.add(column, row)
+            around = f.select(f.compare(">=", ahead, width), f.sub(ahead, width), ahead)
+            place = (f.minimum(row, last_row), f.minimum(around, last_column))
+            self._rectangle(f, block, Shape(side, side), place, Traffic.FAR)
         f.ret()
         return f.callee
 
