@@ -60,7 +60,7 @@ def test_no_golden_file_is_left_over() -> None:
 # --- the oracle -----------------------------------------------------------------------------------------
 
 #: Blocks so small that matrices of a few elements take every path.
-SMALL = Blocks(near=30, block=16, stream_from=200, line_bytes=64)
+SMALL = Blocks(near=30, block=16, wide=24, stream_from=200, line_bytes=64)
 SIZES = [(1, 1), (5, 3), (3, 11), (9, 4), (13, 15), (8, 24), (17, 33), (40, 5), (2, 100)]
 
 

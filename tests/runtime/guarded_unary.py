@@ -63,7 +63,7 @@ PATHS: tuple[dict[str, int], ...] = (
     {"near": 1},
     {"near": 1, "stream_from": 1},
     {"near": 1, "block": 16},
-    {"near": 1, "block": 7},
+    {"near": 1, "block": 7, "wide": 11},
 )
 
 

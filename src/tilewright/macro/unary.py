@@ -44,6 +44,10 @@ BLOCK_SIDE = 64
 #: At least so many lines on each side, where elements are small.
 BLOCK_LINES = 2
 
+#: Lines of B in each row of a block where rows are not whole lines apart and so are written one after the
+#: other: a KiB, of which the stream prefetcher notices the first lines and fetches the others in time.
+ROW_LINES = 16
+
 #: Columns shorter than this many lines are not written past the caches: most of them would be lines' ends.
 STREAMED_COLUMN_LINES = 64
 
@@ -56,12 +60,14 @@ class Blocks:
     ----------
     near : matrices of up to this many elements stay in L1 and are not cut.
     block : rows and columns of a block, whole lines.
+    wide : columns of a block whose lines of B are not written whole.
     stream_from : matrices from this size on are written past the caches.
     line_bytes : a cache line.
     """
 
     near: int
     block: int
+    wide: int
     stream_from: int
     line_bytes: int
 
@@ -89,6 +95,7 @@ def choose_blocks(problem: Unary, machine: Machine) -> Blocks:
     return Blocks(
         near=machine.l1.size // (2 * size),
         block=max(BLOCK_SIDE, BLOCK_LINES * elements),
+        wide=ROW_LINES * elements,
         stream_from=last.size // (2 * size),
         line_bytes=line,
     )
@@ -213,7 +220,7 @@ def _turned(nest: _Nest) -> tuple[Statement, ...]:
         leading,
         roundup(leading, line),
         (Let("left", Lead("b", blocks.line_bytes)), *by_lines),
-        (rows(blocks.block, columns(blocks.block, zero, *far)),),
+        (rows(blocks.block, columns(blocks.wide, zero, *far)),),
     )
     top = Let("top", Lead("a", blocks.line_bytes))
     near = nest.block((zero, zero), (nest.m, nest.n), Traffic.NEAR)
