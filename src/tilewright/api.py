@@ -247,7 +247,7 @@ def compile(problem: Gemm | BatchReduceGemm | Unary, target: str | Machine | Non
 
     Raises
     ------
-    UnknownTarget, UnsupportedDtype, CompilationFailed
+    NotAProblem, UnknownTarget, UnsupportedDtype, CompilationFailed
 
     Examples
     --------

@@ -111,6 +111,12 @@ class InvalidAxes(TilewrightError, ValueError):
     )
 
 
+class NotAProblem(TilewrightError, TypeError):
+    """`compile` is given something that is no problem record."""
+
+    message = "compile takes a problem ({known}), found {found}"
+
+
 class NotExplained(TilewrightError, TypeError):
     """`explain` is asked about something that is neither a problem nor one of the functions it knows."""
 

@@ -10,7 +10,7 @@ from support import Array, unaligned
 
 import tilewright as tw
 from tilewright import api
-from tilewright.errors import NotExplained, ShapeMismatch
+from tilewright.errors import NotAProblem, NotExplained, ShapeMismatch
 from tilewright.runtime.explain import explain_matmul
 
 F32 = np.float32
@@ -134,3 +134,9 @@ def test_errors_are_those_of_the_call() -> None:
         with pytest.raises(NotExplained):
             tw.explain(subject)
     assert api.matmul.__name__ == explain_matmul.__name__.removeprefix("explain_")
+
+
+@pytest.mark.parametrize("problem", ["gemm", None, tw.Gemm, np.float32])
+def test_what_is_no_problem_is_not_compiled(problem: Any) -> None:
+    with pytest.raises(NotAProblem, match=r"Gemm, BatchReduceGemm, Unary"):
+        tw.compile(problem)

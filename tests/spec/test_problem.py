@@ -75,8 +75,10 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("changed", "kind", "words"), WRONG, ids=[words for _, _, words in WRONG])
 def test_what_is_refused(changed: dict[str, Any], kind: type[Exception], words: str) -> None:
-    with pytest.raises(kind, match=words):
+    with pytest.raises(kind, match=words) as caught:
         BatchReduceGemm(**SIZES, **changed)
+    assert "i64" not in str(caught.value), "only what this problem takes is offered"
+    assert "strided" not in str(caught.value).partition("must be")[2]
 
 
 def test_operands_and_flops() -> None:

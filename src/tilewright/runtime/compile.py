@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import overload
 
+from tilewright.errors import NotAProblem
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.pipeline import Problem
@@ -46,4 +47,7 @@ def compile_problem(problem: Unary, target: str | Machine | None = None) -> Unar
 
 def compile_problem(problem: Problem, target: str | Machine | None = None) -> Kernel:
     """What `tilewright.compile` does, which documents it."""
-    return _KINDS[type(problem)].compiled(problem, resolve_target(target))
+    kind = _KINDS.get(type(problem))
+    if kind is None:
+        raise NotAProblem(known=", ".join(known.__name__ for known in _KINDS), found=repr(problem))
+    return kind.compiled(problem, resolve_target(target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -76,8 +77,12 @@ DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in (F64, F32, I8, U8, I1
 GEMM_DTYPES: tuple[DType, ...] = (F32, F64)
 
 
-def parse_dtype(value: DType | str | DTypeLike) -> DType:
+def parse_dtype(value: DType | str | DTypeLike, supported: Sequence[DType] | None = None) -> DType:
     """The record for "f32", ``numpy.float32``, ``"float32"`` or a record.
+
+    Parameters
+    ----------
+    supported : the types that are accepted; all of them by default.
 
     Raises
     ------
@@ -88,16 +93,20 @@ def parse_dtype(value: DType | str | DTypeLike) -> DType:
     >>> parse_dtype("f32") is F32 and parse_dtype(np.float32) is F32
     True
     """
+    rows = tuple(DTYPES.values()) if supported is None else supported
+    found = _find_dtype(value)
+    if found is None or found not in rows:
+        raise UnsupportedDtype(dtype=value if found is None else found, supported=", ".join(map(str, rows)))
+    return found
+
+
+def _find_dtype(value: DType | str | DTypeLike) -> DType | None:
     if isinstance(value, DType):
         return value
     if isinstance(value, str) and value in DTYPES:
         return DTYPES[value]
     try:
-        wanted = np.dtype(value)
+        wanted = np.dtype(value).newbyteorder("=")
     except TypeError:
-        wanted = None
-    if wanted is not None:
-        for dtype in DTYPES.values():
-            if dtype.numpy == wanted.newbyteorder("="):
-                return dtype
-    raise UnsupportedDtype(dtype=str(value), supported=", ".join(DTYPES))
+        return None
+    return next((dtype for dtype in DTYPES.values() if dtype.numpy == wanted), None)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.errors import InvalidChoice, InvalidSize
 from tilewright.spec.dtype import GEMM_DTYPES, DType, parse_dtype
 
 if TYPE_CHECKING:
@@ -53,19 +54,21 @@ class Operand:
 _Choice = TypeVar("_Choice", bound=Enum)
 
 
-def parse_choice(kind: type[_Choice], value: _Choice | str, name: str) -> _Choice:
+def parse_choice(
+    kind: type[_Choice], value: _Choice | str, name: str, allowed: Sequence[_Choice] | None = None
+) -> _Choice:
     """The member of `kind` given by member or by value; `InvalidChoice` names the allowed ones.
 
     >>> parse_choice(Layout, "col", "a")
     <Layout.COL: 'col'>
     """
-    if isinstance(value, kind):
-        return value
-    for member in kind:
-        if member.value == value:
+    members = tuple(kind) if allowed is None else allowed
+    for member in members:
+        if value in (member, member.value):
             return member
-    allowed = ", ".join(str(member.value) for member in kind)
-    raise InvalidChoice(name=name, found=repr(value), allowed=allowed)
+    words = ", ".join(str(member.value) for member in members)
+    found = value.value if isinstance(value, Enum) else value
+    raise InvalidChoice(name=name, found=repr(found), allowed=words)
 
 
 def check_size(value: int | None, name: str) -> int | None:
@@ -137,9 +140,7 @@ class BatchReduceGemm:
         beta: int = 1,
         batch: BatchMode | str = BatchMode.STRIDE,
     ) -> None:
-        element = parse_dtype(dtype)
-        if element not in GEMM_DTYPES:
-            raise UnsupportedDtype(dtype=element, supported=", ".join(map(str, GEMM_DTYPES)))
+        element = parse_dtype(dtype, GEMM_DTYPES)
         values: dict[str, object] = {"dtype": element, "batch": parse_choice(BatchMode, batch, "batch")}
         limits = (MAX_KERNEL_M, MAX_KERNEL_N, MAX_KERNEL_K, MAX_KERNEL_COUNT)
         for name, size, limit in zip(("m", "n", "k", "count"), (m, n, k, count), limits, strict=True):
@@ -148,9 +149,7 @@ class BatchReduceGemm:
                 raise InvalidSize(name=name, found=size, required=required)
             values[name] = int(size)
         for name, layout in (("a", a), ("b", b), ("c", c)):
-            values[name] = parse_choice(Layout, layout, name)
-            if values[name] is Layout.STRIDED:
-                raise InvalidChoice(name=name, found="'strided'", allowed="row, col")
+            values[name] = parse_choice(Layout, layout, name, (Layout.ROW, Layout.COL))
         if beta not in (0, 1):
             raise InvalidChoice(name="beta", found=beta, allowed="0, 1")
         values["beta"] = int(beta)
@@ -238,9 +237,7 @@ class Gemm:
         c: Layout | str = Layout.ROW,
         strategy: Strategy | str = Strategy.AUTO,
     ) -> None:
-        element = parse_dtype(dtype)
-        if element not in GEMM_DTYPES:
-            raise UnsupportedDtype(dtype=element, supported=", ".join(map(str, GEMM_DTYPES)))
+        element = parse_dtype(dtype, GEMM_DTYPES)
         values = {
             "m": check_size(m, "m"),
             "n": check_size(n, "n"),
