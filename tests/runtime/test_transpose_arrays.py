@@ -220,6 +220,13 @@ def test_axes_that_are_no_permutation(axes: Any, words: str) -> None:
     assert isinstance(caught.value, ValueError)
 
 
+def test_axes_that_equal_integers_but_are_none() -> None:
+    """0.0 == 0: what a cache would take for the same."""
+    tw.transpose(A, (0, 1))
+    with pytest.raises(InvalidAxes):
+        tw.transpose(A, (0.0, 1.0))  # type: ignore[arg-type]
+
+
 def test_errors_come_before_out_changes() -> None:
     out = np.full((3, 2), 7, np.float32)
     for axes in ((0, 0), (0, 1)):

@@ -35,7 +35,7 @@ from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.host import host_machine
 from tilewright.runtime.builtin import address_of
 from tilewright.runtime.transpose import move_kernel
-from tilewright.runtime.walk import KERNEL_ARGUMENTS, walk_function
+from tilewright.runtime.walk import KERNEL_ARGUMENTS, walk_arrays, walk_record
 from tilewright.spec.dtype import DType, parse_dtype
 
 Array: TypeAlias = NDArray[Any]
@@ -118,12 +118,9 @@ def _memcpy_code() -> Linked:
 
 def _looped(address: int, a: Array, b: Array, integers: Sequence[int]) -> Runner:
     """A kernel with the same operands again and again, in a compiled loop."""
-    nothing = (ctypes.c_int64 * 1)(0)
-    pointers = (a.ctypes.data, b.ctypes.data)
 
     def run(calls: int) -> None:
-        length = (ctypes.c_int64 * 1)(calls)
-        walk_function()(address, *pointers, *integers, 1, 1, length, nothing, nothing)
+        walk_arrays()(walk_record(address, integers, ((calls, 0, 0),)), a, b)
 
     return run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import operator
 import threading
@@ -12,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.errors import InvalidAxes, InvalidOperand, OutNotArray, OutOtherDtype, OutReadOnly, OutShape
-from tilewright.runtime.operands import Array, data_address
+from tilewright.runtime.operands import Array
 from tilewright.runtime.unary import UnaryKernel
-from tilewright.runtime.walk import walk_function
+from tilewright.runtime.walk import walk_arrays, walk_record
 from tilewright.spec.unary import Unary
 
 #: The element type in whose name bytes are moved, by size.
@@ -114,27 +113,6 @@ def plan_move(
     return Move(word, inner_a, columns, tuple(axis for axis in reversed(rest) if axis is not columns))
 
 
-class Mover:
-    """A move with its kernel, ready to be called with the addresses of A and B."""
-
-    def __init__(self, move: Move) -> None:
-        self.kernel = move_kernel(move.word)  # keeps the code
-        word, rows, columns = move.word, move.rows, move.columns
-        steps = (rows.step_a, columns.step_a, rows.step_b, columns.step_b)
-        self.rest: tuple[Any, ...] = (*(step // word for step in steps), rows.length, columns.length)
-        self.function = self.kernel.function
-        self.first: tuple[int, ...] = ()
-        if move.outer:
-            arrays = [(ctypes.c_int64 * len(move.outer))(*values) for values in zip(*move.outer, strict=True)]
-            count = math.prod(axis.length for axis in move.outer[1:])
-            self.rest = (*self.rest, len(move.outer), count, *arrays)
-            self.function, self.first = walk_function(), (self.kernel.address,)
-
-    def __call__(self, a: int, b: int) -> None:
-        """Moves everything."""
-        self.function(*self.first, a, b, *self.rest)
-
-
 _compiling = threading.Lock()
 _kernels: dict[int, UnaryKernel] = {}
 
@@ -149,8 +127,21 @@ def move_kernel(word: int) -> UnaryKernel:
 
 
 @lru_cache(maxsize=_PLANS)
-def _mover(size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]) -> Mover:
-    return Mover(plan_move(size, lengths, steps_a, steps_b))
+def _record(size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]) -> Any:
+    """A move as the compiled walk reads it."""
+    move = plan_move(size, lengths, steps_a, steps_b)
+    word, rows, columns = move.word, move.rows, move.columns
+    steps = (rows.step_a, columns.step_a, rows.step_b, columns.step_b)
+    arguments = (*(step // word for step in steps), rows.length, columns.length)
+    return walk_record(move_kernel(word).address, arguments, move.outer)
+
+
+@lru_cache(maxsize=_PLANS)
+def _turned(
+    shape: tuple[int, ...], strides: tuple[int, ...], axes: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of a view with permuted axes."""
+    return tuple(shape[axis] for axis in axes), tuple(strides[axis] for axis in axes)
 
 
 def check_axes(axes: Any, ndim: int) -> tuple[int, ...]:
@@ -182,34 +173,40 @@ def check_axes(axes: Any, ndim: int) -> tuple[int, ...]:
 
 def transpose(a: Any, axes: Any = None, out: Array | None = None) -> Array:
     """The array with its axes permuted, in memory of its own; see `tilewright.transpose`."""
-    try:
-        array = np.asarray(a)
-    except (ValueError, TypeError) as error:
-        raise InvalidOperand(name="a", reason=str(error)) from error
-    view = array.transpose(check_axes(axes, array.ndim))
+    array = a if type(a) is np.ndarray else _converted(a)
+    order = check_axes(axes, array.ndim)
+    shape, strides = _turned(array.shape, array.strides, order)
+    dtype = array.dtype
     if out is None:
-        target = np.empty(view.shape, view.dtype)
+        target = np.empty(shape, dtype)
     else:
-        target = _check_out(out, view)
+        target = _check_out(out, shape, dtype)
         if np.may_share_memory(target, array):
-            np.copyto(target, transpose(view, range(view.ndim)))
+            np.copyto(target, transpose(array, order))
             return out
-    if array.dtype.hasobject:
-        np.copyto(target, view)  # references are counted
-    elif array.size and array.itemsize:
-        mover = _mover(array.itemsize, view.shape, view.strides, target.strides)
-        mover(data_address(array), data_address(target))
+    if dtype.hasobject:
+        np.copyto(target, array.transpose(order))  # references are counted
+    elif array.nbytes:
+        walk_arrays()(_record(dtype.itemsize, shape, strides, target.strides), array, target)
     return target
 
 
-def _check_out(out: Any, view: Array) -> Array:
+def _converted(a: Any) -> Array:
+    """A plain array of whatever NumPy makes one of."""
+    try:
+        return np.asarray(a)
+    except (ValueError, TypeError) as error:
+        raise InvalidOperand(name="a", reason=str(error)) from error
+
+
+def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """`out`, if it can hold the result."""
     if not isinstance(out, np.ndarray):
         raise OutNotArray(found=type(out).__name__)
-    if out.shape != view.shape:
-        raise OutShape(found=out.shape, required=view.shape)
-    if out.dtype != view.dtype:
-        raise OutOtherDtype(found=out.dtype, required=view.dtype)
+    if out.shape != shape:
+        raise OutShape(found=out.shape, required=shape)
+    if out.dtype != dtype:
+        raise OutOtherDtype(found=out.dtype, required=dtype)
     if not out.flags.writeable:
         raise OutReadOnly
     return out
