@@ -243,11 +243,13 @@ def compile(problem: Gemm | BatchReduceGemm | Unary, target: str | Machine | Non
     Parameters
     ----------
     problem : what to compute.
-    target : None for this host, a name of `targets()`, or a `Machine`.
+    target : None or "host" for this host, a name of `targets()`, "triple:cpu" or "triple:cpu:+features"
+        in LLVM's names (such as "aarch64-linux-gnu:neoverse-n2:+sve"), or a `Machine`.
 
     Raises
     ------
-    NotAProblem, UnknownTarget, UnsupportedDtype, CompilationFailed
+    NotAProblem, UnknownTarget, InvalidTarget, UnknownTriple, UnknownCpu, UnknownFeature,
+    UnsupportedDtype, CompilationFailed
 
     Examples
     --------

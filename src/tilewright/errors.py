@@ -195,7 +195,34 @@ class InvalidChoice(TilewrightError, ValueError):
 class UnknownTarget(TilewrightError, ValueError):
     """A target name that no row has."""
 
-    message = "unknown target {found}; known: {known}"
+    message = "unknown target {found}, which is neither host nor triple:cpu:+features; known: {known}"
+
+
+class InvalidTarget(TilewrightError, ValueError):
+    """A target spelled as a triple and a CPU that are not, or for which LLVM makes no 64-bit code."""
+
+    message = (
+        "target {found}: {reason}; write triple:cpu or triple:cpu:+feature,-feature, "
+        "such as aarch64-linux-gnu:neoverse-n2:+sve"
+    )
+
+
+class UnknownTriple(TilewrightError, ValueError):
+    """A triple that LLVM has no back end for."""
+
+    message = "LLVM knows no target triple {found}: {reason}; `cc -dumpmachine` prints that of a compiler"
+
+
+class UnknownCpu(TilewrightError, ValueError):
+    """A CPU that LLVM does not know."""
+
+    message = "LLVM knows no CPU {found} of {triple}; nearest: {nearest}"
+
+
+class UnknownFeature(TilewrightError, ValueError):
+    """A CPU feature that LLVM does not know."""
+
+    message = "LLVM knows no feature {found} of {triple}; nearest: {nearest}"
 
 
 class UnknownIsa(TilewrightError, ValueError):

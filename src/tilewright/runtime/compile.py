@@ -23,14 +23,35 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
 
 
 def resolve_target(target: str | Machine | None) -> Machine:
-    """The machine of a target: None or "host", a catalogue name, or a machine record."""
+    """The machine of a target: None or "host", a catalogue name, "triple:cpu:+features", or a record.
+
+    Raises
+    ------
+    UnknownTarget : a name that no row has; the message lists the names, most similar first.
+    InvalidTarget, UnknownTriple, UnknownCpu, UnknownFeature : a triple, CPU or feature that LLVM does
+        not know or cannot compile for.
+    """
     if isinstance(target, Machine):
         return target
     if target is None or target == "host":
         return host_machine()
+    if ":" in target:
+        return _custom_machine(target)
     from tilewright.machine.catalog import find_machine  # the table is only for cross-compilation
 
     return find_machine(target)
+
+
+def _custom_machine(target: str) -> Machine:
+    """The machine of "triple:cpu:+features"; what the CPU has is LLVM's knowledge."""
+    from tilewright.llvm.subtarget import cpu_features
+    from tilewright.machine.custom import TargetName
+
+    name, host = TargetName.parse(target), host_machine()
+    questions = set(name.questions)
+    if name.arch == host.arch:  # whether the kernel runs here depends on every feature it may use
+        questions |= {entry[1:] for entry in host.features.split(",") if entry}
+    return name.machine(cpu_features(name.triple, name.cpu, name.features, tuple(sorted(questions))))
 
 
 @overload
