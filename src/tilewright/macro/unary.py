@@ -39,7 +39,7 @@ TURNING = frozenset(
 )
 
 #: Rows and columns of a block: its columns of A and rows of B may stand on as many pages, and first-level
-#: TLBs hold 64 to 96. Fewer rows leave nothing for diagonals of squares (docs/decisions/010-transposes.md).
+#: TLBs hold 64 to 96. Fewer rows leave nothing for diagonals of squares (docs/decisions/012-transposes.md).
 BLOCK_SIDE = 64
 #: At least so many lines on each side, where elements are small.
 BLOCK_LINES = 2
