@@ -363,6 +363,8 @@ def verify(
 
 # --- emit ---------------------------------------------------------------------------------------
 
+_Target = Annotated[str, typer.Option(help="host, the name of a target, or triple:cpu:+features.")]
+
 #: What --emit writes: the property of a kernel for each word.
 _FORMS: dict[str, Callable[[Any], str | bytes]] = {
     "tile": lambda kernel: kernel.tile_ir,
@@ -382,7 +384,7 @@ def emit_gemm(
     b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
     c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
     strategy: Annotated[str, typer.Option(help="auto, tiling or packing.")] = "auto",
-    target: Annotated[str, typer.Option(help="host, a name of tw.targets(), or triple:cpu:+features.")] = "host",
+    target: _Target = "host",
     emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm or obj.")] = "asm",
     dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
     output: Annotated[
@@ -405,7 +407,7 @@ def emit_unary(
         str, typer.Option(help="f32 or f64; for zero and identity also i8, i16, c128, ...")
     ] = "f32",
     b: Annotated[str, typer.Option(help="Layout of B: col, or row, which transposes.")] = "col",
-    target: Annotated[str, typer.Option(help="host, a name of tw.targets(), or triple:cpu:+features.")] = "host",
+    target: _Target = "host",
     emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm or obj.")] = "asm",
     dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
     output: Annotated[

@@ -1,0 +1,88 @@
+"""Machines that no row names: "triple:cpu:+features", with the caches of an ordinary core."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tilewright.errors import InvalidTarget
+from tilewright.machine.isa import ISAS, usable_isas
+from tilewright.machine.machine import Cache, Machine, triple_arch
+
+_KIB = 2**10
+_MIB = 2**20
+
+#: Caches assumed of one core: level 1, level 2, and its architecture's usual share of a level 3.
+#: Panels too large for a cache cost more than small ones, so these are the smaller of what is common.
+_CACHES: dict[str, tuple[Cache, Cache, Cache]] = {
+    # Haswell client, Intel 248966: no later core with AVX2 has less.
+    "x86_64": (Cache(32 * _KIB, 8, 64), Cache(256 * _KIB, 8, 64), Cache(2 * _MIB, 16, 64)),
+    # Arm Neoverse N1 TRM 100616, with the smaller of its L2 sizes; L3 1 MiB a core as in Ampere Altra.
+    "aarch64": (Cache(64 * _KIB, 4, 64), Cache(512 * _KIB, 8, 64), Cache(1 * _MIB, 16, 64)),
+    # IBM POWER9 Processor User's Manual 2.1: L1 32 KiB 8-way; L2 512 KiB 8-way and L3 10 MiB 20-way
+    # for two cores, of which one has half.
+    "powerpc64le": (Cache(32 * _KIB, 8, 128), Cache(256 * _KIB, 8, 128), Cache(5 * _MIB, 20, 128)),
+}
+
+#: An estimate for architectures without a row above: what embedded 64-bit cores have at least.
+_SMALL = (Cache(32 * _KIB, 8, 64), Cache(256 * _KIB, 8, 64), Cache(1 * _MIB, 16, 64))
+
+
+@dataclass(frozen=True)
+class TargetName:
+    """The parts of "triple:cpu:+feature,-feature"; features is empty where none are given."""
+
+    triple: str
+    cpu: str
+    features: str
+
+    @classmethod
+    def parse(cls, text: str) -> TargetName:
+        """The parts of a target; `InvalidTarget` says what is missing.
+
+        >>> TargetName.parse("aarch64-linux-gnu:neoverse-n2:+sve")
+        TargetName(triple='aarch64-linux-gnu', cpu='neoverse-n2', features='+sve')
+        """
+        parts = text.split(":")
+        if not 2 <= len(parts) <= 3:
+            raise InvalidTarget(found=repr(text), reason=f"it has {len(parts)} parts between colons")
+        triple, cpu, features = (part.strip() for part in (*parts, "")[:3])
+        for what, part in (("triple", triple), ("CPU", cpu)):
+            if not re.fullmatch(r"[\w.+-]+", part):
+                raise InvalidTarget(found=repr(text), reason=f"{part!r} is not the name of a {what}")
+        entries = [entry.strip() for entry in features.split(",") if entry.strip()]
+        for entry in entries:
+            if not re.fullmatch(r"[+-][\w.+-]+", entry):
+                raise InvalidTarget(found=repr(text), reason=f"{entry!r} is not a feature with a sign")
+        return cls(triple, cpu, ",".join(entries))
+
+    @property
+    def arch(self) -> str:
+        """The architecture, in the spelling of `Isa.arch`."""
+        return triple_arch(self.triple)
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The features that rows of this architecture ask for."""
+        rows = (isa for isa in ISAS if isa.arch == self.arch)
+        return tuple(sorted({feature for isa in rows for feature in isa.features}))
+
+    def machine(self, has: frozenset[str]) -> Machine:
+        """The machine of a CPU that has these features: the best row, one core, caches by assumption.
+
+        >>> TargetName.parse("riscv64-linux-gnu:sifive-u74").machine(frozenset()).isa.name
+        'generic128'
+        """
+        l1, l2, l3 = _CACHES.get(self.arch, _SMALL)
+        given = [entry for entry in self.features.split(",") if entry and entry[1:] not in has]
+        return Machine(
+            name=":".join(part for part in (self.triple, self.cpu, self.features) if part),
+            isa=usable_isas(self.arch, has)[0],
+            triple=self.triple,
+            cpu=self.cpu,
+            features=",".join([*(f"+{name}" for name in sorted(has)), *given]),
+            l1=l1,
+            l2=l2,
+            l3=l3,
+            cores=1,
+        )
