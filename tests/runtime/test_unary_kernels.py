@@ -40,11 +40,6 @@ def compiled(row: str, problem: Unary) -> UnaryKernel:
     return tw.compile(problem, tw.machine(row))
 
 
-def exact(op: UnaryOp) -> bool:
-    """Whether one correctly rounded operation, or none, gives the result."""
-    return op.value in ("zero", "identity", "relu", "square", "negate", "reciprocal")
-
-
 def laid_out(dense: Array, layout: str, gap: int) -> tuple[Array, Array]:
     """A matrix in a larger array, `gap` elements between its lines: (view, all of it)."""
     by_rows = dense if layout == "row" else dense.T
@@ -63,7 +58,7 @@ def check(kernel: UnaryKernel, a: Array, gap: int = 0) -> None:
     before = base_a.copy()
     assert kernel(None if problem.op is UnaryOp.ZERO else given, b) is b
     expected = problem.reference(a)
-    if exact(problem.op):
+    if problem.op.single:
         np.testing.assert_array_equal(b, expected.astype(a.dtype), str(problem))
     else:
         np.testing.assert_allclose(b, expected, rtol=TOLERANCE[problem.dtype.name], atol=1e-37)

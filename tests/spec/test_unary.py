@@ -93,6 +93,12 @@ def test_operands_and_flops() -> None:
     assert Unary("relu", 5).bytes is None
 
 
+def test_which_operations_are_one_instruction() -> None:
+    names = {op.value for op in UnaryOp if op.single}
+    assert names == {"zero", "identity", "relu", "square", "reciprocal", "negate"}
+    assert {op.value for op in UnaryOp if not op.computes} == {"zero", "identity"}
+
+
 # --- the meaning ----------------------------------------------------------------------------------------
 
 #: Values of each operation, by hand or from tables.

@@ -32,12 +32,6 @@ from tilewright.machine.machine import Machine
 from tilewright.spec.problem import Layout
 from tilewright.spec.unary import Unary, UnaryOp
 
-#: Operations that are computed while elements are turned; the others run over each block of B once more,
-#: because their code would be repeated for every vector of a square.
-TURNING = frozenset(
-    (UnaryOp.IDENTITY, UnaryOp.RELU, UnaryOp.SQUARE, UnaryOp.NEGATE, UnaryOp.RECIPROCAL),
-)
-
 #: Rows and columns of a block: its columns of A and rows of B may stand on as many pages, and first-level
 #: TLBs hold 64 to 96. Fewer rows leave nothing for diagonals of squares (docs/decisions/012-transposes.md).
 BLOCK_SIDE = 64
@@ -136,8 +130,9 @@ class _Nest:
         """One block of B from one of A."""
         (rows, columns), op = size, self.problem.op
         b, a = self.of_b(*place), self.of_a(*place)
-        turned = self.b[1] == Constant(1)
-        if turned and op not in TURNING:
+        # A function of many instructions would be repeated for every vector of a square: it runs over the
+        # block of B once more.
+        if self.b[1] == Constant(1) and not op.single:
             moved = UnaryStatement(UnaryOp.IDENTITY, b, a, rows, columns, traffic)
             return (moved, UnaryStatement(op, b, b, rows, columns))
         return (UnaryStatement(op, b, a, rows, columns, traffic),)
@@ -166,12 +161,11 @@ def _columns(nest: _Nest) -> tuple[Statement, ...]:
     go past them.
     """
     zero, one, blocks = Constant(0), Constant(1), nest.blocks
-    turning = nest.problem.op in TURNING or nest.problem.op is UnaryOp.ZERO
     long_column = STREAMED_COLUMN_LINES * blocks.line_bytes // nest.problem.dtype.size
 
     def cut(rows: Expression, columns: Expression) -> tuple[Statement, ...]:
         near = nest.block((zero, zero), (rows, columns), Traffic.NEAR)
-        if not turning:
+        if not nest.problem.op.single:
             return near
         streamed = nest.block((zero, zero), (rows, columns), Traffic.STREAM)
         if columns != one:
@@ -209,7 +203,7 @@ def _turned(nest: _Nest) -> tuple[Statement, ...]:
 
     far, left = nest.block((i, j), size, Traffic.FAR), Name("left")
     by_lines: tuple[Statement, ...] = (rows(blocks.block, columns(blocks.block, left, *far)),)
-    if nest.problem.op in TURNING:
+    if nest.problem.op.single:
         past = nest.block((i, j), size, Traffic.STREAM)
         streamed = columns(blocks.block, left, rows(blocks.block, *past))
         by_lines = _either(Relation.LE, Constant(blocks.stream_from), nest.elements, (streamed,), by_lines)

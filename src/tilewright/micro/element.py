@@ -15,18 +15,6 @@ from tilewright.spec.unary import UnaryOp
 #: The widest integer that vectors of every instruction set have as a lane.
 WORD_BITS = 64
 
-#: Operations of a few instructions; the others are worth a loop of their own.
-LIGHT = frozenset(
-    (
-        UnaryOp.ZERO,
-        UnaryOp.IDENTITY,
-        UnaryOp.RELU,
-        UnaryOp.SQUARE,
-        UnaryOp.NEGATE,
-        UnaryOp.RECIPROCAL,
-    )
-)
-
 
 @dataclass(frozen=True)
 class Element:
@@ -62,11 +50,6 @@ class Element:
     def align(self) -> int:
         """Bytes that every address is a multiple of."""
         return self.dtype.size if self.op.computes else 1
-
-    @property
-    def light(self) -> bool:
-        """Whether the operation takes a few instructions."""
-        return self.op in LIGHT
 
     def vector(self, count: int) -> Type:
         """A vector of `count` elements."""

@@ -113,7 +113,7 @@ class ColumnsKernel:
                 for column in range(columns):
                     self._straight(f, self._column(f, block, int64(column)), rows, pieces)
                 return
-        streams = traffic is Traffic.STREAM and self.element.light
+        streams = traffic is Traffic.STREAM and self.element.op.single
         f.call((self._emit_streamed if streams else self.emit)(f.module), block)
 
     def _straight(self, f: Function, column: tuple[Value, Value], rows: int, pieces: tuple[int, ...]) -> None:
@@ -168,7 +168,7 @@ class ColumnsKernel:
         last_bytes = f.mul(last, size)
         kept = None if element.reads_nothing else element.load(f, f.at(at, last_bytes), lanes)
         start = int64(0)
-        if element.light:
+        if element.op.single:
             turn = UNROLLED_VECTORS * lanes
             start = f.both(last, int64(-turn))
             with f.loop(int64(0), start, int64(turn), "turn") as row:

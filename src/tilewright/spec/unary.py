@@ -46,6 +46,22 @@ class UnaryOp(Enum):
         """Whether the result is arithmetic on the element, which only float types have here."""
         return self not in (UnaryOp.ZERO, UnaryOp.IDENTITY)
 
+    @property
+    def single(self) -> bool:
+        """Whether it is one operation of the hardware at most, and so correctly rounded."""
+        return self in _SINGLE
+
+
+_SINGLE = frozenset(
+    (
+        UnaryOp.ZERO,
+        UnaryOp.IDENTITY,
+        UnaryOp.RELU,
+        UnaryOp.SQUARE,
+        UnaryOp.RECIPROCAL,
+        UnaryOp.NEGATE,
+    )
+)
 
 #: Hardcoded sizes stay below this, so that m·n·16 bytes cannot overflow 64 bits.
 MAX_UNARY_SIDE = 2**29 - 1
