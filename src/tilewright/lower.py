@@ -40,12 +40,10 @@ from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.dispatch import Dispatch
 from tilewright.micro.dot import DotKernel
-from tilewright.micro.element import Element
 from tilewright.micro.epilogue import EpilogueKernel
 from tilewright.micro.kernel import BatchCall, TileCall
 from tilewright.micro.pack import PackKernel
 from tilewright.micro.turned import TurnedKernel
-from tilewright.micro.unary import UnaryCall, Window, emit_unary
 from tilewright.micro.vector import BroadcastFma
 from tilewright.spec.dtype import DType
 
@@ -231,6 +229,10 @@ class _Lowering:
         self.f.call(kernel.emit(self.module), [destination, source, lane, depth, *sizes])
 
     def unary(self, node: Unary, scope: _Scope) -> None:
+        # The elementwise functions take 3 ms to import, which products need not pay.
+        from tilewright.micro.element import Element
+        from tilewright.micro.unary import UnaryCall, Window, emit_unary
+
         isa, dtype = self.machine.isa, self.dtype(node.destination.buffer)
         element = Element(node.op, dtype, fused=node.op.computes and isa.tile(dtype).fused)
         destination = Window(*self.slice(node.destination, scope))

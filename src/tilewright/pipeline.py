@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.errors import InvalidChoice
 from tilewright.ir.nodes import Program
@@ -14,14 +14,16 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
 from tilewright.macro.gemm import build_gemm
-from tilewright.macro.unary import Blocks, build_unary, choose_blocks
 from tilewright.spec.names import kernel_name
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.unary import Unary
 
+if TYPE_CHECKING:
+    from tilewright.macro.unary import Blocks
+
 Problem: TypeAlias = Gemm | BatchReduceGemm | Unary
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks.
-Cut: TypeAlias = Blocking | Cover | Blocks
+Cut: TypeAlias = "Blocking | Cover | Blocks"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def _choose_blocking(state: Compilation) -> Cut:
         case BatchReduceGemm() as problem:
             return cover_of(problem, state.machine)
         case Unary() as problem:
+            from tilewright.macro.unary import choose_blocks  # 2 ms that products need not pay
+
             return choose_blocks(problem, state.machine)
 
 
@@ -60,7 +64,10 @@ def _build_nest(state: Compilation) -> Program:
             return build_gemm(problem, blocking, machine, state.name)
         case BatchReduceGemm() as problem, Cover() as cover:
             return build_batch_reduce(problem, cover, state.name)
-        case Unary() as problem, Blocks() as blocks:
+        case Unary() as problem, blocks:
+            from tilewright.macro.unary import Blocks, build_unary
+
+            assert isinstance(blocks, Blocks)
             return build_unary(problem, blocks, state.name)
         case _:
             raise AssertionError(f"{state.problem} was cut as {state.blocking}")

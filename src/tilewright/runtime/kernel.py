@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.errors import ForeignKernel, OperandMismatch
 from tilewright.ir.nodes import Program
@@ -17,8 +17,10 @@ from tilewright.machine.machine import Machine, enabled_features
 from tilewright.pipeline import Compilation, Cut, Problem, run_stages
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.operands import Array
-from tilewright.runtime.registers import RegisterUse, count_registers
 from tilewright.spec.problem import Operand
+
+if TYPE_CHECKING:
+    from tilewright.runtime.registers import RegisterUse
 
 
 class Kernel:
@@ -34,6 +36,7 @@ class Kernel:
     blocking : register tile and cache blocks.
     flops, bytes : operations of one call, and bytes it must move; None where sizes are open.
     tile_ir, llvm_ir, assembly, object_code : what the stages made.
+    header : the C header of the exported symbol.
     registers : vector registers used, and values spilled.
     native : the kernel as a builtin.
     address : where the machine code starts.
@@ -117,6 +120,13 @@ class Kernel:
         return self._compilation.object
 
     @property
+    def header(self) -> str:
+        """A C header with the prototype of the exported symbol, the meaning of each argument beside it."""
+        from tilewright.runtime.header import c_header  # only for readers
+
+        return c_header(self)
+
+    @property
     def flops(self) -> int | None:
         """Floating-point operations of one call; None where sizes are given at run time."""
         return self.problem.flops
@@ -129,6 +139,8 @@ class Kernel:
     @cached_property
     def registers(self) -> RegisterUse:
         """Vector registers used, and vector values that pass through the stack, by the assembly."""
+        from tilewright.runtime.registers import count_registers  # only for readers
+
         return count_registers(self.assembly)
 
     @property
