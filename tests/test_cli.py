@@ -161,7 +161,7 @@ def test_bench_transpose_refuses_before_it_measures(words: tuple[str, str], mess
 
 # --- emit ---------------------------------------------------------------------------------------
 
-FORMS = {"tile": "matmul", "llvm": "define ", "asm": ".text"}
+FORMS = {"tile": "matmul", "llvm": "define ", "asm": ".text", "header": "void gemm_f32_mxnxk_rrr_auto_"}
 
 
 @pytest.mark.parametrize(("form", "words"), FORMS.items())
@@ -206,7 +206,7 @@ def test_emit_refuses_a_file_it_cannot_write() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--emit", "elf"), "emit is 'elf', must be one of: tile, llvm, asm, obj"),
+        (("--emit", "elf"), "emit is 'elf', must be one of: tile, llvm, asm, obj, header"),
         (("--dump", "tea"), "dump is 'tea'"),
         (("--a", "diagonal"), "a is 'diagonal'"),
         (("--m", "-1"), "m is -1"),
@@ -237,6 +237,40 @@ def test_emit_unary() -> None:
 )
 def test_emit_unary_refuses(words: tuple[str, ...], message: str) -> None:
     assert message in refused("emit", "unary", *words)
+
+
+def test_emit_brgemm() -> None:
+    sizes = ("--m", "8", "--n", "4", "--k", "3", "--count", "2")
+    words = ("emit", "brgemm", *sizes, "--beta", "0", "--batch", "address", "--target", "neoverse-v2")
+    assert "void brgemm_f32_8x4x3x2_ccc_replace_address_neon(" in run(*words, "--emit", "header")
+    assert "fmla" in run(*words)
+    assert "heights=" in run(*words, "--dump", "blocking")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--a", "strided"), "a is 'strided'"),
+        (("--beta", "2"), "beta is 2"),
+        (("--batch", "list"), "batch is 'list'"),
+        (("--emit", "elf"), "emit is 'elf'"),
+    ],
+)
+def test_emit_brgemm_refuses(words: tuple[str, ...], message: str) -> None:
+    assert message in refused("emit", "brgemm", "--m", "8", "--n", "4", "--k", "3", *words)
+
+
+def test_emit_for_a_triple(capfd: pytest.CaptureFixture[str]) -> None:
+    text = run("emit", "unary", "relu", "--target", "aarch64-linux-gnu:neoverse-n2:+sve")
+    assert "unary_relu_f32_mxn_cc_neon:" in text
+    for target, message in (
+        ("aarch64-linux-gnu:neoverse-n0", "no CPU 'neoverse-n0'"),
+        ("aarch64-linux-gnu:neoverse-n2:+sv2", "no feature 'sv2'"),
+        ("abacus:x", "no target triple 'abacus'"),
+        ("x86_64-linux-gnu:i386", "64-bit code requested"),
+    ):
+        assert message in refused("emit", "unary", "relu", "--target", target)
+    assert capfd.readouterr().err == ""
 
 
 def test_debug_shows_the_traceback() -> None:

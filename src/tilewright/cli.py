@@ -48,7 +48,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 bench_app = typer.Typer(help="Measure against peers and against the machine's peak.", no_args_is_help=True)
-emit_app = typer.Typer(help="Write generated code: tile IR, LLVM IR, assembly, object.", no_args_is_help=True)
+emit_app = typer.Typer(
+    help="Write generated code: tile IR, LLVM IR, assembly, object, header.", no_args_is_help=True
+)
 app.add_typer(bench_app, name="bench")
 cache_app = typer.Typer(help="The object cache on disk: show, clear, prune.", no_args_is_help=True)
 app.add_typer(emit_app, name="emit")
@@ -371,6 +373,7 @@ _FORMS: dict[str, Callable[[Any], str | bytes]] = {
     "llvm": lambda kernel: kernel.llvm_ir,
     "asm": lambda kernel: kernel.assembly,
     "obj": lambda kernel: kernel.object_code,
+    "header": lambda kernel: kernel.header,
 }
 
 
@@ -385,7 +388,7 @@ def emit_gemm(
     c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
     strategy: Annotated[str, typer.Option(help="auto, tiling or packing.")] = "auto",
     target: _Target = "host",
-    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm or obj.")] = "asm",
+    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm, obj or header.")] = "asm",
     dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
@@ -395,6 +398,32 @@ def emit_gemm(
     from tilewright.spec.problem import Gemm
 
     problem = Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
+    _emit(problem, target, emit, dump, output)
+
+
+@emit_app.command("brgemm")
+def emit_brgemm(
+    m: Annotated[int, typer.Option(help="Rows of C.")],
+    n: Annotated[int, typer.Option(help="Columns of C.")],
+    k: Annotated[int, typer.Option(help="Depth.")],
+    count: Annotated[int, typer.Option(help="Products summed by one call.")] = 1,
+    dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
+    a: Annotated[str, typer.Option(help="Layout of A: row or col.")] = "col",
+    b: Annotated[str, typer.Option(help="Layout of B.")] = "col",
+    c: Annotated[str, typer.Option(help="Layout of C.")] = "col",
+    beta: Annotated[int, typer.Option(help="1 adds to C, 0 replaces it.")] = 1,
+    batch: Annotated[str, typer.Option(help="stride, or address: operands behind pointers.")] = "stride",
+    target: _Target = "host",
+    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm, obj or header.")] = "asm",
+    dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
+    ] = None,
+) -> None:
+    """Write the code generated for C = beta·C + the sum of count products of hardcoded sizes."""
+    from tilewright.spec.problem import BatchReduceGemm
+
+    problem = BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=batch)
     _emit(problem, target, emit, dump, output)
 
 
@@ -408,7 +437,7 @@ def emit_unary(
     ] = "f32",
     b: Annotated[str, typer.Option(help="Layout of B: col, or row, which transposes.")] = "col",
     target: _Target = "host",
-    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm or obj.")] = "asm",
+    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm, obj or header.")] = "asm",
     dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")

@@ -1,0 +1,186 @@
+"""The C header of a kernel: its exported prototype, with the meaning of each argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from tilewright.ir.nodes import Program
+from tilewright.lower import SCRATCH_ALIGNMENT, scratch_layout
+from tilewright.spec.dtype import DType, Kind
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
+from tilewright.spec.unary import Unary, UnaryOp
+
+if TYPE_CHECKING:
+    from tilewright.runtime.kernel import Kernel
+
+_WORDS = {Layout.ROW: "row-major", Layout.COL: "column-major", Layout.STRIDED: "any strides"}
+
+
+class _Parameter(NamedTuple):
+    """One parameter: its declaration and what it means."""
+
+    declaration: str
+    meaning: str
+
+
+def c_type(dtype: DType) -> str:
+    """The C type of an element; complex numbers, which C and C++ spell differently, are "void".
+
+    >>> from tilewright.spec.dtype import C64, F64, U8
+    >>> c_type(F64), c_type(U8), c_type(C64)
+    ('double', 'uint8_t', 'void')
+    """
+    match dtype.kind:
+        case Kind.FLOAT:
+            return {32: "float", 64: "double"}.get(dtype.bits, "void")
+        case Kind.SIGNED | Kind.UNSIGNED:
+            return f"{'u' if dtype.kind is Kind.UNSIGNED else ''}int{dtype.bits}_t"
+        case Kind.COMPLEX:
+            return "void"
+
+
+def c_header(kernel: Kernel) -> str:
+    """The header of a kernel, for C99 and C++.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> text = c_header(tw.compile(tw.Unary("relu", 8, 4), target="haswell"))
+    >>> [line.strip() for line in text.splitlines() if line.strip().startswith("const")]
+    ['const float *a,  /* A: 8 x 4, column-major */']
+    """
+    guard = f"{kernel.symbol.upper()}_H"
+    parameters = list(_parameters(kernel))
+    ends = [","] * (len(parameters) - 1) + [");"]
+    declared = [f"    {parameter.declaration}{end}" for parameter, end in zip(parameters, ends, strict=True)]
+    width = max(map(len, declared))
+    lines = [
+        f"{line:{width}}  /* {parameter.meaning} */"
+        for line, parameter in zip(declared, parameters, strict=True)
+    ]
+    return "\n".join(
+        [
+            f"/* {_formula(kernel)}",
+            f" * Compiled for {kernel.machine.name} ({kernel.machine.triple}, {kernel.machine.cpu}).",
+            f" * {_overlap(kernel)} */",
+            f"#ifndef {guard}",
+            f"#define {guard}",
+            "",
+            "#include <stdint.h>",
+            "",
+            "#ifdef __cplusplus",
+            'extern "C" {',
+            "#endif",
+            "",
+            f"void {kernel.symbol}(",
+            *lines,
+            "",
+            "#ifdef __cplusplus",
+            "}",
+            "#endif",
+            "",
+            f"#endif /* {guard} */",
+            "",
+        ]
+    )
+
+
+def _formula(kernel: Kernel) -> str:
+    match kernel.problem:
+        case Gemm():
+            return "C = alpha * A * B + beta * C; beta 0 does not read C, alpha 0 neither A nor B."
+        case BatchReduceGemm(count=count, beta=beta):
+            return f"C = {'C + ' if beta else ''}sum of A[i] * B[i], i from 0 to {count - 1}."
+        case Unary(op=op):
+            return f"B = {op.value}(A), element by element."
+
+
+def _overlap(kernel: Kernel) -> str:
+    match kernel.problem:
+        case Unary():
+            return "B is A's own memory in the same layout, or apart from it; strides are in elements."
+        case _:
+            return "C overlaps neither A nor B; strides and leading dimensions are in elements."
+
+
+def _parameters(kernel: Kernel) -> Iterator[_Parameter]:
+    """The order is that of `lower`: buffers, sizes, scalars, scratch."""
+    program = kernel.nest
+    operands = {operand.name: operand for operand in kernel.problem.operands}
+    for buffer in program.arguments[:-1]:
+        yield _input(kernel, operands[buffer.name], c_type(buffer.dtype))
+    result = program.arguments[-1]
+    yield _Parameter(f"{c_type(result.dtype)} *{result.name}", _matrix(kernel, operands[result.name]))
+    for name in program.sizes:
+        yield _Parameter(f"int64_t {name}", _integer(kernel, name, operands))
+    scalar = c_type(result.dtype)
+    for name in program.scalars:
+        yield _Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
+    if program.needs_scratch:
+        yield _Parameter("void *scratch", _scratch(program))
+
+
+def _axes(kernel: Kernel, operand: Operand) -> str:
+    """The letters of an operand's rows and columns."""
+    return "mn" if isinstance(kernel.problem, Unary) else {"a": "mk", "b": "kn", "c": "mn"}[operand.name]
+
+
+def _matrix(kernel: Kernel, operand: Operand) -> str:
+    sizes = zip(_axes(kernel, operand), (operand.rows, operand.columns), strict=True)
+    rows, columns = (letter if size is None else size for letter, size in sizes)
+    return f"{operand.name.upper()}: {rows} x {columns}, {_WORDS[operand.layout]}"
+
+
+def _input(kernel: Kernel, operand: Operand, kind: str) -> _Parameter:
+    matrix = _matrix(kernel, operand)
+    match kernel.problem:
+        case BatchReduceGemm(batch=BatchMode.ADDRESS, count=count):
+            return _Parameter(f"const {kind} *const *{operand.name}", f"{count} pointers to {matrix}")
+        case BatchReduceGemm(count=count) if count > 1:
+            return _Parameter(f"const {kind} *{operand.name}", f"the first of {count} {matrix}")
+        case Unary(op=UnaryOp.ZERO):
+            return _Parameter(f"const {kind} *{operand.name}", "not read, may be null")
+        case _:
+            return _Parameter(f"const {kind} *{operand.name}", matrix)
+
+
+def _integer(kernel: Kernel, name: str, operands: dict[str, Operand]) -> str:
+    """What a size, a stride or a leading dimension means; many are not read."""
+    kind, _, owner = name.rpartition("_")
+    if not kind:
+        return _size(kernel, name, operands)
+    operand = operands[owner]
+    letter = owner.upper()
+    unread = isinstance(kernel.problem, Unary) and kernel.problem.op is UnaryOp.ZERO and owner == "a"
+    match kind:
+        case "br_stride":
+            problem = kernel.problem
+            unread = isinstance(problem, BatchReduceGemm) and (
+                problem.batch is BatchMode.ADDRESS or problem.count == 1
+            )
+            meaning = f"from one {letter} to the next"
+        case "ld":
+            step = "rows" if operand.layout is Layout.ROW else "columns"
+            meaning = f"from one of the {step} of {letter} to the next"
+        case _:
+            step, contiguous = {"rs": ("rows", Layout.COL), "cs": ("columns", Layout.ROW)}[kind]
+            unread = unread or operand.layout is contiguous
+            meaning = f"from one of the {step} of {letter} to the next"
+    return f"{meaning}; not read" if unread else meaning
+
+
+def _size(kernel: Kernel, letter: str, operands: dict[str, Operand]) -> str:
+    owners = [operand for operand in operands.values() if letter in _axes(kernel, operand)]
+    axis = _axes(kernel, owners[0]).index(letter)
+    known = (owners[0].rows, owners[0].columns)[axis]
+    words = " and ".join(
+        f"{('rows', 'columns')[_axes(kernel, operand).index(letter)]} of {operand.name.upper()}"
+        for operand in owners
+    )
+    return words if known is None else f"{words}; not read, it is {known}"
+
+
+def _scratch(program: Program) -> str:
+    size = scratch_layout(program)[1]
+    return f"{size} bytes on a multiple of {SCRATCH_ALIGNMENT}" if size else "not read, may be null"
