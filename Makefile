@@ -8,7 +8,7 @@ PY := $(VENV)/bin/python
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench verify clean
+.PHONY: help demo test emulators lint bench verify clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-7s %s\n", $$1, $$2 }'
@@ -17,8 +17,18 @@ help: ## list the targets
 demo: $(VENV)/.installed-bench ## multiply beside NumPy: a checked table and demo.png
 	$(PY) examples/demo.py
 
-test: $(VENV)/.installed-test ## run every test
+test: $(VENV)/.installed-test emulators ## run every test
 	$(PY) -m pytest -n $(WORKERS)
+
+# Tests of other CPUs need qemu's user mode. It is installed where that needs no question; elsewhere they skip.
+emulators:
+	@command -v qemu-aarch64 >/dev/null 2>&1 || command -v qemu-aarch64-static >/dev/null 2>&1 \
+		|| ! command -v apt-get >/dev/null 2>&1 || { \
+		if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo -n"; fi; \
+		$$as_root true && $$as_root timeout 300 sh -c 'export DEBIAN_FRONTEND=noninteractive; \
+			install="apt-get install -qq --no-install-recommends -o Acquire::Retries=0 qemu-user"; \
+			$$install || { apt-get update -qq -o Acquire::Retries=0; $$install; }'; \
+		} >/dev/null 2>&1 </dev/null || true
 
 lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
 	$(PY) -m ruff check .

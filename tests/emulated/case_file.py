@@ -1,0 +1,151 @@
+"""The file of cases that harness.c reads: operands as bytes, what they must be afterwards, and the call.
+
+Integers are 64 bits, numbers are doubles, both little-endian; byte strings are padded to eights.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+from support import Array
+
+MAGIC = int.from_bytes(b"CASES1\0", "little")
+#: What gaps hold: NaN in every float type.
+PATTERN = 0xFF
+INTEGERS = 9
+#: Regions are whole pages of every target.
+PAGE = 64 << 10
+
+
+class Signature(IntEnum):
+    """How a kernel is called: as `lower` lays out the arguments of each kind of problem."""
+
+    GEMM = 0
+    BATCH_REDUCE = 1
+    UNARY = 2
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One operand between guard pages.
+
+    Attributes
+    ----------
+    content : its bytes, gaps between lines included.
+    origin : bytes from the first one to element (0, 0).
+    argument : which pointer of the call it is; None if pointers lead to it.
+    at_end : whether its last byte is beside the guard page behind, or its first beside the one in front.
+    expected : its bytes after the call; None if they must stay.
+    target : the operand to which pointers lead; None for data.
+    """
+
+    content: bytes
+    origin: int = 0
+    argument: int | None = None
+    at_end: bool = False
+    expected: bytes | None = None
+    target: int | None = None
+
+    def packed(self) -> bytes:
+        """As the harness reads it."""
+        kind, target = (0, 0) if self.target is None else (1, self.target)
+        argument = -1 if self.argument is None else self.argument
+        changes = self.expected is not None
+        head = struct.pack(
+            "<7q", kind, argument, self.at_end, self.origin, target, len(self.content), changes
+        )
+        return head + _padded(self.content) + _padded(self.expected or b"")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call.
+
+    Attributes
+    ----------
+    label : what the harness prints if it fails.
+    kernel : number in the table of kernels.
+    element : bytes of an element.
+    numbers : compare values (zeros of both signs are equal, all NaN are), not bytes.
+    relative, absolute : what a value may differ by.
+    """
+
+    label: str
+    kernel: int
+    signature: Signature
+    element: int
+    integers: tuple[int, ...]
+    operands: tuple[Placed, ...]
+    alpha: float = 1.0
+    beta: float = 0.0
+    numbers: bool = False
+    relative: float = 0.0
+    absolute: float = 0.0
+    scratch_bytes: int = 0
+
+    def packed(self) -> bytes:
+        """As the harness reads it."""
+        label = self.label.encode()
+        integers = self.integers + (0,) * (INTEGERS - len(self.integers))
+        head = struct.pack(
+            f"<4q2d{INTEGERS}q2d2q",
+            self.kernel,
+            self.signature,
+            self.element,
+            self.numbers,
+            self.relative,
+            self.absolute,
+            *integers,
+            self.alpha,
+            self.beta,
+            self.scratch_bytes,
+            len(self.operands),
+        )
+        placed = b"".join(operand.packed() for operand in self.operands)
+        return struct.pack("<q", len(label)) + _padded(label) + head + placed
+
+
+def _padded(content: bytes) -> bytes:
+    return content + bytes(-len(content) % 8)
+
+
+def image(array: Array, strides: tuple[int, ...]) -> tuple[bytes, int]:
+    """An array laid out with strides in elements: the bytes from its lowest to its highest, and the origin.
+
+    >>> image(np.zeros((2, 1), np.int8), (3, 1))
+    (b'\\x00\\xff\\xff\\x00', 0)
+    """
+    if not array.size:
+        return b"", 0
+    steps = tuple(stride * array.itemsize for stride in strides)
+    reach = [(size - 1) * step for size, step in zip(array.shape, steps, strict=True)]
+    origin = -sum(min(0, distance) for distance in reach)
+    extent = origin + sum(max(0, distance) for distance in reach) + array.itemsize
+    memory = np.full(extent, PATTERN, np.uint8)
+    np.ndarray(array.shape, array.dtype, memory, origin, steps)[...] = array
+    return memory.tobytes(), origin
+
+
+def write_cases(path: Path, cases: Iterable[Case], slack_bytes: int = 0) -> int:
+    """Writes the file; returns the number of cases.
+
+    `slack_bytes` keep operands at the end away from the guard page, see `Emulator.slack_bytes`.
+    """
+    count, region, scratch = 0, PAGE, PAGE
+    head = struct.Struct("<5q")
+    with path.open("wb") as file:
+        file.write(bytes(head.size))
+        for case in cases:
+            file.write(case.packed())
+            count += 1
+            region = max(region, *(len(operand.content) for operand in case.operands))
+            scratch = max(scratch, case.scratch_bytes)
+        file.seek(0)
+        whole = (-(-size // PAGE) * PAGE for size in (region + slack_bytes, scratch))
+        file.write(head.pack(MAGIC, count, next(whole), slack_bytes, next(whole)))
+    return count

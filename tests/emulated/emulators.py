@@ -1,0 +1,134 @@
+"""What runs the machines of the catalogue here: the user mode of qemu, and the C compiler of zig to link."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from tilewright.machine.catalog import CATALOG
+from tilewright.machine.machine import Machine
+
+HARNESS = Path(__file__).parent / "harness.c"
+#: A binary that takes longer than this hangs.
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """One row: what runs the machines of an architecture and an instruction-set row.
+
+    Attributes
+    ----------
+    arch : as `Machine.arch`.
+    isa : name of the row; "" for every row of the architecture.
+    zig : target of the C compiler.
+    cpu : qemu's -cpu, with {vector_bits} and {power} (pwr9 -> power9) of the machine.
+    cpus : LLVM's name -> qemu's, where qemu has the very CPU, which knows no instruction more.
+    slack_bytes : what may be read behind an operand. qemu 7.2 reads all of a vector that VMASKMOV loads and
+        masks it afterwards: from an operand's end to as far behind as a tile is wide. The CPU does not touch
+        what is masked, as tests/runtime/guarded*.py see.
+    """
+
+    arch: str
+    isa: str
+    zig: str
+    cpu: str
+    cpus: tuple[tuple[str, str], ...] = ()
+    slack_bytes: int = 0
+
+    def command(self, machine: Machine) -> list[str]:
+        """The emulator and its options; the binary follows."""
+        name = f"qemu-{self.arch.replace('powerpc', 'ppc')}"
+        power = machine.cpu.replace("pwr", "power")
+        common = self.cpu.format(vector_bits=machine.isa.vector_bits, power=power)
+        return [_emulator_path(name) or name, "-cpu", dict(self.cpus).get(machine.cpu, common)]
+
+
+#: Rows of instruction sets that qemu 7.2 lacks; they run where the host has them.
+NOT_EMULATED = ("avx512",)
+
+EMULATORS: tuple[Emulator, ...] = (
+    Emulator("aarch64", "", "aarch64-linux-musl", "max", cpus=(("neoverse-n1", "neoverse-n1"),)),
+    Emulator("x86_64", "generic128", "x86_64-linux-musl", "Nehalem"),
+    Emulator("x86_64", "avx2", "x86_64-linux-musl", "Haswell", slack_bytes=128),
+    Emulator("powerpc64le", "", "powerpc64le-linux-musl", "{power}"),
+    Emulator("riscv64", "", "riscv64-linux-musl", "rv64,v=true,vlen={vector_bits}"),
+)
+
+
+def find_emulator(machine: Machine) -> Emulator | None:
+    """The row that runs a machine, None if there is none."""
+    for row in EMULATORS:
+        if row.arch == machine.arch and row.isa in ("", machine.isa.name):
+            return row
+    return None
+
+
+def emulator_of(machine: Machine) -> Emulator:
+    """The row of a machine that has one."""
+    found = find_emulator(machine)
+    assert found is not None, machine.name
+    return found
+
+
+def emulated_machines() -> tuple[Machine, ...]:
+    """The machines of the catalogue that an emulator runs, as Linux has them."""
+    return tuple(_on_linux(entry.machine) for entry in CATALOG if find_emulator(entry.machine))
+
+
+def _on_linux(machine: Machine) -> Machine:
+    """The machine with another object format where its own is not ELF; the instructions are the same."""
+    if "linux" in machine.triple:
+        return machine
+    return replace(machine, triple=f"{machine.arch}-unknown-linux-gnu")
+
+
+@cache
+def _emulator_path(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(f"{name}-static")
+
+
+def missing_tool(machine: Machine) -> str | None:
+    """What would have to be installed to run a machine, with the command; None if nothing."""
+    emulator = emulator_of(machine)
+    name = Path(emulator.command(machine)[0]).name
+    if platform.system() != "Linux":
+        return f"{name} runs Linux programs on Linux only"
+    if find_spec("ziglang") is None:
+        return f"ziglang is not installed: {sys.executable} -m pip install ziglang"
+    if _emulator_path(name) is None and not Path(emulator.command(machine)[0]).exists():
+        return f"{name} is not installed: sudo apt-get install qemu-user"
+    return None
+
+
+def link(machine: Machine, sources: Sequence[Path], objects: Sequence[Path], binary: Path) -> None:
+    """A static binary of C sources and objects. zig keeps the C library it compiles in the user's cache."""
+    emulator = emulator_of(machine)
+    zig_cache = user_cache_path("tilewright") / "zig"
+    environ = {"ZIG_GLOBAL_CACHE_DIR": str(zig_cache), "ZIG_LOCAL_CACHE_DIR": str(zig_cache), **os.environ}
+    options = ["-target", emulator.zig, "-static", "-O2", "-std=gnu11", "-Wall", "-Werror"]
+    files = [str(path) for path in (*sources, *objects)]
+    _run([sys.executable, "-m", "ziglang", "cc", *options, *files, "-o", str(binary)], environ)
+
+
+def run_emulated(machine: Machine, binary: Path, *arguments: str) -> tuple[int, str, str]:
+    """The exit status, the output and the complaints of a binary on an emulated machine."""
+    emulator = emulator_of(machine)
+    command = [*emulator.command(machine), str(binary), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def _run(command: list[str], environ: dict[str, str]) -> None:
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, f"{' '.join(command[:8])} ...\n{done.stdout}\n{done.stderr}"

@@ -1,0 +1,247 @@
+"""GEMM and batch-reduce kernels with their cases: layouts, strategies, sizes around every block, factors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from support import Array, filled
+
+from emulated.case_file import Case, Placed, Signature, image
+from emulated.kernels import Emitted, Kernels
+from tilewright.macro.blocking import Blocking
+from tilewright.macro.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
+from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, Strategy
+
+LAYOUTS = ("row", "col", "strided")
+DTYPES = ("f32", "f64")
+COEFFICIENTS = ((1.0, 0.0), (1.0, 1.0), (0.5, -2.0), (0.0, 1.0), (2.0, 0.0), (-1.0, 1.0), (0.0, 0.0))
+#: One case in so many has values that are not finite.
+NOT_FINITE = 9
+#: Elements between lines; they take turns.
+GAPS = (3, 0)
+#: One pair of sizes in so many for each kernel; the next kernel takes the next ones.
+THINNED = 7
+
+Size = tuple[int, int, int]
+
+
+class Shape(NamedTuple):
+    """Sizes of a case, and whether its operands stand without gaps."""
+
+    m: int
+    n: int
+    k: int
+    dense: bool = False
+
+
+@cache
+def content(dtype: str, seed: int) -> Array:
+    """Integers to cut operands from; zeros are rare enough that a lost product shows."""
+    return filled((1 << 18,), Gemm(dtype=dtype).dtype.numpy, seed)
+
+
+def strides(layout: Layout, rows: int, columns: int, gap: int, turn: int) -> tuple[int, int]:
+    """Strides in elements; strided operands are spread, reversed, or one of the other layouts."""
+    match layout:
+        case Layout.ROW:
+            return columns + gap, 1
+        case Layout.COL:
+            return 1, rows + gap
+        case Layout.STRIDED:
+            spread = (2 * columns + gap, 2)
+            return (spread, (columns + gap, 1), (-(columns + gap), -1), (1, rows + gap))[turn % 4]
+
+
+def gemm_case(kernel: Emitted, shape: Shape, turn: int) -> Case:
+    """One product; factors, gaps, ends and values that are not finite take turns."""
+    problem = kernel.problem
+    assert isinstance(problem, Gemm)
+    m, n, k, dense = shape
+    alpha, beta = COEFFICIENTS[turn % len(COEFFICIENTS)]
+    dtype = problem.dtype
+    a, b, c = (
+        content(str(dtype), seed)[turn : turn + rows * columns].reshape(rows, columns).copy()
+        for seed, (rows, columns) in enumerate(((m, k), (k, n), (m, n)))
+    )
+    if turn % NOT_FINITE == 0 and k:
+        a[turn % m, turn % k] = (np.inf, -np.inf, np.nan)[turn // NOT_FINITE % 3]
+        b[(turn + 1) % k, turn % n] = np.inf
+    with np.errstate(all="ignore"):
+        expected = problem.reference(a, b, c, alpha=alpha, beta=beta).astype(dtype.numpy)
+    if beta == 0:
+        c[...] = np.nan
+    if alpha == 0:
+        a[...], b[...] = np.nan, np.nan
+    gap = 0 if dense else GAPS[turn % 2]
+    steps = [
+        strides(operand.layout, *array.shape, gap, turn + number)
+        for number, (operand, array) in enumerate(zip(problem.operands, (a, b, c), strict=True))
+    ]
+    placed = [
+        Placed(*image(array, step), argument=number, at_end=bool((turn + number // 2) % 3))
+        for number, (array, step) in enumerate(zip((a, b, c), steps, strict=True))
+    ]
+    placed[2] = Placed(
+        placed[2].content, placed[2].origin, 2, placed[2].at_end, expected=image(expected, steps[2])[0]
+    )
+    return Case(
+        label=f"{kernel.name} {m}x{n}x{k} alpha {alpha:g} beta {beta:g} strides {steps} case {turn}",
+        kernel=kernel.number,
+        signature=Signature.GEMM,
+        element=dtype.size,
+        integers=(m, n, k, *(step for pair in steps for step in pair)),
+        operands=tuple(placed),
+        alpha=alpha,
+        beta=beta,
+        numbers=True,
+        scratch_bytes=kernel.scratch_bytes,
+    )
+
+
+def around(*sizes: int) -> set[int]:
+    """Each size with its neighbours."""
+    return {size + offset for size in sizes for offset in (-1, 0, 1) if size + offset > 0}
+
+
+def tile_shapes(kernel: Emitted, number: int) -> Iterator[Shape]:
+    """Every tail of the register tile, a sample of the pairs for each kernel; depths take turns."""
+    blocking, lanes = kernel.cut, kernel.machine.isa.lanes(kernel.problem.dtype)
+    assert isinstance(blocking, Blocking)
+    sizes = sorted({1, 2, 3, *around(lanes, blocking.mr, blocking.nr), 2 * max(blocking.mr, blocking.nr) + 3})
+    depths = [0, 1, 2, 7, 8, 9, 17, 33]
+    if blocking.kc <= 256:
+        depths += [blocking.kc - 1, blocking.kc, blocking.kc + 1, 2 * blocking.kc + 9]
+    pairs = list(itertools.product(sizes, sizes))[number % THINNED :: THINNED]
+    for turn, (m, n) in enumerate(pairs):
+        yield Shape(m, n, depths[(turn + number) % len(depths)])
+
+
+def block_shapes(kernel: Emitted) -> Iterator[Shape]:
+    """Sizes that meet every cache block, and the thresholds of a machine with small caches."""
+    blocking = kernel.cut
+    assert isinstance(blocking, Blocking)
+    mc, nc, kc = (
+        min(size, bound) for size, bound in ((blocking.mc, 96), (blocking.nc, 300), (blocking.kc, 1100))
+    )
+    yield Shape(2 * mc + 5, nc + blocking.nr + 3, min(kc, 75) + 9)
+    yield Shape(mc + 1, 2 * blocking.nr + 1, kc + 9)
+    yield Shape(blocking.mr + 1, nc + 1, min(kc, 75) + 1)
+
+
+def vector_shapes(kernel: Emitted) -> Iterator[Shape]:
+    """One column, one row and few rows: dot products, turned and streamed matrices."""
+    lanes = kernel.machine.isa.lanes(kernel.problem.dtype)
+    width, block = STREAMED_VECTORS * lanes, SUMS_BYTES // kernel.problem.dtype.size
+    sides = [1, 2, DOT_ROWS + 1, 2 * DOT_ROWS + 3]
+    depths = [0, 1, lanes - 1, lanes, lanes + 1, 4 * lanes, 5 * lanes + 1, 8 * lanes + 3]
+    for turn, side in enumerate((*sides, *sides, width - 1, 2 * width + 3, lanes * lanes + 1)):
+        yield Shape(side, 1, depths[turn % len(depths)], dense=True)
+        yield Shape(1, side, depths[(turn + 3) % len(depths)], dense=True)
+    yield Shape(DOT_ROWS + 1, 1, DOT_DEPTH + 5, dense=True)
+    yield Shape(1, DOT_ROWS + 1, DOT_DEPTH + 5, dense=True)
+    yield Shape(1, block + width + 3, 9)
+    yield Shape(block + width + 3, 1, 9)
+    if kernel.machine.l2.size <= 1 << 16:
+        far = kernel.machine.l2.size // kernel.problem.dtype.size
+        for rows in range(2, STREAMED_ROWS + 2):
+            yield Shape(rows, 3 * width + rows, far // (3 * width) + rows)
+            yield Shape(3 * width + rows, rows, far // (3 * width) + rows)
+
+
+def gemm_cases(kernels: Kernels, *, every_layout: bool) -> Iterator[Case]:
+    """Kernels of all layouts whose strategies and caches take turns, or of a few."""
+    turn = 0
+    combinations = list(itertools.product(LAYOUTS, repeat=3))
+    chosen = combinations if every_layout else [("row",) * 3, ("row", "col", "row"), ("strided",) * 3]
+    strategies = itertools.cycle((Strategy.AUTO, Strategy.TILING, Strategy.PACKING, Strategy.AUTO))
+    for dtype in DTYPES:
+        plans = [(layouts, next(strategies), bool(number % 2)) for number, layouts in enumerate(chosen)]
+        whole = (("row",) * 3, ("strided",) * 3, ("row", "col", "row")) if every_layout else ()
+        plans += [
+            (layouts, strategy, near)
+            for layouts, strategy, near in itertools.product(whole, Strategy, (False, True))
+            if (layouts, strategy, near) not in plans
+        ]
+        for number, ((a, b, c), strategy, near) in enumerate(plans):
+            kernel = kernels.emit(Gemm(dtype=dtype, a=a, b=b, c=c, strategy=strategy), near=near)
+            shapes = itertools.chain(
+                tile_shapes(kernel, number),
+                block_shapes(kernel) if near or number % 5 == 0 else (),
+                vector_shapes(kernel) if strategy is Strategy.AUTO else (),
+            )
+            for shape in shapes:
+                yield gemm_case(kernel, shape, turn)
+                turn += 1
+
+
+# --- batch-reduce ---------------------------------------------------------------------------------
+
+
+def batch_reduce_case(kernel: Emitted, turn: int, *, at_end: bool) -> Case:
+    """One batch of products with gaps between lines and matrices."""
+    problem = kernel.problem
+    assert isinstance(problem, BatchReduceGemm)
+    m, n, k, count, dtype = problem.m, problem.n, problem.k, problem.count, problem.dtype
+    shapes = ((count, m, k), (count, k, n), (1, m, n))
+    a, b, c = (
+        content(str(dtype), seed)[turn : turn + int(np.prod(shape))].reshape(shape).copy()
+        for seed, shape in enumerate(shapes)
+    )
+    expected = problem.reference(a, b, c[0]).astype(dtype.numpy)[np.newaxis]
+    if problem.beta == 0:
+        c[...] = np.nan
+    placed, leading, steps = [], [], []
+    addresses = problem.batch.value == "address"
+    for number, (operand, array) in enumerate(zip(problem.operands, (a, b, c), strict=True)):
+        _, rows, columns = array.shape
+        by_rows = operand.layout is Layout.ROW
+        line = (columns if by_rows else rows) + GAPS[turn % 2]
+        step = line * (rows if by_rows else columns) + 3
+        every = (step, line, 1) if by_rows else (step, 1, line)
+        bytes_, origin = image(array, every)
+        changed = image(expected, every)[0] if number == 2 else None
+        argument = None if addresses and number < 2 else number
+        placed.append(Placed(bytes_, origin, argument, at_end, changed))
+        leading.append(line)
+        steps.append(0 if addresses else step)
+        if addresses and number < 2:
+            offsets = np.arange(count, dtype="<i8") * (step * dtype.size)
+            placed.append(Placed(offsets.tobytes(), 0, number, at_end, None, target=len(placed) - 1))
+    return Case(
+        label=f"{kernel.name} leading {leading} at {'end' if at_end else 'start'} case {turn}",
+        kernel=kernel.number,
+        signature=Signature.BATCH_REDUCE,
+        element=dtype.size,
+        integers=(*leading, *steps[:2]),
+        operands=tuple(placed),
+        numbers=True,
+    )
+
+
+def batch_reduce_cases(kernels: Kernels, *, each: int) -> Iterator[Case]:
+    """All combinations of layouts, each with `each` sizes; tails, beta, count and mode take turns."""
+    turns = itertools.count()
+    for dtype, (a, b, c) in itertools.product(DTYPES, itertools.product(("row", "col"), repeat=3)):
+        for _ in range(each):
+            turn = next(turns)
+            m, n, k = 1 + 7 * turn % 37, 1 + 17 * turn % 41, 1 + (5 * turn + turn // 8) % 40
+            kernel = kernels.emit(
+                BatchReduceGemm(
+                    m,
+                    n,
+                    k,
+                    1 + turn % 3,
+                    dtype,
+                    a=a,
+                    b=b,
+                    c=c,
+                    beta=turn // 2 % 2,
+                    batch=("stride", "address")[(turn + turn // 4) % 2],
+                )
+            )
+            for at_end in (False, True):
+                yield batch_reduce_case(kernel, turn, at_end=at_end)

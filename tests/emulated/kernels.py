@@ -1,0 +1,78 @@
+"""Kernels of a machine for the harness: compiled by the pipeline's stages, each under a symbol of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tilewright.lower import scratch_layout
+from tilewright.machine.machine import Cache, Machine
+from tilewright.pipeline import STAGES, Compilation, Cut, Problem
+from tilewright.spec.names import kernel_name
+
+_KIB = 1 << 10
+
+
+def small_caches(machine: Machine) -> Machine:
+    """A machine with caches so small that small matrices meet every block and every threshold."""
+    return replace(
+        machine,
+        l1=Cache(4 * _KIB, ways=4, line=machine.l1.line),
+        l2=Cache(16 * _KIB, ways=8, line=machine.l1.line),
+        l3=Cache(64 * _KIB, ways=16, line=machine.l1.line),
+    )
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """One kernel: its problem, where its code is, and what it needs of a caller."""
+
+    problem: Problem
+    machine: Machine
+    number: int
+    symbol: str
+    cut: Cut
+    scratch_bytes: int
+    object_code: bytes = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return kernel_name(self.problem, self.machine.isa.name)
+
+
+class Kernels:
+    """The kernels of one binary, in the order of the harness's table.
+
+    Parameters
+    ----------
+    machine : what they are compiled for.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.near = small_caches(machine)
+        self.emitted: list[Emitted] = []
+
+    def emit(self, problem: Problem, *, near: bool = False, cut: Mapping[str, int] | None = None) -> Emitted:
+        """One more kernel; `near` gives it the small caches, `cut` changes fields of how it is cut."""
+        machine = self.near if near else self.machine
+        number = len(self.emitted)
+        state = Compilation(problem, machine, f"kernel_{number}")
+        for stage in STAGES:
+            state = state.with_field(stage.name, stage.run(state))
+            if cut and stage.name == "blocking":
+                state = state.with_field("blocking", replace(state.blocking, **cut))  # type: ignore[type-var]
+        assert state.blocking is not None
+        assert state.nest is not None
+        done = Emitted(
+            problem, machine, number, state.name, state.blocking, scratch_layout(state.nest)[1], state.object
+        )
+        self.emitted.append(done)
+        return done
+
+    def table(self) -> str:
+        """The C source of the harness's table of functions."""
+        declared = "".join(f"void {kernel.symbol}(void);\n" for kernel in self.emitted)
+        listed = "".join(f"    (void *){kernel.symbol},\n" for kernel in self.emitted)
+        return f"{declared}void *const kernels[] = {{\n{listed}}};\n"
