@@ -45,6 +45,12 @@ STORES = {
     "x86_64": r"^v?mov(dq[ua](64)?|[ua]p[sd])\s+%[xyz]mm\d+, .*\(",
     "powerpc64le": r"^stxvx?\s",
 }
+#: Loads and stores of less than a register.
+PIECES = {
+    "aarch64": r"^(ldr|str|ldur|stur)\s+[wxbhsd]\d|^(ld1|st1|ins)\s",
+    "x86_64": r"^v?mov(ss|sd|d|q|l|hps|lps)\s+.*\(%r(?!sp)|^v?p(insr|extr)",
+    "powerpc64le": r"^(lwz|lfs|lfd|ld|lxs|stw|stfs|stfd|std|stxs|mtvsr|mfvsr)",
+}
 
 
 def machine(name: str) -> Machine:
@@ -93,6 +99,7 @@ def test_a_square_takes_log2_permutes_a_vector(name: str, dtype: str) -> None:
     assert len(matching(kernel, LOADS)) == side
     assert len(matching(kernel, PERMUTES)) == side * (side.bit_length() - 1)
     assert len(matching(kernel, STORES)) == side
+    assert matching(kernel, PIECES) == []
     assert kernel.registers.spilled == 0
     assert not [
         line for line in lines(kernel) if re.search(r"\bj\w+\s+\.L|\bb(\.\w+|l)?\s+\.L|vperm[ti]", line)
