@@ -16,7 +16,7 @@ from tilewright.errors import ScratchAllocation, UnsupportedArgument
 from tilewright.runtime.builtin import Builtin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import DTypeLike, NDArray
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.explain import Explanation
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
+    from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
     from tilewright.spec.problem import BatchReduceGemm, Gemm
     from tilewright.spec.unary import Unary
@@ -135,49 +136,73 @@ else:
     matmul = _builtin.function
 
 
-_transpose: list[Callable[..., NDArray[Any]]] = []  # its implementation, once imported
+_TRANSPOSE_DOC = """\
+transpose(a, axes=None, out=None)
+--
+
+The array with its axes permuted, materialised: ``numpy.transpose`` would return a view.
+
+Parameters
+----------
+a : array_like
+    Any dtype, any number of axes, any strides. Objects are copied by NumPy, everything else is moved
+    by compiled code, byte for byte.
+axes : sequence of int, optional
+    Axis i of the result is axis ``axes[i]`` of a; by default the axes are reversed.
+out : numpy.ndarray, optional
+    Receives the result; exactly of its shape and dtype, of any strides. May share memory with a.
+
+Returns
+-------
+numpy.ndarray, C-contiguous, or `out`
+
+Raises
+------
+InvalidAxes, InvalidOperand, OutShape, OutOtherDtype, OutReadOnly, OutNotArray
+    Each before `out` changes.
+
+Notes
+-----
+Axes that stay neighbours are moved as one. Where the innermost axes of both arrays differ, the pair is
+transposed in registers (seed 002, §7.3.1); where it is the same, its rows are copied.
+
+Examples
+--------
+>>> import numpy as np, tilewright as tw
+>>> tw.transpose(np.arange(6).reshape(2, 3))
+array([[0, 3],
+       [1, 4],
+       [2, 5]])
+"""
+
+_transposing: list[NativeTranspose] = []  # the one entry of this process, once made
 
 
-def transpose(a: Any, axes: Sequence[int] | None = None, out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """The array with its axes permuted, materialised: ``numpy.transpose`` would return a view.
+def _transpose(a: Any, axes: Sequence[int] | None = None, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """The Python half of `transpose`: everything but plain 2-D arrays, and every error."""
+    from tilewright.runtime import transpose as implementation
 
-    Parameters
-    ----------
-    a : array_like
-        Any dtype, any number of axes, any strides. Objects are copied by NumPy, everything else is moved
-        by compiled code, byte for byte.
-    axes : sequence of int, optional
-        Axis i of the result is axis ``axes[i]`` of a; by default the axes are reversed.
-    out : numpy.ndarray, optional
-        Receives the result; exactly of its shape and dtype, of any strides. May share memory with a.
+    result = implementation.transpose(a, axes, out)
+    if _transposing and _transposing[0].connected == len(implementation.move_kernels):
+        return result
+    from tilewright.runtime.fastcall import native_entry_possible
+    from tilewright.runtime.transpose_entry import NativeTranspose
 
-    Returns
-    -------
-    numpy.ndarray, C-contiguous, or `out`
+    with _preparing:
+        if native_entry_possible():
+            if not _transposing:
+                _transposing.append(NativeTranspose(_transpose_builtin))
+            kernels = implementation.move_kernels
+            _transposing[0].connect({size: kernel.address for size, kernel in kernels.items()})
+    return result
 
-    Raises
-    ------
-    InvalidAxes, InvalidOperand, OutShape, OutOtherDtype, OutReadOnly, OutNotArray
-        Each before `out` changes.
 
-    Notes
-    -----
-    Axes that stay neighbours are moved as one. Where the innermost axes of both arrays differ, the pair is
-    transposed in registers (seed 002, §7.3.1); where it is the same, its rows are copied.
+_transpose_builtin = Builtin(_transpose, "transpose", "tilewright", _TRANSPOSE_DOC)
 
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> tw.transpose(np.arange(6).reshape(2, 3))
-    array([[0, 3],
-           [1, 4],
-           [2, 5]])
-    """
-    if not _transpose:
-        from tilewright.runtime.transpose import transpose as implementation
-
-        _transpose.append(implementation)
-    return _transpose[0](a, axes, out)
+if TYPE_CHECKING:
+    transpose = _transpose
+else:
+    transpose = _transpose_builtin.function
 
 
 def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:

@@ -7,11 +7,8 @@ and hands everything else, every error included, to the Python function.
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Mapping
 from typing import NamedTuple
-
-import numpy as np
 
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.jit import Linked
@@ -23,6 +20,8 @@ from tilewright.runtime.cache import cached_object
 from tilewright.runtime.exact import exact_table, find_exact, run_exact
 from tilewright.runtime.fastcall import (
     ALIGNED,
+    API_EMPTY,
+    API_RETURN,
     ARRAY_DATA,
     ARRAY_DTYPE,
     ARRAY_FLAGS,
@@ -31,19 +30,15 @@ from tilewright.runtime.fastcall import (
     ARRAY_STRIDES,
     GIL_THRESHOLD,
     OBJECT_TYPE,
-    TUPLE_ITEM,
-    TUPLE_SIZE,
     WRITEABLE,
     FastFunction,
     Matrix,
     better_turned,
+    numpy_api,
     python_symbols,
     turned_if,
 )
 from tilewright.spec.dtype import GEMM_DTYPES
-
-#: numpy/_core/code_generators/numpy_api.py, indices of PyArray_Empty and PyArray_Return in the C API table.
-API_EMPTY, API_RETURN = 184, 76
 
 #: Axes of an operand: rows, columns and one of a batch.
 MOST_AXES = 3
@@ -52,39 +47,8 @@ MOST_AXES = 3
 MAX_DIRECT_SIZE = 1 << 31
 
 
-def _numpy_api(index: int) -> int:
-    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # noqa: SLF001
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = get(capsule, None)
-    found = ctypes.c_void_p.from_address(table + 8 * index).value
-    assert found is not None
-    return found
-
-
 class _Entry(FastFunction):
     """Emits `matmul`; see `_emit` for the order of its steps."""
-
-    def find_out(self) -> Value:
-        """The third positional or the one keyword `out`; null where there is none."""
-        f = self.f
-        nargs, kwnames = f.arguments["nargs"], f.arguments["kwnames"]
-        slot = f.stack(POINTER, 1, 8)
-        f.store(null(), slot, 8)
-        self.require(f.compare(">=", nargs, 2))
-        self.require(f.compare("<=", nargs, 3))
-        with f.branch(f.compare("==", kwnames, null())) as (plain, keywords):
-            with plain, f.when(f.compare("==", nargs, 3)):
-                f.store(self.argument(2), slot, 8)
-            with keywords:
-                self.require(f.compare("==", nargs, 2))
-                self.require(f.compare("==", self.field(kwnames, TUPLE_SIZE, INT64), 1))
-                word = self.field(kwnames, TUPLE_ITEM)
-                self.require(f.compare("==", word, self.module.external("tw_str_out")))
-                f.store(self.argument(2), slot, 8)
-        given = f.load(POINTER, slot, 8)
-        absent = f.compare("==", given, self.module.external("tw_none"))
-        return f.select(absent, null(), given)
 
     def operand(self, array: Value, dtype: Value, shift: Value) -> _Operand:
         """An aligned ndarray of one to three axes and of the element type."""
@@ -131,7 +95,7 @@ def _emit() -> str:
     module = Module("tw_entry", machine.triple, data_layout(machine))
     entry = _Entry(module, "tw_matmul")
     f = entry.f
-    out = entry.find_out()
+    out = entry.find_out(operands=2, positional=True)
     first, second = entry.argument(0), entry.argument(1)
     entry.require(f.compare("==", entry.field(first, OBJECT_TYPE), module.external("tw_ndarray")))
     dtype = entry.field(first, ARRAY_DTYPE)
@@ -323,16 +287,14 @@ class NativeMatmul:
     def __init__(self, builtin: Builtin, scratch_table: int) -> None:
         self.connected = 0
         self.kernels = (ctypes.c_void_p * len(GEMM_DTYPES))()
-        out_word = sys.intern("out")
-        self._referenced = [out_word, np.ndarray, *(dtype.numpy for dtype in GEMM_DTYPES)]
+        self._referenced = [dtype.numpy for dtype in GEMM_DTYPES]
         imports = {
             **python_symbols(),
             "tw_kernels": ctypes.addressof(self.kernels),
             "tw_scratch": scratch_table,
             "tw_exact": exact_table().address,
-            "tw_str_out": id(out_word),
-            "tw_empty": _numpy_api(API_EMPTY),
-            "tw_return": _numpy_api(API_RETURN),
+            "tw_empty": numpy_api(API_EMPTY),
+            "tw_return": numpy_api(API_RETURN),
             **{_descriptor(dtype.name): id(dtype.numpy) for dtype in GEMM_DTYPES},
         }
         machine = host_machine()

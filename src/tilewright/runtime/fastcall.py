@@ -23,6 +23,9 @@ OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEM = 8, 16, 24
 #: numpy/ndarraytypes.h, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE.
 ALIGNED, WRITEABLE = 0x0100, 0x0400
 
+#: numpy/_core/code_generators/numpy_api.py, indices of PyArray_Empty and PyArray_Return in the C API table.
+API_EMPTY, API_RETURN = 184, 76
+
 #: Products of fewer multiply-adds keep the GIL: releasing and taking it costs about 100 ns, and these
 #: take less than 5 us.
 GIL_THRESHOLD = 1 << 18
@@ -53,10 +56,26 @@ def native_entry_possible() -> bool:
     return read == expected
 
 
+def numpy_api(index: int) -> int:
+    """The address of a function of NumPy's C API."""
+    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # noqa: SLF001
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    table = get(capsule, None)
+    found = ctypes.c_void_p.from_address(table + 8 * index).value
+    assert found is not None
+    return found
+
+
+#: The one keyword that machine code reads; interned, so that callers pass this very object.
+_OUT = sys.intern("out")
+
+
 def python_symbols() -> dict[str, int]:
     """Addresses of what every such function may import from the interpreter and NumPy."""
     api = ctypes.pythonapi
     return {
+        "tw_str_out": id(_OUT),
         "tw_none": id(None),
         "tw_ndarray": id(np.ndarray),
         "tw_vectorcall": address_of(api.PyObject_Vectorcall),
@@ -124,6 +143,27 @@ class FastFunction:
     def argument(self, index: int) -> Value:
         """A positional argument, or the value of a keyword behind the last of them."""
         return self.field(self.f.arguments["args"], 8 * index)
+
+    def find_out(self, operands: int, *, positional: bool) -> Value:
+        """What stands behind the operands, or the one keyword `out`; null where there is none, or None."""
+        f = self.f
+        nargs, kwnames = f.arguments["nargs"], f.arguments["kwnames"]
+        slot = f.stack(POINTER, 1, 8)
+        f.store(null(), slot, 8)
+        self.require(f.compare(">=", nargs, operands))
+        self.require(f.compare("<=", nargs, operands + positional))
+        with f.branch(f.compare("==", kwnames, null())) as (plain, keywords):
+            with plain, f.when(f.compare("==", nargs, operands + 1)):
+                f.store(self.argument(operands), slot, 8)
+            with keywords:
+                self.require(f.compare("==", nargs, operands))
+                self.require(f.compare("==", self.field(kwnames, TUPLE_SIZE, INT64), 1))
+                word = self.field(kwnames, TUPLE_ITEM)
+                self.require(f.compare("==", word, self.module.external("tw_str_out")))
+                f.store(self.argument(operands), slot, 8)
+        given = f.load(POINTER, slot, 8)
+        absent = f.compare("==", given, self.module.external("tw_none"))
+        return f.select(absent, null(), given)
 
     def matrix(self, array: Value, shift: Value) -> Matrix:
         """Sizes and strides, in elements, of an array of two axes; one of length 1 counts as contiguous."""

@@ -114,16 +114,17 @@ def plan_move(
 
 
 _compiling = threading.Lock()
-_kernels: dict[int, UnaryKernel] = {}
+#: The kernels of this process, by the bytes of an element.
+move_kernels: dict[int, UnaryKernel] = {}
 
 
 def move_kernel(word: int) -> UnaryKernel:
     """The kernel that moves elements of 1, 2, 4, 8 or 16 bytes with any strides."""
     with _compiling:
-        if word not in _kernels:
+        if word not in move_kernels:
             problem = Unary("identity", dtype=_WORDS[word], a="strided", b="strided")
-            _kernels[word] = UnaryKernel.compiled(problem)
-        return _kernels[word]
+            move_kernels[word] = UnaryKernel.compiled(problem)
+        return move_kernels[word]
 
 
 @lru_cache(maxsize=_PLANS)
