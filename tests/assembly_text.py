@@ -29,7 +29,7 @@ _JUMP = re.compile(r"(?:^|[\s,])(\.?L\w+)$")
 
 
 def without_comment(line: str, triple: str) -> str:
-    if triple.startswith("x86"):
+    if triple.startswith(("x86", "powerpc", "riscv")):
         return line.split("#", maxsplit=1)[0].strip()
     return re.split(r"//|(?<!\w);", line)[0].strip()
 
@@ -75,7 +75,9 @@ def functions(text: str, triple: str) -> dict[str, AssemblyLoop]:
 
 
 def multiplies(loop: AssemblyLoop) -> int:
-    return len(loop.matching(r"^(vfmadd\d+p|mulp|fmla|fmul)"))
+    """Vector multiplies and multiply-adds of any target; scalar ones count where they share the name."""
+    x86_and_arm = r"vfmadd\d+p|mulp|fmla|fmul"
+    return len(loop.matching(rf"^({x86_and_arm}|xvn?m(add|sub)[am]|xvmul|vfn?m(acc|add|sac|sub|ul)\.v)"))
 
 
 def quadwords_loaded(loop: AssemblyLoop) -> int:
@@ -85,4 +87,7 @@ def quadwords_loaded(loop: AssemblyLoop) -> int:
 
 def vector_stack_moves(loop: AssemblyLoop) -> list[str]:
     """Instructions that move a vector register from or to the stack."""
-    return loop.matching(r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp|\b[qv]\d+.*\bsp\b")
+    x86, arm = r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp", r"\b[qv]\d+.*\bsp\b"
+    # POWER's stack pointer is r1; of RISC-V's vectors only whole registers (vs1r.v, vl1r.v) go to the stack.
+    power, riscv = r"^(st|l)(xv|v)\w*\s.*(\(1\)|, 1, \d+)$", r"^v(s|l)\dr\w*\.v\s"
+    return loop.matching(f"{x86}|{arm}|{power}|{riscv}")

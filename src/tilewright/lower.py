@@ -253,7 +253,7 @@ class _Lowering:
     def outer(self, node: TileMatmul, scope: _Scope) -> None:
         """A tile whose depths are outer products: written in place where its sizes are known."""
         isa, dtype = self.machine.isa, self.dtype(node.a.buffer)
-        adjacent_a = node.a.strides[0] == Constant(1) and isa.broadcast is Broadcast.LANE
+        adjacent_a = node.a.strides[0] == Constant(1) and isa.broadcast is not Broadcast.MEMORY
         kernel = BroadcastFma(isa, dtype, node.tile, adjacent_a=adjacent_a)
         if isinstance(node.rows, Constant) and isinstance(node.columns, Constant):
             self.inline(node, kernel, scope)
@@ -343,8 +343,7 @@ class _Lowering:
         Where arithmetic takes no operand from memory, all of C would be in registers beside the sums.
         """
         products = 1 if batch is None else batch.products.known or 1
-        folded = self.machine.isa.broadcast is Broadcast.MEMORY
-        return folded and (depth.known or 0) * products >= ADDED_LAST_DEPTH
+        return self.machine.isa.folds_loads and (depth.known or 0) * products >= ADDED_LAST_DEPTH
 
 
 def _streams(statement: Statement) -> bool:

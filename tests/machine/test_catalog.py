@@ -11,13 +11,14 @@ import pytest
 
 from tilewright.errors import NoVectorUnit, UnknownTarget
 from tilewright.machine.catalog import CATALOG, Entry, find_entry, find_machine, targets
-from tilewright.machine.isa import AVX2, AVX512, NEON, find_isa
+from tilewright.machine.isa import AVX2, AVX512, NEON, VSX, find_isa
 from tilewright.machine.machine import Cache
 
 NAMES = {
     *("cascadelake", "haswell", "sapphirerapids", "znver2", "znver4", "znver5"),
     *("x86-64-v2", "x86-64-v3", "x86-64-v4"),
-    *("apple-m1", "neoverse-n1", "neoverse-v1", "neoverse-v2"),
+    *("apple-m1", "apple-m4", "neoverse-n1", "neoverse-v1", "neoverse-v2", "a64fx", "kunpeng-920"),
+    *("graniterapids", "pwr9", "pwr10", "rva23"),
 }
 
 CHECK_LLVM_KNOWS = """
@@ -75,6 +76,9 @@ def test_a_row_is_complete(entry: Entry) -> None:
         ("znver5", "avx512", (48, 12), (1024, 16), (32 * 1024, 16)),
         ("znver4", "avx512", (32, 8), (1024, 8), (32 * 1024, 16)),
         ("neoverse-v2", "neon", (64, 4), (1024, 8), (114 * 1024, 12)),
+        ("graniterapids", "avx512", (48, 12), (2048, 16), (504 * 1024, 16)),
+        ("kunpeng-920", "neon", (64, 4), (512, 8), (64 * 1024, 16)),
+        ("rva23", "rvv128", (64, 8), (1024, 8), (16 * 1024, 16)),
         ("x86-64-v2", "generic128", (32, 8), (256, 8), (8 * 1024, 16)),
     ],
 )
@@ -84,6 +88,26 @@ def test_figures(name: str, isa: str, l1: tuple[int, int], l2: tuple[int, int], 
     for cache, (kib, ways) in zip((machine.l1, machine.l2, machine.l3), (l1, l2, l3), strict=True):
         assert cache is not None
         assert (cache.size, cache.ways, cache.line) == (kib * 1024, ways, 64)
+
+
+@pytest.mark.parametrize(
+    ("name", "l2_kib", "l3_mib", "sharers"), [("pwr9", 512, 10, 2), ("pwr10", 1024, 120, 30)]
+)
+def test_power(name: str, l2_kib: int, l3_mib: int, sharers: int) -> None:
+    machine = find_machine(name)
+    assert machine.isa is VSX
+    assert machine.l1 == Cache(32 * 1024, ways=8, line=128)
+    assert machine.l2.size == l2_kib * 1024
+    assert machine.l3 is not None
+    assert (machine.l3.size, machine.l3.line, machine.l3.shared_by) == (l3_mib * 2**20, 128, sharers)
+
+
+@pytest.mark.parametrize(("name", "l2_mib", "line"), [("a64fx", 8, 256), ("apple-m4", 16, 128)])
+def test_machines_without_l3(name: str, l2_mib: int, line: int) -> None:
+    machine = find_machine(name)
+    assert machine.isa is NEON
+    assert machine.l3 is None
+    assert (machine.l2.size, machine.l2.line) == (l2_mib * 2**20, line)
 
 
 def test_apple_m1_has_no_l3() -> None:

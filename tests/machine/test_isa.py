@@ -7,7 +7,19 @@ from dataclasses import replace
 import pytest
 
 from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Isa, TileFma, find_isa, usable_isas
+from tilewright.machine.isa import (
+    AVX2,
+    AVX512,
+    GENERIC128,
+    ISAS,
+    NEON,
+    RVV128,
+    VSX,
+    Isa,
+    TileFma,
+    find_isa,
+    usable_isas,
+)
 from tilewright.spec.dtype import F32, F64, DType, Kind
 
 
@@ -24,7 +36,15 @@ def test_a_row_is_complete(isa: Isa) -> None:
 
 
 @pytest.mark.parametrize(
-    ("isa", "lanes"), [(AVX512, (16, 8)), (AVX2, (8, 4)), (NEON, (4, 2)), (GENERIC128, (4, 2))]
+    ("isa", "lanes"),
+    [
+        (AVX512, (16, 8)),
+        (AVX2, (8, 4)),
+        (NEON, (4, 2)),
+        (VSX, (4, 2)),
+        (RVV128, (4, 2)),
+        (GENERIC128, (4, 2)),
+    ],
 )
 def test_lanes(isa: Isa, lanes: tuple[int, int]) -> None:
     assert (isa.lanes(F32), isa.lanes(F64)) == lanes
@@ -65,9 +85,13 @@ def test_a_type_without_instruction() -> None:
         ("aarch64", {"neon", "sve"}, (NEON, GENERIC128)),
         ("aarch64", set(), (GENERIC128,)),
         ("x86_64", {"neon"}, (GENERIC128,)),
+        ("riscv64", {"m", "v"}, (RVV128, GENERIC128)),
         ("riscv64", {"v"}, (GENERIC128,)),
+        ("powerpc64le", {"power9-vector", "vsx"}, (VSX, GENERIC128)),
+        ("powerpc64le", {"vsx"}, (GENERIC128,)),  # POWER8: no load that splats a word
+        ("powerpc64", {"power9-vector"}, (GENERIC128,)),  # big-endian
     ],
 )
 def test_usable_rows_best_first(arch: str, features: set[str], expected: tuple[Isa, ...]) -> None:
     rows = usable_isas(arch, frozenset(features))
-    assert tuple(row for row in rows if row in (AVX512, AVX2, NEON, GENERIC128)) == expected
+    assert rows == expected

@@ -46,6 +46,15 @@ EXPECTED: dict[str, dict[DType, tuple[int, int, int, int, int]]] = {
     "neoverse-v1": {F32: (12, 8, 1024, 72, 2048), F64: (4, 12, 680, 56, 1536)},
     "neoverse-v2": {F32: (12, 8, 1024, 72, 7296), F64: (4, 12, 680, 56, 5484)},
     "apple-m1": {F32: (8, 12, 1360, 760, 768), F64: (8, 6, 1360, 376, 384)},
+    "graniterapids": {F32: (12, 32, 512, 312, 64512), F64: (12, 16, 512, 156, 32256)},
+    "kunpeng-920": {F32: (12, 8, 1024, 36, 4096), F64: (4, 12, 336, 56, 6240)},
+    "a64fx": {F32: (12, 8, 1024, 672, 1024), F64: (4, 12, 1024, 332, 504)},
+    "apple-m4": {F32: (8, 12, 1360, 1016, 768), F64: (8, 6, 1360, 504, 384)},
+    # 20·3 accumulators + 3 of B + 1 of A = 64 registers; kc = (512 KiB / 8) / (2 · 48 B) = 682, down to 680.
+    "pwr9": {F32: (20, 12, 680, 40, 960), F64: (8, 14, 288, 64, 1134)},
+    "pwr10": {F32: (20, 12, 1024, 60, 7680), F64: (8, 14, 584, 64, 6720)},
+    # 7·4 accumulators + 4 of B, none of A = 32 registers; 8·3 fit too, with a lower ratio.
+    "rva23": {F32: (7, 16, 512, 154, 2048), F64: (7, 8, 512, 77, 1024)},
     "x86-64-v2": {F32: (6, 8, 512, 36, 1024), F64: (6, 4, 512, 18, 512)},
     "x86-64-v3": {F32: (6, 16, 256, 72, 2048), F64: (6, 8, 256, 36, 1024)},
     "x86-64-v4": {F32: (14, 32, 512, 140, 1408), F64: (14, 16, 512, 70, 704)},
@@ -73,14 +82,14 @@ def test_blocking_of_every_machine(name: str, dtype: DType) -> None:
 def registers_needed(isa: Isa, dtype: DType, mr: int, nr: int) -> int:
     """Registers of one depth step, counted as the micro-kernel uses them."""
     vectors = nr // isa.lanes(dtype)
-    of_a = 1 if isa.broadcast is Broadcast.MEMORY else math.ceil(mr / isa.lanes(dtype))
-    return mr * vectors + vectors + of_a + (0 if isa.tile(dtype).fused else 1)
+    of_a = {Broadcast.MEMORY: 1, Broadcast.LANE: math.ceil(mr / isa.lanes(dtype)), Broadcast.SCALAR: 0}
+    return mr * vectors + vectors + of_a[isa.broadcast] + (0 if isa.tile(dtype).fused else 1)
 
 
 def feeds(isa: Isa, dtype: DType, mr: int, nr: int) -> bool:
     """Whether latency is covered and loads do not bound the multiply unit."""
     vectors = nr // isa.lanes(dtype)
-    loads = vectors + (mr if isa.broadcast is Broadcast.MEMORY else math.ceil(mr / isa.lanes(dtype)))
+    loads = vectors + (math.ceil(mr / isa.lanes(dtype)) if isa.broadcast is Broadcast.LANE else mr)
     covers = mr * vectors >= isa.fma_per_cycle * isa.fma_latency
     return covers and loads / isa.loads_per_cycle <= mr * vectors / isa.fma_per_cycle
 
@@ -91,7 +100,7 @@ def qualifying(isa: Isa, dtype: DType) -> set[tuple[int, int]]:
         (mr, vectors * lanes)
         for mr in range(1, 64)
         for vectors in range(1, 64)
-        if (isa.broadcast is Broadcast.MEMORY or mr % lanes == 0)
+        if (isa.broadcast is not Broadcast.LANE or mr % lanes == 0)
         and registers_needed(isa, dtype, mr, vectors * lanes) <= isa.vector_registers
         and feeds(isa, dtype, mr, vectors * lanes)
     }

@@ -33,8 +33,8 @@ def registers_needed(machine: Machine, dtype: DType, rows: int, columns: int) ->
     """Registers of one tile as the micro-kernel writes it: a partial vector may take several."""
     isa = machine.isa
     part = BroadcastFma(isa, dtype, Tile(rows, columns), adjacent_a=False).exact_part(rows, columns)
-    of_a = 1 if isa.broadcast is Broadcast.MEMORY else math.ceil(rows / isa.lanes(dtype))
-    return part.fmas + len(part.widths) + of_a + (0 if isa.tile(dtype).fused else 1)
+    of_a = {Broadcast.MEMORY: 1, Broadcast.LANE: math.ceil(rows / isa.lanes(dtype)), Broadcast.SCALAR: 0}
+    return part.fmas + len(part.widths) + of_a[isa.broadcast] + (0 if isa.tile(dtype).fused else 1)
 
 
 @each_machine

@@ -17,7 +17,7 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_assembly, emit_object, tuning
 from tilewright.machine.catalog import CATALOG, find_machine, targets
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa, usable_isas
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, Isa, usable_isas
 from tilewright.machine.machine import enabled_features
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.dispatch import Dispatch
@@ -183,6 +183,54 @@ def test_neon_row_with_a_in_place(name: str, dtype: DType) -> None:
         assert not loop.matching(r"^(str|stp|st1|stur)"), "no store"
 
 
+@pytest.mark.parametrize("adjacent_a", [False, True], ids=["in_place", "packed"])
+@pytest.mark.parametrize(("name", "dtype"), of_isa(VSX), ids=str)
+def test_vsx_row(name: str, dtype: DType, adjacent_a: bool) -> None:
+    """A splatting load a row, one for each vector of B; at most two copies, as the tile fills the file."""
+    mr, vectors, _ = shape(name, dtype)
+    letter, splat = {F32: ("s", "lxvwsx"), F64: ("d", "lxvdsx")}[dtype]
+    for loop in main_loops(name, dtype, adjacent_a=adjacent_a):
+        assert loop.counts[f"xvmadda{letter}p"] + loop.counts[f"xvmaddm{letter}p"] == mr * vectors
+        assert loop.counts[splat] == mr
+        assert loop.counts["lxv"] + loop.counts["lxvx"] == vectors
+        assert loop.counts["xxlor"] <= 2
+        assert not vector_stack_moves(loop), "no spill"
+        assert not loop.matching(r"^stxv"), "no store"
+        assert loop.counts["bdnz"] == 1, "the counter is a register of its own"
+        assert len(loop.instructions) <= mr * vectors + mr + vectors + 5
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(RVV128), ids=str)
+def test_rvv_row_with_packed_a(name: str, dtype: DType) -> None:
+    """A's elements are scalar operands without splat or vector register; packed they need no address."""
+    mr, vectors, _ = shape(name, dtype)
+    width = {F32: "w", F64: "d"}[dtype]
+    for loop in main_loops(name, dtype, adjacent_a=True):
+        check_rvv_loop(loop, mr, vectors, dtype)
+        assert len(loop.matching(rf"^fl{width}\s\w+, -?\d+\(\w+\)$")) == mr
+        # The next vectors of B need an address each, A, B and the counter an addition.
+        assert loop.counts["add"] + loop.counts["addi"] <= vectors - 1 + 3
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(RVV128), ids=str)
+def test_rvv_row_with_a_in_place(name: str, dtype: DType) -> None:
+    mr, vectors, _ = shape(name, dtype)
+    for loop in main_loops(name, dtype):
+        check_rvv_loop(loop, mr, vectors, dtype)
+        assert loop.counts["add"] + loop.counts["addi"] <= vectors - 1 + 3 + mr - 1
+
+
+def check_rvv_loop(loop: AssemblyLoop, mr: int, vectors: int, dtype: DType) -> None:
+    width = {F32: "w", F64: "d"}[dtype]
+    assert loop.counts["vfmacc"] == len(loop.matching(r"^vfmacc\.vf\s")) == mr * vectors
+    assert len(loop.matching(rf"^vle{dtype.bits}\.v\s")) == vectors
+    assert loop.counts[f"fl{width}"] == mr
+    assert not loop.matching(r"^(vsetv|vfmv|vmv|vrgather|vs|vl\d)"), (
+        "neither mode, splat, copy, store nor spill"
+    )
+    assert not loop.matching(r"\bsp\b"), "nothing from the stack"
+
+
 @pytest.mark.parametrize("name", targets())
 @pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
 def test_no_vector_stack_traffic_in_any_depth_loop(name: str, dtype: DType) -> None:
@@ -208,7 +256,8 @@ def _undefined_elf(data: bytes) -> Iterator[str]:
     sections = {section.name(): section.data() for section in llvm.ObjectFileRef.from_data(data).sections()}
     names = sections[b".strtab"]
     for name, _, _, section, _, _ in struct.iter_unpack("<IBBHQQ", sections[b".symtab"]):
-        if name and section == 0:  # SHN_UNDEF
+        # Linkers define .TOC. themselves: where this object's constants are (POWER ELFv2 ABI 3.6.1).
+        if name and section == 0 and names[name : names.index(b"\0", name)] != b".TOC.":  # SHN_UNDEF
             yield names[name : names.index(b"\0", name)].decode()
 
 
@@ -251,7 +300,7 @@ def strided_problem(dtype: DType, strategy: Strategy) -> Gemm:
     return Gemm(dtype=dtype, a=layout, b=layout, c=layout, strategy=strategy)
 
 
-@pytest.mark.parametrize("name", ["znver5", "neoverse-v2", "apple-m1"])
+@pytest.mark.parametrize("name", ["znver5", "neoverse-v2", "apple-m1", "pwr9", "rva23"])
 def test_the_symbol_readers_find_an_undefined_symbol(name: str) -> None:
     machine = find_machine(name)
     call = "call float @fmaf(float %x, float %x, float %x)"

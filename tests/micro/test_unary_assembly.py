@@ -44,6 +44,7 @@ STORES = {
     "aarch64": r"^stu?r\s+q",
     "x86_64": r"^v?mov(dq[ua](64)?|[ua]p[sd])\s+%[xyz]mm\d+, .*\(",
     "powerpc64le": r"^stxvx?\s",
+    "riscv64": r"^vse\d+\.v\s",
 }
 #: Loads and stores of less than a register.
 PIECES = {

@@ -180,11 +180,18 @@ HELD_OVER_A_CALL = 3
 @each_target
 @each_dtype
 def test_turned_rows_store_few_vectors(name: str, dtype: DType) -> None:
-    """No register outlives a call, so what is needed behind it is stored; in no loop over depths."""
+    """No register outlives a call, so what is needed behind it is stored; in no loop over depths.
+
+    POWER has 12 vector registers that outlive a call (ELFv2 ABI 2.2.2.1: v20 to v31): nothing is stored.
+    """
     whole = function_of(name, dtype, f"turned_{dtype}")
     stores = whole.matching(r"^v?mov[au]p[sd]\s+%[xyz]mm\d+, -?\d*\(%rsp\)$|^st[rp]\s+q\d+.*\[sp")
+    stores += [line for line in vector_stack_moves(whole) if line.startswith(("stxv", "stv", "vs"))]
     slots = {re.sub(r"^.*?(-?\d*\(%rsp\)|\[sp.*)$", r"\1", line) for line in stores}
-    assert 0 < len(slots) <= HELD_OVER_A_CALL
+    if find_machine(name).arch == "powerpc64le":
+        assert not slots
+    else:
+        assert 0 < len(slots) <= HELD_OVER_A_CALL
     assert set(whole.matching(r"^(callq?|bl)\b")) == {
         line for line in whole.matching(r"^(callq?|bl)\b") if f"square_{dtype}_" in line
     }

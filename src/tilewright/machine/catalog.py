@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from tilewright.errors import NoVectorUnit, UnknownTarget
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa, usable_isas
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, Isa, usable_isas
 from tilewright.machine.machine import Cache, Machine, enabled_features
 
 _KIB = 2**10
 _MIB = 2**20
 _X86 = "x86_64-unknown-linux-gnu"
 _ARM = "aarch64-unknown-linux-gnu"
+_POWER = "powerpc64le-unknown-linux-gnu"
+_RISCV = "riscv64-unknown-linux-gnu"
 _MACOS = "arm64-apple-macosx11.0.0"
 
 
@@ -96,6 +98,32 @@ CATALOG: tuple[Entry, ...] = (
         ),
         "Intel 248966, Golden Cove cache parameters; Intel support article 000027820 (L2 2 MiB, L3 1.875 MiB "
         "per core), L3 15-way as CPUID leaf 4 reports it; Xeon Platinum 8480+: 56 cores, 105 MiB L3",
+    ),
+    Entry(
+        Machine(
+            name="graniterapids",
+            isa=AVX512,
+            triple=_X86,
+            cpu="graniterapids",
+            features=_features(
+                AVX512,
+                *_V4,
+                "amx-bf16",
+                "amx-fp16",
+                "amx-int8",
+                "amx-tile",
+                "avx512bf16",
+                "avx512fp16",
+                "avx512vnni",
+                "avxvnni",
+            ),
+            l1=Cache(48 * _KIB, ways=12, line=64),
+            l2=Cache(2 * _MIB, ways=16, line=64),
+            l3=Cache(504 * _MIB, ways=16, line=64, shared_by=128),
+            cores=128,
+        ),
+        "Intel 248966, Redwood Cove: caches of Golden Cove (L1 48 KiB 12-way, L2 2 MiB 16-way); "
+        "Xeon 6980P: 128 cores, 504 MiB L3, whose associativity is not published: 16 assumed",
     ),
     Entry(
         Machine(
@@ -189,6 +217,53 @@ CATALOG: tuple[Entry, ...] = (
     ),
     Entry(
         Machine(
+            name="kunpeng-920",
+            isa=NEON,
+            triple=_ARM,
+            cpu="tsv110",
+            features=_features(NEON, "dotprod", "fp16fml", "fullfp16"),
+            l1=Cache(64 * _KIB, ways=4, line=64),
+            l2=Cache(512 * _KIB, ways=8, line=64),
+            l3=Cache(64 * _MIB, ways=16, line=64, shared_by=64),
+            cores=64,
+        ),
+        "WikiChip, Kunpeng 920-6426 and TaiShan v110 (L1 64 KiB 4-way, L2 512 KiB 8-way, L3 1 MiB per core): "
+        "64 cores, 64 MiB L3, whose associativity is an estimate: 16 assumed",
+    ),
+    Entry(
+        Machine(
+            name="a64fx",
+            isa=NEON,
+            triple=_ARM,
+            cpu="a64fx",
+            features=_features(NEON, "fullfp16", "sve"),
+            l1=Cache(64 * _KIB, ways=4, line=256),
+            l2=Cache(8 * _MIB, ways=16, line=256, shared_by=12),
+            l3=None,
+            cores=48,
+            page_bytes=64 * _KIB,
+        ),
+        "Fujitsu, A64FX Microarchitecture Manual (L1 64 KiB 4-way, L2 8 MiB 16-way for the 12 cores of a "
+        "memory group, lines of 256 bytes, no L3); 48 cores; pages of 64 KiB, those of its usual systems",
+    ),
+    Entry(
+        Machine(
+            name="apple-m4",
+            isa=NEON,
+            triple=_MACOS,
+            cpu="apple-m4",
+            features=_features(NEON, "bf16", "dotprod", "fullfp16", "i8mm", "sme", "sme2"),
+            l1=Cache(128 * _KIB, ways=8, line=64),
+            l2=Cache(16 * _MIB, ways=16, line=128, shared_by=4),
+            l3=None,
+            cores=4,
+            page_bytes=16 * _KIB,
+        ),
+        "sysctl hw.perflevel0 of an M4: L1 data 128 KiB, L2 16 MiB shared by the 4 performance cores, lines "
+        "of 128 bytes; the associativities and the lines of L1 are an estimate from the M1's; no L3",
+    ),
+    Entry(
+        Machine(
             name="apple-m1",
             isa=NEON,
             triple=_MACOS,
@@ -202,6 +277,55 @@ CATALOG: tuple[Entry, ...] = (
         ),
         "Ravichandran et al., PACMAN, ISCA 2022, cache table of the M1 (L1 8-way, 64-byte lines; L2 12-way, "
         "128-byte lines); the 4 performance cores, which share the L2; no L3 beyond the memory-side cache",
+    ),
+    Entry(
+        Machine(
+            name="pwr9",
+            isa=VSX,
+            triple=_POWER,
+            cpu="pwr9",
+            features=_features(VSX, "vsx"),
+            l1=Cache(32 * _KIB, ways=8, line=128),
+            l2=Cache(512 * _KIB, ways=8, line=128, shared_by=2),
+            l3=Cache(10 * _MIB, ways=20, line=128, shared_by=2),
+            cores=22,
+            page_bytes=64 * _KIB,
+        ),
+        "IBM POWER9 Processor User's Manual (L1 32 KiB 8-way; a pair of cores shares L2 512 KiB 8-way and "
+        "L3 10 MiB 20-way; lines of 128 bytes); Power AC922: 22 cores of four threads",
+    ),
+    Entry(
+        Machine(
+            name="pwr10",
+            isa=VSX,
+            triple=_POWER,
+            cpu="pwr10",
+            features=_features(VSX, "mma", "paired-vector-memops", "power10-vector", "vsx"),
+            l1=Cache(32 * _KIB, ways=8, line=128),
+            l2=Cache(1 * _MIB, ways=8, line=128),
+            l3=Cache(120 * _MIB, ways=16, line=128, shared_by=30),
+            cores=30,
+            page_bytes=64 * _KIB,
+        ),
+        "Starke et al., IBM's POWER10 Processor, IEEE Micro 41(2), 2021 (15 cores of eight threads, L2 2 MiB "
+        "and L3 8 MiB for each): here the 30 halves of four threads, with half of the L2; associativities "
+        "are an estimate from the POWER9's and lscpu",
+    ),
+    Entry(
+        Machine(
+            name="rva23",
+            isa=RVV128,
+            triple=_RISCV,
+            cpu="generic-rv64",
+            features=_features(RVV128, "a", "b", "c", "d", "f"),
+            l1=Cache(64 * _KIB, ways=8, line=64),
+            l2=Cache(1 * _MIB, ways=8, line=64),
+            l3=Cache(16 * _MIB, ways=16, line=64, shared_by=16),
+            cores=16,
+        ),
+        "RISC-V Profiles, RVA23U64 (B and V with VLEN of 128 or more are mandatory, lines of 64 bytes by "
+        "Zic64b; Zvbb and the rest of what it demands is of no use here); no CPU is named: the caches are "
+        "an estimate for server cores of that profile",
     ),
     Entry(
         Machine(

@@ -19,7 +19,7 @@ _CACHES: dict[str, tuple[Cache, Cache, Cache]] = {
     "x86_64": (Cache(32 * _KIB, 8, 64), Cache(256 * _KIB, 8, 64), Cache(2 * _MIB, 16, 64)),
     # Arm Neoverse N1 TRM 100616, with the smaller of its L2 sizes; L3 1 MiB a core as in Ampere Altra.
     "aarch64": (Cache(64 * _KIB, 4, 64), Cache(512 * _KIB, 8, 64), Cache(1 * _MIB, 16, 64)),
-    # IBM POWER9 Processor User's Manual 2.1: L1 32 KiB 8-way; L2 512 KiB 8-way and L3 10 MiB 20-way
+    # IBM POWER9 Processor User's Manual: L1 32 KiB 8-way; L2 512 KiB 8-way and L3 10 MiB 20-way
     # for two cores, of which one has half.
     "powerpc64le": (Cache(32 * _KIB, 8, 128), Cache(256 * _KIB, 8, 128), Cache(5 * _MIB, 20, 128)),
 }

@@ -25,10 +25,12 @@ class Broadcast(Enum):
 
     MEMORY: a broadcasting load (one load per element, one register).
     LANE: the FMA takes a lane of a vector register (one vector load serves several elements).
+    SCALAR: the FMA takes a scalar register (one scalar load per element, no vector register).
     """
 
     MEMORY = "memory"
     LANE = "lane"
+    SCALAR = "scalar"
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Isa:
     broadcast : how elements of A are spread.
     tiles : the multiply instructions, one per combination of types.
     source : the manual.
+    folds_loads : arithmetic takes one operand from memory, so that it needs no register.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Isa:
     broadcast: Broadcast
     tiles: tuple[TileFma, ...]
     source: str
+    folds_loads: bool = False
 
     def __post_init__(self) -> None:
         for tile in self.tiles:
@@ -138,6 +142,7 @@ AVX512 = Isa(
     broadcast=Broadcast.MEMORY,
     tiles=_vector_tiles(512, fused=True),
     source="Intel SDM vol. 1 ch. 15; latency and width: Zen 4/5 and Skylake-SP optimisation guides",
+    folds_loads=True,
 )
 
 AVX2 = Isa(
@@ -153,6 +158,7 @@ AVX2 = Isa(
     broadcast=Broadcast.MEMORY,
     tiles=_vector_tiles(256, fused=True),
     source="Intel SDM vol. 1 ch. 14 (VMASKMOV: 14.6.5); latency: Haswell 5, Skylake and Zen 4",
+    folds_loads=True,
 )
 
 NEON = Isa(
@@ -170,6 +176,39 @@ NEON = Isa(
     source="Arm ARM DDI 0487 §C7 FMLA (by element); width and latency: Neoverse V2 optimisation guide",
 )
 
+VSX = Isa(
+    name="vsx",
+    arch="powerpc64le",
+    features=("power9-vector",),
+    vector_bits=128,
+    vector_registers=64,
+    fma_per_cycle=4,
+    fma_latency=7,
+    loads_per_cycle=2,
+    edge=Edge.SPILL,
+    broadcast=Broadcast.MEMORY,
+    tiles=_vector_tiles(128, fused=True),
+    source="Power ISA 3.0B book I ch. 7 (xvmaddasp, lxvwsx); latency 7 and 2 loads of 128 bits a cycle: "
+    "POWER9 Processor User's Manual and LLVM's PPCScheduleP9, PPCScheduleP10; 4 FMAs a cycle are those of half "
+    "a POWER10 core (Starke et al., IEEE Micro 41(2), 2021), the POWER9 has 2",
+)
+
+RVV128 = Isa(
+    name="rvv128",
+    arch="riscv64",
+    features=("m", "v"),
+    vector_bits=128,
+    vector_registers=32,
+    fma_per_cycle=2,
+    fma_latency=4,
+    loads_per_cycle=2,
+    edge=Edge.SPILL,
+    broadcast=Broadcast.SCALAR,
+    tiles=_vector_tiles(128, fused=True),
+    source="RISC-V V 1.0 §13.6 (vfmacc.vf), VLEN of 128 or more; width and latency are an estimate for "
+    "out-of-order cores with two vector pipes",
+)
+
 GENERIC128 = Isa(
     name="generic128",
     arch="",
@@ -183,10 +222,11 @@ GENERIC128 = Isa(
     broadcast=Broadcast.MEMORY,
     tiles=_vector_tiles(128, fused=False),
     source="x86-64 psABI baseline (SSE2): MULPS then ADDPS, latency 4 + 4; the floor of every 64-bit target",
+    folds_loads=True,
 )
 
 #: All rows, best first: the first whose features a CPU has is the one it gets.
-ISAS: tuple[Isa, ...] = (AVX512, AVX2, NEON, GENERIC128)
+ISAS: tuple[Isa, ...] = (AVX512, AVX2, NEON, VSX, RVV128, GENERIC128)
 
 
 def find_isa(name: str) -> Isa:

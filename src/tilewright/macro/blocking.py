@@ -74,6 +74,8 @@ def _candidate(isa: Isa, dtype: DType, mr: int, vectors: int) -> RegisterTile:
             a_registers, a_loads = 1, mr
         case Broadcast.LANE:
             a_registers = a_loads = -(-mr // lanes)
+        case Broadcast.SCALAR:
+            a_registers, a_loads = 0, mr
     product = 0 if isa.tile(dtype).fused else 1
     return RegisterTile(
         mr=mr,
@@ -89,9 +91,9 @@ def register_tiles(isa: Isa, dtype: DType) -> tuple[RegisterTile, ...]:
 
     With v = nr/lanes vectors a row, one depth step issues mr·v FMAs. A tile qualifies if
 
-    - registers: mr·v accumulators + v of B + those of A (one broadcast; or mr/lanes vectors where
-      the FMA takes a lane) + one product where multiply and add are separate ≤ vector registers
-      (seed 000 §5.2.1, (7): nr is a multiple of the lanes);
+    - registers: mr·v accumulators + v of B + those of A (one broadcast; mr/lanes vectors where the
+      FMA takes a lane; none where it takes a scalar) + one product where multiply and add are
+      separate ≤ vector registers (seed 000 §5.2.1, (7): nr is a multiple of the lanes);
     - latency: mr·v ≥ fma_per_cycle · fma_latency independent accumulators;
     - loads: loads per depth / loads per cycle ≤ mr·v / FMAs per cycle, so loads never bound it;
     - lanes: where the FMA takes a lane, mr is a multiple of the lanes, so whole vectors hold A.
@@ -103,7 +105,7 @@ def register_tiles(isa: Isa, dtype: DType) -> tuple[RegisterTile, ...]:
             fits = tile.registers <= isa.vector_registers
             hides = tile.accumulators >= isa.fma_per_cycle * isa.fma_latency
             feeds = tile.loads_per_depth * isa.fma_per_cycle <= tile.accumulators * isa.loads_per_cycle
-            whole = isa.broadcast is Broadcast.MEMORY or mr % isa.lanes(dtype) == 0
+            whole = isa.broadcast is not Broadcast.LANE or mr % isa.lanes(dtype) == 0
             if fits and hides and feeds and whole:
                 tiles.append(tile)
     return tuple(tiles)
