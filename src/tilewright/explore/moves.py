@@ -144,7 +144,7 @@ def _called(function: Callable[[], object]) -> Runner:
 
 def _tilewright(a: Array, b: Array) -> Runner:
     transpose = import_module("tilewright").transpose
-    return _called(lambda: transpose(a, None, b))
+    return _called(lambda: transpose(a, out=b))
 
 
 def _numpy(a: Array, b: Array) -> Runner:
