@@ -189,8 +189,8 @@ VSX = Isa(
     broadcast=Broadcast.MEMORY,
     tiles=_vector_tiles(128, fused=True),
     source="Power ISA 3.0B book I ch. 7 (xvmaddasp, lxvwsx); latency 7 and 2 loads of 128 bits a cycle: "
-    "POWER9 Processor User's Manual and LLVM's PPCScheduleP9, PPCScheduleP10; 4 FMAs a cycle are those of half "
-    "a POWER10 core (Starke et al., IEEE Micro 41(2), 2021), the POWER9 has 2",
+    "POWER9 Processor User's Manual and LLVM's PPCScheduleP9, PPCScheduleP10; 4 FMAs a cycle are those of "
+    "half a POWER10 core (Starke et al., IEEE Micro 41(2), 2021), the POWER9 has 2",
 )
 
 RVV128 = Isa(
