@@ -13,7 +13,7 @@ import pytest
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
-from tilewright.runtime import gemm, special
+from tilewright.runtime import arrays, gemm, special
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.special import (
     LARGEST_SIDE,
@@ -268,9 +268,8 @@ def test_threads_lose_no_count() -> None:
     assert specials._counts == {shape(0): each * 12 * turns}
 
 
-# --- behind matmul ------------------------------------------------------------------------------------
+# --- behind the Python half of matmul (the native one: test_exact.py) -----------------------------------
 
-#: More matrices than the native entry multiplies without counting, of sizes that it counts.
 BATCH = 500
 SIZES = [(13, 17, 9), (1, 13, 40), (5, 2, 1), (16, 16, 16), (7, 33, 3), (13, 1, 40), (1, 1, 40), (40, 1, 3)]
 
@@ -303,7 +302,7 @@ def test_the_bits_do_not_change_when_a_shape_recurs(
 ) -> None:
     m, n, k = size
     a, b = rough((BATCH, m, k), dtype, 1), rough((BATCH, k, n), dtype, 2)
-    together = tw.matmul(a, b)
+    together = arrays.matmul(a, b)
     assert compiled == ([size] if n > 1 else [])
     for index in (0, 1, BATCH // 2, BATCH - 1):
         assert same_bits(together[index], tw.matmul(a[index], b[index]))
@@ -323,7 +322,7 @@ def test_every_layout_keeps_its_bits(
     )
     out: Array = np.full((BATCH, n, m) if turned else (BATCH, m, n), np.nan, dtype)
     out = out.swapaxes(1, 2) if turned else out
-    tw.matmul(a, b, out=out)
+    arrays.matmul(a, b, out)
     assert compiled == ([(n, m, k)] if turned else [(m, n, k)])
     for index in (0, 1, BATCH - 1):
         assert same_bits(out[index], tw.matmul(a[index], b[index]))
@@ -331,8 +330,8 @@ def test_every_layout_keeps_its_bits(
 
 def test_coefficients_keep_to_the_general_kernel(compiled: list[tuple[int, int, int]]) -> None:
     a, b = rough((BATCH, 9, 7), seed=1), rough((BATCH, 7, 5), seed=2)
-    tw.matmul(a, b, alpha=2)
-    tw.matmul(a, b, out=np.zeros((BATCH, 9, 5), np.float32), beta=1)
+    arrays.matmul(a, b, alpha=2)
+    arrays.matmul(a, b, np.zeros((BATCH, 9, 5), np.float32), beta=1)
     assert compiled == []
 
 
@@ -361,7 +360,7 @@ def test_repeated_and_reversed_batches(
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     together: Array = np.full((*batch, 7, 5) if turned else (*batch, 5, 7), np.nan, np.float32)
     together = together.swapaxes(-1, -2) if turned else together
-    tw.matmul(a, b, out=together)
+    arrays.matmul(a, b, together)
     assert compiled == ([(7, 5, 6)] if turned else [(5, 7, 6)])
     wide_a, wide_b = np.broadcast_to(a, (*batch, 5, 6)), np.broadcast_to(b, (*batch, 6, 7))
     places = [
