@@ -15,8 +15,9 @@ import numpy as np
 from support import Array
 
 MAGIC = int.from_bytes(b"CASES1\0", "little")
-#: What gaps hold: NaN in every float type.
-PATTERN = 0xFF
+#: What gaps hold: of inputs NaN in every float type; of results a number, as NaN would stay when added to.
+UNREAD = 0xFF
+UNWRITTEN = 0x41
 INTEGERS = 9
 #: Regions are whole pages of every target.
 PAGE = 64 << 10
@@ -114,11 +115,11 @@ def _padded(content: bytes) -> bytes:
     return content + bytes(-len(content) % 8)
 
 
-def image(array: Array, strides: tuple[int, ...]) -> tuple[bytes, int]:
+def image(array: Array, strides: tuple[int, ...], gap: int = UNREAD) -> tuple[bytes, int]:
     """An array laid out with strides in elements: the bytes from its lowest to its highest, and the origin.
 
-    >>> image(np.zeros((2, 1), np.int8), (3, 1))
-    (b'\\x00\\xff\\xff\\x00', 0)
+    >>> image(np.zeros((2, 1), np.int8), (3, 1), UNWRITTEN)
+    (b'\\x00AA\\x00', 0)
     """
     if not array.size:
         return b"", 0
@@ -126,7 +127,7 @@ def image(array: Array, strides: tuple[int, ...]) -> tuple[bytes, int]:
     reach = [(size - 1) * step for size, step in zip(array.shape, steps, strict=True)]
     origin = -sum(min(0, distance) for distance in reach)
     extent = origin + sum(max(0, distance) for distance in reach) + array.itemsize
-    memory = np.full(extent, PATTERN, np.uint8)
+    memory = np.full(extent, gap, np.uint8)
     np.ndarray(array.shape, array.dtype, memory, origin, steps)[...] = array
     return memory.tobytes(), origin
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from support import Array, filled
 
-from emulated.case_file import Case, Placed, Signature, image
+from emulated.case_file import UNREAD, UNWRITTEN, Case, Placed, Signature, image
 from emulated.kernels import Emitted, Kernels
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
@@ -81,20 +82,20 @@ def gemm_case(kernel: Emitted, shape: Shape, turn: int) -> Case:
         strides(operand.layout, *array.shape, gap, turn + number)
         for number, (operand, array) in enumerate(zip(problem.operands, (a, b, c), strict=True))
     ]
-    placed = [
-        Placed(*image(array, step), argument=number, at_end=bool((turn + number // 2) % 3))
-        for number, (array, step) in enumerate(zip((a, b, c), steps, strict=True))
+    places = [
+        Placed(*image(array, step, gap), argument=number, at_end=bool((turn + number // 2) % 3))
+        for number, (array, step, gap) in enumerate(
+            zip((a, b, c), steps, (UNREAD, UNREAD, UNWRITTEN), strict=True)
+        )
     ]
-    placed[2] = Placed(
-        placed[2].content, placed[2].origin, 2, placed[2].at_end, expected=image(expected, steps[2])[0]
-    )
+    places[2] = replace(places[2], expected=image(expected, steps[2], UNWRITTEN)[0])
     return Case(
         label=f"{kernel.name} {m}x{n}x{k} alpha {alpha:g} beta {beta:g} strides {steps} case {turn}",
         kernel=kernel.number,
         signature=Signature.GEMM,
         element=dtype.size,
         integers=(m, n, k, *(step for pair in steps for step in pair)),
-        operands=tuple(placed),
+        operands=tuple(places),
         alpha=alpha,
         beta=beta,
         numbers=True,
@@ -202,10 +203,10 @@ def batch_reduce_case(kernel: Emitted, turn: int, *, at_end: bool) -> Case:
         line = (columns if by_rows else rows) + GAPS[turn % 2]
         step = line * (rows if by_rows else columns) + 3
         every = (step, line, 1) if by_rows else (step, 1, line)
-        bytes_, origin = image(array, every)
-        changed = image(expected, every)[0] if number == 2 else None
+        laid_out, origin = image(array, every, UNREAD if number < 2 else UNWRITTEN)
+        changed = image(expected, every, UNWRITTEN)[0] if number == 2 else None
         argument = None if addresses and number < 2 else number
-        placed.append(Placed(bytes_, origin, argument, at_end, changed))
+        placed.append(Placed(laid_out, origin, argument, at_end, changed))
         leading.append(line)
         steps.append(0 if addresses else step)
         if addresses and number < 2:

@@ -26,7 +26,8 @@ enum { DATA, POINTERS };
 #define INTEGERS 9
 #define GUARD (64 << 10) /* the largest page of the targets */
 #define AROUND (8 << 10) /* bytes beside an operand that are filled and looked at */
-#define PATTERN 0xFF     /* what stands beside operands: NaN in every float type */
+#define UNREAD 0xFF      /* what stands beside operands: NaN in every float type */
+#define UNWRITTEN 0x41   /* what stands beside results: a number, as a sum with NaN would stay the same NaN */
 #define SHOWN 20         /* failures that get a line */
 
 typedef struct {
@@ -83,6 +84,10 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     siglongjmp(before_call, 1);
 }
 
+static int beside(int number) {
+    return operands[number].changes ? UNWRITTEN : UNREAD;
+}
+
 /* The part of a region that is filled and looked at. */
 static void window(int number, char **from, char **to) {
     char *region = regions[number], *start = starts[number], *end = start + operands[number].bytes;
@@ -96,7 +101,7 @@ static void place(int number) {
     if (operand->bytes > region_bytes - slack_bytes) stop("an operand is larger than its region");
     starts[number] = regions[number] + (operand->at_end ? region_bytes - slack_bytes - operand->bytes : 0);
     window(number, &from, &to);
-    memset(from, PATTERN, to - from);
+    memset(from, beside(number), to - from);
     memcpy(starts[number], contents[number], operand->bytes);
     if (operand->kind == POINTERS)
         for (int64_t i = 0; i < operand->bytes / 8; i++) {
@@ -139,9 +144,9 @@ static double value_of(const char *at, int64_t element) {
     return wide;
 }
 
-/* Whether a value is the one required; a gap holds the pattern and nothing else. */
+/* Whether a value is the one required; a gap of a result holds its bytes and nothing else. */
 static int same(const Case *c, const char *found, const char *required) {
-    static const unsigned char gap[8] = {PATTERN, PATTERN, PATTERN, PATTERN, PATTERN, PATTERN, PATTERN, PATTERN};
+    static const char gap[8] = {UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN};
     double x, y;
     if (!memcmp(found, required, c->element)) return 1;
     if (!c->numbers || !memcmp(required, gap, c->element)) return 0;
@@ -160,7 +165,7 @@ static int differs(const Case *c, int number, char *why, size_t room) {
     for (char *at = from; at < to; at++) {
         if (at == start) at = end;
         if (at >= to) break;
-        if (*(unsigned char *)at != PATTERN) {
+        if (*(unsigned char *)at != beside(number)) {
             snprintf(why, room, "operand %d: a byte %ld bytes %s it changed", number,
                      (long)(at < start ? start - at : at - end + 1), at < start ? "in front of" : "behind");
             return 1;
@@ -192,7 +197,7 @@ static void explain_fault(const Case *c, char *why, size_t room) {
 
 static int run(const Case *c, char *why, size_t room) {
     for (int number = 0; number < c->operands; number++) place(number);
-    memset(regions[OPERANDS], PATTERN, c->scratch);
+    memset(regions[OPERANDS], UNREAD, c->scratch);
     if (sigsetjmp(before_call, 1)) {
         explain_fault(c, why, room);
         return 1;
