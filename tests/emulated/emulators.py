@@ -111,11 +111,17 @@ def missing_tool(machine: Machine) -> str | None:
     return None
 
 
+def _zig_cache() -> Path:
+    """Where zig keeps the C library it compiles: one place an environment, as two undo the work of each other."""
+    inside = sys.prefix != sys.base_prefix
+    return Path(sys.prefix, "cache", "zig") if inside else user_cache_path("tilewright-tests") / "zig"
+
+
 def link(machine: Machine, sources: Sequence[Path], objects: Sequence[Path], binary: Path) -> None:
-    """A static binary of C sources and objects. zig keeps the C library it compiles in the user's cache."""
+    """A static binary of C sources and objects; the first of a target takes half a minute, for its libc."""
     emulator = emulator_of(machine)
-    zig_cache = user_cache_path("tilewright") / "zig"
-    environ = {"ZIG_GLOBAL_CACHE_DIR": str(zig_cache), "ZIG_LOCAL_CACHE_DIR": str(zig_cache), **os.environ}
+    place = str(_zig_cache())
+    environ = {"ZIG_GLOBAL_CACHE_DIR": place, "ZIG_LOCAL_CACHE_DIR": place, **os.environ}
     options = ["-target", emulator.zig, "-static", "-O2", "-std=gnu11", "-Wall", "-Werror"]
     files = [str(path) for path in (*sources, *objects)]
     _run([sys.executable, "-m", "ziglang", "cc", *options, *files, "-o", str(binary)], environ)
