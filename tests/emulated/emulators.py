@@ -112,7 +112,7 @@ def missing_tool(machine: Machine) -> str | None:
 
 
 def _zig_cache() -> Path:
-    """Where zig keeps the C library it compiles: one place an environment, as two undo the work of each other."""
+    """Where zig keeps the C library it compiles: by environment, as two installations undo each other."""
     inside = sys.prefix != sys.base_prefix
     return Path(sys.prefix, "cache", "zig") if inside else user_cache_path("tilewright-tests") / "zig"
 
