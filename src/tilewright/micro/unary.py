@@ -20,6 +20,10 @@ from tilewright.micro.squares import Block, TransposeKernel, powers, starts
 #: own instructions vanish beside them.
 UNROLLED_VECTORS = 4
 
+#: Vectors that are loaded before the first of them is stored: half of the registers of most rows. Four lines
+#: of 256 bytes are more than all of them.
+MOST_VECTORS = 16
+
 #: A column of known size of up to this many vectors, and a block of up to so many, is written without loops.
 STRAIGHT_VECTORS = 16
 
@@ -224,9 +228,12 @@ class ColumnsKernel:
         """One turn: whole lines."""
         step = self.lanes * self._size
         count = self.line_bytes * UNROLLED_VECTORS // step
-        values = self._computed(f, [f.at(at, number * step) for number in range(count)], self.lanes)
-        for number, value in enumerate(values):
-            f.store_past(value, f.at(to, number * step), min(step, self.line_bytes))
+        together = min(count, MOST_VECTORS)
+        for start in range(0, count, together):
+            places = range(start, start + together)
+            values = self._computed(f, [f.at(at, number * step) for number in places], self.lanes)
+            for number, value in zip(places, values, strict=True):
+                f.store_past(value, f.at(to, number * step), min(step, self.line_bytes))
 
     def _call_part(
         self, f: Function, callee: Callee, column: tuple[Value, Value], first: Value, rows: Value
