@@ -39,8 +39,8 @@ STREAMED_ROWS = 8
 #: loaded and stored once in 8 multiply-adds; 4 and 16 measured slower (docs/decisions/011).
 STREAMED_DEPTH = 8
 
-#: Vectors of one tile of the pass: independent sums enough to cover the latency of the multiply-add.
-STREAMED_VECTORS = 2
+#: Vectors of one row of the pass. Two rows take half as many each: as many sums, and as much code.
+STREAMED_VECTORS = 4
 
 #: Bytes of one row of sums: a third of the smallest L1 beside the rows of B that pass by.
 SUMS_BYTES = 16 << 10
@@ -77,22 +77,22 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
         }
         for height in heights:
             first, end = spans[height]
-            at = Name("pc") + p
+            at, across = Name("pc") + p, width // height
             one = nest.matmul(
                 Slice(nest.a, i * sizes.rs_a + at * sizes.cs_a, (sizes.rs_a, sizes.cs_a)),
                 Slice(nest.b, j + at * sizes.rs_b, (Constant(1), sizes.rs_b)),
-                Constant(width),
+                Constant(across),
             )
             one = replace(
                 one,
                 c=Slice("sums", i * block + (j - jb), (Constant(block), Constant(1))),
                 rows=Constant(height),
                 depth=depth,
-                tile=Tile(height, width, tile.kr),
+                tile=Tile(height, across, tile.kr),
                 alpha=Scalar(1.0),
                 beta=FirstElse("p", Scalar(0.0), Scalar(1.0)),
             )
-            columns = Loop("j", jb, Name("jend"), Constant(width), (one,))
+            columns = Loop("j", jb, Name("jend"), Constant(across), (one,))
             found.append(Loop("i", first, end, Constant(height), (columns,)))
         return tuple(found)
 
