@@ -20,7 +20,7 @@ def test_every_byte_is_read(row: str) -> None:
     elements = 3 * PAGE_BYTES // 4
     lanes = machine.isa.vector_bits // 32
     memory = (ctypes.c_float * elements).from_address(probe._source)
-    np.frombuffer(memory, np.float32)[:] = 1
+    np.ctypeslib.as_array(memory)[:] = 1
     assert probe.read_seconds() > 0
     sink = (ctypes.c_float * (VECTORS * lanes)).from_address(probe._sink)
     assert sum(sink) == elements
@@ -31,6 +31,6 @@ def test_a_copy_is_one() -> None:
     assert probe.size_bytes == 2 * PAGE_BYTES
     source = (ctypes.c_uint8 * probe.size_bytes).from_address(probe._source)
     destination = (ctypes.c_uint8 * probe.size_bytes).from_address(probe._destination)
-    np.frombuffer(source, np.uint8)[:] = np.arange(probe.size_bytes) % 251
+    np.ctypeslib.as_array(source)[:] = np.arange(probe.size_bytes) % 251
     assert probe.copy_seconds() > 0
     assert bytes(source) == bytes(destination)

@@ -49,7 +49,8 @@ def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_shapes_and_values(
     dtype: type, left: tuple[int, ...], right: tuple[int, ...], python_calls: list[str]
 ) -> None:
-    a, b = (np.arange(np.prod(shape)).reshape(shape).astype(dtype) for shape in (left, right))
+    a: Array = np.arange(np.prod(left)).reshape(left).astype(dtype)
+    b: Array = np.arange(np.prod(right)).reshape(right).astype(dtype)
     expected = np.matmul(a, b)
     found = tw.matmul(a, b)
     assert type(found) is type(expected)
@@ -85,8 +86,7 @@ def test_layouts_of_batches(layout: str, left: tuple[int, ...], right: tuple[int
 @pytest.mark.parametrize("order", list(product("CF", repeat=2)), ids="".join)
 def test_a_shared_b_makes_one_tall_product(order: tuple[str, str]) -> None:
     """Whether the rows of the batch merge or not, the bits are those of each product."""
-    a = np.array(rough((7, 5, 33), seed=1), order=order[0])
-    b = np.array(rough((33, 19), seed=2), order=order[1])
+    a, b = LAYOUTS[order[0]](rough((7, 5, 33), seed=1)), LAYOUTS[order[1]](rough((33, 19), seed=2))
     found = tw.matmul(a, b)
     for index in range(7):
         np.testing.assert_array_equal(found[index], tw.matmul(a[index], b))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Array, rough
+from support import LAYOUTS, Array, rough
 
 import tilewright as tw
 from tilewright.runtime import gemm
@@ -142,8 +142,7 @@ def _shape(size: tuple[int, int, int], dtype: type, a: str = "row", b: str = "ro
 @pytest.mark.parametrize("turned", [False, True], ids=["rows of C", "columns of C"])
 def test_layouts(orders: str, turned: bool, compiled: list[tuple[int, int, int]]) -> None:
     m, n, k = 9, 14, 11
-    order_a, order_b = orders
-    a, b = np.array(rough((m, k), seed=3), order=order_a), np.array(rough((k, n), seed=4), order=order_b)
+    a, b = LAYOUTS[orders[0]](rough((m, k), seed=3)), LAYOUTS[orders[1]](rough((k, n), seed=4))
     out = np.empty((n, m), np.float32).T if turned else np.empty((m, n), np.float32)
     expected = tw.matmul(a, b)
     for _ in range(PRODUCTS_TO_REPAY + 2):

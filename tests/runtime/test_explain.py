@@ -100,9 +100,12 @@ def test_the_entry_is_the_one_that_is_named(name: str, monkeypatch: pytest.Monke
     from tilewright.runtime import arrays
 
     original = arrays.matmul
-    monkeypatch.setattr(
-        arrays, "matmul", lambda *args, **kwargs: seen.append("python") or original(*args, **kwargs)
-    )
+
+    def through_python(*args: Any, **kwargs: Any) -> Any:
+        seen.append("python")
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(arrays, "matmul", through_python)
     found = tw.explain(tw.matmul, *arguments, **options)
     tw.matmul(*arguments, **options)
     named = [note for note in found.notes if note.startswith(("native entry", "through Python"))]
