@@ -102,6 +102,7 @@ def test_blocks_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
 INTERRUPT = """
 import os, signal, sys, threading, numpy as np, tilewright as tw
 from support import filled
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
 a, through_python = filled((2500, 2500)), sys.argv[1] == "python"
 options = {"alpha": 2} if through_python else {}
 tw.matmul(a[:9, :9], a[:9, :9])
