@@ -365,6 +365,11 @@ def verify(
 
 # --- emit ---------------------------------------------------------------------------------------
 
+_Form = Annotated[str, typer.Option(help="What to write: tile, llvm, asm, obj or header.")]
+_Stage = Annotated[str | None, typer.Option(help="Write the output of this stage instead.")]
+_Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
+]
 _Target = Annotated[str, typer.Option(help="host, the name of a target, or triple:cpu:+features.")]
 
 #: What --emit writes: the property of a kernel for each word.
@@ -388,11 +393,9 @@ def emit_gemm(
     c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
     strategy: Annotated[str, typer.Option(help="auto, tiling or packing.")] = "auto",
     target: _Target = "host",
-    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm, obj or header.")] = "asm",
-    dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
-    ] = None,
+    emit: _Form = "asm",
+    dump: _Stage = None,
+    output: _Output = None,
 ) -> None:
     """Write the code generated for C = alpha·A·B + beta·C."""
     from tilewright.spec.problem import Gemm
@@ -414,11 +417,9 @@ def emit_brgemm(
     beta: Annotated[int, typer.Option(help="1 adds to C, 0 replaces it.")] = 1,
     batch: Annotated[str, typer.Option(help="stride, or address: operands behind pointers.")] = "stride",
     target: _Target = "host",
-    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm, obj or header.")] = "asm",
-    dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
-    ] = None,
+    emit: _Form = "asm",
+    dump: _Stage = None,
+    output: _Output = None,
 ) -> None:
     """Write the code generated for C = beta·C + the sum of count products of hardcoded sizes."""
     from tilewright.spec.problem import BatchReduceGemm
@@ -437,11 +438,9 @@ def emit_unary(
     ] = "f32",
     b: Annotated[str, typer.Option(help="Layout of B: col, or row, which transposes.")] = "col",
     target: _Target = "host",
-    emit: Annotated[str, typer.Option(help="What to write: tile, llvm, asm, obj or header.")] = "asm",
-    dump: Annotated[str | None, typer.Option(help="Write the output of this stage instead.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
-    ] = None,
+    emit: _Form = "asm",
+    dump: _Stage = None,
+    output: _Output = None,
 ) -> None:
     """Write the code generated for B = op(A), A column-major."""
     from tilewright.spec.unary import Unary

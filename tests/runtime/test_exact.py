@@ -73,6 +73,23 @@ def test_put_and_drop() -> None:
     assert table.take_wanted() is None
 
 
+def test_a_kernel_that_gave_way_returns_to_its_place() -> None:
+    """Asked for again, it is published again, though it was never compiled again."""
+    table, shape, made = ExactTable(), Shape(3, 4, 5, "f32", "row", "col"), []
+
+    def compile_it(problem: tw.BatchReduceGemm) -> Any:
+        made.append(problem)
+        return Code()
+
+    specials = Specials(compile_it, table)
+    kernel = specials.find(shape, PRODUCTS_TO_REPAY)
+    slot = table.table.slots[slot_number(key_of(shape))]
+    slot.key, slot.kernel, slot.code = 1, 0, None
+    assert specials.find(shape, PRODUCTS_TO_REPAY) is kernel
+    assert (slot.key, slot.kernel, slot.code) == (key_of(shape), id(kernel), 4096)
+    assert len(made) == 1
+
+
 # --- in the entry -------------------------------------------------------------------------------------
 
 

@@ -45,7 +45,7 @@ STREAMED_VECTORS = 4
 #: Bytes of one row of sums: a third of the smallest L1 beside the rows of B that pass by.
 SUMS_BYTES = 16 << 10
 
-#: Rows whose dot products run side by side.
+#: Rows of one tile of dot products; the micro-kernel takes them two by two.
 DOT_ROWS = 4
 
 #: Depths of one pass of dot products: the vector stays in L2 while the matrix passes by.
@@ -153,7 +153,7 @@ def dots(nest: Nest) -> tuple[Statement, ...]:
     """One column: dot products of rows of A with a vector, both contiguous along the depth.
 
     Vectors run along the depth, so a sum has an order of its own (n = 1 is its own case), the same for
-    every row. Four rows share the vector's loads and are read side by side.
+    every row. Rows that run side by side share the vector's loads.
     """
     sizes, i = nest.sizes, Name("i")
     at = Name("pd")

@@ -8,13 +8,13 @@ from tilewright.llvm.values import (
     POINTER,
     VOID,
     Value,
-    constant,
     element_type,
     int64,
     vector_type,
     zero,
 )
 from tilewright.machine.isa import Edge, Isa
+from tilewright.micro.epilogue import Factors, store_sums
 from tilewright.micro.kernel import CACHE_LINE
 from tilewright.spec.dtype import DType
 
@@ -108,7 +108,9 @@ class DotKernel:
                 advance((f.add(p, step), *following))
             begin, *sums = advance.results
         totals = self._tail(f, rows, begin, [sums[row * SUMS : (row + 1) * SUMS] for row in range(height)])
-        self._store(f, totals, c)
+        places = [f.at(c[0], f.mul(c[1], row)) for row in range(height)]
+        factors = Factors.of_depth(f, self.dtype)
+        store_sums(f, factors, totals, places, size, fused=self.fused)
 
     def _tail(self, f: Function, rows: list[Value], begin: Value, sums: list[list[Value]]) -> list[Value]:
         """The last depths, fewer than a vector, and the sum over lanes."""
@@ -148,21 +150,3 @@ class DotKernel:
             low, high = (f.shuffle(total, total, range(start, start + lanes)) for start in (0, lanes))
             total = f.float_add(low, high)
         return f.extract(total, 0)
-
-    def _store(self, f: Function, totals: list[Value], c: tuple[Value, Value]) -> None:
-        """c = alpha · total + beta · c; alpha is not used when the depth is 0, c not read when beta is."""
-        g, size = f.arguments, self.dtype.size
-        empty = f.compare("==", g["depth"], 0)
-        alpha = f.select(empty, constant(self.dtype, 1.0), g["alpha"])
-        keep = f.differs(g["beta"], zero(self.element))
-        places = [f.at(c[0], f.mul(c[1], row)) for row in range(len(totals))]
-        values = [f.float_multiply(total, alpha) for total in totals]
-        with f.once_if(keep, values) as (given, advance):
-            advance(
-                [
-                    f.multiply_add(g["beta"], f.load(self.element, place, size), value, fused=self.fused)
-                    for place, value in zip(places, given, strict=True)
-                ]
-            )
-        for place, value in zip(places, advance.results, strict=True):
-            f.store(value, place, size)

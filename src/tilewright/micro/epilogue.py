@@ -2,10 +2,56 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, vector_type, zero
+from tilewright.llvm.values import (
+    INT64,
+    POINTER,
+    VOID,
+    Type,
+    Value,
+    constant,
+    element_type,
+    int64,
+    vector_type,
+    zero,
+)
 from tilewright.machine.isa import Isa
 from tilewright.spec.dtype import DType
+
+
+class Factors(NamedTuple):
+    """The scalars alpha and beta of C = alpha · sums + beta · C."""
+
+    alpha: Value
+    beta: Value
+
+    @classmethod
+    def of_depth(cls, f: Function, dtype: DType) -> Factors:
+        """Those of a function's arguments; alpha is not used where the depth is 0."""
+        g = f.arguments
+        empty = f.compare("==", g["depth"], 0)
+        return cls(f.select(empty, constant(dtype, 1.0), g["alpha"]), g["beta"])
+
+
+def store_sums(
+    f: Function, factors: Factors, sums: list[Value], places: list[Value], align: int, *, fused: bool
+) -> None:
+    """C = alpha · sums + beta · C for some vectors or elements of C; C is not read when beta is 0."""
+
+    def spread(factor: Value, like: Value) -> Value:
+        return f.splat(factor, like.type.lanes) if like.type.lanes else factor
+
+    values = [f.float_multiply(value, spread(factors.alpha, value)) for value in sums]
+    with f.once_if(f.differs(factors.beta, zero(factors.beta.type)), values) as (given, advance):
+        found = []
+        for value, place in zip(given, places, strict=True):
+            old = f.load(value.type, place, align)
+            found.append(f.multiply_add(spread(factors.beta, value), old, value, fused=fused))
+        advance(found)
+    for value, place in zip(advance.results, places, strict=True):
+        f.store(value, place, align)
 
 
 class EpilogueKernel:
@@ -55,8 +101,5 @@ class EpilogueKernel:
     def _one(self, f: Function, kind: Type, c: Value, sums: Value) -> None:
         """One vector, or one element."""
         g, size = f.arguments, self.dtype.size
-        alpha, beta = (f.splat(g[name], kind.lanes) if kind.lanes else g[name] for name in ("alpha", "beta"))
-        value = f.float_multiply(f.load(kind, sums, size), alpha)
-        with f.once_if(f.differs(g["beta"], zero(self.element)), (value,)) as (values, advance):
-            advance((f.multiply_add(beta, f.load(kind, c, size), values[0], fused=self.fused),))
-        f.store(advance.results[0], c, size)
+        value = f.load(kind, sums, size)
+        store_sums(f, Factors(g["alpha"], g["beta"]), [value], [c], size, fused=self.fused)

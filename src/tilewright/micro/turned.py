@@ -8,13 +8,13 @@ from tilewright.llvm.values import (
     POINTER,
     VOID,
     Value,
-    constant,
     element_type,
     int64,
     vector_type,
     zero,
 )
 from tilewright.machine.isa import Isa
+from tilewright.micro.epilogue import Factors, store_sums
 from tilewright.micro.kernel import CACHE_LINE
 from tilewright.micro.pack import OFFSET_BYTES, square_function
 from tilewright.spec.dtype import DType
@@ -84,7 +84,9 @@ class TurnedKernel:
                 next_square((f.add(p, lanes), total, f.at(ahead, column)))
             advance(next_square.results[:2])
         done, total = advance.results
-        self._store(f, self._tail(f, buffer, done, total))
+        total = self._tail(f, buffer, done, total)
+        factors = Factors.of_depth(f, self.dtype)
+        store_sums(f, factors, [total], [g["c"]], size, fused=self.fused)
         f.ret()
         return f.callee
 
@@ -120,15 +122,3 @@ class TurnedKernel:
                 f.store(f.load(self.element, f.at(at, step), size), f.at(buffer, f.mul(lane, size)), size)
             advance([self._add(f, p, f.load(self.kind, buffer, size), values[0])])
         return advance.results[0]
-
-    def _store(self, f: Function, total: Value) -> None:
-        """c = alpha · total + beta · c; alpha is not used when the depth is 0, c not read when beta is."""
-        g, size = f.arguments, self.dtype.size
-        empty = f.compare("==", g["depth"], 0)
-        alpha = f.splat(f.select(empty, constant(self.dtype, 1.0), g["alpha"]), self.lanes)
-        beta = f.splat(g["beta"], self.lanes)
-        value = f.float_multiply(total, alpha)
-        with f.once_if(f.differs(g["beta"], zero(self.element)), (value,)) as (values, advance):
-            old = f.load(self.kind, g["c"], size)
-            advance((f.multiply_add(beta, old, values[0], fused=self.fused),))
-        f.store(advance.results[0], g["c"], size)

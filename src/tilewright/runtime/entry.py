@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int32, int64, null
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.cache import cached_object
@@ -24,7 +24,6 @@ from tilewright.runtime.fastcall import (
     API_RETURN,
     ARRAY_DATA,
     ARRAY_DTYPE,
-    ARRAY_FLAGS,
     ARRAY_NDIM,
     ARRAY_SHAPE,
     ARRAY_STRIDES,
@@ -53,10 +52,7 @@ class _Entry(FastFunction):
     def operand(self, array: Value, dtype: Value, shift: Value) -> _Operand:
         """An aligned ndarray of one to three axes and of the element type."""
         f = self.f
-        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
-        self.require(f.compare("==", self.field(array, ARRAY_DTYPE), dtype))
-        found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(ALIGNED))
-        self.require(f.compare("==", found, int32(ALIGNED)))
+        self.check_plain(array, dtype, ALIGNED)
         axes = f.extend(self.field(array, ARRAY_NDIM, INT32), INT64)
         self.require(f.both(f.compare(">=", axes, 1), f.compare("<=", axes, MOST_AXES)))
         shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
@@ -196,10 +192,7 @@ def _result(
     increment = module.declare("tw_incref", VOID, (POINTER,))
     with f.branch(given) as (reuse, create):
         with reuse:
-            entry.require(f.compare("==", entry.field(out, OBJECT_TYPE), module.external("tw_ndarray")))
-            entry.require(f.compare("==", entry.field(out, ARRAY_DTYPE), dtype))
-            flags = int32(ALIGNED | WRITEABLE)
-            entry.require(f.compare("==", f.both(entry.field(out, ARRAY_FLAGS, INT32), flags), flags))
+            entry.check_plain(out, dtype, ALIGNED | WRITEABLE)
             count = f.extend(entry.field(out, ARRAY_NDIM, INT32), INT64)
             entry.require(f.both(f.compare("==", count, axes.number), f.compare(">", count, 0)))
             shape = entry.field(out, ARRAY_SHAPE)
@@ -219,12 +212,7 @@ def _result(
             f.call(increment, [out])
             f.store(out, slot, 8)
         with create:
-            f.call(increment, [dtype])  # PyArray_Empty takes over a reference
-            empty = module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))
-            made = f.call(empty, [f.truncate(axes.number, INT32), axes.shape, dtype, int32(0)])
-            with f.when(f.compare("==", made, null())):
-                f.ret(null())
-            f.store(made, slot, 8)
+            f.store(entry.new_array(f.truncate(axes.number, INT32), axes.shape, dtype), slot, 8)
     return f.load(POINTER, slot, 8)
 
 

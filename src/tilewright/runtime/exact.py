@@ -89,6 +89,8 @@ class ExactTable:
     def put(self, shape: Shape, kernel: Kernel) -> None:
         """Makes a kernel reachable, which must live until it is dropped; the slot's last shape gives way."""
         slot = self.table.slots[slot_number(key_of(shape))]
+        if slot.code and (slot.key, slot.kernel) == (key_of(shape), id(kernel)):
+            return
         slot.code = None  # whoever looks from here to the last line finds no kernel
         slot.key, slot.kernel = key_of(shape), id(kernel)
         slot.code = kernel.address

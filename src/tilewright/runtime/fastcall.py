@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.llvm.build import Function, Module
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int64, null
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
 from tilewright.runtime.builtin import address_of
 from tilewright.runtime.scratch import Table
 
@@ -143,6 +143,24 @@ class FastFunction:
     def argument(self, index: int) -> Value:
         """A positional argument, or the value of a keyword behind the last of them."""
         return self.field(self.f.arguments["args"], 8 * index)
+
+    def check_plain(self, array: Value, dtype: Value, flags: int) -> None:
+        """An ndarray, no subclass, of an element type and with the flags."""
+        f = self.f
+        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
+        self.require(f.compare("==", self.field(array, ARRAY_DTYPE), dtype))
+        found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(flags))
+        self.require(f.compare("==", found, int32(flags)))
+
+    def new_array(self, axes: Value, shape: Value, dtype: Value) -> Value:
+        """A new array of whatever is in memory; where there is none, the call ends with NumPy's error."""
+        f, module = self.f, self.module
+        f.call(module.declare("tw_incref", VOID, (POINTER,)), [dtype])  # PyArray_Empty takes over a reference
+        empty = module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))
+        made = f.call(empty, [axes, shape, dtype, int32(0)])
+        with f.when(f.compare("==", made, null())):
+            f.ret(null())
+        return made
 
     def find_out(self, operands: int, *, positional: bool) -> Value:
         """What stands behind the operands, or the one keyword `out`; null where there is none, or None."""

@@ -15,20 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int32, int64, null
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.runtime.builtin import define_method, make_builtin
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.fastcall import (
     ALIGNED,
     ARRAY_DATA,
-    ARRAY_DTYPE,
-    ARRAY_FLAGS,
     ARRAY_NDIM,
     ARRAY_SHAPE,
     ARRAY_STRIDES,
     GIL_THRESHOLD,
-    OBJECT_TYPE,
     WRITEABLE,
     FastFunction,
     better_turned,
@@ -180,14 +177,6 @@ class _Entry(FastFunction):
         """A pointer of the record."""
         return self.field(self.record, getattr(self.kind, name).offset)
 
-    def check_plain(self, array: Value, flags: int) -> None:
-        """An ndarray, no subclass, of the kernel's element type, with the flags."""
-        f = self.f
-        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
-        self.require(f.compare("==", self.field(array, ARRAY_DTYPE), self.pointer("dtype")))
-        found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(flags))
-        self.require(f.compare("==", found, int32(flags)))
-
     def require_apart(self, c: tuple[Value, Value], other: tuple[Value, Value]) -> None:
         """No byte between the first and the last of c is one of another operand's."""
         f = self.f
@@ -202,7 +191,7 @@ class _Entry(FastFunction):
         def required(name: str) -> Value:
             return self.field(self.record, start + getattr(FixedMatrix, name).offset, INT64)
 
-        self.check_plain(array, flags)
+        self.check_plain(array, self.pointer("dtype"), flags)
         axes = f.extend(self.field(array, ARRAY_NDIM, INT32), INT64)
         self.require(f.compare(">=", axes, required("least_axes")))
         self.require(f.compare("<=", axes, required("most_axes")))
@@ -259,7 +248,7 @@ def _emit_gemm(module: Module, dtype: DType) -> None:
     f = entry.f
     shift, size = int64(dtype.size.bit_length() - 1), int64(dtype.size)
     for array, flags in zip(entry.arrays, (ALIGNED, ALIGNED, ALIGNED | WRITEABLE), strict=True):
-        entry.check_plain(array, flags)
+        entry.check_plain(array, entry.pointer("dtype"), flags)
         entry.require(f.compare("==", entry.field(array, ARRAY_NDIM, INT32), 2))
     a, b, c = (entry.matrix(array, shift) for array in entry.arrays)
     for found, same in ((a.columns, b.rows), (c.rows, a.rows), (c.columns, b.columns)):

@@ -122,6 +122,8 @@ class Specials:
             kernel = self._kernels.get(shape)
             if kernel is not None:
                 self._kernels.move_to_end(shape)
+                if self._published is not None:
+                    self._published.put(shape, kernel)  # another shape may have had its place
                 return kernel
             count = self._counts.pop(shape, 0) + products
             if count < PRODUCTS_TO_REPAY:

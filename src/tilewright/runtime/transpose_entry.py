@@ -23,7 +23,6 @@ from tilewright.runtime.fastcall import (
     API_EMPTY,
     ARRAY_DATA,
     ARRAY_DTYPE,
-    ARRAY_FLAGS,
     ARRAY_NDIM,
     ARRAY_STRIDES,
     GIL_THRESHOLD,
@@ -54,11 +53,8 @@ class _Entry(FastFunction):
     def check(self, array: Value, dtype: Value, shift: Value, flags: int) -> None:
         """A plain ndarray of two axes and of the element type, with the flags; elements whole sizes apart."""
         f = self.f
-        self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
-        self.require(f.compare("==", self.field(array, ARRAY_DTYPE), dtype))
+        self.check_plain(array, dtype, flags)
         self.require(f.compare("==", self.field(array, ARRAY_NDIM, INT32), int32(2)))
-        found = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(flags))
-        self.require(f.compare("==", found, int32(flags)))
         # Complex numbers are aligned like their halves, so NumPy's flag does not say enough.
         strides = self.field(array, ARRAY_STRIDES)
         bits = f.as_integer(self.field(array, ARRAY_DATA))
@@ -123,12 +119,7 @@ def _result(entry: _Entry, out: Value, a: Matrix, dtype: Value, shift: Value) ->
             shape = f.stack(INT64, 2, 16)
             f.store(a.columns, shape, 8)
             f.store(a.rows, f.at(shape, 8), 8)
-            f.call(increment, [dtype])  # PyArray_Empty takes over a reference
-            empty = module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))
-            made = f.call(empty, [int32(2), shape, dtype, int32(0)])
-            with f.when(f.compare("==", made, null())):
-                f.ret(null())
-            f.store(made, slot, 8)
+            f.store(entry.new_array(int32(2), shape, dtype), slot, 8)
     return f.load(POINTER, slot, 8)
 
 
