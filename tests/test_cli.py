@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 from tilewright import cli
 from tilewright.cli import app
 from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable
+from tilewright.explore import mca
+from tilewright.explore.mca import Estimate, LoopEstimate, Tool
 
 runner = CliRunner()
 
@@ -258,6 +261,28 @@ def test_emit_brgemm() -> None:
 )
 def test_emit_brgemm_refuses(words: tuple[str, ...], message: str) -> None:
     assert message in refused("emit", "brgemm", "--m", "8", "--n", "4", "--k", "3", *words)
+
+
+@pytest.mark.parametrize("command", ["gemm", "brgemm"])
+def test_emit_mca(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    loop = LoopEstimate("tile", ".LBB0_1", 1, 37, 24, 8, 0, 0, cycles=8.0, bound=6.0)
+
+    def estimate(kernel: Any) -> Estimate:
+        asked.append((kernel.machine.name, kernel.problem.m))
+        return Estimate(kernel.name, "the-cpu", Tool("llvm-mca", 19), (loop,))
+
+    monkeypatch.setattr(mca, "estimate_kernel", estimate)
+    words = ("--m", "16", "--n", "6", "--k", "64", "--target", "neoverse-v2", "--mca")
+    text = run("emit", command, *words)
+    assert asked == [("neoverse-v2", 16)]
+    assert "on the-cpu" in text
+    assert "75.0%" in text
+
+
+def test_emit_mca_without_the_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "apt-get install llvm-19" in refused("emit", "gemm", "--mca")
 
 
 def test_emit_for_a_triple(capfd: pytest.CaptureFixture[str]) -> None:

@@ -371,6 +371,9 @@ _Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
 ]
 _Target = Annotated[str, typer.Option(help="host, the name of a target, or triple:cpu:+features.")]
+_Mca = Annotated[
+    bool, typer.Option("--mca", help="Print what llvm-mca estimates for the loops over depth instead.")
+]
 
 #: What --emit writes: the property of a kernel for each word.
 _FORMS: dict[str, Callable[[Any], str | bytes]] = {
@@ -395,13 +398,17 @@ def emit_gemm(
     target: _Target = "host",
     emit: _Form = "asm",
     dump: _Stage = None,
+    mca: _Mca = False,
     output: _Output = None,
 ) -> None:
     """Write the code generated for C = alpha·A·B + beta·C."""
     from tilewright.spec.problem import Gemm
 
     problem = Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
-    _emit(problem, target, emit, dump, output)
+    if mca:
+        _print_estimate(problem, target)
+    else:
+        _emit(problem, target, emit, dump, output)
 
 
 @emit_app.command("brgemm")
@@ -419,13 +426,17 @@ def emit_brgemm(
     target: _Target = "host",
     emit: _Form = "asm",
     dump: _Stage = None,
+    mca: _Mca = False,
     output: _Output = None,
 ) -> None:
     """Write the code generated for C = beta·C + the sum of count products of hardcoded sizes."""
     from tilewright.spec.problem import BatchReduceGemm
 
     problem = BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=batch)
-    _emit(problem, target, emit, dump, output)
+    if mca:
+        _print_estimate(problem, target)
+    else:
+        _emit(problem, target, emit, dump, output)
 
 
 @emit_app.command("unary")
@@ -461,6 +472,13 @@ def _emit(problem: Problem, target: str, emit: str, dump: str | None, output: Pa
         typer.echo(content, nl=False)
     else:
         typer.echo(content.rstrip("\n"))
+
+
+def _print_estimate(problem: Problem, target: str) -> None:
+    """What llvm-mca says of the kernel's loops over depth, as a table."""
+    from tilewright.explore.mca import estimate_kernel, estimate_table
+
+    _console().print(estimate_table(estimate_kernel(_compile(problem, target))))
 
 
 def _compile(problem: Problem, target: str) -> Any:

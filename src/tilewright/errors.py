@@ -318,6 +318,29 @@ class PackageMissing(TilewrightError, ImportError):
     message = "{purpose} needs the package {package}, which is not installed; run: pip install {install}"
 
 
+class ToolMissing(TilewrightError, FileNotFoundError):
+    """A program of another package is not on the PATH."""
+
+    message = "{purpose} needs {tool}, which is not on the PATH; Debian and Ubuntu: apt-get install {package}"
+
+
+class NoInnerLoop(TilewrightError, ValueError):
+    """A kernel without a loop is asked for the cycles of one."""
+
+    message = (
+        "kernel {kernel} has no loop that multiplies vectors: it is straight code; choose a larger depth"
+    )
+
+
+class ModelFailed(TilewrightError, RuntimeError):
+    """llvm-mca has no model of a CPU, or does not read its assembly."""
+
+    message = (
+        "llvm-mca {version} cannot model {cpu} ({triple}): {reason}; install one of a newer LLVM, "
+        "or choose a target with a CPU that it models (triple:cpu:+features)"
+    )
+
+
 class WorkerFailed(TilewrightError, RuntimeError):
     """A process that measures one system ended or reported a failure."""
 
