@@ -130,9 +130,9 @@ class MissingOut(TilewrightError, ValueError):
 
 
 class InvalidScalar(TilewrightError, TypeError):
-    """alpha or beta is not a real number."""
+    """alpha or beta is not a number that the element type takes."""
 
-    message = "{name} is {found}, must be a real number"
+    message = "{name} is {found}, must be {required}"
 
 
 class InvalidOperand(TilewrightError, ValueError):

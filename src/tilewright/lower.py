@@ -8,6 +8,7 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
     AnyOf,
     Binary,
+    Carry,
     Constant,
     Epilogue,
     Execution,
@@ -35,17 +36,27 @@ from tilewright.ir.nodes import (
 from tilewright.ir.verify import verify
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.target import data_layout, tuning
-from tilewright.llvm.values import INT64, POINTER, VOID, Value, constant, element_type, int64, zero
+from tilewright.llvm.values import (
+    INT64,
+    POINTER,
+    VOID,
+    Value,
+    constant,
+    element_type,
+    int64,
+    memory_type,
+    zero,
+)
 from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.dispatch import Dispatch
 from tilewright.micro.dot import DotKernel
 from tilewright.micro.epilogue import EpilogueKernel
-from tilewright.micro.kernel import BatchCall, TileCall
+from tilewright.micro.kernel import BatchCall, MicroKernel, Source, TileCall
 from tilewright.micro.pack import PackKernel
 from tilewright.micro.turned import TurnedKernel
-from tilewright.micro.vector import BroadcastFma
-from tilewright.spec.dtype import DType
+from tilewright.micro.vector import VectorKernel
+from tilewright.spec.dtype import DType, accumulator
 
 #: Scratch buffers start on pages, shifted by one line each so that their heads fall into different sets.
 SCRATCH_ALIGNMENT = 4096
@@ -73,13 +84,14 @@ def scratch_layout(program: Program) -> tuple[dict[str, int], int]:
 
 @dataclass
 class _Scope:
-    """Values in scope: names, first iterations of axes."""
+    """Values in scope: names, where axes begin, whether they are at their last iteration."""
 
     names: dict[str, Value]
     begins: dict[str, Value] = field(default_factory=dict)
+    lasts: dict[str, Value] = field(default_factory=dict)
 
     def child(self, **names: Value) -> _Scope:
-        return _Scope(self.names | names, dict(self.begins))
+        return _Scope(self.names | names, dict(self.begins), dict(self.lasts))
 
 
 class _Lowering:
@@ -93,7 +105,7 @@ class _Lowering:
         for buffer in program.buffers:
             if buffer.space is Space.LOCAL:
                 assert buffer.size is not None
-                kind = element_type(buffer.dtype)
+                kind = memory_type(buffer.dtype)
                 self.pointers[buffer.name] = function.stack(kind, buffer.size, LOCAL_ALIGNMENT)
 
     def dtype(self, buffer: str) -> DType:
@@ -219,14 +231,17 @@ class _Lowering:
         with self.f.loop(begin, end, step, node.axis) as position:
             inner = scope.child(**{node.axis: position})
             inner.begins[node.axis] = begin
+            if _carries(node.body, node.axis):
+                inner.lasts[node.axis] = self.f.compare(">=", self.f.add(position, step), end)
             self.block(node.body, inner)
 
     def pack(self, node: Pack, scope: _Scope) -> None:
-        kernel = PackKernel(self.machine.isa, self.dtype(node.source.buffer), node.panel)
+        source, to = self.dtype(node.source.buffer), self.dtype(node.destination.buffer)
+        kernel = PackKernel(self.machine.isa, source, to, node.panel, node.kr, node.unit, node.parts)
         destination, _, _ = self.slice(node.destination, scope)
-        source, lane, depth = self.slice(node.source, scope)
+        block, lane, depth = self.slice(node.source, scope)
         sizes = [self.integer(node.lanes, scope), self.integer(node.depth, scope)]
-        self.f.call(kernel.emit(self.module), [destination, source, lane, depth, *sizes])
+        self.f.call(kernel.emit(self.module), [destination, block, lane, depth, *sizes])
 
     def unary(self, node: Unary, scope: _Scope) -> None:
         # The elementwise functions take 3 ms to import, which products need not pay.
@@ -234,7 +249,7 @@ class _Lowering:
         from tilewright.micro.unary import UnaryCall, Window, emit_unary
 
         isa, dtype = self.machine.isa, self.dtype(node.destination.buffer)
-        element = Element(node.op, dtype, fused=node.op.computes and isa.tile(dtype).fused)
+        element = Element(node.op, dtype, fused=isa.fused)
         destination = Window(*self.slice(node.destination, scope))
         source = destination if node.source is None else Window(*self.slice(node.source, scope))
         sizes = (self.integer(node.rows, scope), self.integer(node.columns, scope))
@@ -250,11 +265,29 @@ class _Lowering:
             case Form.OUTER:
                 self.outer(node, scope)
 
+    def micro_kernel(self, node: TileMatmul) -> MicroKernel:
+        """The register tile of a node: its instruction follows from the elements of its operands."""
+        isa = self.machine.isa
+        a, b = (Source(self.dtype(part.buffer), part.interleave > 1) for part in (node.a, node.b))
+        instruction = isa.tile(a.dtype, b.dtype)
+        adjacent_a = node.a.strides[0] == Constant(instruction.interleave_a)
+        adjacent_a = adjacent_a and isa.broadcast is not Broadcast.MEMORY
+        c = self.dtype(node.c.buffer).real
+        a, b = (source._replace(dtype=source.dtype.real) for source in (a, b))
+        return VectorKernel(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
+
+    def acc(self, node: TileMatmul) -> DType:
+        """The type of the sums of a product."""
+        return accumulator(self.dtype(node.a.buffer), self.dtype(node.b.buffer))
+
+    def step(self, window: Slice, depth: Value, kernel: MicroKernel) -> Value:
+        """Elements from one step of the depth to the next, given the second stride of an operand."""
+        k = kernel.instruction.k
+        return self.f.mul(depth, k // window.interleave if window.interleave > 1 else k)
+
     def outer(self, node: TileMatmul, scope: _Scope) -> None:
         """A tile whose depths are outer products: written in place where its sizes are known."""
-        isa, dtype = self.machine.isa, self.dtype(node.a.buffer)
-        adjacent_a = node.a.strides[0] == Constant(1) and isa.broadcast is not Broadcast.MEMORY
-        kernel = BroadcastFma(isa, dtype, node.tile, adjacent_a=adjacent_a)
+        kernel = self.micro_kernel(node)
         if isinstance(node.rows, Constant) and isinstance(node.columns, Constant):
             self.inline(node, kernel, scope)
             return
@@ -262,18 +295,27 @@ class _Lowering:
         b, _, b_depth = self.slice(node.b, scope)
         c, c_row, c_column = self.slice(node.c, scope)
         sizes = [self.integer(part, scope) for part in (node.rows, node.columns, node.depth)]
-        scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
+        scalars = [self.scalar(value, kernel.acc, scope) for value in (node.alpha, node.beta)]
+        a_depth, b_depth = self.step(node.a, a_depth, kernel), self.step(node.b, b_depth, kernel)
         operands = [a, a_lane, a_depth, b, b_depth, c, c_row, c_column]
-        self.f.call(Dispatch(kernel).emit(self.module), [*sizes, *operands, *scalars])
+        carry = []
+        if node.carry is not None:
+            sums, sums_row, _ = self.slice(node.carry.sums, scope)
+            tests = (self.at_first(node.carry.axis, scope), scope.lasts[node.carry.axis])
+            carry = [sums, sums_row, *(self.f.unsigned(test, INT64) for test in tests)]
+        dispatch = Dispatch(kernel, pairs=node.c.interleave == 2, carries=node.carry is not None)
+        self.f.call(dispatch.emit(self.module), [*sizes, *operands, *scalars, *carry])
 
     def dot(self, node: TileMatmul, scope: _Scope) -> None:
         """A tile of one column: vectors run along the depth."""
-        dtype = self.dtype(node.a.buffer)
+        acc = self.acc(node)
         (a, a_row, _), (b, _, _) = self.slice(node.a, scope), self.slice(node.b, scope)
         c, c_row, _ = self.slice(node.c, scope)
         sizes = [self.integer(part, scope) for part in (node.rows, node.depth)]
-        scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
-        kernel = DotKernel(self.machine.isa, dtype)
+        scalars = [self.scalar(value, acc, scope) for value in (node.alpha, node.beta)]
+        kernel = DotKernel(
+            self.machine.isa, acc, *(self.dtype(part.buffer) for part in (node.a, node.b, node.c))
+        )
         self.f.call(kernel.emit(self.module), [*sizes, a, a_row, b, c, c_row, *scalars])
 
     def turned(self, node: TileMatmul, scope: _Scope) -> None:
@@ -288,16 +330,16 @@ class _Lowering:
         self.f.call(kernel.emit(self.module), [*operands, *scalars])
 
     def epilogue(self, node: Epilogue, scope: _Scope) -> None:
-        dtype = self.dtype(node.c.buffer)
+        acc, dtype = self.dtype(node.sums.buffer), self.dtype(node.c.buffer)
         (c, c_row, _), (sums, sums_row, _) = self.slice(node.c, scope), self.slice(node.sums, scope)
         sizes = [self.integer(part, scope) for part in (node.rows, node.columns)]
-        scalars = [self.scalar(value, dtype, scope) for value in (node.alpha, node.beta)]
-        kernel = EpilogueKernel(self.machine.isa, dtype)
+        scalars = [self.scalar(value, acc, scope) for value in (node.alpha, node.beta)]
+        kernel = EpilogueKernel(self.machine.isa, acc, dtype)
         self.f.call(kernel.emit(self.module), [*sizes, c, c_row, sums, sums_row, *scalars])
 
-    def inline(self, node: TileMatmul, kernel: BroadcastFma, scope: _Scope) -> None:
+    def inline(self, node: TileMatmul, kernel: MicroKernel, scope: _Scope) -> None:
         """A tile of known rows and columns, written in place."""
-        dtype = self.dtype(node.a.buffer)
+        dtype = kernel.acc
         rows, columns, depth = (self.integer(part, scope) for part in (node.rows, node.columns, node.depth))
         assert rows.known is not None
         assert columns.known is not None
@@ -313,6 +355,7 @@ class _Lowering:
                 batch = batch._replace(
                     a_offset=self.offset_bytes(node.a, scope), b_offset=self.offset_bytes(node.b, scope)
                 )
+        a_depth, b_depth = self.step(node.a, a_depth, kernel), self.step(node.b, b_depth, kernel)
         whole = node.alpha == Scalar(1.0)
         call = TileCall(
             columns=columns,
@@ -330,11 +373,12 @@ class _Lowering:
         )
         match node.beta:
             case Scalar(1.0) if whole:
-                last = self.adds_c_last(depth, batch)
+                last = not kernel.chains or self.adds_c_last(depth, batch)
                 call = call._replace(beta=None, added=last, chain=not last)
             case FirstElse(axis, Scalar(0.0), Scalar(1.0)) if whole:
-                later = self.f.negate(self.at_first(axis, scope))
-                call = call._replace(beta=None, chain=later)
+                if kernel.chains:
+                    later = self.f.negate(self.at_first(axis, scope))
+                    call = call._replace(beta=None, chain=later)
         kernel.emit_inline(self.f, rows.known, columns.known, call)
 
     def adds_c_last(self, depth: Value, batch: BatchCall | None) -> bool:
@@ -344,6 +388,19 @@ class _Lowering:
         """
         products = 1 if batch is None else batch.products.known or 1
         return self.machine.isa.folds_loads and (depth.known or 0) * products >= ADDED_LAST_DEPTH
+
+
+def _carries(body: tuple[Statement, ...], axis: str) -> bool:
+    """Whether a tile of a block keeps its sums between the iterations of an axis."""
+    for statement in body:
+        match statement:
+            case TileMatmul(carry=Carry(axis=found)) if found == axis:
+                return True
+            case Loop(body=inner) if _carries(inner, axis):
+                return True
+            case If(then=then, otherwise=otherwise) if _carries((*then, *otherwise), axis):
+                return True
+    return False
 
 
 def _streams(statement: Statement) -> bool:
@@ -367,7 +424,8 @@ def lower(program: Program, machine: Machine) -> str:
     """
     verify(program)
     module = Module(program.name, machine.triple, data_layout(machine), tuning(machine))
-    dtype = program.arguments[0].dtype
+    a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
+    dtype = accumulator(a, b) if program.scalars else a
     arguments = [
         *((buffer.name, POINTER) for buffer in program.arguments),
         *((name, INT64) for name in program.sizes),

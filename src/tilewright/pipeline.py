@@ -13,7 +13,7 @@ from tilewright.lower import lower
 from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
-from tilewright.macro.gemm import build_gemm
+from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.spec.names import kernel_name
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.unary import Unary
@@ -48,7 +48,7 @@ class Compilation:
 def _choose_blocking(state: Compilation) -> Cut:
     match state.problem:
         case Gemm() as problem:
-            return choose_blocking(state.machine, problem.dtype)
+            return choose_blocking(state.machine, instruction_of(problem, state.machine.isa))
         case BatchReduceGemm() as problem:
             return cover_of(problem, state.machine)
         case Unary() as problem:
@@ -63,7 +63,7 @@ def _build_nest(state: Compilation) -> Program:
         case Gemm() as problem, Blocking() as blocking:
             return build_gemm(problem, blocking, machine, state.name)
         case BatchReduceGemm() as problem, Cover() as cover:
-            return build_batch_reduce(problem, cover, state.name)
+            return build_batch_reduce(problem, cover, machine, state.name)
         case Unary() as problem, blocks:
             from tilewright.macro.unary import Blocks, build_unary
 

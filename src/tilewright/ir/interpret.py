@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from tilewright.ir.nodes import (
     Loop,
     Name,
     Pack,
+    Parts,
     Program,
     Relation,
     ScalarValue,
@@ -52,6 +53,7 @@ class Run:
 
     def __init__(self, buffers: dict[str, _Held], scalars: Mapping[str, float]) -> None:
         self.buffers, self.scalars = buffers, scalars
+        self.last: dict[str, bool] = {}  # which axes are at their last iteration
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
         """An expression in 64-bit integers, given the names in scope."""
@@ -97,6 +99,7 @@ class Run:
             assert isinstance(held, list)
             held = held[self.integer(part.index, names)]
         assert isinstance(held, tuple)
+        assert part.interleave == 1, "windows with adjacent depths are read and written by `elements`"
         flat, origin = held
         start = origin + self.integer(part.offset, names)
         strides = tuple(self.integer(stride, names) for stride in part.strides)
@@ -114,6 +117,27 @@ class Run:
             flat[start:], shape, tuple(stride * flat.itemsize for stride in strides)
         )
 
+    def elements(self, part: Slice, shape: tuple[int, int], names: Mapping[str, int]) -> _Elements:
+        """A window as it is read and written, of any interleave."""
+        if part.interleave == 1:
+            return _Elements(self.window(part, shape, names), ...)
+        held = self.buffers[part.buffer]
+        if part.index is not None:
+            assert isinstance(held, list)
+            held = held[self.integer(part.index, names)]
+        assert isinstance(held, tuple)
+        flat, origin = held
+        first, second = (self.integer(stride, names) for stride in part.strides)
+        i, p = np.ogrid[: shape[0], : shape[1]]
+        at = origin + self.integer(part.offset, names) + i * first
+        at = at + p // part.interleave * second + p % part.interleave
+        if at.size and not (0 <= at.min() and at.max() < flat.size):
+            raise InvalidTileIr(
+                where=f"{part.buffer} by {part.interleave} of shape {shape}",
+                reason=f"reaches elements {at.min()}..{at.max()} of {flat.size}",
+            )
+        return _Elements(flat, at)
+
     def block(self, body: tuple[Statement, ...], names: dict[str, int], first: dict[str, bool]) -> None:
         """Runs the statements of one block."""
         names = dict(names)
@@ -125,7 +149,9 @@ class Run:
                     start, stride = self.integer(begin, names), self.integer(step, names)
                     if stride <= 0:
                         raise InvalidTileIr(where=f"loop {axis}", reason=f"step {stride} is not positive")
-                    for position in range(start, self.integer(end, names), stride):
+                    stop = self.integer(end, names)
+                    for position in range(start, stop, stride):
+                        self.last[axis] = position + stride >= stop
                         self.block(inner, names | {axis: position}, first | {axis: position == start})
                 case If(condition, then, otherwise):
                     self.block(then if self.holds(condition, names) else otherwise, names, first)
@@ -143,12 +169,16 @@ class Run:
     def pack(self, node: Pack, names: Mapping[str, int]) -> None:
         """The meaning of `Pack`."""
         lanes, depth = self.integer(node.lanes, names), self.integer(node.depth, names)
-        source = self.window(node.source, (lanes, depth), names)
-        padded = -(-depth // node.kr) * node.kr
+        source = _parts(self.elements(node.source, (lanes, depth), names).values, node.parts)
+        held, _ = self.buffers[node.destination.buffer]
+        lanes, depth = source.shape
+        padded = -(-depth // node.unit) * node.unit
         panels = -(-lanes // node.panel)
-        whole = np.zeros((panels * node.panel, padded), source.dtype)
+        whole = np.zeros((panels * node.panel, padded), held.dtype)
         whole[:lanes, :depth] = source
-        whole[lanes:, :depth] = source[-1:]
+        whole[lanes:, :depth] = source[-node.parts.spread[0] :][
+            (np.arange(lanes, len(whole)) - lanes) % node.parts.spread[0]
+        ]
         # (panel, lane, depth group, kr) -> (panel, depth group, lane, kr)
         order = whole.reshape(panels, node.panel, padded // node.kr, node.kr).transpose(0, 2, 1, 3)
         flat = self.window(
@@ -172,14 +202,28 @@ class Run:
             raise InvalidTileIr(
                 where=f"matmul {node.c.buffer}", reason=f"{rows}x{columns} exceeds {node.tile}"
             )
-        c = self.window(node.c, (rows, columns), names)
-        value = np.zeros((rows, columns))
+        c = self.elements(node.c, (rows, columns), names)
+        exact = (
+            np.int64
+            if c.values.dtype.kind in "iu" or str(c.values.dtype).startswith(("int", "uint"))
+            else np.float64
+        )
+        value = np.zeros((rows, columns), exact)
         for left, right in self.batch(node, names) if depth else ():
-            a = self.window(left, (rows, depth), names).astype(np.float64)
-            b = self.window(right, (columns, depth), names).astype(np.float64)
-            value += self.scalar(node.alpha, first) * (a @ b.T)
+            a = self.elements(left, (rows, depth), names).values.astype(exact)
+            b = self.elements(right, (columns, depth), names).values.astype(exact)
+            value += a @ b.T
+        if node.carry is not None:
+            sums = self.window(node.carry.sums, (rows, columns), names)
+            if not first[node.carry.axis]:
+                value += sums
+            if not self.last[node.carry.axis]:
+                sums[...] = value
+                return
+        if depth:
+            value = exact(self.scalar(node.alpha, first)) * value
         beta = self.scalar(node.beta, first)
-        c[...] = value if beta == 0 else value + beta * c.astype(np.float64)
+        c.store(value if beta == 0 else value + exact(beta) * c.values.astype(exact))
 
     def epilogue(self, node: Epilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
         """The meaning of `Epilogue`."""
@@ -204,6 +248,35 @@ class Run:
                     for part, step in zip((node.a, node.b), steps, strict=True)
                 ]
             yield moved[0], moved[1]
+
+
+class _Elements(NamedTuple):
+    """The elements of a window: an array, and which of its elements."""
+
+    array: Array
+    at: Any
+
+    @property
+    def values(self) -> Array:
+        """What they are."""
+        found: Array = self.array[self.at]
+        return found
+
+    def store(self, values: Array) -> None:
+        """Changes them."""
+        self.array[self.at] = values
+
+
+def _parts(source: Array, parts: Parts) -> Array:
+    """The elements of a source as a panel takes them."""
+    match parts:
+        case Parts.WHOLE:
+            return source
+        case Parts.SPLIT:
+            return np.stack((source.real, source.imag), axis=-1).reshape(len(source), -1)
+        case Parts.ROTATED:
+            rows = np.stack((source.real, source.imag), axis=1), np.stack((-source.imag, source.real), axis=1)
+            return np.stack(rows, axis=-1).reshape(2 * len(source), -1)
 
 
 def interpret(
@@ -233,5 +306,6 @@ def interpret(
             else:
                 arrays[buffer.name] = given if isinstance(given, tuple) else (given, 0)
         else:
-            arrays[buffer.name] = (np.full(buffer.size or 0, np.nan, buffer.dtype.numpy), 0)
+            nothing = np.iinfo(buffer.dtype.numpy).max if buffer.dtype.is_integer else np.nan
+            arrays[buffer.name] = (np.full(buffer.size or 0, nothing, buffer.dtype.numpy), 0)
     Run(arrays, scalars).block(program.body, dict(sizes), {})

@@ -240,17 +240,21 @@ class Slice:
     The first axis is the one a register tile spreads over lanes or rows (m of A, n of B, rows of
     C); the second is the depth (of A and B) or the columns (of C). With an index the buffer is an
     array of pointers, and the window lies behind the pointer of that index.
+
+    With an interleave of q, q consecutive elements of the second axis are adjacent, and strides[1] leads
+    to the next q: element (i, p) is at offset + i·strides[0] + (p // q)·strides[1] + p % q.
     """
 
     buffer: str
     offset: Expression
     strides: tuple[Expression, Expression]
     index: Expression | None = None
+    interleave: int = 1
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A register tile mr×nr with interleave kr."""
+    """A register tile mr×nr; kr consecutive depths of a lane are adjacent in packed panels of B."""
 
     mr: int
     nr: int
@@ -296,14 +300,36 @@ class If:
     otherwise: tuple[Statement, ...] = ()
 
 
+class Parts(Enum):
+    """What becomes of the elements of a source while they are packed.
+
+    WHOLE: each is one element of the panel. The others turn products of complex numbers into real ones
+    (the 1m method, Van Zee, SIAM J. Sci. Comput. 42(5), 2020): with twice the depth and twice the columns,
+    C += A·B on the adjacent parts of C.
+
+    SPLIT: of A: real part, then imaginary part, as two depths. ROTATED: of B: as two depths, one of (real,
+    imaginary), one of (-imaginary, real), each as two lanes.
+    """
+
+    WHOLE = "whole"
+    SPLIT = "split"
+    ROTATED = "rotated"
+
+    @property
+    def spread(self) -> tuple[int, int]:
+        """Lanes and depths of the panel for one element of the source."""
+        return {"whole": (1, 1), "split": (1, 2), "rotated": (2, 2)}[self.value]
+
+
 @dataclass(frozen=True)
 class Pack:
     """Copies lanes × depth of `source` into micro-panels of `panel` lanes.
 
-    The lanes that the last panel lacks repeat the last lane of the source (so that a tile which
-    computes them raises no floating-point flag of its own); depths beyond `depth` are zero.
+    Elements are converted to the destination's type, which holds every value of the source's. The lanes
+    that the last panel lacks repeat the last lane of the source (so that a tile which computes them raises
+    no floating-point flag of its own); depths beyond `depth`, up to a multiple of `unit`, are zero.
 
-    Panel q starts at destination.offset + q·panel·depth (depth rounded up to kr); inside it, `kr`
+    Panel q starts at destination.offset + q·panel·depth (depth rounded up to unit); inside it, `kr`
     consecutive depths of one lane are adjacent, then the lanes, then the next kr depths.
     """
 
@@ -313,6 +339,8 @@ class Pack:
     depth: Expression
     panel: int
     kr: int = 1
+    unit: int = 1
+    parts: Parts = Parts.WHOLE
 
 
 class Form(Enum):
@@ -343,13 +371,26 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Carry:
+    """Where sums wait, in the type of the accumulators, between the iterations of an axis.
+
+    C, of a narrower type, would round them. They are not read at the first iteration; at the last one
+    they go to C instead.
+    """
+
+    sums: Slice
+    axis: str
+
+
+@dataclass(frozen=True)
 class TileMatmul:
     """C[rows, columns] = alpha · Σ_p A[rows, p] · B[columns, p] + beta · C on one register tile.
 
     The border between macro and micro level: seed 004's ``llvm.matrix.multiply``. rows ≤ mr and
     columns ≤ nr; depth = 0 contributes 0 whatever alpha; beta = 0 does not read C.
 
-    Sums go depth by depth, except those of dot products (see `Form`).
+    Sums go depth by depth, except those of dot products (see `Form`). With `carry`, sums of several depth
+    blocks are collected before alpha and beta apply.
     """
 
     c: Slice
@@ -363,6 +404,7 @@ class TileMatmul:
     beta: ScalarValue
     batch: Batch | None = None
     form: Form = Form.OUTER
+    carry: Carry | None = None
 
 
 @dataclass(frozen=True)

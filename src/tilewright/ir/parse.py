@@ -14,6 +14,7 @@ from tilewright.ir.nodes import (
     Batch,
     Binary,
     Buffer,
+    Carry,
     Compare,
     Constant,
     Epilogue,
@@ -28,6 +29,7 @@ from tilewright.ir.nodes import (
     Name,
     Operator,
     Pack,
+    Parts,
     Program,
     Relation,
     Scalar,
@@ -224,8 +226,9 @@ class _Line:
         lane = self.expression()
         self.expect(",")
         depth = self.expression()
+        interleave = self.integer() if self.take("by") else 1
         self.expect("]")
-        return Slice(buffer, offset, (lane, depth), index)
+        return Slice(buffer, offset, (lane, depth), index, interleave)
 
 
 def _logical_lines(text: str) -> list[_Line]:
@@ -353,8 +356,11 @@ class _Parser:
         panel = line.integer()
         line.expect("kr")
         kr = line.integer()
+        line.expect("unit")
+        unit = line.integer()
+        parts = line.choice(Parts)
         line.end()
-        return Pack(destination, source, lanes, depth, panel, kr)
+        return Pack(destination, source, lanes, depth, panel, kr, unit, parts)
 
     @staticmethod
     def _unary(line: _Line) -> Unary:
@@ -391,8 +397,13 @@ class _Parser:
         line.expect("depth")
         depth = line.expression()
         batch = _Parser._batch(line) if line.take("batch") else None
+        carry = None
+        if line.take("carry"):
+            sums = line.slice()
+            line.expect("over")
+            carry = Carry(sums, line.name())
         line.end()
-        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta, batch, form)
+        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta, batch, form, carry)
 
     @staticmethod
     def _epilogue(line: _Line) -> Epilogue:

@@ -84,7 +84,8 @@ def _print_scalar(value: ScalarValue) -> str:
 def _print_slice(window: Slice) -> str:
     lane, depth = (print_expression(stride) for stride in window.strides)
     index = "" if window.index is None else f"{{{print_expression(window.index)}}}"
-    return f"{window.buffer}{index}[{print_expression(window.offset)}; {lane}, {depth}]"
+    interleave = "" if window.interleave == 1 else f" by {window.interleave}"
+    return f"{window.buffer}{index}[{print_expression(window.offset)}; {lane}, {depth}{interleave}]"
 
 
 def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
@@ -102,8 +103,9 @@ def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
             if otherwise:
                 yield f"{indent}else:"
                 yield from _print_block(otherwise, indent + INDENT)
-        case Pack(destination, source, lanes, depth, panel, kr):
+        case Pack(destination, source, lanes, depth, panel, kr, unit, parts):
             sizes = f"lanes {print_expression(lanes)} depth {print_expression(depth)} panel {panel} kr {kr}"
+            sizes += f" unit {unit} {parts.value}"
             yield f"{indent}pack {_print_slice(destination)} = {_print_slice(source)} {sizes}"
         case Unary(op, destination, source, rows, columns, traffic):
             given = "" if source is None else f" = {_print_slice(source)}"
@@ -128,7 +130,8 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     sizes = (node.rows, node.columns, node.depth)
     rows, columns, depth = map(print_expression, sizes)
     batch = "" if node.batch is None else _print_batch(node.batch)
-    yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}"
+    carry = "" if node.carry is None else f" carry {_print_slice(node.carry.sums)} over {node.carry.axis}"
+    yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}{carry}"
 
 
 def _print_batch(batch: Batch) -> str:

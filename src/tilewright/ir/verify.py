@@ -19,6 +19,7 @@ from tilewright.ir.nodes import (
     Name,
     Operator,
     Pack,
+    Parts,
     Program,
     Scalar,
     ScalarValue,
@@ -93,6 +94,8 @@ class _Verifier:
         index = () if window.index is None else (window.index,)
         for part in (window.offset, *window.strides, *index):
             self.expression(part, scope, where)
+        if window.interleave <= 0:
+            raise InvalidTileIr(where=where, reason="an interleave must be positive")
 
     def block(self, body: tuple[Statement, ...], scope: frozenset[str], axes: frozenset[str]) -> None:
         for statement in body:
@@ -140,8 +143,15 @@ class _Verifier:
         self.slice(node.source, scope, where)
         self.expression(node.lanes, scope, where)
         self.expression(node.depth, scope, where)
-        if node.panel <= 0 or node.kr <= 0:
-            raise InvalidTileIr(where=where, reason="panel and kr must be positive")
+        if min(node.panel, node.kr, node.unit) <= 0:
+            raise InvalidTileIr(where=where, reason="panel, kr and unit must be positive")
+        if node.unit % node.kr:
+            raise InvalidTileIr(where=where, reason=f"unit {node.unit} is not a multiple of kr {node.kr}")
+        to, source = (self.buffers[window.buffer].dtype for window in (node.destination, node.source))
+        if not to.holds(source.real) or (node.parts is Parts.WHOLE) is (source.kind is Kind.COMPLEX):
+            raise InvalidTileIr(where=where, reason=f"{source} can't be packed as {node.parts.value} {to}")
+        if node.parts is not Parts.WHOLE and node.kr != 1:
+            raise InvalidTileIr(where=where, reason="parts of complex numbers are not interleaved")
         if self.buffers[node.destination.buffer].space is Space.ARGUMENT:
             raise InvalidTileIr(where=where, reason="the destination must be a scratch buffer")
 
@@ -173,18 +183,23 @@ class _Verifier:
         self.scalar(node.alpha, axes, where)
         self.scalar(node.beta, axes, where)
         self.form(node, where)
+        if node.carry is not None:
+            self.slice(node.carry.sums, scope, where)
+            if node.carry.axis not in axes:
+                raise InvalidTileIr(where=where, reason=f"{node.carry.axis!r} is not an enclosing axis")
         if min(node.tile.mr, node.tile.nr, node.tile.kr) <= 0:
             raise InvalidTileIr(where=where, reason="mr, nr and kr must be positive")
-        element = {self.buffers[window.buffer].dtype for window in (node.a, node.b)}
-        if len(element) != 1:
-            raise InvalidTileIr(where=where, reason="A and B differ in element type")
+        a, b, c = (self.buffers[window.buffer].dtype for window in (node.a, node.b, node.c))
+        if a.is_integer != b.is_integer or a.is_integer != c.is_integer:
+            raise InvalidTileIr(where=where, reason=f"{c} can't hold products of {a} and {b}")
 
     def form(self, node: TileMatmul, where: str) -> None:
         one = Constant(1)
         rules: tuple[tuple[bool, str], ...]
         match node.form:
             case Form.OUTER:
-                rules = ((node.b.strides[0] == one, "lanes of B must be adjacent (first stride 1)"),)
+                adjacent = node.b.strides[0] == Constant(node.b.interleave)
+                rules = ((adjacent, "lanes of B must be adjacent (first stride 1, or the interleave)"),)
             case Form.TURNED:
                 whole = (node.rows, node.columns) == (one, Constant(node.tile.nr))
                 rules = (
@@ -217,8 +232,9 @@ class _Verifier:
                 raise InvalidTileIr(
                     where=where, reason=f"columns of {name} must be adjacent (second stride 1)"
                 )
-        if self.buffers[node.c.buffer].dtype != self.buffers[node.sums.buffer].dtype:
-            raise InvalidTileIr(where=where, reason="C and the sums differ in element type")
+        c, sums = (self.buffers[window.buffer].dtype for window in (node.c, node.sums))
+        if c.is_integer != sums.is_integer or c.bits > sums.bits:
+            raise InvalidTileIr(where=where, reason=f"sums of {sums} do not narrow to {c}")
 
 
 def verify(program: Program) -> Program:

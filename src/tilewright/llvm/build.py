@@ -21,9 +21,11 @@ from tilewright.llvm.values import (
     VOID,
     Type,
     Value,
+    element_of,
     int32,
     int64,
     integer,
+    is_float,
     poison,
     truth_of,
     vector_constant,
@@ -175,6 +177,12 @@ class Function(ControlFlow):
         """Bitwise or."""
         return self._binary("or", left, right)
 
+    def exclusive(self, left: Value, right: int) -> Value:
+        """Bitwise exclusive or with a constant, in every lane."""
+        bits = left.type.suffix.rpartition("i")[2]
+        kind = f"splat (i{bits} {right})" if left.type.lanes else str(right)
+        return self.emit(left.type, f"xor {left.typed}, {kind}")
+
     def negate(self, condition: Value) -> Value:
         """The opposite of a condition."""
         return self.emit(INT1, f"xor {condition.typed}, true")
@@ -200,10 +208,6 @@ class Function(ControlFlow):
         word = _RELATIONS[relation]
         return self.emit(truth_of(left.type), f"icmp {word} {left.typed}, {integer(right, left).text}")
 
-    def differs(self, left: Value, right: Value) -> Value:
-        """Floating-point left != right; true for NaN."""
-        return self.emit(truth_of(left.type), f"fcmp une {left.typed}, {right.text}")
-
     def opaque(self, value: Value) -> Value:
         """The same value, hidden from loop strength reduction (which would rebuild it by serial adds)."""
         return self.emit(value.type, f"freeze {value.typed}")
@@ -215,6 +219,10 @@ class Function(ControlFlow):
     def extend(self, value: Value, kind: Type) -> Value:
         """A wider integer of the same signed value."""
         return self.emit(kind, f"sext {value.typed} to {kind.text}")
+
+    def unsigned(self, value: Value, kind: Type) -> Value:
+        """A wider integer of the same unsigned value."""
+        return self.emit(kind, f"zext {value.typed} to {kind.text}")
 
     def as_integer(self, pointer: Value) -> Value:
         """The address in a pointer."""
@@ -287,15 +295,13 @@ class Function(ControlFlow):
 
     def shuffle(self, left: Value, right: Value, lanes: Sequence[int]) -> Value:
         """Lanes of left (0..n-1) and right (n..2n-1)."""
-        element = left.type.text.split(" x ", 1)[1].rstrip(">")
-        kind = vector_of(Type(element, left.type.suffix.lstrip("v0123456789")), len(lanes))
+        kind = vector_of(element_of(left.type), len(lanes))
         mask = vector_constant(INT32, lanes)
         return self.emit(kind, f"shufflevector {left.typed}, {right.typed}, {mask.typed}")
 
     def extract(self, vector: Value, lane: int) -> Value:
         """One lane of a vector."""
-        element = vector.type.text.split(" x ", 1)[1].rstrip(">")
-        kind = Type(element, vector.type.suffix.lstrip("v0123456789"))
+        kind = element_of(vector.type)
         return self.emit(kind, f"extractelement {vector.typed}, i32 {lane}")
 
     def concatenate(self, vectors: Sequence[Value]) -> Value:
@@ -312,21 +318,36 @@ class Function(ControlFlow):
         numbers = vector_constant(INT32, range(offset, offset + lanes))
         return self.compare("<", numbers, limit)
 
-    def float_multiply(self, left: Value, right: Value) -> Value:
-        """left * right on floats."""
-        return self._binary("fmul", left, right)
+    # --- numbers: floats round once, integers wrap around -----------------------------------------
 
-    def float_add(self, left: Value, right: Value) -> Value:
-        """left + right on floats."""
-        return self._binary("fadd", left, right)
+    def times(self, left: Value, right: Value) -> Value:
+        """left * right."""
+        return self._binary("fmul" if is_float(left.type) else "mul", left, right)
+
+    def plus(self, left: Value, right: Value) -> Value:
+        """left + right."""
+        return self._binary("fadd" if is_float(left.type) else "add", left, right)
+
+    def minus(self, left: Value, right: Value) -> Value:
+        """left - right."""
+        return self._binary("fsub" if is_float(left.type) else "sub", left, right)
 
     def multiply_add(self, left: Value, right: Value, addend: Value, *, fused: bool) -> Value:
-        """left * right + addend on floats, with one rounding or two."""
-        if not fused:
-            return self._binary("fadd", self.float_multiply(left, right), addend)
+        """left * right + addend; floats with one rounding or two."""
+        if not fused or not is_float(left.type):
+            return self.plus(self.times(left, right), addend)
         kind = left.type
         intrinsic = self.module.declare(f"llvm.fma.{kind.suffix}", kind, (kind, kind, kind))
         return self.call(intrinsic, [left, right, addend])
+
+    def differs(self, left: Value, right: Value) -> Value:
+        """left != right; true for NaN."""
+        word = "fcmp une" if is_float(left.type) else "icmp ne"
+        return self.emit(truth_of(left.type), f"{word} {left.typed}, {right.text}")
+
+    def cast(self, value: Value, kind: Type) -> Value:
+        """The same bits as another type of the same size."""
+        return value if value.type == kind else self.emit(kind, f"bitcast {value.typed} to {kind.text}")
 
 
 _RELATIONS = {"<": "slt", "<=": "sle", "==": "eq", "!=": "ne", ">": "sgt", ">=": "sge"}

@@ -24,12 +24,23 @@ INT64 = Type("i64", "i64")
 POINTER = Type("ptr", "p0")
 VOID = Type("void", "")
 
-_FLOATS = {32: Type("float", "f32"), 64: Type("double", "f64")}
+_FLOATS = {16: Type("half", "f16"), 32: Type("float", "f32"), 64: Type("double", "f64")}
 
 
 def element_type(dtype: DType) -> Type:
-    """The LLVM type of one element."""
+    """The LLVM type of one element, or of a part of a complex one."""
+    dtype = dtype.real
     return _FLOATS[dtype.bits] if dtype.kind is Kind.FLOAT else Type(f"i{dtype.bits}", f"i{dtype.bits}")
+
+
+def memory_type(dtype: DType) -> Type:
+    """The LLVM type that loads and stores of one element use: integers for floats of 16 bits.
+
+    Not every target can hold such floats in registers; conversions work on their bits.
+    """
+    if dtype.bits >= 32:
+        return element_type(dtype)
+    return Type(f"i{dtype.bits}", f"i{dtype.bits}")
 
 
 def vector_of(element: Type, lanes: int) -> Type:
@@ -38,8 +49,18 @@ def vector_of(element: Type, lanes: int) -> Type:
 
 
 def vector_type(dtype: DType, lanes: int) -> Type:
-    """<lanes x element> of a project element type; LLVM treats one lane as a vector too."""
-    return vector_of(element_type(dtype), lanes)
+    """<lanes x element> as loads and stores use it; LLVM treats one lane as a vector too."""
+    return vector_of(memory_type(dtype), lanes)
+
+
+def element_of(kind: Type) -> Type:
+    """The type of one lane."""
+    return Type(kind.text.split(" x ", 1)[1].rstrip(">"), kind.suffix.lstrip("v0123456789"))
+
+
+def is_float(kind: Type) -> bool:
+    """Whether values, or the lanes of vectors, of this type are floats."""
+    return "f" in kind.suffix
 
 
 class Value(NamedTuple):
@@ -66,7 +87,10 @@ def int32(value: int) -> Value:
 
 
 def constant(dtype: DType, value: float) -> Value:
-    """A floating-point constant, by its bits: LLVM spells f32 as the double of the same value."""
+    """A constant of an element type; floats by their bits: LLVM spells f32 as the double of the same value."""
+    if dtype.is_integer:
+        return Value(element_type(dtype), str(int(value)), int(value))
+    dtype = dtype.real
     exact = struct.unpack("f", struct.pack("f", value))[0] if dtype.bits == 32 else value
     (bits,) = struct.unpack("<Q", struct.pack("<d", exact))
     return Value(element_type(dtype), f"0x{bits:016X}")

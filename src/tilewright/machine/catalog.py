@@ -28,7 +28,7 @@ class Entry:
     def __post_init__(self) -> None:
         machine = self.machine
         usable = usable_isas(machine.arch, enabled_features(machine.features))
-        if machine.isa not in usable:
+        if machine.isa.name not in [isa.name for isa in usable]:
             rows = ", ".join(isa.name for isa in usable)
             raise NoVectorUnit(cpu=machine.cpu, triple=machine.triple, rows=rows)
 

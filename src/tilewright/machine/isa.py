@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype
-from tilewright.spec.dtype import F32, F64, DType
+from tilewright.spec.dtype import BF16, F32, F64, I8, I16, I32, I64, U8, DType, accumulator
 
 
 class Edge(Enum):
@@ -39,26 +39,52 @@ class TileFma:
 
     Attributes
     ----------
-    a, b, acc : element types of the operands and of the accumulator.
+    instruction : its name in `micro.instructions`, the manual's mnemonic where there is one.
+    a, b, acc : element types of the operands, as packed panels hold them, and of the accumulator.
     m, n, k : the instruction's own tile.
-    kr : consecutive depths stored together in a packed panel.
-    fused : one rounding for multiply and add.
+    kr : consecutive depths of one column of B stored together in a packed panel.
+    kr_a : the same for A; 0 where it is kr.
     feature : LLVM feature beyond the row's own that the instruction needs.
+    per_cycle, latency : issue width and latency in cycles; 0 where they are those of the row's FMA.
+    accumulators : how many the unit has; 0 where vector registers hold them.
+    separate : multiply and add are two instructions.
+    biased : A is given another sign by adding to it, which one accumulator more per vector of B undoes.
     """
 
+    instruction: str
     a: DType
     b: DType
     acc: DType
     m: int
     n: int
-    k: int
-    kr: int
-    fused: bool = True
+    k: int = 1
+    kr: int = 1
+    kr_a: int = 0
     feature: str | None = None
+    per_cycle: float = 0
+    latency: int = 0
+    accumulators: int = 0
+    separate: bool = False
+    biased: bool = False
 
     def __post_init__(self) -> None:
-        if self.k % self.kr:
-            raise InvalidChoice(name="kr", found=self.kr, allowed=f"divisors of k = {self.k}")
+        for kr in (self.kr, self.interleave_a):
+            if self.k % kr:
+                raise InvalidChoice(name="kr", found=kr, allowed=f"divisors of k = {self.k}")
+
+    @property
+    def interleave_a(self) -> int:
+        """Consecutive depths of one row of A stored together in a packed panel."""
+        return self.kr_a or self.kr
+
+    @property
+    def products(self) -> int:
+        """Multiplications of one instruction."""
+        return self.m * self.n * self.k
+
+    def takes(self, a: DType, b: DType) -> bool:
+        """Whether operands of these types, widened if need be, keep their values and the type of their sums."""
+        return self.a.holds(a) and self.b.holds(b) and self.acc == accumulator(a, b)
 
 
 @dataclass(frozen=True)
@@ -77,9 +103,13 @@ class Isa:
     loads_per_cycle : vector loads per cycle.
     edge : how partial vectors are loaded and stored.
     broadcast : how elements of A are spread.
-    tiles : the multiply instructions, one per combination of types.
+    tiles : the multiply instructions; several may take the same types.
     source : the manual.
     folds_loads : arithmetic takes one operand from memory, so that it needs no register.
+    fused : multiply-adds on floats round once.
+    half : there are instructions between float16 and float32; else integer arithmetic converts.
+    scalable : the length of vectors is a property of the machine; LLVM is told which.
+    least_masked_bits : the smallest element that masks of vectors cut.
     """
 
     name: str
@@ -95,10 +125,14 @@ class Isa:
     tiles: tuple[TileFma, ...]
     source: str
     folds_loads: bool = False
+    fused: bool = True
+    half: bool = True
+    scalable: bool = False
+    least_masked_bits: int = 8
 
     def __post_init__(self) -> None:
         for tile in self.tiles:
-            if tile.n * tile.acc.bits > self.vector_bits * tile.m:
+            if not tile.accumulators and tile.m * tile.n * tile.acc.bits > self.vector_bits:
                 raise InvalidChoice(
                     name=f"{self.name} tile n", found=tile.n, allowed=f"what fits {self.vector_bits} bits"
                 )
@@ -107,32 +141,83 @@ class Isa:
         """Elements of one vector register."""
         return self.vector_bits // dtype.bits
 
-    def tile(self, dtype: DType) -> TileFma:
-        """The multiply instruction for an element type.
+    def tile(self, a: DType, b: DType | None = None) -> TileFma:
+        """The multiply instruction for two element types: the one with most products a cycle.
+
+        Operands that it takes only wider are widened when they are loaded or packed.
 
         Raises
         ------
         UnsupportedDtype : if the row has none.
+
+        >>> AVX2.tile(BF16).a.name
+        'f32'
         """
-        for tile in self.tiles:
-            if tile.a == tile.b == dtype:
-                return tile
-        supported = ", ".join(sorted({str(tile.a) for tile in self.tiles}))
-        raise UnsupportedDtype(dtype=f"{dtype} on {self.name}", supported=supported)
+        b = a if b is None else b
+        a, b = a.real, b.real
+        able = [tile for tile in self.tiles if tile.takes(a, b)]
+        if not able:
+            supported = ", ".join(sorted({f"{tile.a} x {tile.b}" for tile in self.tiles}))
+            raise UnsupportedDtype(dtype=f"{a} x {b} on {self.name}", supported=supported)
+        return max(able, key=lambda tile: tile.products * (tile.per_cycle or self.fma_per_cycle))
+
+    def edge_of(self, *dtypes: DType) -> Edge:
+        """How partial vectors of some element types are loaded and stored: VMASKMOV has none below 32 bits."""
+        narrow = any(dtype.bits < self.least_masked_bits for dtype in dtypes)
+        return Edge.SPILL if narrow else self.edge
+
+    def limited(self, features: frozenset[str], vector_bits: int = 0) -> Isa:
+        """The row with the instructions of one CPU: those whose feature it has.
+
+        Parameters
+        ----------
+        vector_bits : of a scalable row, the CPU's vector length.
+        """
+        tiles = tuple(tile for tile in self.tiles if tile.feature is None or tile.feature in features)
+        if tiles == self.tiles and vector_bits in (0, self.vector_bits):
+            return self
+        return replace(self, tiles=tiles)
 
 
-def _vector_tiles(vector_bits: int, *, fused: bool) -> tuple[TileFma, ...]:
-    """Broadcast-FMA on one vector: 1 x lanes x 1 for each float type."""
-    return tuple(
-        TileFma(dtype, dtype, dtype, m=1, n=vector_bits // dtype.bits, k=1, kr=1, fused=fused)
-        for dtype in (F32, F64)
+def _vector_tiles(vector_bits: int) -> tuple[TileFma, ...]:
+    """One element of A times one vector of B, for every type of accumulator."""
+    floats = tuple(
+        TileFma("multiply_add", dtype, dtype, dtype, m=1, n=vector_bits // dtype.bits) for dtype in (F32, F64)
     )
+    integers = (
+        TileFma(
+            "multiply_add", I32, I32, I32, m=1, n=vector_bits // 32, per_cycle=1, latency=10, separate=True
+        ),
+        TileFma(
+            "multiply_add", I64, I64, I64, m=1, n=vector_bits // 64, per_cycle=0.5, latency=12, separate=True
+        ),
+    )
+    return floats + integers
+
+
+def _dot_tiles(vector_bits: int, bf16: str | None, vnni: str) -> tuple[TileFma, ...]:
+    """x86: sums of 2 or 4 adjacent products, with the LLVM features that bring them.
+
+    PMADDWD is in every row (SSE2, AVX2, AVX512BW).
+    """
+    n = vector_bits // 32
+    tiles = [TileFma("pmaddwd", I16, I16, I32, m=1, n=n, k=2, kr=2, per_cycle=1.5, latency=6, separate=True)]
+    tiles += [
+        TileFma("vpdpwssd", I16, I16, I32, m=1, n=n, k=2, kr=2, feature=vnni),
+        TileFma("vpdpbusd", U8, I8, I32, m=1, n=n, k=4, kr=4, feature=vnni),
+        # One more accumulator per vector of B takes off what the bias of A added.
+        TileFma("vpdpbusd_swapped", I8, U8, I32, m=1, n=n, k=4, kr=4, feature=vnni),
+        TileFma("vpdpbusd_biased", I8, I8, I32, m=1, n=n, k=4, kr=4, feature=vnni, biased=True),
+    ]
+    if bf16:
+        tiles.append(TileFma("vdpbf16ps", BF16, BF16, F32, m=1, n=n, k=2, kr=2, feature=bf16, per_cycle=2))
+    return tuple(tiles)
 
 
 AVX512 = Isa(
     name="avx512",
     arch="x86_64",
-    features=("avx", "avx2", "fma", "avx512f", "avx512vl", "avx512dq"),
+    features=("avx", "avx2", "f16c", "fma", "avx512f", "avx512bw", "avx512vl", "avx512dq"),
     vector_bits=512,
     vector_registers=32,
     fma_per_cycle=2,
@@ -140,7 +225,7 @@ AVX512 = Isa(
     loads_per_cycle=2,
     edge=Edge.MASK,
     broadcast=Broadcast.MEMORY,
-    tiles=_vector_tiles(512, fused=True),
+    tiles=_vector_tiles(512) + _dot_tiles(512, "avx512bf16", "avx512vnni"),
     source="Intel SDM vol. 1 ch. 15; latency and width: Zen 4/5 and Skylake-SP optimisation guides",
     folds_loads=True,
 )
@@ -148,7 +233,7 @@ AVX512 = Isa(
 AVX2 = Isa(
     name="avx2",
     arch="x86_64",
-    features=("avx", "avx2", "fma"),
+    features=("avx", "avx2", "f16c", "fma"),
     vector_bits=256,
     vector_registers=16,
     fma_per_cycle=2,
@@ -156,9 +241,10 @@ AVX2 = Isa(
     loads_per_cycle=2,
     edge=Edge.MASK,
     broadcast=Broadcast.MEMORY,
-    tiles=_vector_tiles(256, fused=True),
+    tiles=_vector_tiles(256) + _dot_tiles(256, None, "avxvnni"),
     source="Intel SDM vol. 1 ch. 14 (VMASKMOV: 14.6.5); latency: Haswell 5, Skylake and Zen 4",
     folds_loads=True,
+    least_masked_bits=32,
 )
 
 NEON = Isa(
@@ -172,7 +258,7 @@ NEON = Isa(
     loads_per_cycle=3,
     edge=Edge.SPILL,
     broadcast=Broadcast.LANE,
-    tiles=_vector_tiles(128, fused=True),
+    tiles=_vector_tiles(128),
     source="Arm ARM DDI 0487 §C7 FMLA (by element); width and latency: Neoverse V2 optimisation guide",
 )
 
@@ -187,7 +273,7 @@ VSX = Isa(
     loads_per_cycle=2,
     edge=Edge.SPILL,
     broadcast=Broadcast.MEMORY,
-    tiles=_vector_tiles(128, fused=True),
+    tiles=_vector_tiles(128),
     source="Power ISA 3.0B book I ch. 7 (xvmaddasp, lxvwsx); latency 7 and 2 loads of 128 bits a cycle: "
     "POWER9 Processor User's Manual and LLVM's PPCScheduleP9, PPCScheduleP10; 4 FMAs a cycle are those of "
     "half a POWER10 core (Starke et al., IEEE Micro 41(2), 2021), the POWER9 has 2",
@@ -204,7 +290,7 @@ RVV128 = Isa(
     loads_per_cycle=2,
     edge=Edge.SPILL,
     broadcast=Broadcast.SCALAR,
-    tiles=_vector_tiles(128, fused=True),
+    tiles=_vector_tiles(128),
     source="RISC-V V 1.0 §13.6 (vfmacc.vf), VLEN of 128 or more; width and latency are an estimate for "
     "out-of-order cores with two vector pipes",
 )
@@ -220,9 +306,11 @@ GENERIC128 = Isa(
     loads_per_cycle=1,
     edge=Edge.SPILL,
     broadcast=Broadcast.MEMORY,
-    tiles=_vector_tiles(128, fused=False),
+    tiles=_vector_tiles(128),
     source="x86-64 psABI baseline (SSE2): MULPS then ADDPS, latency 4 + 4; the floor of every 64-bit target",
     folds_loads=True,
+    fused=False,
+    half=False,
 )
 
 #: All rows, best first: the first whose features a CPU has is the one it gets.

@@ -117,6 +117,7 @@ class Machine:
         if self.cores <= 0:
             raise InvalidSize(name="cores", found=self.cores, required="positive")
         object.__setattr__(self, "features", limit_features(self.features, self.isa, self.arch))
+        object.__setattr__(self, "isa", self.isa.limited(enabled_features(self.features)))
 
     @property
     def arch(self) -> str:

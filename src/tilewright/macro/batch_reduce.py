@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tilewright.ir.nodes import (
     Batch,
     Buffer,
+    Carry,
     Constant,
     Expression,
     FirstElse,
     Loop,
     Name,
     Pack,
+    Parts,
     Program,
     Scalar,
     ScalarValue,
@@ -24,8 +26,10 @@ from tilewright.ir.nodes import (
     Tile,
     TileMatmul,
 )
+from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Cover, choose_cover
+from tilewright.spec.dtype import DType, Kind
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout
 
 #: Run-time parameters behind the three pointers, in the order of seed 002's Listing 7.2.1.
@@ -43,6 +47,7 @@ class _Side:
     lane: Expression
     depth: Expression
     step: Expression
+    dtype: DType
 
 
 @dataclass(frozen=True)
@@ -54,20 +59,29 @@ class _Roles:
     broadcast: _Side
     vector: _Side
 
+    def instruction(self, isa: Isa) -> TileFma:
+        """The multiply instruction for the elements of both sides."""
+        return isa.tile(self.broadcast.dtype, self.vector.dtype)
 
-def _side(name: str, layout: Layout, *, lane_is_row: bool) -> _Side:
+    def in_place(self, instruction: TileFma) -> bool:
+        """Whether register tiles read both sides where they stand."""
+        adjacent = self.vector.lane == Constant(1)
+        return adjacent and instruction.k == 1 and self.vector.dtype.kind is not Kind.COMPLEX
+
+
+def _side(name: str, layout: Layout, dtype: DType, *, lane_is_row: bool) -> _Side:
     """A or B by rows (m of A, depths of B) or columns; one of the two strides is 1."""
     leading = Name(f"ld_{name}")
     rows_adjacent = layout is Layout.COL
     lane_adjacent = rows_adjacent if lane_is_row else not rows_adjacent
     lane, depth = (Constant(1), leading) if lane_adjacent else (leading, Constant(1))
-    return _Side(name, lane, depth, Name(f"br_stride_{name}"))
+    return _Side(name, lane, depth, Name(f"br_stride_{name}"), dtype)
 
 
 def _roles(problem: BatchReduceGemm) -> _Roles:
     """Rows of A are broadcast for a row-major C; for a column-major one, columns of B."""
-    a = _side("a", problem.a, lane_is_row=True)
-    b = _side("b", problem.b, lane_is_row=False)
+    a = _side("a", problem.a, problem.dtype, lane_is_row=True)
+    b = _side("b", problem.b, problem.b_dtype, lane_is_row=False)
     if problem.c is Layout.ROW:
         return _Roles(problem.m, problem.n, a, b)
     return _Roles(problem.n, problem.m, b, a)
@@ -137,32 +151,84 @@ def _direct(problem: BatchReduceGemm, roles: _Roles, cover: Cover) -> tuple[Stat
     return _over("j", cover.widths, row_tiles)
 
 
-def _packed(problem: BatchReduceGemm, roles: _Roles, cover: Cover) -> tuple[Statement, ...]:
-    """The vector operand of each product is transposed into a panel first; C collects the batch."""
+def _packed(
+    problem: BatchReduceGemm, roles: _Roles, cover: Cover, instruction: TileFma
+) -> tuple[Statement, ...]:
+    """Operands of each product are packed into panels first; C, or sums beside it, collects the batch.
+
+    Both are where the instruction takes several depths or complex parts; else only the vector operand,
+    whose lanes are not adjacent.
+    """
     x, y = roles.broadcast, roles.vector
-    addresses = problem.batch is BatchMode.ADDRESS
+    addresses, types = problem.batch is BatchMode.ADDRESS, problem.types
+    parts = 2 if types.is_complex else 1
+    both = instruction.k > 1 or parts > 1
     beta: ScalarValue = FirstElse("batch", Scalar(float(problem.beta)), Scalar(1.0))
     index = Name("batch") if addresses else None
+    depth = -(-problem.k * parts // instruction.k) * instruction.k
+    carry = types.narrows and problem.count > 1
+    sums = Slice("sums", Constant(0), (Constant(roles.columns), Constant(1)))
 
     def at(side: _Side, offset: Expression) -> Slice:
         start = offset if addresses else offset + Name("batch") * side.step
         return Slice(side.name, start, (side.lane, side.depth), index)
 
+    def panel(buffer: str, lanes: int, kr: int, first: Expression) -> Slice:
+        return Slice(buffer, first, (Constant(kr), Constant(kr * lanes)), interleave=kr)
+
+    def pack_rows() -> tuple[Statement, ...]:
+        """Each height of tiles is a run of micro-panels."""
+        found = []
+        kr, how = instruction.interleave_a, Parts.SPLIT if parts > 1 else Parts.WHOLE
+        for first, end, rows in _spans(cover.heights):
+            to = panel("rows", rows, kr, Constant(first * depth))
+            source = at(x, first * x.lane)
+            count, k = Constant(end - first), Constant(problem.k)
+            found.append(Pack(to, source, count, k, rows, kr, instruction.k, how))
+        return tuple(found)
+
     def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
-        panel = Slice("panel", Constant(0), (Constant(1), Constant(columns)))
+        kr, how = instruction.kr, Parts.ROTATED if parts > 1 else Parts.WHOLE
+        wide = _whole_columns(columns * parts, instruction)
+        panel_b = panel("panel", wide, kr, Constant(0))
 
         def tile(row: Expression, rows: int) -> tuple[Statement, ...]:
             node = _tile(problem, roles, (row, column), (rows, columns))
-            fields = dict(node.__dict__)
-            fields.update(a=at(x, row * x.lane), b=panel, beta=beta, batch=None)
-            return (TileMatmul(**fields),)
+            high = -(-rows // instruction.m) * instruction.m
+            a = at(x, row * x.lane)
+            if both:
+                a = panel("rows", rows, instruction.interleave_a, row * depth)
+            node = replace(
+                node,
+                a=a,
+                b=panel_b,
+                depth=Constant(problem.k * parts),
+                columns=Constant(columns * parts),
+                tile=Tile(high, wide, kr),
+                beta=Scalar(float(problem.beta)) if carry else beta,
+                batch=None,
+            )
+            if parts > 1:
+                c = node.c
+                strides = (c.strides[0] * parts, c.strides[1] * parts)
+                node = replace(node, c=Slice("c", c.offset * parts, strides, interleave=parts))
+            if carry:
+                place = replace(sums, offset=row * roles.columns + column)
+                node = replace(node, carry=Carry(place, "batch"))
+            return (node,)
 
         source = at(y, column * y.lane)
-        pack = Pack(panel, source, Constant(columns), Constant(problem.k), columns)
+        pack = Pack(panel_b, source, Constant(columns), Constant(problem.k), wide, kr, instruction.k, how)
         return (pack, *_over("i", cover.heights, tile))
 
-    body = _over("j", cover.widths, row_tiles)
+    packs = pack_rows() if both else ()
+    body = (*packs, *_over("j", cover.widths, row_tiles))
     return (Loop("batch", Constant(0), Constant(problem.count), Constant(1), body),)
+
+
+def _whole_columns(columns: int, instruction: TileFma) -> int:
+    """Columns that a panel must have: whole ones of the instruction where it takes several rows."""
+    return columns if instruction.m == 1 else -(-columns // instruction.n) * instruction.n
 
 
 def cover_of(problem: BatchReduceGemm, machine: Machine) -> Cover:
@@ -173,16 +239,20 @@ def cover_of(problem: BatchReduceGemm, machine: Machine) -> Cover:
     ((12, 1), (11, 1))
     """
     roles = _roles(problem)
-    direct = roles.vector.lane == Constant(1)
-    depth = problem.k * (problem.count if direct else 1)
-    cover = choose_cover(machine, problem.dtype, roles.rows, roles.columns, depth)
+    types, isa = problem.types, machine.isa
+    instruction, parts = roles.instruction(isa), 2 if types.is_complex else 1
+    direct = roles.in_place(instruction)
+    depth = problem.k * parts * (problem.count if direct else 1)
+    edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
+    cover = choose_cover(machine, instruction, edge, (roles.rows, roles.columns * parts, depth))
     if direct:
         return cover
-    limit = max(1, LOCAL_PANEL_BYTES // (problem.k * problem.dtype.size))
-    return _narrowed(cover, limit, machine.isa.lanes(problem.dtype))
+    limit = max(1, LOCAL_PANEL_BYTES // (problem.k * parts * instruction.b.size))
+    cover = _narrowed(cover, limit, max(isa.lanes(types.acc), instruction.n))
+    return Cover(cover.heights, tuple((size // parts, count) for size, count in cover.widths))
 
 
-def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, name: str) -> Program:
+def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, machine: Machine, name: str) -> Program:
     """The tile IR of a batch-reduce GEMM, cut by a cover.
 
     The register tile loads vectors of the operand that shares C's contiguous axis. Where that
@@ -191,19 +261,30 @@ def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, name: str) -> Pro
     Examples
     --------
     >>> from tilewright.machine.catalog import find_machine
-    >>> problem = BatchReduceGemm(16, 6, 64, 1)
-    >>> cover = cover_of(problem, find_machine("znver5"))
-    >>> len(build_batch_reduce(problem, cover, "kernel").body)
+    >>> problem, machine = BatchReduceGemm(16, 6, 64, 1), find_machine("znver5")
+    >>> cover = cover_of(problem, machine)
+    >>> len(build_batch_reduce(problem, cover, machine, "kernel").body)
     1
     """
-    roles = _roles(problem)
-    buffers = [Buffer(operand, problem.dtype, Space.ARGUMENT) for operand in ("a", "b", "c")]
-    if roles.vector.lane == Constant(1):
+    roles, types = _roles(problem), problem.types
+    one, parts = roles.instruction(machine.isa), 2 if types.is_complex else 1
+    stored = (types.a, types.b, types.c.real)
+    buffers = [Buffer(operand, dtype, Space.ARGUMENT) for operand, dtype in zip("abc", stored, strict=True)]
+    if roles.in_place(one):
         body = _direct(problem, roles, cover)
     else:
-        body = _packed(problem, roles, cover)
-        widest = max(width for width, _ in cover.widths)
-        buffers.append(Buffer("panel", problem.dtype, Space.LOCAL, widest * problem.k))
+        body = _packed(problem, roles, cover, one)
+        depth = -(-problem.k * parts // one.k) * one.k
+        widest = max(_whole_columns(width * parts, one) for width, _ in cover.widths)
+        buffers.append(Buffer("panel", one.b, Space.LOCAL, widest * depth))
+        if one.k > 1 or parts > 1:
+            high = sum(-(-rows // one.m) * one.m * count for rows, count in cover.heights)
+            buffers.append(Buffer("rows", one.a, Space.LOCAL, high * depth))
+        if types.narrows and problem.count > 1:
+            rows, columns = (
+                -(-size // unit) * unit for size, unit in ((roles.rows, one.m), (roles.columns, one.n))
+            )
+            buffers.append(Buffer("sums", types.acc, Space.LOCAL, rows * columns))
     return Program(name=name, sizes=SIZES, scalars=(), buffers=tuple(buffers), body=body)
 
 

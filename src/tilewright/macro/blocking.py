@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.spec.dtype import DType
 
 #: Share of a tile's time that its load-add-store of C may cost (see `depth_block`).
 UPDATE_SHARE = 0.01
@@ -66,27 +65,34 @@ class RegisterTile:
         return 2 * self.mr * self.nr / (self.mr + self.nr)
 
 
-def _candidate(isa: Isa, dtype: DType, mr: int, vectors: int) -> RegisterTile:
-    lanes = isa.lanes(dtype)
-    accumulators = mr * vectors
-    match isa.broadcast:
-        case Broadcast.MEMORY:
-            a_registers, a_loads = 1, mr
-        case Broadcast.LANE:
-            a_registers = a_loads = -(-mr // lanes)
-        case Broadcast.SCALAR:
-            a_registers, a_loads = 0, mr
-    product = 0 if isa.tile(dtype).fused else 1
+def _candidate(isa: Isa, instruction: TileFma, mr: int, across: int) -> RegisterTile:
+    """A tile of mr rows and `across` accumulators side by side."""
+    down = mr // instruction.m
+    # An instruction with a bias keeps one accumulator more for each vector of B.
+    accumulators = (down + instruction.biased) * across
+    if instruction.m > 1:
+        a_registers, a_loads = 1, down
+    else:
+        word_lanes = isa.vector_bits // (instruction.a.bits * instruction.kr)
+        match isa.broadcast:
+            case Broadcast.MEMORY:
+                a_registers, a_loads = 1, mr
+            case Broadcast.LANE:
+                a_registers = a_loads = -(-mr // word_lanes)
+            case Broadcast.SCALAR:
+                a_registers, a_loads = 0, mr
+    product = 1 if instruction.separate or not isa.fused else 0
+    held = 0 if instruction.accumulators else accumulators
     return RegisterTile(
         mr=mr,
-        nr=vectors * lanes,
+        nr=across * instruction.n,
         accumulators=accumulators,
-        registers=accumulators + vectors + a_registers + product,
-        loads_per_depth=vectors + a_loads,
+        registers=held + across + a_registers + product,
+        loads_per_depth=a_loads + across,
     )
 
 
-def register_tiles(isa: Isa, dtype: DType) -> tuple[RegisterTile, ...]:
+def register_tiles(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, ...]:
     """Every mr×nr that keeps the multiply unit busy without spilling.
 
     With v = nr/lanes vectors a row, one depth step issues mr·v FMAs. A tile qualifies if
@@ -97,21 +103,32 @@ def register_tiles(isa: Isa, dtype: DType) -> tuple[RegisterTile, ...]:
     - latency: mr·v ≥ fma_per_cycle · fma_latency independent accumulators;
     - loads: loads per depth / loads per cycle ≤ mr·v / FMAs per cycle, so loads never bound it;
     - lanes: where the FMA takes a lane, mr is a multiple of the lanes, so whole vectors hold A.
+
+    A unit with accumulators of its own is filled with them (seed 004, Algorithm 2: VAccs × HAccs).
     """
+    per_cycle = instruction.per_cycle or isa.fma_per_cycle
+    latency = instruction.latency or isa.fma_latency
+    most = instruction.accumulators or isa.vector_registers
     tiles = []
-    for vectors in range(1, isa.vector_registers):
-        for mr in range(1, isa.vector_registers // vectors):
-            tile = _candidate(isa, dtype, mr, vectors)
-            fits = tile.registers <= isa.vector_registers
-            hides = tile.accumulators >= isa.fma_per_cycle * isa.fma_latency
-            feeds = tile.loads_per_depth * isa.fma_per_cycle <= tile.accumulators * isa.loads_per_cycle
-            whole = isa.broadcast is not Broadcast.LANE or mr % isa.lanes(dtype) == 0
-            if fits and hides and feeds and whole:
+    for across in range(1, most + 1):
+        for down in range(1, most // across + 1):
+            mr = down * instruction.m
+            tile = _candidate(isa, instruction, mr, across)
+            fits = tile.registers <= isa.vector_registers and tile.accumulators <= most
+            hides = tile.accumulators >= per_cycle * latency
+            feeds = tile.loads_per_depth * per_cycle <= tile.accumulators * isa.loads_per_cycle
+            if instruction.accumulators:
+                hides, feeds = tile.accumulators == most or instruction.biased, True
+            by_lane = isa.broadcast is Broadcast.LANE and instruction.m == 1
+            word_lanes = isa.vector_bits // (instruction.a.bits * instruction.kr)
+            whole = not by_lane or mr % word_lanes == 0
+            pairs = instruction.m == 1 or tile.nr % isa.lanes(instruction.acc) == 0
+            if fits and hides and feeds and whole and pairs:
                 tiles.append(tile)
     return tuple(tiles)
 
 
-def register_tile(isa: Isa, dtype: DType, ways: int) -> RegisterTile:
+def register_tile(isa: Isa, instruction: TileFma, ways: int) -> RegisterTile:
     """The register tile of the best CMR, preferring rows that fit in the ways of L1.
 
     C is updated in place, and a tile's rows are ldc apart. When ldc is a multiple of the bytes one
@@ -123,20 +140,23 @@ def register_tile(isa: Isa, dtype: DType, ways: int) -> RegisterTile:
     --------
     >>> from tilewright.machine.isa import AVX512, AVX2
     >>> from tilewright.spec.dtype import F32
-    >>> tile = register_tile(AVX512, F32, ways=12)
+    >>> tile = register_tile(AVX512, AVX512.tile(F32), ways=12)
     >>> tile.mr, tile.nr
     (12, 32)
-    >>> tile = register_tile(AVX2, F32, ways=8)
+    >>> tile = register_tile(AVX2, AVX2.tile(F32), ways=8)
     >>> tile.mr, tile.nr
     (6, 16)
     """
-    tiles = register_tiles(isa, dtype)
+    tiles = register_tiles(isa, instruction)
     if not tiles:
-        raise NoRegisterTile(
-            registers=isa.vector_registers, lanes=isa.lanes(dtype), dtype=dtype, isa=isa.name
-        )
+        lanes = isa.lanes(instruction.acc)
+        raise NoRegisterTile(registers=isa.vector_registers, lanes=lanes, dtype=instruction.a, isa=isa.name)
+    # One accumulator wide, each element of A would be used once.
+    tiles = tuple(tile for tile in tiles if tile.nr > instruction.n) or tiles
     best = max(tile.cmr for tile in tiles)
-    near = [tile for tile in tiles if tile.mr <= ways and tile.cmr >= (1 - CMR_SLACK) * best]
+    near = [
+        tile for tile in tiles if tile.mr <= max(ways, instruction.m) and tile.cmr >= (1 - CMR_SLACK) * best
+    ]
     return max(near or tiles, key=lambda tile: (tile.cmr, -tile.loads_per_depth))
 
 
@@ -172,26 +192,29 @@ ROW_CYCLES = 1.0
 ADDRESSED_ROWS = 12
 
 
-def _tile_cycles(machine: Machine, dtype: DType, tile: RegisterTile, depth: int, *, masked: bool) -> float:
+def _tile_cycles(
+    machine: Machine, instruction: TileFma, tile: RegisterTile, depth: int, *, masked: bool
+) -> float:
     """Estimated cycles of one register tile over a depth: the slowest of FMA, loads, latency and L2.
 
     The vector operand is read once per row of tiles; beyond half of L1 it comes from L2. A masked vector
     is two loads, its own and that of the element which its missing lanes repeat.
     """
     isa = machine.isa
-    vectors = tile.nr // isa.lanes(dtype)
-    bytes_a_depth = tile.nr * dtype.size
-    streamed = bytes_a_depth / L2_BYTES_PER_CYCLE if bytes_a_depth * depth > machine.l1.size / 2 else 0.0
+    vectors = tile.nr // isa.lanes(instruction.acc)
+    bytes_a_step = tile.nr * instruction.b.size * instruction.k
+    steps = -(-depth // instruction.k)
+    streamed = bytes_a_step / L2_BYTES_PER_CYCLE if bytes_a_step * steps > machine.l1.size / 2 else 0.0
     step = max(
-        tile.accumulators / isa.fma_per_cycle,
+        tile.accumulators / (instruction.per_cycle or isa.fma_per_cycle),
         (tile.loads_per_depth + masked) / isa.loads_per_cycle,
-        float(isa.fma_latency),
+        float(instruction.latency or isa.fma_latency),
         streamed,
     )
     if tile.mr > ADDRESSED_ROWS:
         step += 0.5
     update = UPDATE_CYCLES_PER_VECTOR / 2 * tile.mr * vectors
-    return step * depth + TILE_CYCLES + ROW_CYCLES * tile.mr + update
+    return step * steps + TILE_CYCLES + ROW_CYCLES * tile.mr + update
 
 
 def _even(total: int, parts: int) -> tuple[tuple[int, int], ...]:
@@ -205,8 +228,8 @@ def _even(total: int, parts: int) -> tuple[tuple[int, int], ...]:
     return tuple((value, count) for value, count in found if count and value)
 
 
-def choose_cover(machine: Machine, dtype: DType, rows: int, columns: int, depth: int) -> Cover:
-    """Register tiles for a product of known sizes, by least estimated cycles.
+def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tuple[int, int, int]) -> Cover:
+    """Register tiles for a product of known rows, columns and depth, by least estimated cycles.
 
     Rows are cut into equal heights and vectors of columns into equal widths (the last column tile
     may end in a partial vector); every pair of counts that fits the registers is tried. So 23 rows
@@ -216,59 +239,77 @@ def choose_cover(machine: Machine, dtype: DType, rows: int, columns: int, depth:
     --------
     >>> from tilewright.machine.catalog import find_machine
     >>> from tilewright.spec.dtype import F32
-    >>> choose_cover(find_machine("znver5"), F32, 64, 64, 64).widths
+    >>> machine = find_machine("znver5")
+    >>> choose_cover(machine, machine.isa.tile(F32), machine.isa.edge, (64, 64, 64)).widths
     ((64, 1),)
 
     Source: seed 002 §7.2 (kernels for arbitrary sizes from a few micro-kernels).
     """
-    isa = machine.isa
-    lanes = isa.lanes(dtype)
+    isa, (rows, columns, depth) = machine.isa, sizes
+    if instruction.m > 1:
+        return _whole_tiles(machine, instruction, rows, columns)
+    lanes = isa.lanes(instruction.acc)
     vectors = -(-columns // lanes)
-    usable = isa.vector_registers - _spare_registers(isa, dtype, columns)
+    usable = isa.vector_registers - _spare_registers(isa, instruction, edge, columns)
     best: tuple[float, Cover] | None = None
     for across in range(1, vectors + 1):
         widths = _columns(_even(vectors, across), lanes, columns)
-        most = max(_vectors(isa, lanes, width) for width, _ in widths)
+        most = max(_vectors(edge, lanes, width) for width, _ in widths)
         tallest_that_fits = (usable - most - 1) // most
         if tallest_that_fits < 1:
             continue
         for down in range(-(-rows // tallest_that_fits), rows + 1):
             heights = _even(rows, down)
-            tallest = _candidate(isa, dtype, heights[0][0], most)
+            tallest = _candidate(isa, instruction, heights[0][0], most)
             if tallest.registers > usable:
                 continue
             cycles = sum(
-                count * times * _tile_cycles(machine, dtype, tile, depth, masked=masked)
+                count * times * _tile_cycles(machine, instruction, tile, depth, masked=masked)
                 for height, count in heights
                 for width, times in widths
-                for tile in (_candidate(isa, dtype, height, _vectors(isa, lanes, width)),)
-                for masked in (isa.edge is Edge.MASK and width % lanes != 0,)
+                for tile in (_candidate(isa, instruction, height, _vectors(edge, lanes, width)),)
+                for masked in (edge is Edge.MASK and width % lanes != 0,)
             )
             if best is None or cycles < best[0]:
                 best = (cycles, Cover(heights, widths))
-            if tallest.accumulators < isa.fma_per_cycle * isa.fma_latency:
+            per_cycle, latency = (
+                instruction.per_cycle or isa.fma_per_cycle,
+                instruction.latency or isa.fma_latency,
+            )
+            if tallest.accumulators < per_cycle * latency:
                 break  # shorter tiles only add latency
     if best is None:
-        raise NoRegisterTile(registers=isa.vector_registers, lanes=lanes, dtype=dtype, isa=isa.name)
+        raise NoRegisterTile(registers=isa.vector_registers, lanes=lanes, dtype=instruction.a, isa=isa.name)
     return best[1]
 
 
-def _spare_registers(isa: Isa, dtype: DType, columns: int) -> int:
+def _whole_tiles(machine: Machine, instruction: TileFma, rows: int, columns: int) -> Cover:
+    """The unit's own tile as often as it fits, then what remains."""
+    tile = register_tile(machine.isa, instruction, machine.l1.ways)
+
+    def cut(extent: int, size: int) -> tuple[tuple[int, int], ...]:
+        whole, rest = divmod(extent, size)
+        return tuple((part, count) for part, count in ((size, whole), (rest, 1)) if part and count)
+
+    return Cover(cut(rows, tile.mr), cut(columns, tile.nr))
+
+
+def _spare_registers(isa: Isa, instruction: TileFma, edge: Edge, columns: int) -> int:
     """Registers that a straight tile leaves free: for the scheduler, for a product, for a mask.
 
     The depth is unrolled, and loads move up. A separate multiply needs two more (its result, and the
     copy that two-operand instructions make); a mask that lives in a vector register, the lane it
     repeats and their blend three (below 512 bits).
     """
-    fused = isa.tile(dtype).fused
-    masked = isa.edge is Edge.MASK and columns % isa.lanes(dtype) != 0 and isa.vector_bits < 512
+    fused = isa.fused and not instruction.separate
+    masked = edge is Edge.MASK and columns % isa.lanes(instruction.acc) != 0 and isa.vector_bits < 512
     return SPARE_REGISTERS + (0 if fused else 2) + (3 if masked else 0)
 
 
-def _vectors(isa: Isa, lanes: int, columns: int) -> int:
+def _vectors(edge: Edge, lanes: int, columns: int) -> int:
     """Vectors of one row of a tile: the last one masked, or a power of two for each bit of the rest."""
     whole, rest = divmod(columns, lanes)
-    return whole + (rest.bit_count() if isa.edge is Edge.SPILL else min(rest, 1))
+    return whole + (rest.bit_count() if edge is Edge.SPILL else min(rest, 1))
 
 
 def _columns(widths: tuple[tuple[int, int], ...], lanes: int, columns: int) -> tuple[tuple[int, int], ...]:
@@ -290,7 +331,12 @@ def _down(size: float, unit: int) -> int:
     return max(unit, int(size) // unit * unit)
 
 
-def depth_block(machine: Machine, dtype: DType, tile: RegisterTile) -> int:
+def depth_unit(instruction: TileFma) -> int:
+    """kc is a multiple of this many depths."""
+    return max(DEPTH_UNIT, instruction.k)
+
+
+def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> int:
     """kc, the depth of the packed panels: seed 004 (1)-(2), with the L2 as feeder.
 
     Seed 004 (1) keeps a kc×nr micro-panel of B in half of L1, (2) leaves the other half to A and C.
@@ -306,40 +352,41 @@ def depth_block(machine: Machine, dtype: DType, tile: RegisterTile) -> int:
     bounded by (1') two micro-panels of B (the one in use and the next) ≤ L2/8, so that most of L2
     stays with the block of A. The result never falls below seed 004's (1).
 
-    kc depends on machine and dtype only (and on k through `balanced`): promise 5.
+    kc depends on machine and dtypes only (and on k through `balanced`): promise 5. An instruction that
+    takes several depths at once takes as many times more of them.
     """
-    isa = machine.isa
-    wanted = UPDATE_CYCLES_PER_VECTOR * isa.fma_per_cycle / UPDATE_SHARE
-    wanted = -(-int(wanted) // 64) * 64
-    in_l1 = machine.l1.size / 2 / (tile.nr * dtype.size)
-    in_l2 = machine.l2.size / 8 / (2 * tile.nr * dtype.size)
-    return _down(max(in_l1, min(wanted, in_l2)), DEPTH_UNIT)
+    per_cycle = instruction.per_cycle or machine.isa.fma_per_cycle
+    wanted = UPDATE_CYCLES_PER_VECTOR * per_cycle / UPDATE_SHARE
+    wanted = -(-int(wanted) // 64) * 64 * instruction.k
+    in_l1 = machine.l1.size / 2 / (tile.nr * instruction.b.size)
+    in_l2 = machine.l2.size / 8 / (2 * tile.nr * instruction.b.size)
+    return _down(max(in_l1, min(wanted, in_l2)), depth_unit(instruction))
 
 
-def row_block(machine: Machine, dtype: DType, tile: RegisterTile, kc: int) -> int:
+def row_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:
     """mc, rows of the packed block of A: seed 004 (3).
 
     L2 holds the mc×kc block, two micro-panels of B (one in use, the next arriving) and the lines
     of C in flight. L2 is shared with instructions, with the lines that A's next block and C pass
     through, and replaced by pseudo-LRU, so the block takes a third of what remains:
-    mc·kc ≤ (L2 - 2·kc·nr) / 3 in elements (a half measured 2 % slower at n = 4096).
+    mc·kc ≤ (L2 - 2·kc·nr) / 3 in bytes (a half measured 2 % slower at n = 4096).
     """
-    remaining = machine.l2.size / dtype.size - 2 * kc * tile.nr
-    return _down(remaining / 3 / kc, tile.mr)
+    remaining = machine.l2.size - 2 * kc * tile.nr * instruction.b.size
+    return _down(remaining / instruction.a.size / 3 / kc, tile.mr)
 
 
-def column_block(machine: Machine, dtype: DType, tile: RegisterTile, kc: int) -> int:
+def column_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:
     """nc, columns of the packed panel of B: seed 004 (4)-(7).
 
     The kc×nc panel lives in the last cache, of which a single call takes `LAST_CACHE_SHARE`
     (inclusive copies of A, and C streaming through, take the rest): nc·kc ≤ share · L3.
     """
     last = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
-    return _down(last / dtype.size / kc, tile.nr)
+    return _down(last / instruction.b.size / kc, tile.nr)
 
 
-def choose_blocking(machine: Machine, dtype: DType) -> Blocking:
-    """The blocking of a GEMM of any size on a machine.
+def choose_blocking(machine: Machine, instruction: TileFma) -> Blocking:
+    """The blocking of a GEMM of any size on a machine, in elements of the instruction's panels.
 
     Source: seed 004 §3.1 (1)-(7); seed 000 §5.2.1 (7)-(8); Low et al., TOMS 2016, against which the
     order of the bounds (kc from L1, mc from L2, nc from L3) was checked.
@@ -348,17 +395,17 @@ def choose_blocking(machine: Machine, dtype: DType) -> Blocking:
     --------
     >>> from tilewright.machine.catalog import find_machine
     >>> from tilewright.spec.dtype import F32
-    >>> choose_blocking(find_machine("znver5"), F32)
+    >>> machine = find_machine("znver5")
+    >>> choose_blocking(machine, machine.isa.tile(F32))
     Blocking(mr=12, nr=32, kr=1, mc=144, nc=4096, kc=512)
     """
-    tile = register_tile(machine.isa, dtype, machine.l1.ways)
-    instruction: TileFma = machine.isa.tile(dtype)
-    kc = depth_block(machine, dtype, tile)
+    tile = register_tile(machine.isa, instruction, machine.l1.ways)
+    kc = depth_block(machine, instruction, tile)
     return Blocking(
         mr=tile.mr,
         nr=tile.nr,
         kr=instruction.kr,
-        mc=row_block(machine, dtype, tile, kc),
-        nc=column_block(machine, dtype, tile, kc),
+        mc=row_block(machine, instruction, tile, kc),
+        nc=column_block(machine, instruction, tile, kc),
         kc=kc,
     )

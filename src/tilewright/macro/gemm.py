@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -19,6 +19,7 @@ from tilewright.ir.nodes import (
     Pack,
     Program,
     Relation,
+    Slice,
     Space,
     Statement,
     TileMatmul,
@@ -28,12 +29,18 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import DEPTH_UNIT, Blocking
+from tilewright.macro.blocking import Blocking, depth_unit
 from tilewright.macro.nest import SCALARS, SIZES, Nest, decide, ones, sizes_of
 from tilewright.macro.streaming import STREAMED_ROWS, columns, dots, streaming, sums_buffer
-from tilewright.spec.dtype import DType
-from tilewright.spec.problem import Gemm, Layout, Strategy
+from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
+
+
+#: Rows and columns of the block in which sums of a narrower C wait for the next depth block: B is packed
+#: again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
+SUMS_ROWS = 2048
+SUMS_COLUMNS = 1024
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class Thresholds:
     streamed_rows: int
 
 
-def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
+def thresholds(blocking: Blocking, types: ProductTypes, l2_bytes: int) -> Thresholds:
     """The sizes at which packing starts to pay.
 
     B in place is read once per mr rows, 128 bytes a row: while its kc×n slice fits in L2 those
@@ -65,8 +72,8 @@ def thresholds(blocking: Blocking, dtype: DType, l2_bytes: int) -> Thresholds:
     Measured in docs/decisions/007-in-place-or-packed.md.
     """
     return Thresholds(
-        in_place_b=l2_bytes // dtype.size,
-        in_place_a=3 * l2_bytes // (2 * dtype.size),
+        in_place_b=l2_bytes // types.b.size,
+        in_place_a=3 * l2_bytes // (2 * types.a.size),
         few_rows=2 * blocking.mr,
         few_columns=4 * blocking.nr,
         streamed_rows=STREAMED_ROWS,
@@ -82,36 +89,72 @@ def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...
     packing (§4.1.1). Without limits this is seed 004's Tiling (§4.1.3).
     """
     sizes, tile = nest.sizes, nest.tile
+    if nest.types.narrows:
+        # Sums wait for the next depth block beside the tile's column, which fits in a block of them.
+        nest = replace(nest, sums=Slice("sums", Name("i") * tile.nr, (Constant(tile.nr), Constant(1))))
     readable = (*ones(sizes.cs_b), *nest.whole_tile())
     choices: tuple[AllOf, ...] = (AllOf(readable),) if readable else ()
     if limits is not None:
         small = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.in_place_b))
         flat = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
         choices = (AllOf((*readable, small)), AllOf((*readable, flat)))
-    return (nest.depth_loop(Loop("j", Constant(0), sizes.n, Constant(tile.nr), nest.column(choices))),)
+    column = nest.column(choices) if nest.in_place else nest.column_copied()
+    if nest.types.narrows:
+        return (Loop("j", Constant(0), sizes.n, Constant(nest.columns_step), (nest.depth_loop(*column),)),)
+    return (nest.depth_loop(Loop("j", Constant(0), sizes.n, Constant(nest.columns_step), column)),)
 
 
 def packing(nest: Nest) -> tuple[Statement, ...]:
     """The five loops with both operands packed (seed 004 Algorithm 1)."""
+    sizes = nest.sizes
+    blocks = (
+        Let("mc", _balanced(sizes.m, nest.blocking.mc, nest.tile.mr)),
+        Let("nc", _balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
+    )
+    jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
+    if not nest.types.narrows:
+        return (*blocks, jc)
+    # Unfinished sums may not stand in C, which would round them. They wait in a block of their own; each
+    # block of C then goes through the whole depth before the next one begins.
+    place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc"))
+    nest = replace(nest, sums=Slice("sums", place, (Constant(SUMS_COLUMNS), Constant(1))))
+    rows, columns = SUMS_ROWS // nest.tile.mr * nest.tile.mr, SUMS_COLUMNS // nest.tile.nr * nest.tile.nr
+    end = minimum(Name("ib") + rows, sizes.m)
+    several = (
+        Let("nc", _balanced(sizes.n, min(columns, nest.blocking.nc), nest.tile.nr)),
+        Loop(
+            "jc",
+            Constant(0),
+            sizes.n,
+            Name("nc"),
+            (Loop("ib", Constant(0), sizes.m, Constant(rows), _row_blocks(nest, Name("ib"), end, "nc")),),
+        ),
+    )
+    one = Compare(Relation.LE, Name("depths"), Name("kc"))
+    single = replace(nest, sums=replace(nest.sums, offset=Constant(0)))  # which one block does not touch
+    alone = (
+        blocks[1],
+        Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(single, Constant(0), sizes.m, "nc")),
+    )
+    return (blocks[0], *decide(AnyOf((AllOf((one,)),)), alone, several))
+
+
+def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tuple[Statement, ...]:
+    """The loops pc, ic, jr and ir over rows begin .. end and the columns of block jc."""
     sizes, tile = nest.sizes, nest.tile
     jc, ic = Name("jc"), Name("ic")
-    columns = minimum(tile.nr, sizes.n - Name("j"))
+    columns = minimum(nest.columns_step, sizes.n - Name("j"))
     ir = Loop(
         "i",
         ic,
-        minimum(ic + Name("mc"), sizes.m),
+        minimum(ic + Name("mc"), end),
         Constant(tile.mr),
         (nest.matmul(nest.a_panel(), nest.b_panel(), columns),),
     )
-    jr = Loop("j", jc, minimum(jc + Name("nc"), sizes.n), Constant(tile.nr), (ir,))
-    rows = nest.pack_a(minimum(Name("mc"), sizes.m - ic))
-    ic_loop = Loop("ic", Constant(0), sizes.m, Name("mc"), (rows, jr))
-    pc_loop = nest.depth_loop(nest.pack_b(jc, minimum(Name("nc"), sizes.n - jc)), ic_loop)
-    blocks = (
-        Let("mc", _balanced(sizes.m, nest.blocking.mc, tile.mr)),
-        Let("nc", _balanced(sizes.n, nest.blocking.nc, tile.nr)),
-    )
-    return (*blocks, Loop("jc", Constant(0), sizes.n, Name("nc"), (pc_loop,)))
+    jr = Loop("j", jc, minimum(jc + Name(nc), sizes.n), Constant(nest.columns_step), (ir,))
+    rows = nest.pack_a(minimum(Name("mc"), end - ic))
+    ic_loop = Loop("ic", begin, end, Name("mc"), (rows, jr))
+    return (nest.depth_loop(nest.pack_b(jc, minimum(Name(nc), sizes.n - jc)), ic_loop),)
 
 
 def _balanced(extent: Expression, block: int, unit: int) -> Expression:
@@ -128,31 +171,48 @@ def _depths(nest: Nest) -> tuple[Statement, ...]:
     sizes, blocking = nest.sizes, nest.blocking
     return (
         Let("depths", Unless("alpha", sizes.k)),
-        Let("kc", _balanced(sizes.k, blocking.kc, DEPTH_UNIT)),
+        Let("kc", _balanced(sizes.k, blocking.kc // nest.parts, depth_unit(nest.instruction))),
     )
 
 
-def _auto(nest: Nest, limits: Thresholds, dtype: DType, lanes: int) -> tuple[Statement, ...]:
+def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
     """One column: dot products; few rows: stream B; A small or seldom read: in place; else five loops."""
     sizes = nest.sizes
     small = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a))
     narrow = Compare(Relation.LE, sizes.n, Constant(limits.few_columns))
-    near = AnyOf((AllOf((small,)), AllOf((narrow,))))
-    body = decide(near, tiling(nest, limits), packing(nest))
+    body = packing(nest)
+    words = nest.words
+    if words is not None:
+        held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.types.narrows else ()
+        choices: tuple[Compare, ...] = (small, narrow)
+        if nest.in_place and not nest.uniform:
+            # Each tile converts what it reads: once for every nr columns of A, mr rows of B.
+            few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
+            choices = (few, Compare(Relation.LE, sizes.n, Constant(limits.few_columns // 2)))
+        near = AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
+        body = decide(near, tiling(nest, limits), body)
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
-    far = Compare(Relation.LT, Constant(limits.in_place_b), sizes.n * sizes.k)
-    some = Compare(Relation.LT, Constant(0), Name("depths"))
-    adjacent = (*ones(sizes.cs_b, sizes.cs_c), some)
-    single = AllOf((*adjacent, one_row))
-    few = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
-    body = decide(AnyOf((single, few)), streaming(nest, dtype, lanes), body)
-    if sizes.cs_b != Constant(1):
-        deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
-        body = decide(AnyOf((AllOf(deep),)), columns(nest, lanes), body)
-    if nest.a == "a":  # turned, one column is a row of the problem, whose order is that of every row
+    if nest.uniform:
+        far = Compare(Relation.LT, Constant(limits.in_place_b), sizes.n * sizes.k)
+        some = Compare(Relation.LT, Constant(0), Name("depths"))
+        adjacent = (*ones(sizes.cs_b, sizes.cs_c), some)
+        single = AllOf((*adjacent, one_row))
+        few = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
+        body = decide(AnyOf((single, few)), streaming(nest, nest.types.acc, lanes), body)
+        if sizes.cs_b != Constant(1):
+            deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
+            body = decide(AnyOf((AllOf(deep),)), columns(nest, lanes), body)
+    if nest.a == "a" and nest.parts == 1:
+        # Turned, one column is a row of the problem, whose order is that of every row.
         one = Compare(Relation.EQ, sizes.n, Constant(1))
         body = decide(AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),)), dots(nest), body)
     return body
+
+
+def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
+    """The multiply instruction of a problem; a column-major C gives A and B each other's roles."""
+    a, b = problem.dtype, problem.b_dtype
+    return isa.tile(b, a) if problem.c is Layout.COL else isa.tile(a, b)
 
 
 def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -> Program:
@@ -167,27 +227,34 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     >>> [buffer.name for buffer in program.buffers]
     ['a', 'b', 'c']
     """
-    sizes, isa, dtype = sizes_of(problem), machine.isa, problem.dtype
-    nest = Nest(sizes, blocking, isa.edge)
+    sizes, isa, types = sizes_of(problem), machine.isa, problem.types
+    edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
+    nest = Nest(sizes, blocking, edge, types, instruction_of(problem, isa))
     if problem.c is Layout.COL:
-        nest = Nest(sizes.turned(), blocking, isa.edge, a="b", b="a")
+        nest = replace(nest, sizes=sizes.turned(), a="b", b="a")
     match problem.strategy:
-        case Strategy.TILING:
+        case Strategy.TILING if nest.words == ():
             body = tiling(nest)
-        case Strategy.PACKING:
+        case Strategy.TILING | Strategy.PACKING:
             body = packing(nest)
         case Strategy.AUTO:
-            limits = thresholds(blocking, dtype, machine.l2.size)
-            body = _auto(nest, limits, dtype, isa.lanes(dtype))
+            limits = thresholds(blocking, types, machine.l2.size)
+            body = _auto(nest, limits, isa.lanes(types.acc))
     body = (*_depths(nest), *body)
-    kc = -(-blocking.kc // DEPTH_UNIT) * DEPTH_UNIT  # as `_blocks` rounds it
+    one = nest.instruction
+    kc = roundup(Constant(blocking.kc), depth_unit(one))  # as `_depths` rounds it
+    assert isinstance(kc, Constant)
     used = _buffers_used(body)
+    rows = sums_buffer(types.acc)
+    if types.narrows:
+        rows = Buffer("sums", types.acc, Space.THREAD, SUMS_ROWS * SUMS_COLUMNS)
     scratch = (
-        Buffer("b_pack", dtype, Space.SHARED, kc * blocking.nc),
-        Buffer("a_pack", dtype, Space.THREAD, kc * blocking.mc),
-        sums_buffer(dtype),
+        Buffer("b_pack", one.b, Space.SHARED, kc.value * blocking.nc),
+        Buffer("a_pack", one.a, Space.THREAD, kc.value * blocking.mc),
+        rows,
     )
-    arguments = tuple(Buffer(operand, dtype, Space.ARGUMENT) for operand in ("a", "b", "c"))
+    stored = (types.a, types.b, types.c.real)
+    arguments = tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in zip("abc", stored, strict=True))
     return Program(
         name=name,
         sizes=SIZES,
@@ -207,8 +274,9 @@ def _buffers_used(body: tuple[Statement, ...]) -> frozenset[str]:
                 found |= _buffers_used(then) | _buffers_used(otherwise)
             case Pack(destination, source):
                 found |= {destination.buffer, source.buffer}
-            case TileMatmul():
+            case TileMatmul(carry=carry):
                 found |= {statement.a.buffer, statement.b.buffer, statement.c.buffer}
+                found |= {carry.sums.buffer} if carry else set()
             case Epilogue(c, sums):
                 found |= {c.buffer, sums.buffer}
             case Let():

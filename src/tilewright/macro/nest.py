@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
+    Carry,
     Compare,
     Constant,
     Expression,
@@ -16,6 +17,7 @@ from tilewright.ir.nodes import (
     Loop,
     Name,
     Pack,
+    Parts,
     Relation,
     Scalar,
     Slice,
@@ -24,10 +26,11 @@ from tilewright.ir.nodes import (
     TileMatmul,
     maximum,
     minimum,
+    roundup,
 )
-from tilewright.machine.isa import Edge
+from tilewright.machine.isa import Edge, TileFma
 from tilewright.macro.blocking import Blocking
-from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.problem import Gemm, Layout, ProductTypes
 
 #: Run-time parameters of every GEMM program, in the order of its C signature.
 SIZES = ("m", "n", "k", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
@@ -85,6 +88,14 @@ def ones(*strides: Expression) -> tuple[Compare, ...]:
     return tuple(Compare(Relation.EQ, stride, Constant(1)) for stride in strides if stride != Constant(1))
 
 
+def decided(*terms: Compare) -> tuple[Compare, ...] | None:
+    """The comparisons that are not known to hold; None where one is known to fail."""
+    known = [_known(term) for term in terms]
+    if False in known:
+        return None
+    return tuple(term for term, answer in zip(terms, known, strict=True) if answer is None)
+
+
 def decide(
     condition: AnyOf, then: tuple[Statement, ...], otherwise: tuple[Statement, ...]
 ) -> tuple[Statement, ...]:
@@ -123,78 +134,133 @@ class Nest:
 
     `a` and `b` are the buffers in the roles of A (broadcast, rows) and B (vectors, columns); a
     column-major C is computed as Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them.
+
+    Sizes are counted in elements of the operands. Complex products are real ones on their parts (see
+    `Parts`): a tile has twice the depth and twice the columns that its slices of the operands have.
     """
 
     sizes: Sizes
     blocking: Blocking
     edge: Edge
+    types: ProductTypes
+    instruction: TileFma
     a: str = "a"
     b: str = "b"
+    sums: Slice | None = None  # where the sums of a narrower C wait
 
     @property
     def tile(self) -> Tile:
         """The register tile."""
         return Tile(self.blocking.mr, self.blocking.nr, self.blocking.kr)
 
+    @property
+    def parts(self) -> int:
+        """Numbers in one element: 2 where it is complex."""
+        return 2 if self.types.is_complex else 1
+
+    @property
+    def columns_step(self) -> int:
+        """Columns of C that one tile covers."""
+        return self.tile.nr // self.parts
+
+    @property
+    def in_place(self) -> bool:
+        """Whether tiles can read operands where they stand, converting them if need be."""
+        return self.instruction.k == 1 and self.parts == 1
+
+    @property
+    def uniform(self) -> bool:
+        """Whether operands, C and sums have the instruction's one type."""
+        return self.in_place and self.types.uniform
+
+    @property
+    def words(self) -> tuple[Compare, ...] | None:
+        """When tiles can read A in place: always, given these, or (None) never."""
+        if self.in_place:
+            return ()
+        stored = self.types.a if self.a == "a" else self.types.b
+        if self.parts > 1 or self.instruction.m > 1 or stored != self.instruction.a:
+            return None
+        k = self.sizes.k
+        return decided(
+            Compare(Relation.EQ, self.sizes.cs_a, Constant(1)),
+            Compare(Relation.EQ, roundup(k, self.instruction.k), k),
+        )
+
+    def panel_depth(self) -> Expression:
+        """Depths of a packed panel: whole steps of the instruction."""
+        return roundup(Name("depth") * self.parts, self.instruction.k)
+
     def matmul(self, a: Slice, b: Slice, columns: Expression) -> TileMatmul:
-        """The one register tile at (i, j), rows and columns cut at the matrix edge."""
+        """The one register tile at (i, j), rows and columns of C cut at the matrix edge."""
         sizes, i, j = self.sizes, Name("i"), Name("j")
+        c = Slice("c", i * sizes.rs_c + j * sizes.cs_c, (sizes.rs_c, sizes.cs_c))
+        if self.parts > 1:  # pairs of columns are adjacent
+            offset, strides = c.offset * self.parts, (sizes.rs_c * self.parts, sizes.cs_c * self.parts)
+            c = Slice("c", offset, strides, interleave=self.parts)
         return TileMatmul(
-            c=Slice("c", i * sizes.rs_c + j * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
+            c=c,
             a=a,
             b=b,
             rows=minimum(self.blocking.mr, sizes.m - i),
-            columns=columns,
-            depth=Name("depth"),
+            columns=columns * self.parts,
+            depth=Name("depth") * self.parts,
             tile=self.tile,
             alpha=Scalar("alpha"),
-            beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+            beta=Scalar("beta") if self.sums else FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+            carry=Carry(self.sums, "pc") if self.sums else None,
         )
 
     def a_in_place(self) -> Slice:
         """A at row i and depth pc, where it stands."""
-        sizes = self.sizes
-        return Slice(self.a, Name("i") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+        sizes, k = self.sizes, self.instruction.k
+        offset = Name("i") * sizes.rs_a + Name("pc") * sizes.cs_a
+        if k == 1:
+            return Slice(self.a, offset, (sizes.rs_a, sizes.cs_a))
+        return Slice(self.a, offset, (sizes.rs_a, Constant(k)), interleave=k)
 
     def b_in_place(self) -> Slice:
         """B at column j and depth pc; its columns are adjacent."""
         sizes = self.sizes
         return Slice(self.b, Name("j") + Name("pc") * sizes.rs_b, (Constant(1), sizes.rs_b))
 
-    def a_panel(self) -> Slice:
-        """The micro-panel of packed A that holds row i."""
-        return Slice(
-            "a_pack", (Name("i") - Name("ic")) * Name("depth"), (Constant(1), Constant(self.tile.mr))
-        )
+    def a_panel(self, first: Expression | None = None) -> Slice:
+        """The micro-panel of packed A that holds row i; packing began with row ic, or `first`."""
+        kr = self.instruction.interleave_a
+        start = (Name("i") - (Name("ic") if first is None else first)) * self.panel_depth()
+        return Slice("a_pack", start, (Constant(kr), Constant(kr * self.tile.mr)), interleave=kr)
 
     def b_panel(self) -> Slice:
         """The micro-panel of packed B that holds column j."""
-        return Slice(
-            "b_pack", (Name("j") - Name("jc")) * Name("depth"), (Constant(1), Constant(self.tile.nr))
-        )
+        start = (Name("j") - Name("jc")) * (self.panel_depth() * self.parts)
+        return self._b_panel_at(start)
 
-    def pack_a(self, rows: Expression) -> Pack:
-        """Packs rows ic .. ic+rows of A at depth pc."""
-        sizes = self.sizes
-        source = Slice(self.a, Name("ic") * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
-        return Pack(self.a_pack_start(), source, rows, Name("depth"), self.tile.mr, self.tile.kr)
+    def _b_panel_at(self, start: Expression) -> Slice:
+        kr = self.instruction.kr
+        return Slice("b_pack", start, (Constant(kr), Constant(kr * self.tile.nr)), interleave=kr)
 
-    def a_pack_start(self) -> Slice:
-        """The beginning of the packed block of A."""
-        return Slice("a_pack", Constant(0), (Constant(1), Constant(self.tile.mr)))
+    def pack_a(self, rows: Expression, first: Expression | None = None) -> Pack:
+        """Packs rows ic .. ic+rows of A (or from `first`) at depth pc."""
+        sizes, one = self.sizes, self.instruction
+        first = Name("ic") if first is None else first
+        source = Slice(self.a, first * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+        kr, parts = one.interleave_a, Parts.SPLIT if self.parts > 1 else Parts.WHOLE
+        start = Slice("a_pack", Constant(0), (Constant(kr), Constant(kr * self.tile.mr)), interleave=kr)
+        return Pack(start, source, rows, Name("depth"), self.tile.mr, kr, one.k, parts)
 
     def pack_b(self, first: Expression, columns: Expression) -> Pack:
         """Packs columns first .. first+columns of B at depth pc."""
-        sizes = self.sizes
+        sizes, one = self.sizes, self.instruction
         source = Slice(self.b, first * sizes.cs_b + Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b))
-        start = Slice("b_pack", Constant(0), (Constant(1), Constant(self.tile.nr)))
-        return Pack(start, source, columns, Name("depth"), self.tile.nr, self.tile.kr)
+        parts = Parts.ROTATED if self.parts > 1 else Parts.WHOLE
+        start = self._b_panel_at(Constant(0))
+        return Pack(start, source, columns, Name("depth"), self.tile.nr, one.kr, one.k, parts)
 
     def whole_tile(self) -> tuple[Compare, ...]:
         """That the tile at j has all its columns, where the row cannot cut it in memory."""
         if self.edge is Edge.MASK:
             return ()
-        return (Compare(Relation.LE, Name("j") + self.tile.nr, self.sizes.n),)
+        return (Compare(Relation.LE, Name("j") + self.columns_step, self.sizes.n),)
 
     def column(self, choices: tuple[AllOf, ...]) -> tuple[Statement, ...]:
         """The column of tiles at j; B in place if any choice holds (or none is given), else copied."""
@@ -208,11 +274,10 @@ class Nest:
 
     def column_copied(self) -> tuple[Statement, ...]:
         """The column of tiles at j, A in place, B copied into a micro-panel first."""
-        start = Slice("b_pack", Constant(0), (Constant(1), Constant(self.tile.nr)))
-        return (self.pack_b(Name("j"), self._columns()), self._rows(start))
+        return (self.pack_b(Name("j"), self._columns()), self._rows(self._b_panel_at(Constant(0))))
 
     def _columns(self) -> Expression:
-        return minimum(self.tile.nr, self.sizes.n - Name("j"))
+        return minimum(self.columns_step, self.sizes.n - Name("j"))
 
     def _rows(self, b: Slice) -> Loop:
         body = (self.matmul(self.a_in_place(), b, self._columns()),)

@@ -167,9 +167,12 @@ def dots(nest: Nest) -> tuple[Statement, ...]:
         rows=minimum(DOT_ROWS, sizes.m - i),
         tile=Tile(DOT_ROWS, 1),
         form=Form.DOT,
+        carry=None,
         beta=FirstElse("pd", Scalar("beta"), Scalar(1.0)),
     )
     depths = Name("depths")
-    depth = Let("depth", minimum(DOT_DEPTH, depths - at))
+    depth = Let("depth", depths if nest.types.narrows else minimum(DOT_DEPTH, depths - at))
     rows = Loop("i", Constant(0), sizes.m, Constant(DOT_ROWS), (one,))
-    return (Loop("pd", Constant(0), maximum(depths, 1), Constant(DOT_DEPTH), (depth, rows)),)
+    # A narrower C would round the sums of each pass.
+    step = maximum(depths, 1) if nest.types.narrows else Constant(DOT_DEPTH)
+    return (Loop("pd", Constant(0), maximum(depths, 1), step, (depth, rows)),)

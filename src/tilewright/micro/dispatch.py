@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, zero
+from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
-from tilewright.micro.kernel import CACHE_LINE, MicroKernel, Part, TileCall
+from tilewright.micro.kernel import CACHE_LINE, Carry, MicroKernel, Part, TileCall
 
 #: Heights of the partial tiles: four rows of two vectors fill both FMA pipes for their whole latency, so
 #: that more heights would gain little, and each costs 6 ms of the first call.
@@ -20,34 +21,46 @@ class Dispatch:
     Parameters
     ----------
     kernel : the register tile.
+    pairs : elements of C are pairs of numbers: two columns of the tile are adjacent whatever the stride.
+    carries : sums are kept outside of C between depth blocks.
     """
 
-    def __init__(self, kernel: MicroKernel) -> None:
-        self.kernel = kernel
-        self.isa, self.dtype, self.tile, self.element = kernel.isa, kernel.dtype, kernel.tile, kernel.element
+    def __init__(self, kernel: MicroKernel, *, pairs: bool = False, carries: bool = False) -> None:
+        self.kernel, self.pairs, self.carries = kernel, pairs, carries
+        self.isa, self.tile, self.element = kernel.isa, kernel.tile, kernel.element
+        self.edge = kernel.edge
 
     @property
     def name(self) -> str:
         """The name of the dispatching function in a module."""
-        suffix = "_packed" if self.kernel.adjacent_a else ""
-        return f"tile_{self.dtype}_{self.tile.mr}x{self.tile.nr}{suffix}"
+        return f"{self.kernel.name}{'_pairs' * self.pairs}{'_carry' * self.carries}"
 
     def row_variants(self) -> tuple[int, ...]:
         """Heights of the straight-line tiles, tallest first; any height is a sum of them.
 
+        Units that multiply several rows at once have only heights of whole operations.
+
         >>> from tilewright.ir.nodes import Tile
         >>> from tilewright.machine.isa import AVX512
-        >>> from tilewright.micro.vector import BroadcastFma
+        >>> from tilewright.micro.kernel import Source
+        >>> from tilewright.micro.vector import VectorKernel
         >>> from tilewright.spec.dtype import F32
-        >>> Dispatch(BroadcastFma(AVX512, F32, Tile(12, 32), adjacent_a=False)).row_variants()
+        >>> operands = (Source(F32), Source(F32))
+        >>> kernel = VectorKernel(AVX512, AVX512.tile(F32), Tile(12, 32), operands, F32, adjacent_a=False)
+        >>> Dispatch(kernel).row_variants()
         (12, 8, 4, 2, 1)
         """
-        return (self.tile.mr, *(height for height in PARTIAL_HEIGHTS if height < self.tile.mr))
+        unit = self.kernel.instruction.m
+        return (
+            self.tile.mr,
+            *(height for height in PARTIAL_HEIGHTS if height < self.tile.mr and height % unit == 0),
+            *((unit,) if unit > max(PARTIAL_HEIGHTS) and unit < self.tile.mr else ()),
+        )
 
     def parts(self, rows: int) -> tuple[Part, ...]:
         """The column variants of one height, in the order they are tested."""
         whole = (Part(rows, (self.kernel.lanes,) * self.kernel.vectors, masked=False),)
-        if self.isa.edge is Edge.SPILL:
+        if self.edge is Edge.SPILL:
             return whole
         counts = range(1, self.kernel.vectors + 1)
         masked = tuple(Part(rows, (self.kernel.lanes,) * vectors, masked=True) for vectors in counts)
@@ -68,6 +81,7 @@ class Dispatch:
             *((("c_column", INT64),) if "rows" in sizes else ()),
             ("alpha", self.element),
             ("beta", self.element),
+            *(_CARRY if self.carries else ()),
         ]
 
     def emit(self, module: Module) -> Callee:
@@ -95,6 +109,7 @@ class Dispatch:
             alpha=g["alpha"],
             beta=g["beta"],
             prefetch=True,
+            carry=self._carry(f, g["sums"]) if self.carries else None,
         )
         parts = self.parts(rows)
         for part in parts[:-1]:
@@ -107,6 +122,11 @@ class Dispatch:
         f.ret()
         return f.callee
 
+    def _carry(self, f: Function, sums: Value) -> Carry:
+        """The sums outside of C, as the last arguments of a function give them."""
+        first, last = (f.compare("!=", f.arguments[name], 0) for name in ("first", "last"))
+        return Carry(sums, f.arguments["sums_row"], first, last)
+
     # --- the function that picks ------------------------------------------------------------
 
     def _emit_dispatch(self, module: Module, heights: dict[int, Callee]) -> Callee:
@@ -114,16 +134,22 @@ class Dispatch:
         f = module.define(self.name, VOID, self.arguments("rows", "columns"))
         rows, columns = f.arguments["rows"], f.arguments["columns"]
         whole = f.compare("==", columns, self.tile.nr)
-        adjacent = f.compare("==", f.arguments["c_column"], 1)
+        adjacent = f.compare("==", f.arguments["c_column"], 2 if self.pairs else 1)
         full = f.both(f.compare("==", rows, self.tile.mr), f.both(whole, adjacent))
         with f.when(full):
-            target = _Target.of(f)
-            self._call(f, heights[self.tile.mr], target, int64(self.tile.nr), f.arguments["a"], target.c)
+            target = _Target.of(f, self.kernel.c.size)
+            g = f.arguments
+            self._call(
+                f, heights[self.tile.mr], target, int64(self.tile.nr), (g["a"], target.c, g.get("sums"))
+            )
             f.ret()
-        if self.isa.edge is Edge.SPILL:
+        if self.edge is Edge.SPILL:
             adjacent = f.both(adjacent, whole)
+        if self.kernel.instruction.m > 1:
+            last_rows = f.both(rows, int64(self.kernel.instruction.m - 1))
+            adjacent = f.both(adjacent, f.compare("==", last_rows, 0))
         with f.when(adjacent):
-            self._cover(f, heights, _Target.of(f), columns)
+            self._cover(f, heights, _Target.of(f, self.kernel.c.size), columns)
             f.ret()
         self._spill(f, heights)
         f.ret()
@@ -131,48 +157,97 @@ class Dispatch:
 
     def _cover(self, f: Function, heights: dict[int, Callee], target: _Target, columns: Value) -> None:
         """Calls the variants whose heights sum to the rows, tallest first."""
-        size = self.dtype.size
-        a_step = f.mul(f.arguments["a_lane"], size)
-        c_step = f.mul(target.row, size)
-        rows = f.arguments["rows"]
-        state: list[Value] = [int64(0), f.arguments["a"], target.c]
+        g = f.arguments
+        a_step = f.mul(g["a_lane"], self.kernel.a.dtype.size)
+        c_step = f.mul(target.row, target.size)
+        rows = g["rows"]
+        state: list[Value] = [int64(0), g["a"], target.c]
+        if self.carries:
+            state.append(g["sums"])
+            sums_step = f.mul(g["sums_row"], self.kernel.acc.size)
+        unit = self.kernel.instruction.m
         for height, callee in heights.items():
-            end = f.add(rows, 1 - height)
+            # Units of several rows compute whole ones; what is beyond the last row goes nowhere.
+            end = f.add(rows, 1 - height if height > unit or unit == 1 else 0)
             with f.carried_loop(state[0], end, int64(height), state, "height") as (_, values, advance):
-                done, a, c = values
-                self._call(f, callee, target, columns, a, c)
-                advance((f.add(done, height), f.at(a, f.mul(a_step, height)), f.at(c, f.mul(c_step, height))))
+                done, a, c, *sums = values
+                self._call(f, callee, target, columns, (a, c, *sums))
+                following = [
+                    f.add(done, height),
+                    f.at(a, f.mul(a_step, height)),
+                    f.at(c, f.mul(c_step, height)),
+                ]
+                following.extend(f.at(value, f.mul(sums_step, height)) for value in sums)
+                advance(following)
             state = advance.results
 
-    def _call(self, f: Function, callee: Callee, target: _Target, columns: Value, a: Value, c: Value) -> None:
-        g = f.arguments
+    def _call(
+        self, f: Function, callee: Callee, target: _Target, columns: Value, places: tuple[Value | None, ...]
+    ) -> None:
+        """Calls one height at the places of A, C and the sums."""
+        g, a, c = f.arguments, places[0], places[1]
+        assert a is not None
+        assert c is not None
         walk = [g["depth"], a, g["a_lane"], g["a_depth"], g["b"], g["b_depth"]]
-        f.call(callee, [columns, *walk, c, target.row, target.alpha, target.beta])
+        arguments = [columns, *walk, c, target.row, target.alpha, target.beta]
+        if self.carries:
+            assert places[2] is not None
+            arguments += [places[2], g["sums_row"], g["first"], g["last"]]
+        f.call(callee, arguments)
 
     def _spill(self, f: Function, heights: dict[int, Callee]) -> None:
-        """The tile into a small buffer, then element by element into C with its two strides."""
-        dtype, nr = self.dtype, self.tile.nr
-        buffer = f.stack(self.element, self.tile.mr * nr, CACHE_LINE)
-        columns = int64(nr) if self.isa.edge is Edge.SPILL else f.arguments["columns"]
-        target = _Target(buffer, int64(nr), f.arguments["alpha"], zero(self.element))
-        self._cover(f, heights, target, columns)
-        beta = f.arguments["beta"]
+        """The tile through a small buffer, element by element from and to C with its two strides."""
+        kernel, nr, g = self.kernel, self.tile.nr, f.arguments
+        rows_held = -(-self.tile.mr // kernel.instruction.m) * kernel.instruction.m
+        buffer = f.stack(memory_type(kernel.c), rows_held * nr, CACHE_LINE)
+        columns = int64(nr) if self.edge is Edge.SPILL else g["columns"]
+        beta, size = g["beta"], kernel.c.size
         keep = f.differs(beta, zero(self.element))
-        row_step, column_step = (f.mul(f.arguments[name], dtype.size) for name in ("c_row", "c_column"))
+        writes = f.compare("!=", g["last"], 0) if self.carries else None
+        reads = keep if writes is None else f.both(keep, writes)
+        element = memory_type(kernel.c)
+
+        def read(inside: Value, outside: Value) -> None:
+            f.store(f.load(element, outside, size), inside, size)
+
+        def write(inside: Value, outside: Value) -> None:
+            f.store(f.load(element, inside, size), outside, size)
+
+        with f.when(reads):
+            # What is computed beyond C is added to zeros, and raises no floating-point flag of its own.
+            with f.loop(int64(0), int64(rows_held * nr * size), int64(size), "clear") as at:
+                f.store(zero(element), f.at(buffer, at), size)
+            self._each(f, read, buffer)
+        self._cover(f, heights, _Target(buffer, int64(nr), g["alpha"], beta, size), columns)
+        if writes is None:
+            self._each(f, write, buffer)
+        else:
+            with f.when(writes):
+                self._each(f, write, buffer)
+
+    def _each(self, f: Function, visit: Callable[[Value, Value], None], buffer: Value) -> None:
+        """Visits the places of each element of the tile in the buffer and in C."""
+        size, g = self.kernel.c.size, f.arguments
+        row_step, column_step = (f.mul(g[name], size) for name in ("c_row", "c_column"))
         with (
-            f.loop(int64(0), f.arguments["rows"], int64(1), "row") as row,
-            f.loop(int64(0), f.arguments["columns"], int64(1), "column") as column,
+            f.loop(int64(0), g["rows"], int64(1), "row") as row,
+            f.loop(int64(0), g["columns"], int64(1), "column") as column,
         ):
-            at = f.add(f.mul(row, nr), column)
-            value = f.load(self.element, f.at(buffer, f.mul(at, dtype.size)), dtype.size)
-            pointer = f.at(f.at(f.arguments["c"], f.mul(row, row_step)), f.mul(column, column_step))
-            with f.branch(keep) as (then, otherwise):
-                with then:
-                    old = f.load(self.element, pointer, dtype.size)
-                    fused = self.isa.tile(dtype).fused
-                    f.store(f.multiply_add(beta, old, value, fused=fused), pointer, dtype.size)
-                with otherwise:
-                    f.store(value, pointer, dtype.size)
+            inside = f.at(buffer, f.mul(f.add(f.mul(row, self.tile.nr), column), size))
+            if self.pairs:
+                pair, part = f.shift_right(column, int64(1)), f.both(column, int64(1))
+                across = f.add(f.mul(pair, column_step), f.mul(part, size))
+            else:
+                across = f.mul(column, column_step)
+            visit(inside, f.at(f.at(g["c"], f.mul(row, row_step)), across))
+
+
+_CARRY: tuple[tuple[str, Type], ...] = (
+    ("sums", POINTER),
+    ("sums_row", INT64),
+    ("first", INT64),
+    ("last", INT64),
+)
 
 
 class _Target(NamedTuple):
@@ -182,8 +257,9 @@ class _Target(NamedTuple):
     row: Value
     alpha: Value
     beta: Value
+    size: int  # of an element, in bytes
 
     @classmethod
-    def of(cls, f: Function) -> _Target:
+    def of(cls, f: Function, size: int) -> _Target:
         g = f.arguments
-        return cls(g["c"], g["c_row"], g["alpha"], g["beta"])
+        return cls(g["c"], g["c_row"], g["alpha"], g["beta"], size)

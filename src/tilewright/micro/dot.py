@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import (
     INT64,
     POINTER,
@@ -10,6 +11,8 @@ from tilewright.llvm.values import (
     Value,
     element_type,
     int64,
+    memory_type,
+    vector_of,
     vector_type,
     zero,
 )
@@ -35,17 +38,26 @@ class DotKernel:
     The sum of a row is the same whatever the number of rows: `SUMS` vectors of partial sums, filled in
     turn; the vectors that do not fill a turn go to the first; the last lanes under a mask, or one by
     one where the row has none; then the partial sums pairwise, then their lanes pairwise.
+
+    Elements are converted to the type of the sums as they are loaded.
+
+    Parameters
+    ----------
+    isa : the row.
+    acc : element type of the sums.
+    a, b, c : those of the operands in memory.
     """
 
-    def __init__(self, isa: Isa, dtype: DType) -> None:
-        self.isa, self.dtype = isa, dtype
-        self.lanes, self.element = isa.lanes(dtype), element_type(dtype)
-        self.fused = isa.tile(dtype).fused
+    def __init__(self, isa: Isa, acc: DType, a: DType, b: DType, c: DType) -> None:
+        self.isa, self.acc = isa, acc
+        self.a, self.b, self.c = a, b, c
+        self.lanes, self.element = isa.lanes(acc), element_type(acc)
+        self.edge = isa.edge_of(a, b)
 
     @property
     def name(self) -> str:
         """The function's name in a module."""
-        return f"dot_{self.dtype}"
+        return f"dot_{self.a}_{self.b}_{self.c}"
 
     def emit(self, module: Module) -> Callee:
         """Defines the function in a module; the value to call."""
@@ -65,7 +77,7 @@ class DotKernel:
         ]
         f = module.define(self.name, VOID, arguments)
         g = f.arguments
-        a_bytes, c_bytes = f.mul(g["a_row"], self.dtype.size), f.mul(g["c_row"], self.dtype.size)
+        a_bytes, c_bytes = f.mul(g["a_row"], self.a.size), f.mul(g["c_row"], self.c.size)
         state: tuple[Value, ...] = (int64(0), g["a"], g["c"])
         for height in (ROWS, 1):
             done, a, c = state
@@ -85,10 +97,10 @@ class DotKernel:
 
     def _rows(self, f: Function, height: int, a: tuple[Value, Value], c: tuple[Value, Value]) -> None:
         """The dot products of `height` rows."""
-        g, size = f.arguments, self.dtype.size
+        g = f.arguments
         rows = [f.at(a[0], f.mul(a[1], row)) for row in range(height)]
-        kind = vector_type(self.dtype, self.lanes)
-        turn, vector = self.lanes * SUMS, self.lanes * size
+        kind = vector_of(self.element, self.lanes)
+        turn, vector_a = self.lanes * SUMS, self.lanes * self.a.size
         sums = [zero(kind) for _ in range(height * SUMS)]
         begin = int64(0)
         for step, used in ((turn, SUMS), (self.lanes, 1)):
@@ -96,57 +108,64 @@ class DotKernel:
             state = [begin, *sums]
             with f.carried_loop(begin, end, int64(step), state, "depth") as (p, values, advance):
                 following = list(values[1:])
-                offset = f.mul(p, size)
                 for part in range(used):
-                    b = f.load(kind, f.at(f.at(g["b"], offset), part * vector), size)
+                    place_b = f.at(f.at(g["b"], f.mul(p, self.b.size)), part * self.lanes * self.b.size)
+                    b = self._load(f, self.b, place_b)
                     for row, pointer in enumerate(rows):
-                        at = f.at(f.at(pointer, offset), part * vector)
-                        if used > 1 and part * vector % CACHE_LINE == 0:
+                        at = f.at(f.at(pointer, f.mul(p, self.a.size)), part * vector_a)
+                        if used > 1 and part * vector_a % CACHE_LINE == 0:
                             f.prefetch(f.at(at, PREFETCH_BYTES), write=False, locality=3)
                         place = row * SUMS + part
-                        following[place] = self._add(f, f.load(kind, at, size), b, following[place])
+                        following[place] = self._add(f, self._load(f, self.a, at), b, following[place])
                 advance((f.add(p, step), *following))
             begin, *sums = advance.results
         totals = self._tail(f, rows, begin, [sums[row * SUMS : (row + 1) * SUMS] for row in range(height)])
         places = [f.at(c[0], f.mul(c[1], row)) for row in range(height)]
-        factors = Factors.of_depth(f, self.dtype)
-        store_sums(f, factors, totals, places, size, fused=self.fused)
+        factors = Factors.of_depth(f, self.acc)
+        store_sums(f, self.isa, factors, totals, places, (self.acc, self.c))
+
+    def _load(self, f: Function, dtype: DType, pointer: Value, mask: Value | None = None) -> Value:
+        """A vector of one operand, as the sums are."""
+        kind = vector_type(dtype, self.lanes)
+        if mask is None:
+            value = f.load(kind, pointer, dtype.size)
+        else:
+            value = f.masked_load(kind, pointer, mask, dtype.size)
+        return Convert(f, half=self.isa.half)(value, dtype, self.acc)
+
+    def _element(self, f: Function, dtype: DType, pointer: Value) -> Value:
+        value = f.load(memory_type(dtype), pointer, dtype.size)
+        return Convert(f, half=self.isa.half)(value, dtype, self.acc)
 
     def _tail(self, f: Function, rows: list[Value], begin: Value, sums: list[list[Value]]) -> list[Value]:
         """The last depths, fewer than a vector, and the sum over lanes."""
-        g, size = f.arguments, self.dtype.size
-        offset = f.mul(begin, size)
-        if self.isa.edge is Edge.MASK:
-            kind = vector_type(self.dtype, self.lanes)
+        g = f.arguments
+        if self.edge is Edge.MASK:
             mask = f.first_lanes(f.sub(g["depth"], begin), 0, self.lanes)
-            b = f.masked_load(kind, f.at(g["b"], offset), mask, size)
+            b = self._load(f, self.b, f.at(g["b"], f.mul(begin, self.b.size)), mask)
             for pointer, parts in zip(rows, sums, strict=True):
-                a = f.masked_load(kind, f.at(pointer, offset), mask, size)
+                a = self._load(f, self.a, f.at(pointer, f.mul(begin, self.a.size)), mask)
                 parts[0] = self._add(f, a, b, parts[0])
             return [self._over_lanes(f, parts) for parts in sums]
         totals = [self._over_lanes(f, parts) for parts in sums]
         with f.carried_loop(begin, g["depth"], int64(1), totals, "tail") as (p, values, advance):
-            at = f.mul(p, size)
-            b = f.load(self.element, f.at(g["b"], at), size)
-            advance(
-                [
-                    self._add(f, f.load(self.element, f.at(pointer, at), size), b, total)
-                    for pointer, total in zip(rows, values, strict=True)
-                ]
-            )
+            b = self._element(f, self.b, f.at(g["b"], f.mul(p, self.b.size)))
+            places = [f.at(pointer, f.mul(p, self.a.size)) for pointer in rows]
+            elements = [self._element(f, self.a, place) for place in places]
+            advance([self._add(f, a, b, total) for a, total in zip(elements, values, strict=True)])
         return advance.results
 
     def _add(self, f: Function, a: Value, b: Value, total: Value) -> Value:
-        return f.multiply_add(a, b, total, fused=self.fused)
+        return f.multiply_add(a, b, total, fused=self.isa.fused)
 
     def _over_lanes(self, f: Function, parts: list[Value]) -> Value:
         """The sum of all lanes of some vectors, pairwise."""
         while len(parts) > 1:
-            parts = [f.float_add(left, right) for left, right in zip(parts[::2], parts[1::2], strict=True)]
+            parts = [f.plus(left, right) for left, right in zip(parts[::2], parts[1::2], strict=True)]
         (total,) = parts
         lanes = self.lanes
         while lanes > 1:
             lanes //= 2
             low, high = (f.shuffle(total, total, range(start, start + lanes)) for start in (0, lanes))
-            total = f.float_add(low, high)
+            total = f.plus(low, high)
         return f.extract(total, 0)

@@ -1,7 +1,7 @@
 """The micro-kernel: one register tile of C over a run of depths, its edges and its store.
 
 `MicroKernel` unrolls the tile, walks the depth (and a batch of equal products), cuts edges and
-stores; a subclass says how one instruction multiplies. `emit_inline` writes a tile of known sizes;
+stores; a subclass loads operands and drives one `Multiply`. `emit_inline` writes a tile of known sizes;
 `dispatch.py` picks among straight-line tiles where the sizes are given at run time.
 """
 
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
+from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import (
     POINTER,
     Value,
@@ -22,7 +23,7 @@ from tilewright.llvm.values import (
     vector_type,
     zero,
 )
-from tilewright.machine.isa import Edge, Isa
+from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.spec.dtype import DType
 
 #: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
@@ -61,12 +62,35 @@ class Part(NamedTuple):
         return self.rows * len(self.widths)
 
 
+class Source(NamedTuple):
+    """Where one operand of a tile is read: its elements, and whether they stand in a packed panel.
+
+    A panel holds the instruction's own type, `kr` consecutive depths of a lane adjacent, whole steps.
+    """
+
+    dtype: DType
+    packed: bool = False
+
+
+class Carry(NamedTuple):
+    """Sums kept outside of C between the depth blocks of one product, in the type of the accumulators.
+
+    At the first block they are not read, and after the last one they go to C.
+    """
+
+    sums: Value
+    row: Value  # elements from one row of sums to the next
+    first: Value
+    last: Value
+
+
 class TileCall(NamedTuple):
     """The operands of one tile; strides in elements.
 
-    `alpha` None means 1; `beta` None means that C is replaced. With alpha and beta 1, at the cost of
-    neither, `added` adds C to the finished sums, and `chain` continues the sums that C holds, always or
-    where a condition holds. `prefetch` fetches C before the depth ends.
+    `a_depth` and `b_depth` lead from one step of the depth to the next. `alpha` None means 1; `beta` None
+    means that C is replaced. With alpha and beta 1, at the cost of neither, `added` adds C to the finished
+    sums, and `chain` continues the sums that C holds, always or where a condition holds. `prefetch`
+    fetches C before the depth ends.
     """
 
     columns: Value
@@ -84,6 +108,7 @@ class TileCall(NamedTuple):
     chain: Value | bool = False
     prefetch: bool = False
     batch: BatchCall | None = None
+    carry: Carry | None = None
 
 
 class BatchCall(NamedTuple):
@@ -102,30 +127,60 @@ class MicroKernel(ABC):
 
     Parameters
     ----------
-    isa, dtype : the row and the element type.
+    isa, instruction : the row and its multiply instruction.
     tile : mr×nr.
+    a, b : where the operands are read.
+    c : the element type of C.
     adjacent_a : the rows of A are adjacent in memory (packed), known at compile time.
     """
 
-    def __init__(self, isa: Isa, dtype: DType, tile: Tile, *, adjacent_a: bool) -> None:
-        self.isa, self.dtype, self.tile, self.adjacent_a = isa, dtype, tile, adjacent_a
-        self.lanes = isa.lanes(dtype)
+    def __init__(
+        self,
+        isa: Isa,
+        instruction: TileFma,
+        tile: Tile,
+        operands: tuple[Source, Source],
+        c: DType,
+        *,
+        adjacent_a: bool,
+    ) -> None:
+        self.isa, self.instruction, self.tile, self.adjacent_a = isa, instruction, tile, adjacent_a
+        self.a, self.b = operands
+        self.acc, self.c = instruction.acc, c
+        self.lanes = isa.lanes(self.acc)
         self.vectors = -(-tile.nr // self.lanes)
-        self.element = element_type(dtype)
+        self.element = element_type(self.acc)
+        self.edge = isa.edge_of(self.a.dtype, self.b.dtype, c)
 
     # --- what a subclass lowers -------------------------------------------------------------
 
-    @abstractmethod
-    def load_a(self, function: Function, pointers: list[Value], widest: int) -> list[Value]:
-        """The operand of A for each row at one depth, in vectors of `widest` lanes."""
+    #: Sums may begin with what C holds, and products may begin them.
+    chains = True
 
     @abstractmethod
-    def load_b(self, function: Function, pointer: Value, width: int, mask: Value | None) -> Value:
-        """One vector of B at one depth."""
+    def begin(self, f: Function, part: Part) -> list[Value]:
+        """The empty accumulators of a part, in the order that `finish` takes."""
 
     @abstractmethod
-    def multiply(self, function: Function, a: Value, b: Value, acc: Value | None) -> Value:
-        """acc + a · b, or a · b; `a` may have more lanes than `b`."""
+    def depth_step(
+        self, f: Function, part: Part, rows: list[Value], b: Value, masks: list[Value | None], acc: list[Value],
+        *, fresh: bool,
+    ) -> list[Value]:  # fmt: skip
+        """One step of the depth, from the places of each row of A and of the vectors of B.
+
+        Where `fresh` holds, empty accumulators are products instead of sums that begin with zero.
+        """
+
+    @abstractmethod
+    def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
+        """The sums of every vector of every row of the part."""
+
+    @property
+    def name(self) -> str:
+        """What distinguishes the functions of this tile in a module."""
+        kinds = "_".join(f"{source.dtype}{'p' * source.packed}" for source in (self.a, self.b))
+        packed = "_packed" if self.adjacent_a else ""
+        return f"tile_{kinds}_{self.c}_{self.instruction.instruction}_{self.tile.mr}x{self.tile.nr}{packed}"
 
     def exact_part(self, rows: int, columns: int) -> Part:
         """The tile of known sizes, in the narrowest vectors: they cross the fewest cache lines.
@@ -135,7 +190,7 @@ class MicroKernel(ABC):
         whole, rest = divmod(columns, self.lanes)
         widths = [self.lanes] * whole
         masked = False
-        if rest and self.isa.edge is Edge.MASK:
+        if rest and self.edge is Edge.MASK:
             widths.append(1 << (rest - 1).bit_length())
             masked = widths[-1] != rest
         elif rest:
@@ -154,7 +209,7 @@ class MicroKernel(ABC):
         if part.masked:
             before = sum(part.widths[:-1])
             masks[-1] = f.first_lanes(f.sub(call.columns, before), 0, part.widths[-1])
-        acc = [zero(vector_type(self.dtype, width)) for _ in range(part.rows) for width in part.widths]
+        acc = self.begin(f, part)
         if isinstance(call.chain, Value):
             with f.once_if(call.chain, acc) as (_, advance):
                 advance(list(self._values_of_c(f, part, call, masks)))
@@ -165,12 +220,43 @@ class MicroKernel(ABC):
             acc = self._walk_depth(f, part, call, masks, acc)
         else:
             acc = self._walk_batch(f, part, call, masks, acc)
+        acc = self.finish(f, part, acc)
         if call.added:
             # Only now: multiply-adds that began with C would wait for whoever stored it last.
             old = self._values_of_c(f, part, call, masks)
-            acc = [f.float_add(value, addend) for value, addend in zip(acc, old, strict=True)]
-        # After the loop, so that these pointers do not occupy registers in it.
-        self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
+            acc = [f.plus(value, addend) for value, addend in zip(acc, old, strict=True)]
+        if call.carry is None:
+            # After the loop, so that these pointers do not occupy registers in it.
+            self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
+        else:
+            self._store_or_keep(f, part, call, call.carry, acc, masks)
+
+    def _store_or_keep(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        carry: Carry,
+        acc: list[Value],
+        masks: list[Value | None],
+    ) -> None:
+        """Adds the sums of the blocks before; the last block goes to C, the others to the sums."""
+        size, row_bytes = self.acc.size, f.mul(carry.row, self.acc.size)
+        places = [
+            f.at(f.at(carry.sums, f.mul(row_bytes, row)), sum(part.widths[:v]) * size)
+            for row in range(part.rows)
+            for v in range(len(part.widths))
+        ]
+        with f.once_if(f.negate(carry.first), acc) as (values, advance):
+            old = [f.load(value.type, place, size) for value, place in zip(values, places, strict=True)]
+            advance([f.plus(value, addend) for value, addend in zip(values, old, strict=True)])
+        acc = advance.results
+        with f.branch(carry.last) as (then, otherwise):
+            with then:
+                self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
+            with otherwise:
+                for value, place in zip(acc, places, strict=True):
+                    f.store(value, place, size)
 
     def _values_of_c(
         self, f: Function, part: Part, call: TileCall, masks: list[Value | None]
@@ -181,7 +267,7 @@ class MicroKernel(ABC):
                 yield self._load_c(f, pointer, part, v, masks[v])
 
     def _rows_of_c(self, f: Function, part: Part, call: TileCall) -> list[Value]:
-        row_bytes = f.mul(call.c_row, self.dtype.size)
+        row_bytes = f.mul(call.c_row, self.c.size)
         return [f.at(call.c, f.mul(row_bytes, row)) for row in range(part.rows)]
 
     def _walk_batch(
@@ -189,9 +275,10 @@ class MicroKernel(ABC):
     ) -> list[Value]:
         """Every product of a batch into the same accumulators."""
         assert call.batch is not None
-        batch, size = call.batch, self.dtype.size
-        step = 8 if batch.addresses else size  # bytes of a pointer, or of an element
-        a_bytes, b_bytes = f.mul(batch.a_step, step), f.mul(batch.b_step, step)
+        batch = call.batch
+        # Bytes of a pointer, or of an element.
+        sizes = (8, 8) if batch.addresses else (self.a.dtype.size, self.b.dtype.size)
+        a_bytes, b_bytes = f.mul(batch.a_step, sizes[0]), f.mul(batch.b_step, sizes[1])
         state = [call.a, call.b, *acc]
         with f.carried_loop(int64(0), batch.products, int64(1), state, "batch") as (_, values, advance):
             a, b, *sums = values
@@ -210,7 +297,9 @@ class MicroKernel(ABC):
     ) -> list[Value]:
         """All depths of one product."""
         pointers = self._row_pointers(f, call, part.rows)
-        known = call.depth.known
+        steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
+        call = call._replace(depth=steps)
+        known = steps.known
         if known is not None:
             unroll = self._unroll(part, known)
             whole = known // unroll * unroll
@@ -286,25 +375,13 @@ class MicroKernel(ABC):
         masks: list[Value | None],
         state: list[Value],
     ) -> list[Value]:
-        """One depth: the outer product of a column of A and a row of B, and the next pointers."""
-        size, groups = self.dtype.size, len(pointers.bases)
+        """One step of the depth, and the pointers of the next."""
+        groups = len(pointers.bases)
         bases, b, acc = state[:groups], state[groups], state[groups + 1 :]
-        starts, offset = [], 0
-        for width in part.widths:
-            starts.append(f.at(b, offset * size))
-            offset += width
-        vectors_b = [
-            self.load_b(f, start, width, mask)
-            for start, width, mask in zip(starts, part.widths, masks, strict=True)
-        ]
         rows = [f.at(bases[group], step) for group, step in pointers.rows]
-        following = list(acc)
-        for row, a in enumerate(self.load_a(f, rows, max(part.widths))):
-            for v, vector_b in enumerate(vectors_b):
-                index = row * len(part.widths) + v
-                begun = call.added and acc[index] == zero(acc[index].type)
-                following[index] = self.multiply(f, a, vector_b, None if begun else acc[index])
-        a_bytes, b_bytes = f.mul(call.a_depth, size), f.mul(call.b_depth, size)
+        following = self.depth_step(f, part, rows, b, masks, acc, fresh=call.added)
+        a_bytes = f.mul(call.a_depth, self.a.dtype.size)
+        b_bytes = f.mul(call.b_depth, self.b.dtype.size)
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 
     def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
@@ -314,9 +391,9 @@ class MicroKernel(ABC):
         loop; LLVM alone would walk the rows by a chain of 12 dependent additions. Taller tiles would
         run out of registers: they have one base pointer for every 8 rows instead.
         """
-        size = self.dtype.size
+        size = self.a.dtype.size
         if self.adjacent_a or call.a_lane.known is not None:
-            lane = 1 if self.adjacent_a else call.a_lane.known
+            lane = self.instruction.interleave_a if self.adjacent_a else call.a_lane.known
             assert lane is not None
             return _RowPointers([call.a], [(0, int64(row * lane * size)) for row in range(rows)])
         stride = f.mul(call.a_lane, size)
@@ -334,22 +411,29 @@ class MicroKernel(ABC):
         return _RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
 
     def _prefetch_c(self, f: Function, part: Part, call: TileCall) -> None:
-        row_bytes = f.mul(call.c_row, self.dtype.size)
+        row_bytes = f.mul(call.c_row, self.c.size)
         for row in range(part.rows):
             start = f.at(call.c, f.mul(row_bytes, row))
-            for line in range(0, self.tile.nr * self.dtype.size, CACHE_LINE):
+            for line in range(0, self.tile.nr * self.c.size, CACHE_LINE):
                 f.prefetch(f.at(start, line), write=True, locality=3)
 
     # --- the store --------------------------------------------------------------------------
 
     def _c_pointer(self, f: Function, row: Value, part: Part, v: int) -> Value:
-        return f.at(row, sum(part.widths[:v]) * self.dtype.size)
+        return f.at(row, sum(part.widths[:v]) * self.c.size)
 
     def _load_c(self, f: Function, row: Value, part: Part, v: int, mask: Value | None) -> Value:
-        kind, pointer = vector_type(self.dtype, part.widths[v]), self._c_pointer(f, row, part, v)
+        """A vector of C, as the accumulators hold it."""
+        kind, pointer = vector_type(self.c, part.widths[v]), self._c_pointer(f, row, part, v)
         if mask is None:
-            return f.load(kind, pointer, self.dtype.size)
-        return f.masked_load(kind, pointer, mask, self.dtype.size)
+            value = f.load(kind, pointer, self.c.size)
+        else:
+            value = f.masked_load(kind, pointer, mask, self.c.size)
+        return self.convert(f, value, self.c, self.acc)
+
+    def convert(self, f: Function, value: Value, source: DType, to: DType) -> Value:
+        """The value in another type of memory or of accumulators."""
+        return Convert(f, half=self.isa.half)(value, source, to)
 
     def _store(
         self,
@@ -368,20 +452,19 @@ class MicroKernel(ABC):
         count = len(part.widths)
         if call.alpha is not None:
             empty = f.compare("==", call.depth, 0)
-            alpha = f.select(empty, constant(self.dtype, 1.0), call.alpha)
+            alpha = f.select(empty, constant(self.acc, 1), call.alpha)
             alphas = {width: f.splat(alpha, width) for width in part.widths}
-            acc = [
-                f.float_multiply(value, alphas[part.widths[index % count]]) for index, value in enumerate(acc)
-            ]
+            acc = [f.times(value, alphas[part.widths[index % count]]) for index, value in enumerate(acc)]
         if call.beta is not None:
             acc = self._add_c(f, part, call.beta, rows, acc, masks)
         for index, value in enumerate(acc):
             v = index % count
             pointer, mask = self._c_pointer(f, rows[index // count], part, v), masks[v]
+            value = self.convert(f, value, self.acc, self.c)
             if mask is None:
-                f.store(value, pointer, self.dtype.size)
+                f.store(value, pointer, self.c.size)
             else:
-                f.masked_store(value, pointer, mask, self.dtype.size)
+                f.masked_store(value, pointer, mask, self.c.size)
 
     def _add_c(
         self,
@@ -393,7 +476,7 @@ class MicroKernel(ABC):
         masks: list[Value | None],
     ) -> list[Value]:
         """acc + beta · C where beta is not 0, else acc."""
-        count, fused = len(part.widths), self.isa.tile(self.dtype).fused
+        count, fused = len(part.widths), self.isa.fused
         betas = {width: f.splat(beta, width) for width in part.widths}
         with f.once_if(f.differs(beta, zero(self.element)), acc) as (values, advance):
             sums = []

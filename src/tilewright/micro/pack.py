@@ -1,13 +1,27 @@
 """Copies a block into whole micro-panels: contiguous runs, register transposes, any stride.
 
-Lanes that the block lacks repeat one that it has: a tile computes them and never stores them, and so
-they raise no floating-point flag that the block's own elements do not raise.
+Elements become the multiply instruction's on the way: converted, several depths of a lane together, or
+complex numbers as their parts. Lanes that the block lacks repeat one that it has: a tile computes them
+and never stores them, and so they raise no floating-point flag that the block's own elements do not raise.
 """
 
 from __future__ import annotations
 
+from tilewright.ir.nodes import Parts
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.values import INT64, POINTER, VOID, Value, element_type, int64, vector_type
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.values import (
+    INT64,
+    POINTER,
+    VOID,
+    Type,
+    Value,
+    int64,
+    memory_type,
+    vector_of,
+    vector_type,
+    zero,
+)
 from tilewright.machine.isa import Edge, Isa
 from tilewright.micro.kernel import CACHE_LINE
 from tilewright.micro.transpose import transpose
@@ -15,6 +29,9 @@ from tilewright.spec.dtype import DType
 
 #: Bytes of one 64-bit offset.
 OFFSET_BYTES = 8
+
+#: The widest integer that vectors of every instruction set have as a lane.
+WORD_BITS = 64
 
 
 def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
@@ -33,41 +50,74 @@ def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def square_function(module: Module, dtype: DType, width: int) -> Callee:
+def square_function(module: Module, bits: int, width: int) -> Callee:
     """square(to, to_step, from, lanes): `width` depths of `width` lanes, turned in registers.
 
-    Lane l starts lanes[l] bytes behind `from`; depth p goes to `to` + p · to_step bytes. One function
-    serves every place that turns squares: its shuffles are the longest straight code of a module.
+    Elements are words of some bits. Lane l starts lanes[l] bytes behind `from`; depth p goes to
+    `to` + p · to_step bytes. One function serves every place that turns squares: its shuffles are the
+    longest straight code of a module.
     """
-    name = f"square_{dtype}_{width}"
+    name = f"square_{bits}_{width}"
     known = module.find(name)
     if known is not None:
         return known
-    arguments = [("to", POINTER), ("to_step", INT64), ("from", POINTER), ("lanes", POINTER)]
-    f = module.define(name, VOID, arguments)
-    g, kind, size = f.arguments, vector_type(dtype, width), dtype.size
-    rows = []
-    for lane in range(width):
-        offset = f.load(INT64, f.at(g["lanes"], lane * OFFSET_BYTES), OFFSET_BYTES)
-        rows.append(f.load(kind, f.at(g["from"], offset), size))
-    for p, column in enumerate(transpose(f, rows)):
-        f.store(column, f.at(g["to"], f.mul(g["to_step"], p)), size)
+    f = module.define(name, VOID, _SQUARE)
+    for p, column in enumerate(_turned(f, bits, width)):
+        f.store(column, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)), 1)
     f.ret()
     return f.callee
 
 
-class PackKernel:
-    """pack(destination, source, lane stride, depth stride, lanes, depth); strides in elements."""
+_SQUARE = [("to", POINTER), ("to_step", INT64), ("from", POINTER), ("lanes", POINTER)]
 
-    def __init__(self, isa: Isa, dtype: DType, panel: int) -> None:
-        self.isa, self.dtype, self.panel = isa, dtype, panel
-        self.element = element_type(dtype)
-        self.chunks = chunks(panel, isa.lanes(dtype))
+
+def _turned(f: Function, bits: int, width: int) -> list[Value]:
+    """The depths of a square of words, read lane by lane."""
+    words = max(1, bits // WORD_BITS)
+    lane_bits = bits // words
+    kind = vector_of(Type(f"i{lane_bits}", f"i{lane_bits}"), width * words)
+    rows = []
+    for lane in range(width):
+        offset = f.load(INT64, f.at(f.arguments["lanes"], lane * OFFSET_BYTES), OFFSET_BYTES)
+        rows.append(f.load(kind, f.at(f.arguments["from"], offset), 1))
+    return transpose(f, rows, words)
+
+
+class PackKernel:
+    """pack(destination, source, lane stride, depth stride, lanes, depth); strides in elements.
+
+    Parameters
+    ----------
+    isa : the row.
+    source, to : element types of the block and of the panels.
+    panel, kr, unit, parts : as `Pack` has them.
+
+    The block is read in words: kr elements of consecutive depths, or one complex number.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        source: DType,
+        to: DType,
+        panel: int,
+        kr: int = 1,
+        unit: int = 1,
+        parts: Parts = Parts.WHOLE,
+    ) -> None:
+        self.isa, self.source, self.to = isa, source, to
+        self.panel, self.kr, self.unit, self.parts = panel, kr, unit, parts
+        lanes, self.depths = parts.spread
+        self.lanes = panel // lanes  # of the source, in one panel
+        self.word_bits = source.bits * kr
+        self.chunks = chunks(self.lanes, max(1, isa.vector_bits // self.word_bits))
+        self.edge = isa.edge_of(source.real)
+        self.group_bytes = panel * kr * self.depths * to.size  # of one word of every lane
 
     @property
     def name(self) -> str:
         """The function's name in a module."""
-        return f"pack_{self.dtype}_{self.panel}"
+        return f"pack_{self.source}_{self.to}_{self.panel}_{self.kr}_{self.unit}_{self.parts.value}"
 
     def emit(self, module: Module) -> Callee:
         """Defines the function in a module; the value to call."""
@@ -83,28 +133,39 @@ class PackKernel:
             ("depth", INT64),
         ]
         f = module.define(self.name, VOID, arguments)
-        lanes, size = f.arguments["lanes"], self.dtype.size
+        lanes, size = f.arguments["lanes"], self.source.size
         lane_bytes, depth_bytes = (f.mul(f.arguments[name], size) for name in ("lane_stride", "depth_stride"))
-        panel_bytes = f.mul(f.arguments["depth"], self.panel * size)
+        units = f.ceildiv(f.mul(f.arguments["depth"], self.depths), int64(self.unit))
+        panel_bytes = f.mul(units, self.unit * self.panel * self.to.size)
         state = [f.arguments["destination"], f.arguments["source"]]
-        with f.carried_loop(int64(0), lanes, int64(self.panel), state, "panel") as (first, values, advance):
+        with f.carried_loop(int64(0), lanes, int64(self.lanes), state, "panel") as (first, values, advance):
             destination, source = values
             left = f.sub(lanes, first)
             self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes))
-            advance((f.at(destination, panel_bytes), f.at(source, f.mul(lane_bytes, self.panel))))
+            if self.unit > self.kr:
+                self._clear(f, destination, panel_bytes)
+            advance((f.at(destination, panel_bytes), f.at(source, f.mul(lane_bytes, self.lanes))))
         f.ret()
         return f.callee
+
+    def _clear(self, f: Function, destination: Value, panel_bytes: Value) -> None:
+        """Zeros for the depths that fill the last unit."""
+        begin = f.mul(f.ceildiv(f.arguments["depth"], int64(self.kr)), self.group_bytes)
+        width = self.chunks[0][1] * self.word_bits // 8
+        bytes_ = vector_of(Type("i8", "i8"), width)
+        with f.loop(begin, panel_bytes, int64(width), "clear") as at:
+            f.store(zero(bytes_), f.at(destination, at), 1)
 
     def _emit_panel(
         self, f: Function, destination: Value, source: Value, left: Value, strides: tuple[Value, Value]
     ) -> None:
         """One micro-panel by the first way that fits its strides and the lanes that are left."""
         lane_bytes, depth_bytes = strides
-        depth = f.arguments["depth"]
-        whole = f.compare(">=", left, self.panel)
+        whole = f.compare(">=", left, self.lanes)
         lanes_adjacent = f.compare("==", f.arguments["lane_stride"], 1)
         depths_adjacent = f.compare("==", f.arguments["depth_stride"], 1)
-        wide = f.compare(">=", depth, max(width for _, width in self.chunks))
+        words = self._whole_words(f)
+        wide = f.compare(">=", words, max(width for _, width in self.chunks))
         transposing = f.both(depths_adjacent, wide)
         with f.branch(f.both(lanes_adjacent, whole)) as (then, otherwise):
             with then:
@@ -112,76 +173,198 @@ class PackKernel:
             with otherwise, f.branch(transposing) as (then_transpose, otherwise_any):
                 with then_transpose:
                     self._transpose(f, destination, source, lane_bytes, left)
+                    if self.kr > 1:
+                        self._any(f, destination, source, strides, left, words)
                 with otherwise_any:
-                    if self.isa.edge is Edge.SPILL:
-                        self._any(f, destination, source, strides, left)
+                    if self.edge is Edge.SPILL:
+                        self._any(f, destination, source, strides, left, int64(0))
                     else:
                         with f.branch(lanes_adjacent) as (then_masked, otherwise_scalar):
                             with then_masked:
                                 self._copy(f, destination, source, depth_bytes, left)
                             with otherwise_scalar:
-                                self._any(f, destination, source, strides, left)
+                                self._any(f, destination, source, strides, left, int64(0))
+
+    def _whole_words(self, f: Function) -> Value:
+        depth = f.arguments["depth"]
+        return depth if self.kr == 1 else f.shift_right(depth, int64(self.kr.bit_length() - 1))
+
+    # --- what becomes of words in registers ------------------------------------------------------
+
+    def _rows(self, f: Function, words: Value, width: int) -> list[Value]:
+        """The rows of the panel that a vector of words gives."""
+        part = memory_type(self.source.real)
+        if self.parts is Parts.WHOLE:
+            elements = f.cast(words, vector_of(part, width * self.kr))
+            return [Convert(f, half=self.isa.half)(elements, self.source, self.to)]
+        both = f.cast(words, vector_of(part, 2 * width))
+        if self.parts is Parts.SPLIT:
+            return [f.shuffle(both, both, range(first, 2 * width, 2)) for first in (0, 1)]
+        swapped = f.shuffle(both, both, [lane ^ 1 for lane in range(2 * width)])
+        negative = f.emit(swapped.type, f"fneg {swapped.typed}")
+        return [
+            both,
+            f.shuffle(
+                swapped, negative, [lane if lane % 2 else 2 * width + lane for lane in range(2 * width)]
+            ),
+        ]
+
+    def _store(self, f: Function, words: Value, width: int, to: Value) -> None:
+        """Writes what a vector of words gives at the place of its first lane."""
+        for number, row in enumerate(self._rows(f, words, width)):
+            f.store(row, f.at(to, number * self.panel * self.to.size), self.to.size)
+
+    @property
+    def _lane_bytes(self) -> int:
+        """Bytes from one lane of the source to the next in a row of the panel."""
+        return self.parts.spread[0] * self.kr * self.to.size
+
+    @property
+    def _plain(self) -> bool:
+        """Whether words go into the panel as they are."""
+        return self.parts is Parts.WHOLE and self.source == self.to and self.source.significand != 4
+
+    # --- the three ways ---------------------------------------------------------------------------
 
     def _copy(
         self, f: Function, destination: Value, source: Value, depth_bytes: Value, left: Value | None
     ) -> None:
-        """Adjacent lanes: one run of the panel's width per depth; missing lanes repeat the last one."""
-        size = self.dtype.size
+        """Adjacent lanes: runs of the panel's width from kr depths; missing lanes repeat the last one."""
         masks = {
-            start: None if left is None else f.first_lanes(f.minimum(left, int64(self.panel)), start, width)
+            start: None if left is None else f.first_lanes(f.minimum(left, int64(self.lanes)), start, width)
             for start, width in self.chunks
         }
-        last = int64(0) if left is None else f.mul(f.sub(f.minimum(left, int64(self.panel)), 1), size)
+        last = int64(0)
+        if left is not None:
+            last = f.mul(f.sub(f.minimum(left, int64(self.lanes)), 1), self.source.size)
         state = [destination, source]
-        with f.carried_loop(int64(0), f.arguments["depth"], int64(1), state, "copy") as (_, values, advance):
+        with f.carried_loop(int64(0), self._whole_words(f), int64(1), state, "copy") as (_, values, advance):
             to, at = values
-            for start, width in self.chunks:
-                kind, pointer = vector_type(self.dtype, width), f.at(at, start * size)
-                mask = masks[start]
-                value = (
-                    f.load(kind, pointer, size)
-                    if mask is None
-                    else f.masked_load(
-                        kind, pointer, mask, size, f.splat(f.load(self.element, f.at(at, last), size), width)
-                    )
-                )
-                f.store(value, f.at(to, start * size), size)
-            advance((f.at(to, self.panel * size), f.at(at, depth_bytes)))
+            depths = [f.at(at, f.mul(depth_bytes, depth)) for depth in range(self.kr)]
+            self._copy_group(f, to, depths, masks, last, None)
+            advance((f.at(to, self.group_bytes), f.at(at, f.mul(depth_bytes, self.kr))))
+        if self.kr > 1:
+            to, at = advance.results
+            rest = f.both(f.arguments["depth"], int64(self.kr - 1))
+            with f.when(f.compare(">", rest, 0)):
+                # Depths that do not exist are read where the first one is, and not used.
+                exist = [f.compare("<", int64(depth), rest) for depth in range(self.kr)]
+                depths = [
+                    f.at(at, f.select(some, f.mul(depth_bytes, depth), int64(0)))
+                    for depth, some in enumerate(exist)
+                ]
+                self._copy_group(f, to, depths, masks, last, exist)
+
+    def _copy_group(
+        self,
+        f: Function,
+        to: Value,
+        depths: list[Value],
+        masks: dict[int, Value | None],
+        last: Value,
+        exist: list[Value] | None,
+    ) -> None:
+        """One word of every lane, from runs of lanes at kr depths."""
+        for start, width in self.chunks:
+            runs = [self._run(f, depth, start, width, masks[start], last) for depth in depths]
+            if exist is not None:
+                runs = [f.select(some, run, zero(run.type)) for some, run in zip(exist, runs, strict=True)]
+            words = runs[0] if self.kr == 1 else _interleave(f, runs)
+            self._store(f, words, width, f.at(to, start * self._lane_bytes))
+
+    def _run(
+        self, f: Function, depth: Value, start: int, width: int, mask: Value | None, last: Value
+    ) -> Value:
+        """Adjacent lanes at one depth; complex numbers are words of two parts."""
+        size, parts = self.source.size, self.source.size // self.source.real.size
+        kind, pointer = vector_of(memory_type(self.source.real), width * parts), f.at(depth, start * size)
+        if mask is None:
+            return f.load(kind, pointer, self.source.real.size)
+        repeated = f.load(
+            vector_of(memory_type(self.source.real), parts), f.at(depth, last), self.source.real.size
+        )
+        others = f.shuffle(repeated, repeated, [lane % parts for lane in range(width * parts)])
+        if parts > 1:
+            mask = f.shuffle(mask, mask, [lane // parts for lane in range(width * parts)])
+        return f.masked_load(kind, pointer, mask, self.source.real.size, others)
 
     def _transpose(
         self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value
     ) -> None:
-        """Adjacent depths: squares transposed in registers.
+        """Adjacent depths: squares of words transposed in registers.
 
         The last square overlaps the one before it where the depth is not a multiple of its width, so
         that nothing behind the rows is read. Missing lanes repeat the last row.
         """
-        size, depth = self.dtype.size, f.arguments["depth"]
+        words, word_bytes = self._whole_words(f), self.word_bits // 8
         last = f.sub(left, 1)
         for width in dict.fromkeys(width for _, width in self.chunks):
             starts = [start for start, chunk in self.chunks if chunk == width]
-            square = square_function(f.module, self.dtype, width)
+            square = self._square(f.module, width)
             offsets = f.stack(INT64, width, CACHE_LINE)
-            final = f.sub(depth, width)
+            final = f.sub(words, width)
             with f.loop(int64(starts[0]), int64(starts[-1] + width), int64(width), "chunk") as start:
                 for lane in range(width):
                     offset = f.mul(f.minimum(f.add(start, lane), last), lane_bytes)
                     f.store(offset, f.at(offsets, lane * OFFSET_BYTES), OFFSET_BYTES)
-                to_chunk = f.at(destination, f.mul(start, size))
-                with f.loop(int64(0), depth, int64(width), "square") as position:
+                to_chunk = f.at(destination, f.mul(start, self._lane_bytes))
+                with f.loop(int64(0), words, int64(width), "square") as position:
                     at = f.minimum(position, final)
-                    to = f.at(to_chunk, f.mul(at, self.panel * size))
-                    f.call(square, [to, int64(self.panel * size), f.at(source, f.mul(at, size)), offsets])
+                    to = f.at(to_chunk, f.mul(at, self.group_bytes))
+                    place = f.at(source, f.mul(at, word_bytes))
+                    f.call(square, [to, int64(self.group_bytes), place, offsets])
+
+    def _square(self, module: Module, width: int) -> Callee:
+        """The function that turns a square of words and stores what they give."""
+        if self._plain:
+            return square_function(module, self.word_bits, width)
+        name = f"square_{self.name}_{width}"
+        known = module.find(name)
+        if known is not None:
+            return known
+        f = module.define(name, VOID, _SQUARE)
+        for p, words in enumerate(_turned(f, self.word_bits, width)):
+            self._store(f, words, width, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)))
+        f.ret()
+        return f.callee
 
     def _any(
-        self, f: Function, destination: Value, source: Value, strides: tuple[Value, Value], left: Value
+        self,
+        f: Function,
+        destination: Value,
+        source: Value,
+        strides: tuple[Value, Value],
+        left: Value,
+        begin: Value,
     ) -> None:
-        """Any strides: element by element; missing lanes repeat the last one."""
-        size = self.dtype.size
+        """Any strides, from some word on: element by element; missing lanes repeat the last one."""
         lane_bytes, depth_bytes = strides
-        last = f.sub(left, 1)
-        with f.loop(int64(0), f.arguments["depth"], int64(1), "depth") as p:
-            to, at = f.at(destination, f.mul(p, self.panel * size)), f.at(source, f.mul(p, depth_bytes))
-            with f.loop(int64(0), int64(self.panel), int64(1), "lane") as lane:
-                step = f.mul(f.minimum(lane, last), lane_bytes)
-                f.store(f.load(self.element, f.at(at, step), size), f.at(to, f.mul(lane, size)), size)
+        depth, last = f.arguments["depth"], f.sub(left, 1)
+        kind, size = memory_type(self.source.real), self.source.real.size
+        with (
+            f.loop(begin, f.ceildiv(depth, int64(self.kr)), int64(1), "word") as word,
+            f.loop(int64(0), int64(self.lanes), int64(1), "lane") as lane,
+        ):
+            to = f.at(f.at(destination, f.mul(word, self.group_bytes)), f.mul(lane, self._lane_bytes))
+            at = f.at(source, f.mul(f.minimum(lane, last), lane_bytes))
+            if self.parts is not Parts.WHOLE:
+                place = f.at(at, f.mul(word, depth_bytes))
+                self._store(f, f.load(vector_of(kind, 2), place, size), 1, to)
+            else:
+                with f.loop(int64(0), int64(self.kr), int64(1), "depth") as inner:
+                    p = f.add(f.mul(word, self.kr), inner)
+                    exists = f.compare("<", p, depth)
+                    place = f.at(at, f.mul(f.select(exists, p, int64(0)), depth_bytes))
+                    value = Convert(f, half=self.isa.half)(f.load(kind, place, size), self.source, self.to)
+                    value = f.select(exists, value, zero(value.type))
+                    f.store(value, f.at(to, f.mul(inner, self.to.size)), self.to.size)
+
+
+def _interleave(f: Function, runs: list[Value]) -> Value:
+    """Lane by lane the elements of several vectors, a power of two of them."""
+    while len(runs) > 1:
+        half = len(runs) // 2
+        lanes = runs[0].type.lanes
+        order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
+        runs = [f.shuffle(runs[i], runs[i + half], order) for i in range(half)]
+    return runs[0]

@@ -29,14 +29,13 @@ class TurnedKernel:
     The sum of a column goes depth by depth, as in every other tile. So lanes are columns, and a square
     of B, read along the depth, is transposed in registers. As many rows of memory as there are lanes
     are read side by side, more than prefetchers follow: while one run of a square's depths is computed,
-    the next run is fetched row after row.
+    the next run is fetched row after row. A, B, C and the sums have one type.
     """
 
     def __init__(self, isa: Isa, dtype: DType) -> None:
         self.isa, self.dtype = isa, dtype
         self.lanes, self.element = isa.lanes(dtype), element_type(dtype)
         self.kind = vector_type(dtype, self.lanes)
-        self.fused = isa.tile(dtype).fused
 
     @property
     def name(self) -> str:
@@ -60,7 +59,7 @@ class TurnedKernel:
         ]
         f = module.define(self.name, VOID, arguments)
         g, size, lanes = f.arguments, self.dtype.size, self.lanes
-        square = square_function(module, self.dtype, lanes)
+        square = square_function(module, self.dtype.bits, lanes)
         buffer, offsets = f.stack(self.element, lanes * lanes, CACHE_LINE), f.stack(INT64, lanes, CACHE_LINE)
         column = f.mul(g["b_column"], size)
         for lane in range(lanes):
@@ -86,7 +85,7 @@ class TurnedKernel:
         done, total = advance.results
         total = self._tail(f, buffer, done, total)
         factors = Factors.of_depth(f, self.dtype)
-        store_sums(f, factors, [total], [g["c"]], size, fused=self.fused)
+        store_sums(f, self.isa, factors, [total], [g["c"]], (self.dtype, self.dtype))
         f.ret()
         return f.callee
 
@@ -110,7 +109,7 @@ class TurnedKernel:
         g, size = f.arguments, self.dtype.size
         at = f.at(g["a"], f.mul(f.mul(p, g["a_depth"]), size))
         a = f.splat(f.load(self.element, at, size), self.lanes)
-        return f.multiply_add(a, vector, total, fused=self.fused)
+        return f.multiply_add(a, vector, total, fused=self.isa.fused)
 
     def _tail(self, f: Function, buffer: Value, done: Value, total: Value) -> Value:
         """The last depths, fewer than a square has: lane by lane into the buffer, then added in order."""

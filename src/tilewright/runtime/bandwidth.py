@@ -36,7 +36,7 @@ def _emit(machine: Machine) -> str:
     with f.carried_loop(int64(0), f.arguments["bytes"], step, sums, "turn") as (at, values, advance):
         start = f.at(f.arguments["from"], at)
         loaded = [f.load(kind, f.at(start, vector * number), vector) for number in range(VECTORS)]
-        advance([f.float_add(value, more) for value, more in zip(values, loaded, strict=True)])
+        advance([f.plus(value, more) for value, more in zip(values, loaded, strict=True)])
     for number, value in enumerate(advance.results):
         f.store(value, f.at(f.arguments["sink"], vector * number), vector)
     f.ret()

@@ -22,13 +22,16 @@ from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function,
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.native import GemmRecord, bind_native
-from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, real_number
+from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, Specials, fit
-from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
+from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.problem import Gemm, Layout
 
 _INTEGERS = 9
+
+#: What alpha and beta are in C, by the type of the sums.
+C_TYPES = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32, "i64": ctypes.c_int64}
 
 
 class GemmKernel(Kernel):
@@ -45,7 +48,7 @@ class GemmKernel(Kernel):
     @cached_property
     def function(self) -> Any:
         """The ctypes function: pointers, sizes and strides, alpha, beta, scratch."""
-        scalar = ctypes.c_double if self.problem.dtype is F64 else ctypes.c_float
+        scalar = C_TYPES[self.problem.types.acc.name]
         kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * _INTEGERS + [scalar] * 2 + [ctypes.c_void_p]
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
@@ -53,7 +56,8 @@ class GemmKernel(Kernel):
     def _turnable(self) -> bool:
         problem = self.problem
         free = all(operand.layout is Layout.STRIDED for operand in problem.operands)
-        return free and problem.m is None and problem.n is None
+        alike = problem.dtype == problem.b_dtype
+        return alike and free and problem.m is None and problem.n is None
 
     @cached_property
     def _pool(self) -> ScratchPool:
@@ -130,7 +134,8 @@ class GemmKernel(Kernel):
         OperandMismatch : if an array has another shape, dtype or layout, before c changes.
         ForeignKernel : if the kernel was compiled for another machine.
         """
-        factors = (real_number(alpha, "alpha"), real_number(beta, "beta"))
+        acc = self.problem.types.acc
+        factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
         self._check(a, b, c)
         function_ready = self.function  # a foreign kernel is refused before scratch is taken
         del function_ready

@@ -31,15 +31,20 @@ class DType:
     Attributes
     ----------
     name : the project's spelling, as in kernel names and on the command line ("f32").
-    bits : size of one element.
+    bits : size of one element in memory. Integers of 4 bits take a byte each, as in ml_dtypes, of which
+        the low half counts.
     kind : float, signed or unsigned integer, or complex number.
-    numpy_name : what ``numpy.dtype`` accepts for it.
+    numpy_name : what ``numpy.dtype`` accepts for it, or its name in ml_dtypes.
+    significand : bits of precision of a float, the hidden one included; all the bits of an integer.
+    extension : the type is one of ml_dtypes.
     """
 
     name: str
     bits: int
     kind: Kind
     numpy_name: str
+    significand: int = 0
+    extension: bool = False
 
     @property
     def size(self) -> int:
@@ -48,33 +53,76 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy dtype, native byte order."""
+        """The NumPy dtype, native byte order; types that NumPy lacks are those of ml_dtypes."""
+        if self.extension:
+            import ml_dtypes  # 5 ms that products of NumPy's own types need not pay
+
+            return np.dtype(getattr(ml_dtypes, self.numpy_name))
         return np.dtype(self.numpy_name)
 
     @property
+    def is_integer(self) -> bool:
+        """Whether arithmetic wraps around instead of rounding."""
+        return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
+
+    @property
+    def real(self) -> DType:
+        """The type of the real and of the imaginary part; the type itself where it is real."""
+        return {"c64": F32, "c128": F64}.get(self.name, self)
+
+    @property
     def unit_roundoff(self) -> float:
-        """Largest relative error of one rounding; 0 for integers and for complex numbers."""
-        return float(np.finfo(self.numpy_name).eps) / 2 if self.kind is Kind.FLOAT else 0.0
+        """Largest relative error of one rounding; 0 for integers, that of its parts for complex numbers.
+
+        >>> BF16.unit_roundoff == 2.0**-8
+        True
+        """
+        return 0.0 if self.is_integer else 2.0**-self.real.significand
+
+    def holds(self, other: DType) -> bool:
+        """Whether every value of another type is a value of this one, of the same kind of number.
+
+        >>> F32.holds(BF16), I16.holds(U8), I8.holds(U8), F64.holds(I32)
+        (True, True, False, False)
+        """
+        if self == other:
+            return True
+        if self.kind is Kind.FLOAT and other.kind is Kind.FLOAT:
+            return self.bits >= 2 * other.bits
+        if not (self.is_integer and other.is_integer):
+            return False
+        if self.kind is other.kind:
+            return self.significand >= other.significand
+        return self.kind is Kind.SIGNED and self.significand > other.significand
 
     def __str__(self) -> str:
         return self.name
 
 
-F64 = DType("f64", 64, Kind.FLOAT, "float64")
-F32 = DType("f32", 32, Kind.FLOAT, "float32")
-I8 = DType("i8", 8, Kind.SIGNED, "int8")
-U8 = DType("u8", 8, Kind.UNSIGNED, "uint8")
-I16 = DType("i16", 16, Kind.SIGNED, "int16")
-I32 = DType("i32", 32, Kind.SIGNED, "int32")
-I64 = DType("i64", 64, Kind.SIGNED, "int64")
+F64 = DType("f64", 64, Kind.FLOAT, "float64", 53)
+F32 = DType("f32", 32, Kind.FLOAT, "float32", 24)
+BF16 = DType("bf16", 16, Kind.FLOAT, "bfloat16", 8, extension=True)
+F16 = DType("f16", 16, Kind.FLOAT, "float16", 11)
+I4 = DType("i4", 8, Kind.SIGNED, "int4", 4, extension=True)
+U4 = DType("u4", 8, Kind.UNSIGNED, "uint4", 4, extension=True)
+I8 = DType("i8", 8, Kind.SIGNED, "int8", 8)
+U8 = DType("u8", 8, Kind.UNSIGNED, "uint8", 8)
+I16 = DType("i16", 16, Kind.SIGNED, "int16", 16)
+I32 = DType("i32", 32, Kind.SIGNED, "int32", 32)
+I64 = DType("i64", 64, Kind.SIGNED, "int64", 64)
 C64 = DType("c64", 64, Kind.COMPLEX, "complex64")
 C128 = DType("c128", 128, Kind.COMPLEX, "complex128")
 
 #: Every element type the project can name, by name. A new type is a row here.
-DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in (F64, F32, I8, U8, I16, I32, I64, C64, C128)}
+DTYPES: dict[str, DType] = {
+    dtype.name: dtype for dtype in (F64, F32, BF16, F16, I4, U4, I8, U8, I16, I32, I64, C64, C128)
+}
 
-#: The types that `matmul` and `Gemm` have kernels for.
-GEMM_DTYPES: tuple[DType, ...] = (F32, F64)
+#: The types that `matmul` and `Gemm` have kernels for; the first two come first in compiled tables.
+GEMM_DTYPES: tuple[DType, ...] = (F32, F64, *(d for d in DTYPES.values() if d not in (F32, F64)))
+
+#: The types whose elementwise functions exist beside moves.
+FUNCTION_DTYPES: tuple[DType, ...] = (F32, F64)
 
 
 def parse_dtype(value: DType | str | DTypeLike, supported: Sequence[DType] | None = None) -> DType:
@@ -109,4 +157,30 @@ def _find_dtype(value: DType | str | DTypeLike) -> DType | None:
         wanted = np.dtype(value).newbyteorder("=")
     except TypeError:
         return None
-    return next((dtype for dtype in DTYPES.values() if dtype.numpy == wanted), None)
+    return find_numpy_dtype(wanted)
+
+
+def find_numpy_dtype(wanted: np.dtype[np.generic]) -> DType | None:
+    """The record of a NumPy dtype of native byte order; None where no row is that type."""
+    return next((dtype for dtype in DTYPES.values() if wanted.name == dtype.numpy_name), None)
+
+
+def accumulator(a: DType, b: DType) -> DType:
+    """The type that products of two element types are summed in.
+
+    float32 for all floats up to 32 bits, 32-bit integers for those up to 16 bits (DESIGN, promise 4);
+    otherwise the wider of the two. Parts of complex numbers are summed like reals.
+
+    Raises
+    ------
+    UnsupportedDtype : if one is an integer and the other is not, or one is complex and the other is not.
+
+    >>> str(accumulator(U8, I8)), str(accumulator(BF16, F32)), str(accumulator(I64, I8))
+    ('i32', 'f32', 'i64')
+    """
+    one_kind = a.is_integer == b.is_integer and (a.kind is Kind.COMPLEX) == (b.kind is Kind.COMPLEX)
+    if not one_kind:
+        raise UnsupportedDtype(dtype=f"{a} x {b}", supported="two floats, two integers or two complex types")
+    least = I32 if a.is_integer else F32
+    wider = max((a.real, b.real, least), key=lambda dtype: dtype.bits)
+    return least if wider.bits == least.bits else wider

@@ -41,14 +41,28 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary, isa: str) -> str:
         case Gemm(m=m, n=n, k=k):
             letters = zip("mnk", (m, n, k), strict=True)
             sizes = "x".join(letter if size is None else str(size) for letter, size in letters)
-            return f"gemm_{problem.dtype}_{sizes}_{layouts}_{problem.strategy.value}_{isa}"
+            return f"gemm_{problem.types.name}_{sizes}_{layouts}_{problem.strategy.value}_{isa}"
         case Unary(m=m, n=n):
             sizes = f"{'m' if m is None else m}x{'n' if n is None else n}"
             return f"unary_{problem.op.value}_{problem.dtype}_{sizes}_{layouts}_{isa}"
         case BatchReduceGemm(m=m, n=n, k=k, count=count):
             marks = "" if problem.beta else "_replace"
             marks += "_address" if problem.batch is BatchMode.ADDRESS else ""
-            return f"brgemm_{problem.dtype}_{m}x{n}x{k}x{count}_{layouts}{marks}_{isa}"
+            return f"brgemm_{problem.types.name}_{m}x{n}x{k}x{count}_{layouts}{marks}_{isa}"
+
+
+def _parse_types(name: str) -> tuple[str, str | None, str | None]:
+    """The types of A, B and C from what `ProductTypes.name` wrote.
+
+    >>> _parse_types("bf16f32")
+    ('bf16', None, 'f32')
+    """
+    words = re.findall(r"[a-z]+\d+", name)
+    if "".join(words) != name or not 1 <= len(words) <= 3:
+        raise InvalidChoice(name="types of a kernel name", found=repr(name), allowed="as 'f32' or 'u8i8i32'")
+    if len(words) == 3:
+        return words[0], words[1], words[2]
+    return words[0], None, words[1] if len(words) == 2 else None
 
 
 def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary, str]:
@@ -61,15 +75,19 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary, str]:
         sizes = [None if found[size] == size else int(found[size]) for size in "mnk"]
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
         strategy = parse_choice(Strategy, found["strategy"], "strategy of a kernel name")
-        return Gemm(sizes[0], sizes[1], sizes[2], found["dtype"], a=a, b=b, c=c, strategy=strategy), found[
-            "isa"
-        ]
+        dtype, b_dtype, out_dtype = _parse_types(found["dtype"])
+        types = {"b_dtype": b_dtype, "out_dtype": out_dtype}
+        gemm = Gemm(*sizes, dtype, a=a, b=b, c=c, strategy=strategy, **types)
+        return gemm, found["isa"]
     if found := _BATCH_REDUCE.fullmatch(name):
         m, n, k, count = (int(found[size]) for size in ("m", "n", "k", "count"))
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
         beta = 0 if found["replace"] else 1
         batch = BatchMode.ADDRESS if found["address"] else BatchMode.STRIDE
-        problem = BatchReduceGemm(m, n, k, count, found["dtype"], a=a, b=b, c=c, beta=beta, batch=batch)
+        dtype, b_dtype, out_dtype = _parse_types(found["dtype"])
+        problem = BatchReduceGemm(
+            m, n, k, count, dtype, a=a, b=b, c=c, b_dtype=b_dtype, out_dtype=out_dtype, beta=beta, batch=batch
+        )
         return problem, found["isa"]
     if found := _UNARY.fullmatch(name):
         sizes = [None if found[size] == size else int(found[size]) for size in "mn"]

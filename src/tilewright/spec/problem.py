@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, InvalidSize
-from tilewright.spec.dtype import GEMM_DTYPES, DType, parse_dtype
+from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,6 +78,82 @@ def check_size(value: int | None, name: str) -> int | None:
     return None if value is None else int(value)
 
 
+@dataclass(frozen=True)
+class ProductTypes:
+    """The element types of C += A·B, and the type its sums are kept in.
+
+    Attributes
+    ----------
+    a, b, c : in memory.
+    acc : of the sums; they are converted once, when C is stored.
+    """
+
+    a: DType
+    b: DType
+    c: DType
+    acc: DType
+
+    @classmethod
+    def parse(
+        cls, dtype: DType | str, b_dtype: DType | str | None = None, out_dtype: DType | str | None = None
+    ) -> ProductTypes:
+        """From the arguments of a problem: B is of A's type and C of their common type by default.
+
+        Raises
+        ------
+        UnsupportedDtype : an unknown type, or types of different kinds.
+
+        >>> ProductTypes.parse("u8", "i8", "i32").acc.name
+        'i32'
+        """
+        a = parse_dtype(dtype, GEMM_DTYPES)
+        b = a if b_dtype is None else parse_dtype(b_dtype, GEMM_DTYPES)
+        acc = accumulator(a, b)
+        if out_dtype is None:
+            c = a if a.holds(b) else b if b.holds(a) else acc
+        else:
+            c = parse_dtype(out_dtype, GEMM_DTYPES)
+        alike = c.kind is a.kind if not a.is_integer else c.is_integer
+        if not alike or c.real.bits > acc.bits:
+            raise UnsupportedDtype(
+                dtype=f"C of {c} for {a} x {b}", supported=f"{acc} and narrower types of its kind"
+            )
+        return cls(a, b, c, acc)
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether elements are pairs of numbers of the type of the sums."""
+        return self.a.kind is Kind.COMPLEX
+
+    @property
+    def uniform(self) -> bool:
+        """Whether A, B, C and the sums have one type."""
+        return self.a == self.b == self.c == self.acc
+
+    @property
+    def narrows(self) -> bool:
+        """Whether C can't take unfinished sums: each store would round them."""
+        return not self.a.is_integer and self.c.real.bits < self.acc.bits
+
+    @property
+    def name(self) -> str:
+        """As kernel names spell it: the one type, or those of A, B and C.
+
+        >>> ProductTypes.parse("f32").name, ProductTypes.parse("u8", "i8", "i32").name
+        ('f32', 'u8i8i32')
+        """
+        if self.a == self.b:
+            return str(self.a) if self.c == self.a else f"{self.a}{self.c}"
+        return f"{self.a}{self.b}{self.c}"
+
+
+def exact_dtype(types: ProductTypes) -> np.dtype[Any]:
+    """What the meaning of a product is evaluated in: the widest NumPy type of its kind."""
+    if types.a.is_integer:
+        return np.dtype(np.int64)
+    return np.dtype(np.complex128 if types.is_complex else np.float64)
+
+
 #: What a hardcoded kernel may be: beyond it compilation takes long and `Gemm` is as fast.
 MAX_KERNEL_M = MAX_KERNEL_N = MAX_KERNEL_COUNT = 1024
 MAX_KERNEL_K = 2048
@@ -97,7 +173,10 @@ class BatchReduceGemm:
     Parameters
     ----------
     m, n, k, count : sizes and number of products, 1 to 1024 (k to 2048).
-    dtype : element type of A, B and C ("f32", "f64").
+    dtype : element type of A ("f32", "bf16", "i8", ...).
+    b_dtype : that of B; by default A's.
+    out_dtype : that of C; by default the wider of A's and B's. Sums are kept in float32, float64, 32 or 64
+        bits (`ProductTypes.acc`) and converted when they are stored.
     a, b, c : layouts "row" or "col"; leading dimensions are given with each call.
     beta : 1 adds to C, 0 replaces it without reading it.
     batch : "stride" (A_i is br_stride_a elements after A_(i-1)) or "address" (A and B are arrays of
@@ -120,6 +199,8 @@ class BatchReduceGemm:
     k: int
     count: int
     dtype: DType
+    b_dtype: DType
+    out_dtype: DType
     a: Layout
     b: Layout
     c: Layout
@@ -137,11 +218,18 @@ class BatchReduceGemm:
         a: Layout | str = Layout.COL,
         b: Layout | str = Layout.COL,
         c: Layout | str = Layout.COL,
+        b_dtype: DType | str | None = None,
+        out_dtype: DType | str | None = None,
         beta: int = 1,
         batch: BatchMode | str = BatchMode.STRIDE,
     ) -> None:
-        element = parse_dtype(dtype, GEMM_DTYPES)
-        values: dict[str, object] = {"dtype": element, "batch": parse_choice(BatchMode, batch, "batch")}
+        types = ProductTypes.parse(dtype, b_dtype, out_dtype)
+        values: dict[str, object] = {
+            "dtype": types.a,
+            "b_dtype": types.b,
+            "out_dtype": types.c,
+            "batch": parse_choice(BatchMode, batch, "batch"),
+        }
         limits = (MAX_KERNEL_M, MAX_KERNEL_N, MAX_KERNEL_K, MAX_KERNEL_COUNT)
         for name, size, limit in zip(("m", "n", "k", "count"), (m, n, k, count), limits, strict=True):
             if not isinstance(size, (int, np.integer)) or not 1 <= size <= limit:
@@ -157,18 +245,23 @@ class BatchReduceGemm:
             object.__setattr__(self, name, value)
 
     @property
+    def types(self) -> ProductTypes:
+        """The element types of A, B and C, and that of the sums."""
+        return ProductTypes.parse(self.dtype, self.b_dtype, self.out_dtype)
+
+    @property
     def operands(self) -> tuple[Operand, Operand, Operand]:
         """One A (m, k), one B (k, n), and C (m, n)."""
         return (
             Operand("a", self.m, self.k, self.dtype, self.a),
-            Operand("b", self.k, self.n, self.dtype, self.b),
-            Operand("c", self.m, self.n, self.dtype, self.c),
+            Operand("b", self.k, self.n, self.b_dtype, self.b),
+            Operand("c", self.m, self.n, self.out_dtype, self.c),
         )
 
     @property
     def flops(self) -> int:
-        """Floating-point operations of one call (2·m·n·k·count)."""
-        return 2 * self.m * self.n * self.k * self.count
+        """Operations of one call: 2·m·n·k·count, of complex numbers 8·m·n·k·count on their parts."""
+        return (8 if self.types.is_complex else 2) * self.m * self.n * self.k * self.count
 
     @property
     def bytes(self) -> int:
@@ -177,16 +270,18 @@ class BatchReduceGemm:
         >>> BatchReduceGemm(16, 6, 64, 1).bytes
         6400
         """
-        inputs = self.count * self.k * (self.m + self.n)
-        return self.dtype.size * (inputs + (1 + self.beta) * self.m * self.n)
+        inputs = self.m * self.dtype.size + self.n * self.b_dtype.size
+        return self.count * self.k * inputs + self.out_dtype.size * (1 + self.beta) * self.m * self.n
 
-    def reference(
-        self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
-        """The meaning of the problem in float64: a (count, m, k), b (count, k, n), c (m, n) -> (m, n)."""
-        total = np.einsum("imk,ikn->mn", a.astype(np.float64), b.astype(np.float64))
+    def reference(self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The meaning of the problem: a (count, m, k), b (count, k, n), c (m, n) -> (m, n).
+
+        In float64 or complex128; in 64-bit integers, which wrap around, where the elements are integers.
+        """
+        exact = exact_dtype(self.types)
+        total = np.einsum("imk,ikn->mn", a.astype(exact), b.astype(exact))
         if self.beta and c is not None:
-            total = total + c.astype(np.float64)
+            total = total + c.astype(exact)
         return np.asarray(total)
 
 
@@ -197,7 +292,10 @@ class Gemm:
     Parameters
     ----------
     m, n, k : sizes; None means given at run time, so that one kernel serves every size.
-    dtype : element type of A, B and C ("f32", "f64").
+    dtype : element type of A ("f32", "bf16", "i8", "c64", ...).
+    b_dtype : that of B; by default A's.
+    out_dtype : that of C; by default the wider of A's and B's. Sums are kept in float32, float64, 32 or 64
+        bits (`ProductTypes.acc`), alpha and beta are of that type, and C is converted when it is stored.
     a, b, c : layouts "row", "col" or "strided" (any two strides, given at run time).
     strategy : "auto", "tiling" (operands in place) or "packing".
 
@@ -220,6 +318,8 @@ class Gemm:
     n: int | None
     k: int | None
     dtype: DType
+    b_dtype: DType
+    out_dtype: DType
     a: Layout
     b: Layout
     c: Layout
@@ -235,14 +335,18 @@ class Gemm:
         a: Layout | str = Layout.ROW,
         b: Layout | str = Layout.ROW,
         c: Layout | str = Layout.ROW,
+        b_dtype: DType | str | None = None,
+        out_dtype: DType | str | None = None,
         strategy: Strategy | str = Strategy.AUTO,
     ) -> None:
-        element = parse_dtype(dtype, GEMM_DTYPES)
+        types = ProductTypes.parse(dtype, b_dtype, out_dtype)
         values = {
             "m": check_size(m, "m"),
             "n": check_size(n, "n"),
             "k": check_size(k, "k"),
-            "dtype": element,
+            "dtype": types.a,
+            "b_dtype": types.b,
+            "out_dtype": types.c,
             "a": parse_choice(Layout, a, "a"),
             "b": parse_choice(Layout, b, "b"),
             "c": parse_choice(Layout, c, "c"),
@@ -252,20 +356,28 @@ class Gemm:
             object.__setattr__(self, name, value)
 
     @property
+    def types(self) -> ProductTypes:
+        """The element types of A, B and C, and that of the sums."""
+        return ProductTypes.parse(self.dtype, self.b_dtype, self.out_dtype)
+
+    @property
     def operands(self) -> tuple[Operand, Operand, Operand]:
         """A (m, k), B (k, n) and C (m, n)."""
         return (
             Operand("a", self.m, self.k, self.dtype, self.a),
-            Operand("b", self.k, self.n, self.dtype, self.b),
-            Operand("c", self.m, self.n, self.dtype, self.c),
+            Operand("b", self.k, self.n, self.b_dtype, self.b),
+            Operand("c", self.m, self.n, self.out_dtype, self.c),
         )
 
     @property
     def flops(self) -> int | None:
-        """Floating-point operations of one call (2·m·n·k), None where a size is given at run time."""
+        """Operations of one call: 2·m·n·k, of complex numbers 8·m·n·k on their parts.
+
+        None where a size is given at run time.
+        """
         if self.m is None or self.n is None or self.k is None:
             return None
-        return 2 * self.m * self.n * self.k
+        return (8 if self.types.is_complex else 2) * self.m * self.n * self.k
 
     @property
     def bytes(self) -> int | None:
@@ -278,7 +390,8 @@ class Gemm:
         """
         if self.m is None or self.n is None or self.k is None:
             return None
-        return self.dtype.size * (self.k * (self.m + self.n) + self.m * self.n)
+        inputs = self.m * self.dtype.size + self.n * self.b_dtype.size
+        return self.k * inputs + self.out_dtype.size * self.m * self.n
 
     def reference(
         self,
@@ -286,19 +399,21 @@ class Gemm:
         b: NDArray[Any],
         c: NDArray[Any] | None = None,
         *,
-        alpha: float = 1.0,
-        beta: float = 0.0,
-    ) -> NDArray[np.float64]:
-        """The meaning of the problem: the exact formula evaluated in float64.
+        alpha: float = 1,
+        beta: float = 0,
+    ) -> NDArray[Any]:
+        """The meaning of the problem: the exact formula evaluated in float64 or complex128.
 
-        Shapes a (m, k), b (k, n), c (m, n) -> (m, n). c is not read when beta is 0.
+        In 64-bit integers, which wrap around, where the elements are integers. Shapes a (m, k), b (k, n),
+        c (m, n) -> (m, n). c is not read when beta is 0.
         """
+        exact = exact_dtype(self.types)
         m, n = a.shape[0], b.shape[1]
-        result = np.zeros((m, n))
+        result = np.zeros((m, n), exact)
         if alpha != 0 and a.shape[1] != 0:
-            result += alpha * (a.astype(np.float64) @ b.astype(np.float64))
+            result += exact.type(alpha) * (a.astype(exact) @ b.astype(exact))
         if beta != 0:
             if c is None:
                 raise InvalidSize(name="c", found=None, required="an array when beta is not 0")
-            result += beta * c.astype(np.float64)
+            result += exact.type(beta) * c.astype(exact)
         return result

@@ -1,0 +1,107 @@
+"""How one multiply instruction is written: its operands, its accumulator, and the rows it ends in.
+
+A register tile is a grid of accumulators, each of which one instruction updates: m rows and n columns of
+C, k depths at a time (`TileFma`). A `Multiply` says what such an accumulator is in LLVM, and which
+intrinsic multiplies; `kernel.py` walks the grid and the depth, and never asks which unit it drives.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import Type, Value, memory_type, vector_of, vector_type, zero
+from tilewright.machine.isa import Isa, TileFma
+
+
+class Multiply(ABC):
+    """One instruction: acc[m, n] += a[m, k] · b[k, n].
+
+    In a packed panel, `kr` consecutive depths of one lane are adjacent, then the lanes. So the operands
+    of one instruction are m·k and n·k adjacent elements.
+
+    Parameters
+    ----------
+    isa, tile : the row and its instruction.
+    """
+
+    #: The accumulators are state of the unit (ZA of SME, the tiles of AMX), not values of LLVM.
+    resident: ClassVar[bool] = False
+
+    def __init__(self, isa: Isa, tile: TileFma) -> None:
+        self.isa, self.tile = isa, tile
+
+    def begin(self, f: Function, down: int, across: int) -> None:
+        """Before the first accumulator of a grid of `down` × `across`: configures the unit."""
+
+    def end(self, f: Function) -> None:
+        """After the last row was read: leaves the unit as it was found."""
+
+    @abstractmethod
+    def zero(self, f: Function, down: int, across: int) -> Value:
+        """The empty accumulator at a place of the grid."""
+
+    @abstractmethod
+    def load_a(self, f: Function, pointer: Value, down: int) -> Value:
+        """The operand of A for m lanes and k depths, from a packed panel; `down` is its place in the grid."""
+
+    @abstractmethod
+    def load_b(self, f: Function, pointer: Value, across: int) -> Value:
+        """The operand of B for n lanes and k depths, from a packed panel."""
+
+    @abstractmethod
+    def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
+        """acc + a · b."""
+
+    @abstractmethod
+    def rows(self, f: Function, accs: Sequence[Value]) -> list[list[Value]]:
+        """The m rows of accumulators that stand side by side: each a list of vectors of the acc type.
+
+        The widths of the vectors of one row add up to n times the number of accumulators.
+        """
+
+
+class VectorMultiply(Multiply):
+    """m = 1: one row of A, its k depths in one word that every lane gets, times a vector of B.
+
+    The accumulator is a vector of the acc type. A subclass writes `multiply` on operands of any width that
+    is a power of two; both are vectors of `word`.
+    """
+
+    #: One more accumulator per vector of B is multiplied with `bias` and taken off every row at the end.
+    biased = False
+
+    @property
+    def word(self) -> Type:
+        """The k depths of one lane: an element, or an integer that holds several."""
+        if self.tile.kr == 1:
+            return memory_type(self.tile.a)
+        bits = self.tile.a.bits * self.tile.kr
+        return Type(f"i{bits}", f"i{bits}")
+
+    def prepare_a(self, f: Function, word: Value) -> Value:
+        """What is done to the word of A, or a vector of them, before it is spread."""
+        return word
+
+    def bias(self, f: Function, width: int) -> Value:
+        """The operand of A whose product with B `prepare_a` has added to every row."""
+        raise NotImplementedError
+
+    def first(self, f: Function, a: Value, b: Value) -> Value:
+        """a · b: the first sum."""
+        return self.multiply(f, a, b, zero(vector_type(self.tile.acc, a.type.lanes)))
+
+    def zero(self, f: Function, down: int, across: int) -> Value:
+        return zero(vector_type(self.tile.acc, self.tile.n))
+
+    def load_a(self, f: Function, pointer: Value, down: int) -> Value:
+        word = self.prepare_a(f, f.load(self.word, pointer, self.tile.a.size))
+        return f.splat(word, self.tile.n)
+
+    def load_b(self, f: Function, pointer: Value, across: int) -> Value:
+        return f.load(vector_of(self.word, self.tile.n), pointer, self.tile.b.size)
+
+    def rows(self, f: Function, accs: Sequence[Value]) -> list[list[Value]]:
+        return [list(accs)]
