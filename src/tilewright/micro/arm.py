@@ -91,6 +91,9 @@ class ArmDot(VectorMultiply):
                 operands.extend(f.shuffle(words, words, [lane] * spread) for lane in range(words.type.lanes))
         return operands
 
+    def first(self, f: Function, a: Value, b: Value) -> Value:
+        return self.multiply(f, a, b, zero(vector_of(element_type(self.tile.acc), b.type.lanes)))
+
     def _load_words(self, f: Function, pointer: Value, most: int) -> list[Value]:
         """A register or two of at most so many words."""
         whole = _REGISTER_BITS // (self.tile.a.bits * self.tile.kr)

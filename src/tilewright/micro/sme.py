@@ -13,6 +13,11 @@ nothing between `begin` and `end`: in a callee ZA would be another one's.
 __arm_tpidr2_save from a run-time library, and LLVM 22 does not save the return address around its call.
 Where a caller further up has left its ZA to whoever needs it (TPIDR2_EL0 is not zero), `begin` saves it.
 
+Outer products of float32 and float64 round once. Those of float16 round the sum of two products, which are
+exact, then its sum with the accumulator; those of bfloat16 are BFDOT's (`arm` says how it rounds). All give
+the default NaN and raise no flags; subnormal numbers count, but for bfloat16 (DDI 0487, "Floating-point
+behaviors for instructions that target the SME ZA array"). Sums of integers wrap around.
+
 Sources: Arm ARM DDI 0487 and its SME supplement DDI 0616: SMSTART, SMSTOP, ZERO, FMOPA, BFMOPA, SMOPA,
 UMOPA, SUMOPA, USMOPA, MOVA, STR (array vector); Procedure Call Standard for the Arm 64-bit Architecture
 (IHI 0055), §"SME" (TPIDR2 block, lazy saving); LLVM, "Support for AArch64 Scalable Matrix Extension in LLVM".

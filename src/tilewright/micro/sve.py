@@ -113,8 +113,8 @@ class SveMultiplyAdd(VectorMultiply):
         return f.multiply_add(f.cast(a, acc.type), f.cast(b, acc.type), acc, fused=True)
 
     def first(self, f: Function, a: Value, b: Value) -> Value:
-        kind = vector_of(element_type(self.tile.acc), a.type.lanes)
-        return f.times(f.cast(a, kind), f.cast(b, kind))
+        kind = vector_of(element_type(self.tile.acc), b.type.lanes)
+        return f.times(f.cast(_first_lanes(f, a, kind.lanes), kind), f.cast(b, kind))
 
 
 class SveDot(VectorMultiply):
@@ -135,6 +135,9 @@ class SveDot(VectorMultiply):
     >>> tile = TileFma("sdot", I8, I8, I32, m=1, n=8, k=4, kr=4)  # doctest: +SKIP
     >>> unit = SveDot(SVE256, tile)  # doctest: +SKIP
     """
+
+    def first(self, f: Function, a: Value, b: Value) -> Value:
+        return self.multiply(f, a, b, zero(vector_of(element_type(self.tile.acc), b.type.lanes)))
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
         a = _first_lanes(f, a, acc.type.lanes)
