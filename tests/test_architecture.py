@@ -26,6 +26,7 @@ LAYERS = (
     "interop",
     "api",
     "explore",
+    "library",
     "runtime",
     "opt",
     "pipeline",

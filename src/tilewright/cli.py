@@ -49,7 +49,7 @@ app = typer.Typer(
 )
 bench_app = typer.Typer(help="Measure against peers and against the machine's peak.", no_args_is_help=True)
 emit_app = typer.Typer(
-    help="Write generated code: tile IR, LLVM IR, assembly, object, header.", no_args_is_help=True
+    help="Write generated code: tile IR, LLVM IR, assembly, object, header, libraries.", no_args_is_help=True
 )
 app.add_typer(bench_app, name="bench")
 cache_app = typer.Typer(help="The object cache on disk: show, clear, prune.", no_args_is_help=True)
@@ -383,6 +383,63 @@ _FORMS: dict[str, Callable[[Any], str | bytes]] = {
     "obj": lambda kernel: kernel.object_code,
     "header": lambda kernel: kernel.header,
 }
+
+
+_Spec = Annotated[
+    Path | None, typer.Option(help="With --library: the list of kernels, [[kernel]] tables of TOML.")
+]
+_Targets = Annotated[str, typer.Option("--target", help="Comma list of targets of one architecture.")]
+_LibraryForm = Annotated[str, typer.Option("--form", help="archive, or objects: one a kernel and target.")]
+
+
+@emit_app.callback(invoke_without_command=True)
+def emit_options(
+    context: typer.Context,
+    library: Annotated[
+        Path | None, typer.Option(help="Write a library of many kernels and targets into this folder.")
+    ] = None,
+    spec: _Spec = None,
+    target: _Targets = "host",
+    form: _LibraryForm = "archive",
+) -> None:
+    """Without a command: `emit --library DIR --spec FILE`, the same as `emit library`."""
+    given = [context.get_parameter_source(name) for name in ("library", "spec", "target", "form")]
+    if context.invoked_subcommand is not None:
+        if any(source is not None and source.name == "COMMANDLINE" for source in given):
+            raise typer.BadParameter(f"options of {context.invoked_subcommand} stand behind it")
+    elif library is None or spec is None:
+        raise typer.BadParameter("needs a command, or --library DIR and --spec FILE")
+    else:
+        emit_library(library, spec, target, form)
+
+
+@emit_app.command("library")
+def emit_library(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write; made if it is not there.")],
+    spec: Annotated[Path, typer.Option(help="The list of kernels, [[kernel]] tables of TOML.")],
+    target: _Targets = "host",
+    form: _LibraryForm = "archive",
+) -> None:
+    """Write kernels for C and C++: machine code for each target, a header, and what picks one by the CPU."""
+    from tilewright.library.build import build_library
+    from tilewright.library.files import library_files
+    from tilewright.library.form import Form
+    from tilewright.library.spec_file import read_spec
+    from tilewright.library.variants import split_targets
+    from tilewright.runtime.compile import resolve_target
+    from tilewright.spec.problem import parse_choice
+
+    wanted = parse_choice(Form, form, "form")
+    library = build_library(read_spec(spec), [resolve_target(name) for name in split_targets(target)])
+    files = library_files(library, wanted)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputNotWritable(path=str(folder), reason=error.strerror or str(error)) from error
+    for name, content in files.items():
+        _write(folder / name, content)
+    targets = ", ".join(variant.target for variant in library.variants.ordered)
+    typer.echo(f"{folder}: {len(files)} files, {len(library.functions)} kernels; best first: {targets}")
 
 
 @emit_app.command("gemm")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.ir.nodes import Program
@@ -17,11 +17,20 @@ if TYPE_CHECKING:
 _WORDS = {Layout.ROW: "row-major", Layout.COL: "column-major", Layout.STRIDED: "any strides"}
 
 
-class _Parameter(NamedTuple):
+class Parameter(NamedTuple):
     """One parameter: its declaration and what it means."""
 
     declaration: str
     meaning: str
+
+    @property
+    def name(self) -> str:
+        """The name that is declared.
+
+        >>> Parameter("const float *const *a", "2 pointers to A").name
+        'a'
+        """
+        return self.declaration.rpartition(" ")[2].lstrip("*")
 
 
 def c_type(dtype: DType) -> str:
@@ -51,19 +60,11 @@ def c_header(kernel: Kernel) -> str:
     ['const float *a,  /* A: 8 x 4, column-major */']
     """
     guard = f"{kernel.symbol.upper()}_H"
-    parameters = list(_parameters(kernel))
-    ends = [","] * (len(parameters) - 1) + [");"]
-    declared = [f"    {parameter.declaration}{end}" for parameter, end in zip(parameters, ends, strict=True)]
-    width = max(map(len, declared))
-    lines = [
-        f"{line:{width}}  /* {parameter.meaning} */"
-        for line, parameter in zip(declared, parameters, strict=True)
-    ]
     return "\n".join(
         [
-            f"/* {_formula(kernel)}",
+            f"/* {formula(kernel)}",
             f" * Compiled for {kernel.machine.name} ({kernel.machine.triple}, {kernel.machine.cpu}).",
-            f" * {_overlap(kernel)} */",
+            f" * {overlap(kernel)} */",
             f"#ifndef {guard}",
             f"#define {guard}",
             "",
@@ -73,8 +74,7 @@ def c_header(kernel: Kernel) -> str:
             'extern "C" {',
             "#endif",
             "",
-            f"void {kernel.symbol}(",
-            *lines,
+            *prototype(kernel.symbol, parameters(kernel)),
             "",
             "#ifdef __cplusplus",
             "}",
@@ -86,7 +86,22 @@ def c_header(kernel: Kernel) -> str:
     )
 
 
-def _formula(kernel: Kernel) -> str:
+def prototype(symbol: str, parameters: Sequence[Parameter]) -> list[str]:
+    """The lines that declare a function, each parameter with its meaning.
+
+    >>> prototype("f", [Parameter("float *c", "C: 2 x 2")])
+    ['void f(', '    float *c);  /* C: 2 x 2 */']
+    """
+    ends = [","] * (len(parameters) - 1) + [");"]
+    declared = [f"    {parameter.declaration}{end}" for parameter, end in zip(parameters, ends, strict=True)]
+    width = max(map(len, declared))
+    meanings = (parameter.meaning for parameter in parameters)
+    lines = [f"{line:{width}}  /* {meaning} */" for line, meaning in zip(declared, meanings, strict=True)]
+    return [f"void {symbol}(", *lines]
+
+
+def formula(kernel: Kernel) -> str:
+    """What a kernel computes, as a sentence."""
     match kernel.problem:
         case Gemm():
             return "C = alpha * A * B + beta * C; beta 0 does not read C, alpha 0 neither A nor B."
@@ -96,7 +111,8 @@ def _formula(kernel: Kernel) -> str:
             return f"B = {op.value}(A), element by element."
 
 
-def _overlap(kernel: Kernel) -> str:
+def overlap(kernel: Kernel) -> str:
+    """Which operands may share memory, and what strides count."""
     match kernel.problem:
         case Unary():
             return "B is A's own memory in the same layout, or apart from it; strides are in elements."
@@ -104,21 +120,25 @@ def _overlap(kernel: Kernel) -> str:
             return "C overlaps neither A nor B; strides and leading dimensions are in elements."
 
 
-def _parameters(kernel: Kernel) -> Iterator[_Parameter]:
-    """The order is that of `lower`: buffers, sizes, scalars, scratch."""
+def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
+    """The parameters in the order of `lower`: buffers, sizes, scalars, scratch."""
+    return tuple(_parameters(kernel))
+
+
+def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     program = kernel.nest
     operands = {operand.name: operand for operand in kernel.problem.operands}
     for buffer in program.arguments[:-1]:
         yield _input(kernel, operands[buffer.name], c_type(buffer.dtype))
     result = program.arguments[-1]
-    yield _Parameter(f"{c_type(result.dtype)} *{result.name}", _matrix(kernel, operands[result.name]))
+    yield Parameter(f"{c_type(result.dtype)} *{result.name}", _matrix(kernel, operands[result.name]))
     for name in program.sizes:
-        yield _Parameter(f"int64_t {name}", _integer(kernel, name, operands))
+        yield Parameter(f"int64_t {name}", _integer(kernel, name, operands))
     scalar = c_type(result.dtype)
     for name in program.scalars:
-        yield _Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
+        yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
     if program.needs_scratch:
-        yield _Parameter("void *scratch", _scratch(program))
+        yield Parameter("void *scratch", _scratch(program))
 
 
 def _axes(kernel: Kernel, operand: Operand) -> str:
@@ -132,17 +152,17 @@ def _matrix(kernel: Kernel, operand: Operand) -> str:
     return f"{operand.name.upper()}: {rows} x {columns}, {_WORDS[operand.layout]}"
 
 
-def _input(kernel: Kernel, operand: Operand, kind: str) -> _Parameter:
+def _input(kernel: Kernel, operand: Operand, kind: str) -> Parameter:
     matrix = _matrix(kernel, operand)
     match kernel.problem:
         case BatchReduceGemm(batch=BatchMode.ADDRESS, count=count):
-            return _Parameter(f"const {kind} *const *{operand.name}", f"{count} pointers to {matrix}")
+            return Parameter(f"const {kind} *const *{operand.name}", f"{count} pointers to {matrix}")
         case BatchReduceGemm(count=count) if count > 1:
-            return _Parameter(f"const {kind} *{operand.name}", f"the first of {count} {matrix}")
+            return Parameter(f"const {kind} *{operand.name}", f"the first of {count} {matrix}")
         case Unary(op=UnaryOp.ZERO):
-            return _Parameter(f"const {kind} *{operand.name}", "not read, may be null")
+            return Parameter(f"const {kind} *{operand.name}", "not read, may be null")
         case _:
-            return _Parameter(f"const {kind} *{operand.name}", matrix)
+            return Parameter(f"const {kind} *{operand.name}", matrix)
 
 
 def _integer(kernel: Kernel, name: str, operands: dict[str, Operand]) -> str:

@@ -1,0 +1,12 @@
+"""How the machine code of a library is written."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Form(Enum):
+    """One static archive, or an object file for each kernel and target."""
+
+    ARCHIVE = "archive"
+    OBJECTS = "objects"

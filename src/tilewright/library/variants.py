@@ -1,0 +1,151 @@
+"""The targets of a library: what each needs of a CPU, and which comes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.errors import InvalidTargetList, MixedTargets, TargetNeverChosen
+from tilewright.llvm.subtarget import cpu_features
+from tilewright.machine.feature_bits import (
+    Condition,
+    Detection,
+    FeatureBit,
+    conditions_of,
+    detection_of,
+    required_features,
+)
+from tilewright.machine.isa import GENERIC128, ISAS
+from tilewright.machine.machine import Machine
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One target of a library.
+
+    Attributes
+    ----------
+    machine : what its kernels are compiled for.
+    features : what a CPU must have to run them, as rows of the architecture's table.
+    """
+
+    machine: Machine
+    features: tuple[FeatureBit, ...]
+
+    @property
+    def target(self) -> str:
+        """The name of the target."""
+        return self.machine.name
+
+    @property
+    def identifier(self) -> str:
+        """The name in C: what is not a letter or a digit is an underscore.
+
+        >>> from tilewright.machine.catalog import find_machine
+        >>> Variant(find_machine("x86-64-v3"), ()).identifier
+        'x86_64_v3'
+        """
+        return re.sub(r"[^A-Za-z0-9]+", "_", self.target).strip("_")
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What a program must see before it calls them."""
+        return conditions_of(self.features)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The targets of a library, best first, and how their architecture's programs find out about a CPU."""
+
+    detection: Detection
+    ordered: tuple[Variant, ...]
+
+    @property
+    def baseline(self) -> Machine:
+        """What the resolver itself is compiled for: what every CPU of the architecture runs."""
+        machine = self.ordered[0].machine
+        return replace(
+            machine, name=self.detection.arch, isa=GENERIC128, cpu=self.detection.baseline, features=""
+        )
+
+
+def split_targets(text: str) -> tuple[str, ...]:
+    """The names in a comma list; what begins with a sign is a feature of the target in front of it.
+
+    Raises
+    ------
+    InvalidTargetList : an empty name.
+
+    Examples
+    --------
+    >>> split_targets("x86-64-v3,x86_64-linux-gnu:znver4:+avx512fp16,-gfni,haswell")
+    ('x86-64-v3', 'x86_64-linux-gnu:znver4:+avx512fp16,-gfni', 'haswell')
+    """
+    names: list[str] = []
+    for part in (part.strip() for part in text.split(",")):
+        if names and part.startswith(("+", "-")):
+            names[-1] += f",{part}"
+        else:
+            names.append(part)
+    if not all(names):
+        raise InvalidTargetList(found=repr(text), reason="one of the names is empty")
+    return tuple(names)
+
+
+def order_targets(machines: Sequence[Machine]) -> Variants:
+    """The variants of machines, best first: by their row of instructions, then by the features they use.
+
+    Raises
+    ------
+    NoResolver, UntestableFeature : as `required_features`.
+    InvalidTargetList : no machine, or two with one name.
+    MixedTargets : machines of different architectures.
+    TargetNeverChosen : a machine whose needs include those of one that is better.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> found = order_targets([find_machine(f"x86-64-v{level}") for level in (2, 4, 3)])
+    >>> [variant.target for variant in found.ordered]
+    ['x86-64-v4', 'x86-64-v3', 'x86-64-v2']
+    """
+    if not machines:
+        raise InvalidTargetList(found="none", reason="a library needs one")
+    targets = ", ".join(machine.name for machine in machines)
+    archs = {machine.arch for machine in machines}
+    if len(archs) > 1:
+        raise MixedTargets(targets=targets, found=" and ".join(sorted(archs)))
+    variants = [_variant(machine) for machine in machines]
+    named: dict[str, str] = {}
+    for variant in variants:
+        if variant.identifier in named:
+            reason = f"{named[variant.identifier]} and {variant.target} have the same name in C"
+            raise InvalidTargetList(found=targets, reason=reason)
+        named[variant.identifier] = variant.target
+    detection = detection_of(machines[0])
+    ordered = sorted(variants, key=lambda variant: _worth(variant, detection), reverse=True)
+    for number, variant in enumerate(ordered):
+        for better in ordered[:number]:
+            if _implies(variant.conditions, better.conditions):
+                raise TargetNeverChosen(target=variant.target, other=better.target)
+    return Variants(detection, tuple(ordered))
+
+
+def _variant(machine: Machine) -> Variant:
+    """A machine with what LLVM may use on its CPU beyond what its record names."""
+    detection = detection_of(machine)
+    has = cpu_features(machine.triple, machine.cpu, machine.features, detection.questions)
+    return Variant(machine, required_features(machine, has))
+
+
+def _worth(variant: Variant, detection: Detection) -> tuple[int, list[int]]:
+    """What to sort by: what needs more of a CPU is worth more than what needs a part of that."""
+    places = [detection.rows.index(row) for row in variant.features]
+    return -ISAS.index(variant.machine.isa), sorted(places, reverse=True)
+
+
+def _implies(all_of: Sequence[Condition], these: Sequence[Condition]) -> bool:
+    """Whether a CPU that meets some conditions meets others too."""
+    given = {condition.word: condition.mask for condition in all_of}
+    return all(condition.holds(given.get(condition.word, 0)) for condition in these)

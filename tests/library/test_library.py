@@ -1,0 +1,227 @@
+"""Libraries of small kernels: their files, header and C source, and the command that writes them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tilewright.cli import app
+from tilewright.errors import InvalidTargetList, OutputNotWritable, SpecUnreadable
+from tilewright.library.build import Library, build_library
+from tilewright.library.files import library_files
+from tilewright.library.form import Form
+from tilewright.library.spec_file import parse_spec
+from tilewright.runtime.compile import resolve_target
+
+SPEC = """
+[[kernel]]
+problem = "unary"
+name = "relu"
+op = "relu"
+
+[[kernel]]
+problem = "brgemm"
+name = "product"
+m = 4
+n = 4
+k = 4
+batch = "address"
+
+[[kernel]]
+problem = "gemm"
+name = "gemm"
+dtype = "f64"
+"""
+TARGETS = {
+    "x86_64": ("x86-64-v2", "x86-64-v3"),
+    "amx": ("sapphirerapids", "x86_64-linux-gnu:x86-64"),
+    "aarch64": ("neoverse-n1", "neoverse-v2"),
+    "powerpc64le": ("pwr9", "pwr10"),
+}
+
+
+def build(targets: tuple[str, ...], spec: str = SPEC) -> Library:
+    return build_library(parse_spec(spec), [resolve_target(name) for name in targets])
+
+
+def texts(targets: tuple[str, ...], form: Form = Form.ARCHIVE) -> tuple[str, str]:
+    files = library_files(build(targets), form)
+    header, source = files["tilewright.h"], files["tilewright_resolver.c"]
+    assert isinstance(header, str)
+    assert isinstance(source, str)
+    return header, source
+
+
+def test_files_of_an_archive() -> None:
+    files = library_files(build(TARGETS["x86_64"]), Form.ARCHIVE)
+    assert set(files) == {"libtilewright.a", "tilewright.h", "tilewright_resolver.c"}
+
+
+def test_files_of_objects() -> None:
+    files = library_files(build(TARGETS["x86_64"]), Form.OBJECTS)
+    kernels = {f"{name}__x86_64_v{level}.o" for name in ("relu", "product", "gemm") for level in (2, 3)}
+    assert set(files) == kernels | {"tilewright_resolver.o", "tilewright.h", "tilewright_resolver.c"}
+    for name in kernels | {"tilewright_resolver.o"}:
+        content = files[name]
+        assert isinstance(content, bytes)
+        assert content.startswith(b"\x7fELF")
+
+
+def test_the_library_names_its_files_and_functions() -> None:
+    library = build(("haswell",), f'library = "fast"\n{SPEC}')
+    files = library_files(library, Form.ARCHIVE)
+    assert set(files) == {"libfast.a", "fast.h", "fast_resolver.c"}
+    header = files["fast.h"]
+    assert isinstance(header, str)
+    assert "const char *fast_variant(void);" in header
+    assert "tilewright_variant" not in header
+    assert library.exports == ("fast_variant", "relu", "product", "gemm")
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    first, second = (library_files(build(TARGETS["x86_64"]), Form.ARCHIVE) for _ in range(2))
+    assert first == second
+
+
+def test_header_says_what_was_made() -> None:
+    header, _ = texts(TARGETS["x86_64"])
+    for words in (
+        " *   x86-64-v3\n *     sse3 ssse3 sse4.1 sse4.2 movbe popcnt lzcnt bmi bmi2 avx f16c fma avx2\n",
+        " *   x86-64-v2\n *     sse3 ssse3 sse4.1 sse4.2 popcnt\n",
+        "libtilewright.a holds every variant, and the resolver as machine code for any x86_64 CPU",
+        "relu_function relu__x86_64_v3;  /* x86-64-v3 */",
+    ):
+        assert words in header
+    assert header.index("x86-64-v3") < header.index("x86-64-v2")
+    objects, _ = texts(TARGETS["amx"], Form.OBJECTS)
+    assert "tilewright_resolver.o is the resolver as machine code for any x86_64 CPU" in objects
+    assert " *   x86_64-linux-gnu:x86-64\n *     any x86_64 CPU\n" in objects
+
+
+def test_scratch_is_enough_for_every_variant() -> None:
+    library = build(("x86-64-v2", "x86-64-v4"))
+    gemm = library.functions[-1]
+    header, _ = texts(("x86-64-v2", "x86-64-v4"))
+    (written,) = re.findall(r"#define GEMM_SCRATCH_BYTES (\d+)", header)
+    assert int(written) >= max(kernel.scratch_bytes for kernel in gemm.kernels) > 0
+    assert int(written) % 4096 == 0
+    assert "RELU_SCRATCH_BYTES" not in header
+
+
+def test_source_tests_the_best_target_first() -> None:
+    _, source = texts(TARGETS["x86_64"])
+    assert source.index("/* x86-64-v3 */") < source.index("/* x86-64-v2 */")
+    assert "(xcr0 & 0x6u) == 0x6u)  /* the system saves AVX */" in source
+    assert "xgetbv" in source
+    assert "syscall" not in source
+
+
+def test_source_of_tiles_asks_the_system() -> None:
+    _, source = texts(TARGETS["amx"])
+    assert "const uint64_t tile_grant = ask_for_tiles(xcr0);" in source
+    assert "return syscall(158L, 0x1023L, 18L) == 0;" in source
+
+
+def test_source_of_other_architectures_reads_the_auxiliary_vector() -> None:
+    for arch in ("aarch64", "powerpc64le"):
+        _, source = texts(TARGETS[arch])
+        assert "getauxval(16)" in source
+        assert "cpuid" not in source
+
+
+def compiler(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"no {name} here")
+    return found
+
+
+@pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
+def test_compilers_take_header(targets: tuple[str, ...], tmp_path: Path) -> None:
+    header, _ = texts(targets)
+    (tmp_path / "tilewright.h").write_text(header, encoding="utf-8")
+    twice = '#include "tilewright.h"\n#include "tilewright.h"\nint x;\n'
+    for name, options, suffix in (("cc", ("-std=c99", "-pedantic"), "c"), ("c++", (), "cpp")):
+        source = tmp_path / f"twice.{suffix}"
+        source.write_text(twice, encoding="utf-8")
+        command = [compiler(name), *options, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(source)]
+        subprocess.run(command, check=True)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC, encoding="utf-8")
+    return str(path)
+
+
+def test_both_spellings_write_the_same(spec: str, tmp_path: Path) -> None:
+    folders = tmp_path / "of option", tmp_path / "of" / "command"
+    options = ("--spec", spec, "--target", "x86-64-v2,x86-64-v3")
+    spellings = (
+        ("emit", "--library", str(folders[0]), *options),
+        ("emit", "library", *options, str(folders[1])),
+    )
+    for words, folder in zip(spellings, folders, strict=True):
+        result = runner.invoke(app, words, catch_exceptions=False)
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout == f"{folder}: 3 files, 3 kernels; best first: x86-64-v3, x86-64-v2\n"
+    written = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
+    assert written[0] == written[1]
+    assert len(written[0]) == 3
+
+
+def test_objects_for_this_host(spec: str, tmp_path: Path) -> None:
+    if resolve_target("host").arch not in TARGETS:
+        pytest.skip("libraries are not for this architecture")
+    words = ("emit", "--library", str(tmp_path / "out"), "--spec", spec, "--form", "objects")
+    assert runner.invoke(app, words, catch_exceptions=False).exit_code == 0
+    assert (tmp_path / "out" / "relu__host.o").exists()
+
+
+REFUSED = {
+    ("--form", "zip"): "form is 'zip', must be one of: archive, objects",
+    ("--target", "rva23"): "what a riscv64 CPU has",
+    ("--target", "x86-64-v2,"): str(
+        InvalidTargetList(found="'x86-64-v2,'", reason="one of the names is empty")
+    ),
+    ("--spec", "absent.toml"): str(SpecUnreadable(path="absent.toml", reason="No such file or directory")),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_refused(words: tuple[str, ...], message: str, spec: str, tmp_path: Path) -> None:
+    result = runner.invoke(app, ("emit", "--library", str(tmp_path / "out"), "--spec", spec, *words))
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert message in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_refused_folder(spec: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = runner.invoke(app, ("emit", "--library", str(tmp_path / "file"), "--spec", spec))
+    assert result.exit_code == 2
+    assert str(OutputNotWritable(path=str(tmp_path / "file"), reason="File exists")) in result.stderr
+
+
+def test_usage(spec: str) -> None:
+    for words, message in (
+        (("emit", "--spec", spec), "needs a command, or --library DIR"),
+        (("emit", "--library", "out"), "--spec FILE"),
+        (("emit", "--target", "haswell", "gemm"), "options of gemm stand behind it"),
+    ):
+        result = runner.invoke(app, words)
+        assert result.exit_code == 2
+        assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert runner.invoke(app, ("emit", "gemm", "--target", "haswell", "--dump", "nest")).exit_code == 0
