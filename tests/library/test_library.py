@@ -153,6 +153,36 @@ def test_compilers_take_header(targets: tuple[str, ...], tmp_path: Path) -> None
         subprocess.run(command, check=True)
 
 
+NARROW = """
+[[kernel]]
+problem = "gemm"
+name = "narrow"
+dtype = "bf16"
+
+[[kernel]]
+problem = "gemm"
+name = "mixed"
+dtype = "u8"
+b_dtype = "i8"
+out_dtype = "i32"
+"""
+
+
+def test_mixed_types_pass_through(tmp_path: Path) -> None:
+    """Scalars have the type of the sums; the resolver in C hands them on."""
+    files = library_files(build(TARGETS["x86_64"], NARROW), Form.ARCHIVE)
+    header, source = files["tilewright.h"], files["tilewright_resolver.c"]
+    assert isinstance(header, str)
+    assert isinstance(source, str)
+    for words in ("float alpha,", "/* A: m x k of bf16, row-major */", "const uint8_t *a,", "int32_t alpha,"):
+        assert words in header
+    (tmp_path / "tilewright.h").write_text(header, encoding="utf-8")
+    (tmp_path / "resolver.c").write_text(source, encoding="utf-8")
+    if resolve_target("host").arch == "x86_64":
+        options = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only")
+        subprocess.run([compiler("cc"), *options, str(tmp_path / "resolver.c")], check=True)
+
+
 # --- the command ----------------------------------------------------------------------------------
 
 runner = CliRunner()

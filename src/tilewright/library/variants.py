@@ -142,7 +142,8 @@ def _variant(machine: Machine) -> Variant:
 def _worth(variant: Variant, detection: Detection) -> tuple[int, list[int]]:
     """What to sort by: what needs more of a CPU is worth more than what needs a part of that."""
     places = [detection.rows.index(row) for row in variant.features]
-    return -ISAS.index(variant.machine.isa), sorted(places, reverse=True)
+    names = [isa.name for isa in ISAS]
+    return -names.index(variant.machine.isa.name), sorted(places, reverse=True)
 
 
 def _implies(all_of: Sequence[Condition], these: Sequence[Condition]) -> bool:

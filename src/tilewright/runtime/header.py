@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.ir.nodes import Program
 from tilewright.lower import SCRATCH_ALIGNMENT, scratch_layout
-from tilewright.spec.dtype import DType, Kind
+from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
 from tilewright.spec.unary import Unary, UnaryOp
 
@@ -34,7 +34,7 @@ class Parameter(NamedTuple):
 
 
 def c_type(dtype: DType) -> str:
-    """The C type of an element; complex numbers, which C and C++ spell differently, are "void".
+    """The C type of an element; "void" for complex and narrow floats, which C and C++ spell differently.
 
     >>> from tilewright.spec.dtype import C64, F64, U8
     >>> c_type(F64), c_type(U8), c_type(C64)
@@ -129,13 +129,13 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     program = kernel.nest
     operands = {operand.name: operand for operand in kernel.problem.operands}
     for buffer in program.arguments[:-1]:
-        yield _input(kernel, operands[buffer.name], c_type(buffer.dtype))
-    result = program.arguments[-1]
-    yield Parameter(f"{c_type(result.dtype)} *{result.name}", _matrix(kernel, operands[result.name]))
+        yield _input(kernel, operands[buffer.name])
+    written = operands[program.arguments[-1].name]
+    yield Parameter(f"{c_type(written.dtype)} *{written.name}", _matrix(kernel, written))
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", _integer(kernel, name, operands))
-    scalar = c_type(result.dtype)
     for name in program.scalars:
+        scalar = c_type(accumulator(program.arguments[0].dtype, program.arguments[1].dtype))
         yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
     if program.needs_scratch:
         yield Parameter("void *scratch", _scratch(program))
@@ -149,11 +149,12 @@ def _axes(kernel: Kernel, operand: Operand) -> str:
 def _matrix(kernel: Kernel, operand: Operand) -> str:
     sizes = zip(_axes(kernel, operand), (operand.rows, operand.columns), strict=True)
     rows, columns = (letter if size is None else size for letter, size in sizes)
-    return f"{operand.name.upper()}: {rows} x {columns}, {_WORDS[operand.layout]}"
+    unspelled = f" of {operand.dtype}" if c_type(operand.dtype) == "void" else ""
+    return f"{operand.name.upper()}: {rows} x {columns}{unspelled}, {_WORDS[operand.layout]}"
 
 
-def _input(kernel: Kernel, operand: Operand, kind: str) -> Parameter:
-    matrix = _matrix(kernel, operand)
+def _input(kernel: Kernel, operand: Operand) -> Parameter:
+    matrix, kind = _matrix(kernel, operand), c_type(operand.dtype)
     match kernel.problem:
         case BatchReduceGemm(batch=BatchMode.ADDRESS, count=count):
             return Parameter(f"const {kind} *const *{operand.name}", f"{count} pointers to {matrix}")
