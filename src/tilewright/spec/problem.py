@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -244,7 +245,7 @@ class BatchReduceGemm:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def types(self) -> ProductTypes:
         """The element types of A, B and C, and that of the sums."""
         return ProductTypes.parse(self.dtype, self.b_dtype, self.out_dtype)
@@ -355,7 +356,7 @@ class Gemm:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def types(self) -> ProductTypes:
         """The element types of A, B and C, and that of the sums."""
         return ProductTypes.parse(self.dtype, self.b_dtype, self.out_dtype)
