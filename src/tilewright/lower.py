@@ -51,6 +51,7 @@ from tilewright.machine.isa import Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.dispatch import Dispatch
 from tilewright.micro.dot import DotKernel
+from tilewright.micro.engine import EngineKernel
 from tilewright.micro.epilogue import EpilogueKernel
 from tilewright.micro.kernel import BatchCall, MicroKernel, Source, TileCall
 from tilewright.micro.pack import PackKernel
@@ -271,10 +272,11 @@ class _Lowering:
         a, b = (Source(self.dtype(part.buffer), part.interleave > 1) for part in (node.a, node.b))
         instruction = isa.tile(a.dtype, b.dtype)
         adjacent_a = node.a.strides[0] == Constant(instruction.interleave_a)
-        adjacent_a = adjacent_a and isa.broadcast is not Broadcast.MEMORY
+        adjacent_a = adjacent_a and (isa.broadcast is not Broadcast.MEMORY or instruction.m > 1)
         c = self.dtype(node.c.buffer).real
         a, b = (source._replace(dtype=source.dtype.real) for source in (a, b))
-        return VectorKernel(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
+        kind = VectorKernel if instruction.m == 1 else EngineKernel
+        return kind(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
 
     def acc(self, node: TileMatmul) -> DType:
         """The type of the sums of a product."""
@@ -288,7 +290,11 @@ class _Lowering:
     def outer(self, node: TileMatmul, scope: _Scope) -> None:
         """A tile whose depths are outer products: written in place where its sizes are known."""
         kernel = self.micro_kernel(node)
-        if isinstance(node.rows, Constant) and isinstance(node.columns, Constant):
+        one = kernel.instruction
+        known = isinstance(node.rows, Constant) and isinstance(node.columns, Constant)
+        if known and one.m > 1:  # parts of an operation go through the buffer of the dispatching function
+            known = node.rows.value % one.m == 0 and node.columns == Constant(node.tile.nr)
+        if known:
             self.inline(node, kernel, scope)
             return
         a, a_lane, a_depth = self.slice(node.a, scope)

@@ -131,7 +131,7 @@ class Run:
         i, p = np.ogrid[: shape[0], : shape[1]]
         at = origin + self.integer(part.offset, names) + i * first
         at = at + p // part.interleave * second + p % part.interleave
-        if at.size and not (0 <= at.min() and at.max() < flat.size):
+        if at.size and not (at.min() >= 0 and at.max() < flat.size):
             raise InvalidTileIr(
                 where=f"{part.buffer} by {part.interleave} of shape {shape}",
                 reason=f"reaches elements {at.min()}..{at.max()} of {flat.size}",
@@ -203,11 +203,7 @@ class Run:
                 where=f"matmul {node.c.buffer}", reason=f"{rows}x{columns} exceeds {node.tile}"
             )
         c = self.elements(node.c, (rows, columns), names)
-        exact = (
-            np.int64
-            if c.values.dtype.kind in "iu" or str(c.values.dtype).startswith(("int", "uint"))
-            else np.float64
-        )
+        exact = _exact(c.values.dtype)
         value = np.zeros((rows, columns), exact)
         for left, right in self.batch(node, names) if depth else ():
             a = self.elements(left, (rows, depth), names).values.astype(exact)
@@ -229,9 +225,10 @@ class Run:
         """The meaning of `Epilogue`."""
         shape = (self.integer(node.rows, names), self.integer(node.columns, names))
         c = self.window(node.c, shape, names)
-        value = self.scalar(node.alpha, first) * self.window(node.sums, shape, names).astype(np.float64)
+        exact = _exact(c.dtype)
+        value = exact(self.scalar(node.alpha, first)) * self.window(node.sums, shape, names).astype(exact)
         beta = self.scalar(node.beta, first)
-        c[...] = value if beta == 0 else value + beta * c.astype(np.float64)
+        c[...] = value if beta == 0 else value + exact(beta) * c.astype(exact)
 
     def batch(self, node: TileMatmul, names: Mapping[str, int]) -> Iterator[tuple[Slice, Slice]]:
         """The slices of A and B of each product of a tile."""
@@ -265,6 +262,12 @@ class _Elements(NamedTuple):
     def store(self, values: Array) -> None:
         """Changes them."""
         self.array[self.at] = values
+
+
+def _exact(dtype: np.dtype[Any]) -> type[np.int64 | np.float64]:
+    """The type in which products of elements of a type are summed: integers wrap around."""
+    integer = dtype.kind in "iu" or dtype.name.startswith(("int", "uint"))  # the second of ml_dtypes
+    return np.int64 if integer else np.float64
 
 
 def _parts(source: Array, parts: Parts) -> Array:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
 from tilewright.errors import InvalidSetting, IsaNotOnHost
+from tilewright.machine.amx_permission import amx_permitted
 from tilewright.machine.isa import Isa, find_isa, usable_isas
 from tilewright.machine.machine import Machine, enabled_features, triple_arch
 from tilewright.machine.probe import (
@@ -204,6 +205,10 @@ def _features(processor: Processor, changes: Fact[str] | None) -> Fact[str]:
         # part of every AArch64 application processor: Arm's Procedure Call Standard relies on it.
         known["neon"] = True
         origin = f"{_LLVM_FEATURES}; neon: {DEFAULT}"
+    if known.get("amx-tile") and not amx_permitted():
+        for name in [name for name in known if name.startswith("amx")]:
+            known[name] = False
+        origin = f"{origin}; AMX: not permitted by the operating system"
     entries = [f"{'+' if known[name] else '-'}{name}" for name in sorted(known)]
     if changes is not None:
         wanted = [entry.strip() for entry in changes.value.split(",") if entry.strip()]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype
-from tilewright.spec.dtype import BF16, F32, F64, I8, I16, I32, I64, U8, DType, accumulator
+from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType, accumulator
 
 
 class Edge(Enum):
@@ -82,6 +82,11 @@ class TileFma:
         """Multiplications of one instruction."""
         return self.m * self.n * self.k
 
+    @property
+    def in_place(self) -> bool:
+        """Whether operands can be read where they stand: one row of A, one depth."""
+        return self.m == 1 and self.k == 1
+
     def takes(self, a: DType, b: DType) -> bool:
         """Whether operands of these types, widened if need be, keep their values and the type of their sums."""
         return self.a.holds(a) and self.b.holds(b) and self.acc == accumulator(a, b)
@@ -110,6 +115,7 @@ class Isa:
     half : there are instructions between float16 and float32; else integer arithmetic converts.
     scalable : the length of vectors is a property of the machine; LLVM is told which.
     least_masked_bits : the smallest element that masks of vectors cut.
+    emulated : instructions are written as plain LLVM (`micro.emulate`), for a CPU that lacks them.
     """
 
     name: str
@@ -129,6 +135,7 @@ class Isa:
     half: bool = True
     scalable: bool = False
     least_masked_bits: int = 8
+    emulated: bool = False
 
     def __post_init__(self) -> None:
         for tile in self.tiles:
@@ -214,6 +221,63 @@ def _dot_tiles(vector_bits: int, bf16: str | None, vnni: str) -> tuple[TileFma, 
     return tuple(tiles)
 
 
+def _amx(instruction: str, a: DType, b: DType, acc: DType, feature: str) -> TileFma:
+    """A product of tiles of AMX: a grid of 2×2 accumulators, the other four tiles hold operands.
+
+    Source: Intel SDM vol. 2, TDPBF16PS, TDPFP16PS, TDPB[SU][SU]D; one in 16 cycles, latency 52: Intel 248966,
+    Advanced Matrix Extensions.
+    """
+    k = 64 // a.size
+    return TileFma(
+        instruction,
+        a,
+        b,
+        acc,
+        m=16,
+        n=16,
+        k=k,
+        kr=4 // a.size,
+        kr_a=k,
+        feature=feature,
+        per_cycle=1 / 16,
+        latency=52,
+        accumulators=4,
+    )
+
+
+_AMX_TILES = (
+    _amx("tdpbf16ps", BF16, BF16, F32, "amx-bf16"),
+    _amx("tdpfp16ps", F16, F16, F32, "amx-fp16"),
+    _amx("tdpbssd", I8, I8, I32, "amx-int8"),
+    _amx("tdpbsud", I8, U8, I32, "amx-int8"),
+    _amx("tdpbusd", U8, I8, I32, "amx-int8"),
+    _amx("tdpbuud", U8, U8, I32, "amx-int8"),
+)
+
+
+def _mma(instruction: str, a: DType, b: DType, acc: DType, n: int, k: int) -> TileFma:
+    """An outer product of POWER10: eight accumulators, two products a cycle, four cycles on one of them.
+
+    Source: Power ISA 3.1 book I, VSX Matrix-Multiply Assist; seed 004 §3.2.
+    """
+    return TileFma(
+        instruction, a, b, acc, m=4, n=n, k=k, kr=k, feature="mma", per_cycle=2, latency=4, accumulators=8
+    )
+
+
+_MMA_TILES = (
+    _mma("xvf32gerpp", F32, F32, F32, 4, 1),
+    _mma("xvf64gerpp", F64, F64, F64, 2, 1),
+    _mma("xvbf16ger2pp", BF16, BF16, F32, 4, 2),
+    _mma("xvf16ger2pp", F16, F16, F32, 4, 2),
+    _mma("xvi16ger2pp", I16, I16, I32, 4, 2),
+    # Of a signed and an unsigned operand; the unit makes the others from them.
+    _mma("xvi8ger4pp", I8, U8, I32, 4, 4),
+    _mma("xvi8ger4pp", U8, I8, I32, 4, 4),
+    _mma("xvi8ger4pp", U8, U8, I32, 4, 4),
+    _mma("xvi8ger4pp", I8, I8, I32, 4, 4),
+)
+
 AVX512 = Isa(
     name="avx512",
     arch="x86_64",
@@ -225,7 +289,7 @@ AVX512 = Isa(
     loads_per_cycle=2,
     edge=Edge.MASK,
     broadcast=Broadcast.MEMORY,
-    tiles=_vector_tiles(512) + _dot_tiles(512, "avx512bf16", "avx512vnni"),
+    tiles=_vector_tiles(512) + _dot_tiles(512, "avx512bf16", "avx512vnni") + _AMX_TILES,
     source="Intel SDM vol. 1 ch. 15; latency and width: Zen 4/5 and Skylake-SP optimisation guides",
     folds_loads=True,
 )
@@ -273,7 +337,7 @@ VSX = Isa(
     loads_per_cycle=2,
     edge=Edge.SPILL,
     broadcast=Broadcast.MEMORY,
-    tiles=_vector_tiles(128),
+    tiles=_vector_tiles(128) + _MMA_TILES,
     source="Power ISA 3.0B book I ch. 7 (xvmaddasp, lxvwsx); latency 7 and 2 loads of 128 bits a cycle: "
     "POWER9 Processor User's Manual and LLVM's PPCScheduleP9, PPCScheduleP10; 4 FMAs a cycle are those of "
     "half a POWER10 core (Starke et al., IEEE Micro 41(2), 2021), the POWER9 has 2",

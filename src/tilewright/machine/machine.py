@@ -116,6 +116,8 @@ class Machine:
     def __post_init__(self) -> None:
         if self.cores <= 0:
             raise InvalidSize(name="cores", found=self.cores, required="positive")
+        if self.isa.emulated:  # every instruction, on the features of the machine that emulates
+            return
         object.__setattr__(self, "features", limit_features(self.features, self.isa, self.arch))
         object.__setattr__(self, "isa", self.isa.limited(enabled_features(self.features)))
 
@@ -123,6 +125,23 @@ class Machine:
     def arch(self) -> str:
         """The architecture, in the spelling of `Isa.arch`."""
         return triple_arch(self.triple)
+
+    def emulated_on(self, host: Machine) -> Machine:
+        """A machine that runs this one's kernels on another's CPU: its row, tiles and blocks.
+
+        Examples
+        --------
+        >>> from tilewright.machine.catalog import find_machine
+        >>> find_machine("pwr10").emulated_on(find_machine("znver5")).name
+        'emulate:pwr10'
+        """
+        isa = replace(
+            self.isa,
+            emulated=True,
+            fused=self.isa.fused and host.isa.fused,
+            half=self.isa.half and host.isa.half,
+        )
+        return replace(host, name=f"emulate:{self.name}", isa=isa, l1=self.l1, l2=self.l2, l3=self.l3)
 
     def with_isa(self, isa: Isa) -> Machine:
         """The same machine limited to another row.

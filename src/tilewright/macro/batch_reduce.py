@@ -66,7 +66,7 @@ class _Roles:
     def in_place(self, instruction: TileFma) -> bool:
         """Whether register tiles read both sides where they stand."""
         adjacent = self.vector.lane == Constant(1)
-        return adjacent and instruction.k == 1 and self.vector.dtype.kind is not Kind.COMPLEX
+        return adjacent and instruction.in_place and self.vector.dtype.kind is not Kind.COMPLEX
 
 
 def _side(name: str, layout: Layout, dtype: DType, *, lane_is_row: bool) -> _Side:
@@ -162,7 +162,7 @@ def _packed(
     x, y = roles.broadcast, roles.vector
     addresses, types = problem.batch is BatchMode.ADDRESS, problem.types
     parts = 2 if types.is_complex else 1
-    both = instruction.k > 1 or parts > 1
+    both = not instruction.in_place or parts > 1
     beta: ScalarValue = FirstElse("batch", Scalar(float(problem.beta)), Scalar(1.0))
     index = Name("batch") if addresses else None
     depth = -(-problem.k * parts // instruction.k) * instruction.k
@@ -277,7 +277,7 @@ def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, machine: Machine,
         depth = -(-problem.k * parts // one.k) * one.k
         widest = max(_whole_columns(width * parts, one) for width, _ in cover.widths)
         buffers.append(Buffer("panel", one.b, Space.LOCAL, widest * depth))
-        if one.k > 1 or parts > 1:
+        if not one.in_place or parts > 1:
             high = sum(-(-rows // one.m) * one.m * count for rows, count in cover.heights)
             buffers.append(Buffer("rows", one.a, Space.LOCAL, high * depth))
         if types.narrows and problem.count > 1:

@@ -36,7 +36,6 @@ from tilewright.macro.nest import SCALARS, SIZES, Nest, decide, ones, sizes_of
 from tilewright.macro.streaming import STREAMED_ROWS, columns, dots, streaming, sums_buffer
 from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
 
-
 #: Rows and columns of the block in which sums of a narrower C wait for the next depth block: B is packed
 #: again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
 SUMS_ROWS = 2048

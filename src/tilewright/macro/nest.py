@@ -166,7 +166,7 @@ class Nest:
     @property
     def in_place(self) -> bool:
         """Whether tiles can read operands where they stand, converting them if need be."""
-        return self.instruction.k == 1 and self.parts == 1
+        return self.instruction.in_place and self.parts == 1
 
     @property
     def uniform(self) -> bool:

@@ -4,7 +4,7 @@ Eight tiles hold a grid of accumulators and one operand for each of its rows and
 32×32 of C, load four operands for four products. Tiles are named by number (tmm0 to tmm7), in LLVM too: no
 value carries them, and LLVM neither saves nor moves them. They do not survive calls (System V psABI: tile
 data and configuration are volatile), and a process needs Linux's permission before it touches one
-(`runtime.amx_permission`).
+(`machine.amx_permission`).
 
 Sources: Intel SDM vol. 1 ch. 18 "Programming with Intel Advanced Matrix Extensions" (18.2: palette 1 has
 eight tiles of 16 rows of 64 bytes), vol. 2 LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE,

@@ -8,6 +8,9 @@ from tilewright.errors import InvalidChoice
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Type, Value, element_type, vector_of, zero
 from tilewright.machine.isa import Isa, TileFma
+from tilewright.micro.amx import Amx
+from tilewright.micro.emulate import emulate
+from tilewright.micro.mma import Mma
 from tilewright.micro.multiply import Multiply, VectorMultiply
 
 #: The narrowest register of x86 that has sums of adjacent products.
@@ -78,13 +81,26 @@ class X86Dot(VectorMultiply):
     def prepare_a(self, f: Function, word: Value) -> Value:
         return f.exclusive(word, SIGNS_OF_BYTES) if self.biased else word
 
-    def bias(self, f: Function, width: int) -> Value:
+    def biased_word(self, f: Function, width: int) -> Value:
         """128 in every byte: multiplied with B, what the bias of A adds to each sum."""
         return Value(vector_of(_INT32, width), f"splat (i32 {SIGNS_OF_BYTES})")
 
 
+_MMA = (
+    "xvf32gerpp",
+    "xvf64gerpp",
+    "xvbf16ger2pp",
+    "xvf16ger2pp",
+    "xvi16ger2pp",
+    "xvi8ger4pp",
+    "xvi4ger8pp",
+)
+_AMX = ("tdpbf16ps", "tdpfp16ps", "tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud")
+
 _INSTRUCTIONS: dict[str, type[Multiply]] = {
     "multiply_add": MultiplyAdd,
+    **dict.fromkeys(_MMA, Mma),
+    **dict.fromkeys(_AMX, Amx),
     **dict.fromkeys(
         ("pmaddwd", "vpdpwssd", "vpdpbusd", "vpdpbusd_swapped", "vpdpbusd_biased", "vdpbf16ps"), X86Dot
     ),
@@ -99,6 +115,8 @@ def find_multiply(isa: Isa, tile: TileFma) -> Multiply:
     >>> type(find_multiply(AVX512, AVX512.tile(F32))).__name__
     'MultiplyAdd'
     """
+    if isa.emulated:
+        return emulate(isa, tile)
     kind = _INSTRUCTIONS.get(tile.instruction)
     if kind is None:
         raise InvalidChoice(name="instruction", found=tile.instruction, allowed=", ".join(_INSTRUCTIONS))

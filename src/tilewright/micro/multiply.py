@@ -19,8 +19,8 @@ from tilewright.machine.isa import Isa, TileFma
 class Multiply(ABC):
     """One instruction: acc[m, n] += a[m, k] · b[k, n].
 
-    In a packed panel, `kr` consecutive depths of one lane are adjacent, then the lanes. So the operands
-    of one instruction are m·k and n·k adjacent elements.
+    In a packed panel, `kr` consecutive depths of one lane are adjacent, then the lanes. So where kr = k, the
+    operands of one instruction are m·k and n·k adjacent elements.
 
     Parameters
     ----------
@@ -33,11 +33,30 @@ class Multiply(ABC):
     def __init__(self, isa: Isa, tile: TileFma) -> None:
         self.isa, self.tile = isa, tile
 
-    def begin(self, f: Function, down: int, across: int) -> None:
+    def begin(self, f: Function, down: int, across: int) -> None:  # noqa: B027
         """Before the first accumulator of a grid of `down` × `across`: configures the unit."""
 
-    def end(self, f: Function) -> None:
+    def end(self, f: Function) -> None:  # noqa: B027
         """After the last row was read: leaves the unit as it was found."""
+
+    # --- sums beside the grid ---------------------------------------------------------------
+
+    @property
+    def bias(self) -> str | None:
+        """Sums kept beside the grid, one for each "row" or "column" of it, because operands change sign."""
+        return None
+
+    def bias_zero(self, f: Function) -> Value:
+        """The empty sum of one operand's lanes."""
+        raise NotImplementedError
+
+    def bias_multiply(self, f: Function, operand: Value, acc: Value) -> Value:
+        """acc + what the change of sign adds for an operand of A ("row") or B ("column")."""
+        raise NotImplementedError
+
+    def bias_rows(self, f: Function, acc: Value) -> list[Value]:
+        """What to subtract from each vector of the m rows of an accumulator in that row or column."""
+        raise NotImplementedError
 
     @abstractmethod
     def zero(self, f: Function, down: int, across: int) -> Value:
@@ -70,7 +89,7 @@ class VectorMultiply(Multiply):
     is a power of two; both are vectors of `word`.
     """
 
-    #: One more accumulator per vector of B is multiplied with `bias` and taken off every row at the end.
+    #: One more accumulator per vector of B is multiplied with `biased_word` and taken off every row.
     biased = False
 
     @property
@@ -85,7 +104,7 @@ class VectorMultiply(Multiply):
         """What is done to the word of A, or a vector of them, before it is spread."""
         return word
 
-    def bias(self, f: Function, width: int) -> Value:
+    def biased_word(self, f: Function, width: int) -> Value:
         """The operand of A whose product with B `prepare_a` has added to every row."""
         raise NotImplementedError
 

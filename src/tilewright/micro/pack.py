@@ -19,7 +19,6 @@ from tilewright.llvm.values import (
     int64,
     memory_type,
     vector_of,
-    vector_type,
     zero,
 )
 from tilewright.machine.isa import Edge, Isa
@@ -29,6 +28,9 @@ from tilewright.spec.dtype import DType
 
 #: Bytes of one 64-bit offset.
 OFFSET_BYTES = 8
+
+#: Words that are put together from runs of lanes in registers.
+WORD_BYTES = 16
 
 #: The widest integer that vectors of every instruction set have as a lane.
 WORD_BITS = 64
@@ -167,6 +169,16 @@ class PackKernel:
         words = self._whole_words(f)
         wide = f.compare(">=", words, max(width for _, width in self.chunks))
         transposing = f.both(depths_adjacent, wide)
+        if self.word_bits > 8 * WORD_BYTES and self.parts is Parts.WHOLE:
+            # Words of whole vectors, as the tiles of AMX take them of A: runs of lanes would be gathered
+            # element by element, with far more code.
+            with f.branch(transposing) as (then, otherwise):
+                with then:
+                    self._transpose(f, destination, source, lane_bytes, left)
+                    self._any(f, destination, source, strides, left, words)
+                with otherwise:
+                    self._any(f, destination, source, strides, left, int64(0))
+            return
         with f.branch(f.both(lanes_adjacent, whole)) as (then, otherwise):
             with then:
                 self._copy(f, destination, source, depth_bytes, None)

@@ -56,7 +56,7 @@ class VectorKernel(MicroKernel):
         ]
         operands = self.load_a(f, rows, max(widths))
         if unit.biased:
-            operands.append(unit.bias(f, max(widths)))
+            operands.append(unit.biased_word(f, max(widths)))
         following = list(acc)
         for row, a in enumerate(operands):
             for v, vector_b in enumerate(vectors_b):

@@ -22,6 +22,10 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
 }
 
 
+#: Before the name of a target: its kernels, on this host (`micro.emulate`).
+_EMULATE = "emulate:"
+
+
 def resolve_target(target: str | Machine | None) -> Machine:
     """The machine of a target: None or "host", a catalogue name, "triple:cpu:+features", or a record.
 
@@ -35,6 +39,8 @@ def resolve_target(target: str | Machine | None) -> Machine:
         return target
     if target is None or target == "host":
         return host_machine()
+    if target.startswith(_EMULATE):
+        return resolve_target(target.removeprefix(_EMULATE)).emulated_on(host_machine())
     if ":" in target:
         return _custom_machine(target)
     from tilewright.machine.catalog import find_machine  # the table is only for cross-compilation
