@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.interpret import interpret
+from tilewright.ir.interpret import Array, Run, interpret
 from tilewright.ir.nodes import (
     Buffer,
     Constant,
     Expression,
     Name,
     Operator,
+    Pack,
+    Parts,
     Program,
     Scalar,
     Slice,
@@ -32,7 +34,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.parse import parse_program
 from tilewright.ir.verify import verify
-from tilewright.spec.dtype import F32
+from tilewright.spec.dtype import BF16, F16, F32, F64, I4, I8, I16, I32, U4, U8, DType, Kind
 
 
 def run(
@@ -385,7 +387,7 @@ def test_an_empty_window_touches_nothing() -> None:
 
 
 def test_an_empty_buffer_size_means_no_scratch() -> None:
-    text = HEAD + "thread s f32 [3]\npack s[0; 1, 4] = a[0; 1, 1] lanes 1 depth 1 panel 4 kr 1\n"
+    text = HEAD + "thread s f32 [3]\npack s[0; 1, 4] = a[0; 1, 1] lanes 1 depth 1 panel 4 kr 1 unit 1 whole\n"
     with pytest.raises(InvalidTileIr, match=r"s\[.*reaches elements 0\.\.3 of 3"):
         run(text, a=np.ones(1, np.float32), c=np.ones(1, np.float32))
 
@@ -393,13 +395,16 @@ def test_an_empty_buffer_size_means_no_scratch() -> None:
 # --- packing ------------------------------------------------------------------------------------------
 
 
-def packed(lanes: int, depth: int, panel: int, kr: int, strides: tuple[int, int] = (100, 1)) -> list[float]:
+def packed(
+    lanes: int, depth: int, panel: int, kr: int, strides: tuple[int, int] = (100, 1), *, units: int = 1
+) -> list[float]:
     """What a pack leaves in scratch, read back through products with 1; element (l, p) is 100·l + p."""
-    size = -(-lanes // panel) * panel * (-(-depth // kr) * kr)
+    unit = units * kr
+    size = -(-lanes // panel) * panel * (-(-depth // unit) * unit)
     text = HEAD + (
         f"thread s f32 [{size}]\n"
         f"pack s[0; 1, {panel}] = a[0; {strides[0]}, {strides[1]}] "
-        f"lanes {lanes} depth {depth} panel {panel} kr {kr}\n"
+        f"lanes {lanes} depth {depth} panel {panel} kr {kr} unit {unit} whole\n"
         f"for i in 0 .. {size} step 1:\n"
         "  matmul 1x1x1 c[i; 1, 1]\n    = 0.0 * c + 1.0 * s[i; 1, 1] . one[0; 1, 1]\n"
         "    rows 1 columns 1 depth 1\n"
@@ -431,10 +436,12 @@ def test_pack_layout(lanes: int, depth: int, panel: int, kr: int, expected: list
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(1, 4))
-def test_every_element_is_where_the_docstring_says(lanes: int, depth: int, panel: int, kr: int) -> None:
-    found = packed(lanes, depth, panel, kr)
-    padded = -(-depth // kr) * kr
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3))
+def test_every_element_is_where_the_docstring_says(
+    lanes: int, depth: int, panel: int, kr: int, units: int
+) -> None:
+    found = packed(lanes, depth, panel, kr, units=units)
+    padded = -(-depth // (units * kr)) * units * kr
     for lane in range(-(-lanes // panel) * panel):
         for p in range(padded):
             start = lane // panel * panel * padded  # the panel
@@ -442,10 +449,155 @@ def test_every_element_is_where_the_docstring_says(lanes: int, depth: int, panel
             assert found[place] == (100 * min(lane, lanes - 1) + p if p < depth else 0)
 
 
+#: Two complex numbers of two lanes: what each way of packing them leaves, lane by lane of each depth.
+PAIRS = np.array([[1 + 2j, 3 + 4j], [5 + 6j, 7 + 8j]], np.complex64)
+PARTS = {
+    # Of A: the parts of one element are two depths of its lane.
+    Parts.SPLIT: [1, 5, 2, 6, 3, 7, 4, 8],
+    # Of B: two lanes for each element; with 1 and i as factors, (re, im) and (-im, re).
+    Parts.ROTATED: [1, 2, 5, 6, -2, 1, -6, 5, 3, 4, 7, 8, -4, 3, -8, 7],
+}
+
+
+def pack_of(
+    source: Array, dtype: DType, panel: int, kr: int = 1, unit: int = 1, parts: Parts = Parts.WHOLE
+) -> Array:
+    """What `Pack` leaves of an array of lanes × depths in panels of a type."""
+    lanes, depth = source.shape
+    lane_spread, depth_spread = parts.spread
+    padded = -(-depth * depth_spread // unit) * unit
+    flat = np.zeros(-(-lanes * lane_spread // panel) * panel * padded, dtype.numpy)
+    node = Pack(
+        Slice("panels", Constant(0), (Constant(kr), Constant(kr * panel)), interleave=kr),
+        Slice("source", Constant(0), (Constant(depth), Constant(1))),
+        *(Constant(lanes), Constant(depth), panel, kr, unit, parts),
+    )
+    Run({"panels": (flat, 0), "source": (source.reshape(-1), 0)}, {}).pack(node, {})
+    return flat
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_parts_of_complex_numbers(parts: Parts) -> None:
+    lane_spread, depth_spread = parts.spread
+    assert pack_of(PAIRS, F32, 2 * lane_spread, parts=parts).tolist() == PARTS[parts]
+    rows = np.array(PARTS[parts]).reshape(2 * depth_spread, 2 * lane_spread)
+    # Missing lanes repeat the parts of the last element.
+    more = np.concatenate((rows, rows[:, -lane_spread:]), axis=1)
+    assert pack_of(PAIRS, F32, 3 * lane_spread, parts=parts).tolist() == more.reshape(-1).tolist()
+
+
+def test_parts_multiply_like_complex_numbers() -> None:
+    """Before: C = A·B. After: twice the depth and twice the columns, on numbers that are real."""
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-9, 9, (3, 4)) + 1j * random.integers(-9, 9, (3, 4)) for _ in range(2))
+    left = pack_of(a.astype(np.complex128), F64, 3, parts=Parts.SPLIT).reshape(8, 3)
+    right = pack_of(b.astype(np.complex128), F64, 6, parts=Parts.ROTATED).reshape(8, 6)
+    np.testing.assert_array_equal((left.T @ right).view(np.complex128), a @ b.T)
+
+
+@pytest.mark.parametrize(
+    ("source", "to"),
+    [(F16, F32), (BF16, F32), (I8, I16), (I8, I32), (U8, I16), (I4, I8), (U4, U8), (I16, I32)],
+)
+def test_a_pack_widens(source: DType, to: DType) -> None:
+    values = np.arange(6).reshape(2, 3).astype(source.numpy)
+    if source.kind is not Kind.UNSIGNED:
+        values = -values
+    found = pack_of(values, to, 2, 2, 4)
+    assert found.dtype == to.numpy
+    sign = 1 if source.kind is Kind.UNSIGNED else -1
+    assert [sign * float(value) for value in found] == [0, 1, 3, 4, 2, 0, 5, 0]
+
+
+def test_words_of_several_depths() -> None:
+    """Both operands in panels with 4 adjacent depths of each lane: the sum is that of the plain product."""
+    random = np.random.default_rng(0)
+    a, b = random.integers(-9, 9, (3, 7)), random.integers(-9, 9, (5, 7))
+    panels = [pack_of(side.astype(np.int8), I8, lanes, 4, 4) for side, lanes in ((a, 3), (b, 6))]
+    text = HEAD.replace("f32", "i8", 1).replace("c f32", "c i32") + (
+        "argument b i8\n"
+        "matmul 3x6x4 c[0; 5, 1]\n  = 0.0 * c + 1.0 * a[0; 4, 12 by 4] . b[0; 4, 24 by 4]\n"
+        "  rows 3 columns 5 depth 8\n"
+    )
+    c = np.full(15, 99, np.int32)
+    run(text, a=panels[0], b=panels[1], c=c)
+    np.testing.assert_array_equal(c.reshape(3, 5), a @ b.T)
+    with pytest.raises(InvalidTileIr, match=r"b by 4 .*reaches elements 0\.\.43 of 43"):
+        run(text, a=panels[0], b=panels[1][:43], c=c)
+
+
+def test_pairs_of_columns_are_adjacent() -> None:
+    """C of complex numbers: two columns of the tile stand together, the next two 6 elements behind."""
+    text = HEAD + (
+        "matmul 2x4x1 c[1; 2, 6 by 2]\n  = beta * c + alpha * a[0; 2, 1] . a[0; 1, 9]\n"
+        "  rows 2 columns 4 depth 1\n"
+    )
+    a, c = np.array([1, 2, 3, 4], np.float32), np.full(12, 10, np.float32)
+    run(text, alpha=2.0, beta=1.0, a=a, c=c)
+    assert c.tolist() == [10, 12, 14, 16, 22, 10, 10, 16, 18, 28, 34, 10]
+
+
+CARRIED = (
+    "thread s f32 [4]\n"
+    "for p in 0 .. n step 2:\n"
+    "  matmul 1x2x1 c[0; 2, 1]\n    = beta * c + alpha * a[p; 9, 1] . b[p; 1, 0]\n"
+    "    rows 1 columns 2 depth 2 carry s[1; 2, 1] over p\n"
+)
+
+
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_carried_sums_are_rounded_once(n: int) -> None:
+    """bfloat16 holds 8 bits: 256 + 1 + 1 is 256 where each sum is rounded, 258 where the last one is."""
+    text = HEAD.replace("f32", "bf16").replace("sizes", "sizes n") + "argument b bf16\n" + CARRIED
+    a = np.array([256, 0, 1, 0, 1, 0], BF16.numpy)
+    c = np.array([3, 3], BF16.numpy)
+    run(text, {"n": n}, 2.0, 1.0, a=a, b=np.array([1, 1, 1, 1, 1, 1, 1], BF16.numpy), c=c)
+    exact = 3 + 2 * a[:n].astype(float).sum()
+    assert c.astype(float).tolist() == [float(BF16.numpy.type(exact))] * 2
+
+
+def test_carried_sums_are_not_read_at_first_nor_c_written_before_the_end() -> None:
+    text = HEAD.replace("sizes", "sizes n").replace("argument c", "argument b f32\nargument c") + CARRIED
+    c = np.full(2, np.nan, np.float32)
+    run(text, {"n": 4}, 1.0, 0.0, a=np.arange(1, 5, dtype=np.float32), b=np.ones(5, np.float32), c=c)
+    assert c.tolist() == [10, 10], "scratch begins as NaN"
+    c = np.full(2, 7, np.float32)
+    run(text, {"n": 0}, 1.0, 1.0, a=c, b=c, c=c)
+    assert c.tolist() == [7, 7]
+
+
+# --- integers -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [I32, I16, I8, U8, I4, U4], ids=str)
+def test_sums_of_integers_wrap_around(dtype: DType) -> None:
+    """(2^31 - 1) · 3 - 4 modulo the size of C."""
+    text = HEAD.replace("a f32", "a i32").replace("c f32", f"c {dtype}") + (
+        "matmul 1x1x1 c[0; 1, 1]\n  = beta * c + alpha * a[0; 1, 1] . a[1; 1, 1]\n"
+        "  rows 1 columns 1 depth 1\n"
+    )
+    c = np.array([4]).astype(dtype.numpy)
+    run(text, alpha=3.0, beta=-1.0, a=np.array([2**31 - 1, 1], np.int32), c=c)
+    modulus = 1 << dtype.significand
+    assert int(c[0]) % modulus == (3 * (2**31 - 1) - 4) % modulus
+
+
+def test_an_epilogue_of_long_integers_is_exact() -> None:
+    """2^53 + 1 has no float64."""
+    text = HEAD.replace("f32", "i64") + (
+        "thread s i64 [1]\n"
+        "matmul 1x1x1 s[0; 1, 1]\n  = 0.0 * c + 1.0 * a[0; 1, 1] . a[1; 1, 1]\n  rows 1 columns 1 depth 1\n"
+        "epilogue c[0; 1, 1] = beta * c + alpha * s[0; 1, 1] rows 1 columns 1\n"
+    )
+    c = np.array([2**60 + 1])
+    run(text, alpha=3.0, beta=2.0, a=np.array([2**53 + 1, 1]), c=c)
+    assert c.tolist() == [3 * (2**53 + 1) + 2 * (2**60 + 1)]
+
+
 def test_scratch_that_was_not_packed_is_nan() -> None:
     text = HEAD + (
         "thread s f32 [8]\n"
-        "pack s[0; 1, 2] = a[0; 1, 1] lanes 2 depth 1 panel 2 kr 1\n"
+        "pack s[0; 1, 2] = a[0; 1, 1] lanes 2 depth 1 panel 2 kr 1 unit 1 whole\n"
         "matmul 1x8x1 c[0; 8, 1]\n  = 0.0 * c + 1.0 * a[0; 1, 1] . s[0; 1, 8]\n  rows 1 columns 8 depth 1\n"
     )
     c = np.zeros(8, np.float32)
@@ -469,7 +621,7 @@ thread b_pack f64 [8]
 for j in 0 .. n step 2:
   for p in 0 .. max(k, 1) step 4:
     let depth = min(4, unless(alpha, k) - p)
-    pack b_pack[0; 1, 2] = b[j + p * n; 1, n] lanes min(2, n - j) depth depth panel 2 kr 1
+    pack b_pack[0; 1, 2] = b[j + p * n; 1, n] lanes min(2, n - j) depth depth panel 2 kr 1 unit 1 whole
     for i in 0 .. m step 3:
       matmul 3x2x1 c[i * n + j; n, 1]
         = (beta if p first else 1.0) * c + alpha * a[i * k + p; k, 1] . b_pack[0; 1, 2]

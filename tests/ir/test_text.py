@@ -17,6 +17,7 @@ from tilewright.ir.nodes import (
     Batch,
     Binary,
     Buffer,
+    Carry,
     Compare,
     Constant,
     Epilogue,
@@ -31,6 +32,7 @@ from tilewright.ir.nodes import (
     Name,
     Operator,
     Pack,
+    Parts,
     Program,
     Relation,
     Scalar,
@@ -65,6 +67,10 @@ KEYWORDS = (
     "and",
     "batch",
     "by",
+    "unit",
+    "carry",
+    "over",
+    "whole",
     "dot",
     "turned",
     "epilogue",
@@ -103,12 +109,17 @@ slices = st.builds(
     short_expressions,
     st.tuples(short_expressions, short_expressions),
     st.one_of(st.none(), short_expressions),
+    st.one_of(st.just(1), st.integers(1, 2**40)),
 )
 batches = st.builds(Batch, short_expressions, short_expressions, short_expressions, st.booleans())
 positive = st.integers(1, 2**40)
 primitives: st.SearchStrategy[Statement] = st.one_of(
     st.builds(Let, names, expressions),
-    st.builds(Pack, slices, slices, short_expressions, short_expressions, positive, positive),
+    st.builds(
+        Pack,
+        *(slices, slices, short_expressions, short_expressions),
+        *(positive, positive, positive, st.sampled_from(Parts)),
+    ),
     st.builds(
         TileMatmul,
         slices,
@@ -122,6 +133,7 @@ primitives: st.SearchStrategy[Statement] = st.one_of(
         scalar_values,
         st.one_of(st.none(), batches),
         st.sampled_from(Form),
+        st.one_of(st.none(), st.builds(Carry, slices, names)),
     ),
     st.builds(Epilogue, slices, slices, short_expressions, short_expressions, scalar_values, scalar_values),
 )
@@ -253,12 +265,12 @@ shared t f32 [8]
 let x = min(m, 3) * (m + 1)
 parallel i in 0 .. m step x:
   if i == 0 and m <= 8 or x < 3:
-    pack s[0; 1, 4] = a[i; 1, m] lanes 4 depth m panel 4 kr 2
+    pack s[0; 2, 8 by 2] = a[i; 1, m] lanes 4 depth m panel 4 kr 2 unit 8 whole
   else:
     for p in x .. m step 1:
       matmul 2x3x4 a[i; m, 1]
         = (-1e-30 if p first else 1.0) * c + alpha * a[0; 1, m] . a[0; 1, m]
-        rows 2 columns 3 depth m
+        rows 2 columns 3 depth m carry t[0; 4, 1] over p
 matmul dot 4x1x1 a[x; m, 1]
   = 0.0 * c + 1.0 * a[0; m, 1] . a[0; 1, 1]
   rows min(4, m) columns 1 depth m
@@ -303,6 +315,11 @@ def test_golden() -> None:
     assert isinstance(node, TileMatmul)
     assert node.beta == FirstElse("p", Scalar(-1e-30), Scalar(1.0))
     assert node.tile == Tile(2, 3, 4)
+    assert node.carry == Carry(Slice("t", Constant(0), (Constant(4), Constant(1))), "p")
+    (pack,) = choice.then
+    assert isinstance(pack, Pack)
+    assert (pack.destination.interleave, pack.source.interleave) == (2, 1)
+    assert (pack.panel, pack.kr, pack.unit, pack.parts) == (4, 2, 8, Parts.WHOLE)
     assert isinstance(dot, TileMatmul)
     assert isinstance(turned, TileMatmul)
     assert (node.form, dot.form, turned.form) == (Form.OUTER, Form.DOT, Form.TURNED)
@@ -324,6 +341,7 @@ def test_blank_lines_and_tight_spacing_are_read() -> None:
 # --- mistakes -----------------------------------------------------------------------------------------
 
 HEAD = "program p\nsizes m\nscalars alpha\nargument a f32\n"
+PACK_LINE = "pack a[0; 1, 1] = a[0; 1, 1] lanes 1 depth 1 panel 1 kr 1 unit 1 whole"
 MATMUL_LINE = "matmul 2x3x1 a[0; m, 1] = 1.0 * c + alpha * a[0; 1, m] . a[0; 1, m] rows 1 columns 1 depth m"
 DOT_LINE = MATMUL_LINE.replace("matmul", "matmul dot")
 EPILOGUE_LINE = "epilogue a[0; m, 1] = 1.0 * c + alpha * a[0; m, 1] rows 1 columns m"
@@ -372,9 +390,25 @@ EPILOGUE_LINE = "epilogue a[0; m, 1] = 1.0 * c + alpha * a[0; m, 1] rows 1 colum
         (HEAD + "if m + 3:\n", 5, "expected a comparison, found ':'"),
         (HEAD + "if m < 3 and:\n", 5, "expected an expression, found ':'"),
         (HEAD + "if m < 3: let x = m\n", 5, "trailing text"),
-        (HEAD + "pack a[0; 1] = a[0; 1, 1] lanes 1 depth 1 panel 1 kr 1\n", 5, "expected ',', found ']'"),
+        (
+            HEAD + "pack a[0; 1] = a[0; 1, 1] lanes 1 depth 1 panel 1 kr 1 unit 1 whole\n",
+            5,
+            "expected ',', found ']'",
+        ),
         (HEAD + "pack a[0; 1, 1] = a[0; 1, 1] lanes 1 depth 1 panel m kr 1\n", 5, "expected an integer"),
         (HEAD + "pack a[0; 1, 1] = a[0; 1, 1] lanes 1 depth 1 panel 1\n", 5, "expected 'kr', found ''"),
+        (HEAD + PACK_LINE.replace("unit 1", "") + "\n", 5, "expected 'unit', found 'whole'"),
+        (HEAD + PACK_LINE.replace("unit 1", "unit m") + "\n", 5, "expected an integer, found 'm'"),
+        (
+            HEAD + PACK_LINE.replace("whole", "torn") + "\n",
+            5,
+            "one of whole, split, rotated, found 'torn'",
+        ),
+        (HEAD + PACK_LINE.replace("1, 1]", "1, 1 by x]", 1) + "\n", 5, "expected an integer, found 'x'"),
+        (HEAD + PACK_LINE.replace("1, 1]", "1, 1 2]", 1) + "\n", 5, "expected ']', found '2'"),
+        (HEAD + MATMUL_LINE + " carry a[0; 1, 1]\n", 5, "expected 'over', found ''"),
+        (HEAD + MATMUL_LINE + " carry a[0; 1, 1] over 3\n", 5, "expected a name, found '3'"),
+        (HEAD + MATMUL_LINE + " carry over p\n", 5, "expected '[', found 'p'"),
         (HEAD + MATMUL_LINE.replace("2x3x1", "2x3") + "\n", 5, "expected a tile such as 12x32x1"),
         (HEAD + MATMUL_LINE.replace("1.0 * c", "[ * c") + "\n", 5, "expected a scalar, found '['"),
         (HEAD + MATMUL_LINE.replace("1.0 * c", "nan if * c") + "\n", 5, "expected '*', found 'if'"),
@@ -405,7 +439,9 @@ def test_a_mistake_names_its_line(text: str, line: int, reason: str) -> None:
 
 
 def test_the_lines_of_the_mistake_table_themselves_parse() -> None:
-    matmul, dot, epilogue = parse_program(HEAD + f"{MATMUL_LINE}\n{DOT_LINE}\n{EPILOGUE_LINE}\n").body
+    text = HEAD + f"{PACK_LINE}\n{MATMUL_LINE}\n{DOT_LINE}\n{EPILOGUE_LINE}\n"
+    pack, matmul, dot, epilogue = parse_program(text).body
+    assert isinstance(pack, Pack)
     assert isinstance(matmul, TileMatmul)
     assert dot == replace(matmul, form=Form.DOT)
     assert isinstance(epilogue, Epilogue)

@@ -14,6 +14,7 @@ from tilewright.ir.nodes import (
     Batch,
     Binary,
     Buffer,
+    Carry,
     Compare,
     Constant,
     Epilogue,
@@ -25,6 +26,7 @@ from tilewright.ir.nodes import (
     Name,
     Operator,
     Pack,
+    Parts,
     Program,
     Relation,
     Scalar,
@@ -36,18 +38,22 @@ from tilewright.ir.nodes import (
     Unless,
 )
 from tilewright.ir.verify import is_name, verify
-from tilewright.spec.dtype import F32, F64
+from tilewright.spec.dtype import C64, F32, F64, I8
 
 ZERO, ONE = Constant(0), Constant(1)
 BUFFERS = (
     Buffer("a", F32, Space.ARGUMENT),
     Buffer("c", F32, Space.ARGUMENT),
     Buffer("wide", F64, Space.ARGUMENT),
+    Buffer("whole", I8, Space.ARGUMENT),
+    Buffer("pairs", C64, Space.ARGUMENT),
     Buffer("panel", F32, Space.THREAD, 64),
+    Buffer("bytes", I8, Space.THREAD, 64),
 )
 WINDOW = Slice("a", Name("i") * Name("m"), (ONE, Name("m")))
 PANEL = Slice("panel", ZERO, (ONE, Constant(4)))
 PACK = Pack(PANEL, WINDOW, Name("x"), Constant(2), panel=4)
+PAIRS = replace(PACK, source=Slice("pairs", ZERO, (ONE, Name("m"))), parts=Parts.ROTATED)
 MATMUL = TileMatmul(
     c=Slice("c", Name("i"), (Name("m"), ONE)),
     a=WINDOW,
@@ -86,8 +92,19 @@ def inside(*statements: Statement) -> Program:
 
 
 def test_the_program_that_the_table_breaks_is_good() -> None:
-    good = replace(LOOP, body=(LET, If(TEST, (PACK, MATMUL), (TURNED, DOT, EPILOGUE))))
+    good = replace(LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), (TURNED, DOT, EPILOGUE))))
     assert verify(body(good)) == body(good)
+
+
+def test_elements_that_are_converted_are_good() -> None:
+    """Panels may hold wider elements than their source, sums more than C, and words several depths."""
+    interleaved = replace(PANEL, strides=(Constant(2), Constant(8)), interleave=2)
+    packed = replace(MATMUL, b=interleaved, carry=Carry(PANEL, "i"))
+    mixed = replace(MATMUL, a=Slice("wide", ZERO, (ONE, ONE)))
+    narrowed = replace(EPILOGUE, sums=Slice("wide", ZERO, (ONE, ONE)))
+    words = replace(PACK, destination=interleaved, kr=2, unit=4)
+    program = inside(words, packed, mixed, narrowed)
+    assert verify(program) == program
 
 
 def test_a_name_is_free_again_after_its_block() -> None:
@@ -188,8 +205,44 @@ RULES: dict[str, tuple[Program, str, str]] = {
     "pack: source offset": (inside(replace(PACK, source=BAD_OFFSET)), "pack panel", "'q' is not a size"),
     "pack: lanes": (inside(replace(PACK, lanes=Name("q"))), "pack panel", "'q' is not a size"),
     "pack: depth": (inside(replace(PACK, depth=Name("q"))), "pack panel", "'q' is not a size"),
-    "pack: panel": (inside(replace(PACK, panel=0)), "pack panel", "panel and kr must be positive"),
-    "pack: kr": (inside(replace(PACK, kr=0)), "pack panel", "panel and kr must be positive"),
+    "pack: panel": (inside(replace(PACK, panel=0)), "pack panel", "panel, kr and unit must be positive"),
+    "pack: kr": (inside(replace(PACK, kr=0)), "pack panel", "panel, kr and unit must be positive"),
+    "pack: unit": (inside(replace(PACK, unit=-2)), "pack panel", "panel, kr and unit must be positive"),
+    "pack: whole words": (
+        inside(replace(PACK, kr=4, unit=6)),
+        "pack panel",
+        "unit 6 is not a multiple of kr 4",
+    ),
+    "pack: a narrower type": (
+        inside(replace(PACK, source=Slice("wide", ZERO, (ONE, ONE)))),
+        "pack panel",
+        "f64 can't be packed as whole f32",
+    ),
+    "pack: another kind": (
+        inside(replace(PACK, source=Slice("whole", ZERO, (ONE, ONE)))),
+        "pack panel",
+        "i8 can't be packed as whole f32",
+    ),
+    "pack: pairs as they are": (
+        inside(replace(PACK, source=Slice("pairs", ZERO, (ONE, ONE)))),
+        "pack panel",
+        "c64 can't be packed as whole f32",
+    ),
+    "pack: parts of what has none": (
+        inside(replace(PACK, parts=Parts.SPLIT)),
+        "pack panel",
+        "f32 can't be packed as split f32",
+    ),
+    "pack: parts, interleaved": (
+        inside(replace(PAIRS, kr=2, unit=2)),
+        "pack panel",
+        "parts of complex numbers are not interleaved",
+    ),
+    "pack: an interleave": (
+        inside(replace(PACK, destination=replace(PANEL, interleave=0))),
+        "pack panel",
+        "an interleave must be positive",
+    ),
     "pack: into an argument": (
         inside(replace(PACK, destination=WINDOW)),
         "pack a",
@@ -245,10 +298,35 @@ RULES: dict[str, tuple[Program, str, str]] = {
     "matmul: mr": (inside(replace(MATMUL, tile=Tile(0, 4))), "matmul c", "mr, nr and kr must be positive"),
     "matmul: nr": (inside(replace(MATMUL, tile=Tile(2, 0))), "matmul c", "mr, nr and kr must be positive"),
     "matmul: kr": (inside(replace(MATMUL, tile=Tile(2, 4, 0))), "matmul c", "mr, nr and kr must be positive"),
-    "matmul: element types": (
-        inside(replace(MATMUL, a=Slice("wide", ZERO, (ONE, ONE)))),
+    "matmul: element types of A and B": (
+        inside(replace(MATMUL, a=Slice("whole", ZERO, (ONE, ONE)))),
         "matmul c",
-        "A and B differ in element type",
+        "f32 can't hold products of i8 and f32",
+    ),
+    "matmul: element type of C": (
+        inside(replace(MATMUL, c=Slice("whole", ZERO, (ONE, ONE)))),
+        "matmul whole",
+        "i8 can't hold products of f32 and f32",
+    ),
+    "matmul: sums declared": (
+        inside(replace(MATMUL, carry=Carry(BAD_SLICE, "i"))),
+        "matmul c",
+        "buffer 'nowhere' is not declared",
+    ),
+    "matmul: sums over what is no axis": (
+        inside(replace(MATMUL, carry=Carry(PANEL, "x"))),
+        "matmul c",
+        "'x' is not an enclosing axis",
+    ),
+    "matmul: an interleave": (
+        inside(replace(MATMUL, a=replace(WINDOW, interleave=-1))),
+        "matmul c",
+        "an interleave must be positive",
+    ),
+    "matmul: words of B adjacent": (
+        inside(replace(MATMUL, b=replace(PANEL, interleave=2))),
+        "matmul c",
+        "lanes of B must be adjacent (first stride 1, or the interleave)",
     ),
     "matmul: batch count": (inside(replace(MATMUL, batch=Batch(Name("q"), ONE, ONE))), "matmul c", "'q'"),
     "matmul: batch step of A": (inside(replace(MATMUL, batch=Batch(ONE, Name("q"), ONE))), "matmul c", "'q'"),
@@ -314,9 +392,9 @@ RULES: dict[str, tuple[Program, str, str]] = {
         "a dot tile has no batch",
     ),
     "dot: element types": (
-        inside(replace(DOT, b=Slice("wide", ZERO, (ONE, ONE)))),
+        inside(replace(DOT, b=Slice("whole", ZERO, (ONE, ONE)))),
         "matmul c",
-        "A and B differ in element type",
+        "f32 can't hold products of f32 and i8",
     ),
     "epilogue: C declared": (inside(replace(EPILOGUE, c=BAD_SLICE)), "epilogue nowhere", "'nowhere'"),
     "epilogue: sums declared": (inside(replace(EPILOGUE, sums=BAD_SLICE)), "epilogue c", "'nowhere'"),
@@ -343,10 +421,15 @@ RULES: dict[str, tuple[Program, str, str]] = {
         "epilogue c",
         "columns of the sums must be adjacent (second stride 1)",
     ),
-    "epilogue: element types": (
-        inside(replace(EPILOGUE, sums=Slice("wide", ZERO, (ONE, ONE)))),
+    "epilogue: sums narrower than C": (
+        inside(replace(EPILOGUE, c=Slice("wide", ZERO, (ONE, ONE)))),
+        "epilogue wide",
+        "sums of f32 do not narrow to f64",
+    ),
+    "epilogue: sums of another kind": (
+        inside(replace(EPILOGUE, sums=Slice("bytes", ZERO, (ONE, ONE)))),
         "epilogue c",
-        "C and the sums differ in element type",
+        "sums of i8 do not narrow to f32",
     ),
 }
 

@@ -51,7 +51,7 @@ def test_wrong_spelling(text: str, reason: str) -> None:
         ("x86_64-linux-gnu:znver5", "avx512", 256, 64),
         ("x86_64-linux-gnu:znver5:-avx512f", "avx2", 256, 64),
         ("x86_64-linux-gnu:penryn", "generic128", 256, 64),
-        ("x86_64-linux-gnu:penryn:+avx2,+fma", "avx2", 256, 64),
+        ("x86_64-linux-gnu:penryn:+avx2,+f16c,+fma", "avx2", 256, 64),
         ("s390x-linux-gnu:z15", "generic128", 256, 64),
     ],
 )

@@ -29,7 +29,10 @@ ZEN = Processor(
     "znver5",
     (
         ("amx-tile", False),
-        *((name, True) for name in ("avx", "avx2", "avx512dq", "avx512f", "avx512vl", "fma")),
+        *(
+            (name, True)
+            for name in ("avx", "avx2", "avx512bw", "avx512dq", "avx512f", "avx512vl", "f16c", "fma")
+        ),
     ),
 )
 OLD = Processor(
@@ -325,7 +328,7 @@ def test_default_thread_count(
 @pytest.mark.parametrize(
     ("processor", "isa", "features"),
     [
-        (ZEN, "avx512", "-amx-tile,+avx,+avx2,+avx512dq,+avx512f,+avx512vl,+fma"),
+        (ZEN, "avx512", "-amx-tile,+avx,+avx2,+avx512bw,+avx512dq,+avx512f,+avx512vl,+f16c,+fma"),
         (OLD, "generic128", "-avx,-avx2,-fma,+sse4.2"),
         (MAC, "neon", "+neon"),
         (Processor("aarch64-linux", "a64fx", (("neon", True), ("sve", True))), "neon", "+neon,+sve"),
@@ -351,20 +354,24 @@ def test_a_forced_lower_row_turns_wider_vectors_off(tmp_path: Path) -> None:
     assert facts.isa.value is AVX2
     assert facts.isa.origin == "TILEWRIGHT_ISA"
     limited = facts.machine()
-    assert limited.features == "-amx-tile,+avx,+avx2,+fma,-avx512dq,-avx512f,-avx512vl"
+    assert limited.features == "-amx-tile,+avx,+avx2,+f16c,+fma,-avx512bw,-avx512dq,-avx512f,-avx512vl"
 
 
 def test_a_feature_turned_off_takes_its_row_away(tmp_path: Path) -> None:
     facts = detect_host(Settings(features="-avx512f"), surroundings=surroundings(tmp_path))
     assert facts.isa.value is AVX2
     assert "TILEWRIGHT_FEATURES" in facts.features.origin
-    assert enabled_features(facts.machine().features) == {"avx", "avx2", "fma"}
+    assert enabled_features(facts.machine().features) == {"avx", "avx2", "f16c", "fma"}
 
 
 @pytest.mark.parametrize(
     ("wishes", "error", "words"),
     [
-        ({"isa": "avx512"}, IsaNotOnHost, "needs avx, avx2, fma, avx512f, .* choose one of: generic128"),
+        (
+            {"isa": "avx512"},
+            IsaNotOnHost,
+            "needs avx, avx2, f16c, fma, avx512f, .* choose one of: generic128",
+        ),
         ({"isa": "neon"}, IsaNotOnHost, "aarch64"),
         ({"isa": "avx1024"}, UnknownIsa, "avx1024"),
         ({"features": "+avx2"}, InvalidSetting, r"features.*\+avx2"),

@@ -29,7 +29,7 @@ def test_a_row_is_complete(isa: Isa) -> None:
     assert find_isa(isa.name) is isa
     assert isa.tiles
     assert isa.vector_registers >= 16
-    assert len({(tile.a, tile.b, tile.acc) for tile in isa.tiles}) == len(isa.tiles)
+    assert len({(tile.instruction, tile.a, tile.b, tile.acc) for tile in isa.tiles}) == len(isa.tiles)
     for tile in isa.tiles:
         # One multiply never produces more than the vector registers it has.
         assert tile.m * tile.n * tile.acc.bits <= isa.vector_bits * isa.vector_registers
@@ -57,12 +57,12 @@ def test_names_are_unique() -> None:
 
 def test_a_tile_wider_than_the_vector_is_refused() -> None:
     with pytest.raises(InvalidChoice, match="n is 32"):
-        replace(AVX512, tiles=(TileFma(F32, F32, F32, m=1, n=32, k=1, kr=1),))
+        replace(AVX512, tiles=(TileFma("multiply_add", F32, F32, F32, m=1, n=32),))
 
 
 def test_an_interleave_that_does_not_divide_the_depth_is_refused() -> None:
     with pytest.raises(InvalidChoice, match="kr is 3"):
-        TileFma(F32, F32, F32, m=1, n=16, k=2, kr=3)
+        TileFma("vdpbf16ps", F32, F32, F32, m=1, n=16, k=2, kr=3)
 
 
 def test_an_unknown_row_lists_the_rows() -> None:
@@ -71,17 +71,22 @@ def test_an_unknown_row_lists_the_rows() -> None:
 
 
 def test_a_type_without_instruction() -> None:
-    with pytest.raises(UnsupportedDtype, match="q7 on avx2"):
-        AVX2.tile(DType("q7", 8, Kind.SIGNED, "int8"))
+    with pytest.raises(UnsupportedDtype, match="f128 x f128 on avx2"):
+        AVX2.tile(DType("f128", 128, Kind.FLOAT, "float128", 113))
+
+
+V3 = {"avx", "avx2", "f16c", "fma"}
 
 
 @pytest.mark.parametrize(
     ("arch", "features", "expected"),
     [
-        ("x86_64", {"avx", "avx2", "fma", "avx512f", "avx512vl", "avx512dq"}, (AVX512, AVX2, GENERIC128)),
-        ("x86_64", {"avx", "avx2", "fma", "avx512f"}, (AVX2, GENERIC128)),  # Knights Landing: no avx512vl
+        ("x86_64", {*V3, "avx512f", "avx512bw", "avx512vl", "avx512dq"}, (AVX512, AVX2, GENERIC128)),
+        ("x86_64", {*V3, "avx512f", "avx512vl", "avx512dq"}, (AVX2, GENERIC128)),
+        ("x86_64", {*V3, "avx512f"}, (AVX2, GENERIC128)),  # Knights Landing: no avx512vl
+        ("x86_64", V3 - {"f16c"}, (GENERIC128,)),
         ("x86_64", {"avx", "avx2"}, (GENERIC128,)),
-        ("x86_64", {"avx", "avx512f", "avx512vl", "avx512dq"}, (GENERIC128,)),  # avx2 turned off
+        ("x86_64", {"avx", "avx512f", "avx512bw", "avx512vl", "avx512dq"}, (GENERIC128,)),  # avx2 turned off
         ("aarch64", {"neon", "sve"}, (NEON, GENERIC128)),
         ("aarch64", set(), (GENERIC128,)),
         ("x86_64", {"neon"}, (GENERIC128,)),
