@@ -114,7 +114,7 @@ def _connect() -> None:
     """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
     from tilewright.runtime.entry import NativeMatmul
     from tilewright.runtime.fastcall import native_entry_possible
-    from tilewright.runtime.gemm import matmul_kernels, scratch_pool
+    from tilewright.runtime.gemm import matmul_kernels, native_kernels, scratch_pool
 
     pool = scratch_pool()
     if _native and not pool.table.wanted and _native[0].connected == len(matmul_kernels):
@@ -125,7 +125,8 @@ def _connect() -> None:
         pool.supply()
         if not _native:
             _native.append(NativeMatmul(_builtin, pool.table_address))
-        _native[0].connect({name: kernel.address for name, kernel in matmul_kernels.items()})
+        _native[0].connect(native_kernels())
+        _native[0].connected = len(matmul_kernels)
 
 
 _builtin = Builtin(_matmul, "matmul", "tilewright", _MATMUL_DOC)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.runtime import amx_permission
-from tilewright.runtime.amx_permission import amx_permitted
+from tilewright.machine import amx_permission
+from tilewright.machine.amx_permission import amx_permitted
 
 CPUINFO = Path("/proc/cpuinfo")
 GET_SUPPORTED, REQUEST, TILES = 0x1021, 0x1023, 18

@@ -170,11 +170,12 @@ class Run:
         """The meaning of `Pack`."""
         lanes, depth = self.integer(node.lanes, names), self.integer(node.depth, names)
         source = _parts(self.elements(node.source, (lanes, depth), names).values, node.parts)
-        held, _ = self.buffers[node.destination.buffer]
+        held = self.buffers[node.destination.buffer]
+        assert isinstance(held, tuple)
         lanes, depth = source.shape
         padded = -(-depth // node.unit) * node.unit
         panels = -(-lanes // node.panel)
-        whole = np.zeros((panels * node.panel, padded), held.dtype)
+        whole = np.zeros((panels * node.panel, padded), held[0].dtype)
         whole[:lanes, :depth] = source
         whole[lanes:, :depth] = source[-node.parts.spread[0] :][
             (np.arange(lanes, len(whole)) - lanes) % node.parts.spread[0]
@@ -204,7 +205,7 @@ class Run:
             )
         c = self.elements(node.c, (rows, columns), names)
         exact = _exact(c.values.dtype)
-        value = np.zeros((rows, columns), exact)
+        value: Array = np.zeros((rows, columns), exact)
         for left, right in self.batch(node, names) if depth else ():
             a = self.elements(left, (rows, depth), names).values.astype(exact)
             b = self.elements(right, (columns, depth), names).values.astype(exact)
@@ -309,6 +310,7 @@ def interpret(
             else:
                 arrays[buffer.name] = given if isinstance(given, tuple) else (given, 0)
         else:
-            nothing = np.iinfo(buffer.dtype.numpy).max if buffer.dtype.is_integer else np.nan
-            arrays[buffer.name] = (np.full(buffer.size or 0, nothing, buffer.dtype.numpy), 0)
+            kind: np.dtype[Any] = buffer.dtype.numpy
+            nothing = np.iinfo(kind).max if buffer.dtype.is_integer else np.nan
+            arrays[buffer.name] = (np.full(buffer.size or 0, nothing, kind), 0)
     Run(arrays, scalars).block(program.body, dict(sizes), {})

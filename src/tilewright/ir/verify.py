@@ -30,7 +30,7 @@ from tilewright.ir.nodes import (
     Unary,
     Unless,
 )
-from tilewright.spec.dtype import Kind
+from tilewright.spec.dtype import FUNCTION_DTYPES, Kind
 from tilewright.spec.unary import UnaryOp
 
 #: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
@@ -168,8 +168,9 @@ class _Verifier:
         if len(elements) != 1:
             raise InvalidTileIr(where=where, reason="source and destination differ in element type")
         (element,) = elements
-        if node.op.computes and element.kind is not Kind.FLOAT:
-            raise InvalidTileIr(where=where, reason=f"{node.op.value} needs floats, not {element}")
+        if node.op.computes and element not in FUNCTION_DTYPES:
+            needed = " or ".join(map(str, FUNCTION_DTYPES))
+            raise InvalidTileIr(where=where, reason=f"{node.op.value} needs {needed}, not {element}")
 
     def matmul(self, node: TileMatmul, scope: frozenset[str], axes: frozenset[str]) -> None:
         where = f"matmul {node.c.buffer}"

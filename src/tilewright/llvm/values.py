@@ -87,7 +87,7 @@ def int32(value: int) -> Value:
 
 
 def constant(dtype: DType, value: float) -> Value:
-    """A constant of an element type; floats by their bits: LLVM spells f32 as the double of the same value."""
+    """A constant; floats by their bits: LLVM spells f32 as the double of the same value."""
     if dtype.is_integer:
         return Value(element_type(dtype), str(int(value)), int(value))
     dtype = dtype.real

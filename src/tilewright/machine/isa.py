@@ -88,7 +88,7 @@ class TileFma:
         return self.m == 1 and self.k == 1
 
     def takes(self, a: DType, b: DType) -> bool:
-        """Whether operands of these types, widened if need be, keep their values and the type of their sums."""
+        """Whether operands of these types, widened if need be, keep their values and type of sums."""
         return self.a.holds(a) and self.b.holds(b) and self.acc == accumulator(a, b)
 
 
@@ -169,7 +169,7 @@ class Isa:
         return max(able, key=lambda tile: tile.products * (tile.per_cycle or self.fma_per_cycle))
 
     def edge_of(self, *dtypes: DType) -> Edge:
-        """How partial vectors of some element types are loaded and stored: VMASKMOV has none below 32 bits."""
+        """How partial vectors of some types are loaded and stored: VMASKMOV has none below 32 bits."""
         narrow = any(dtype.bits < self.least_masked_bits for dtype in dtypes)
         return Edge.SPILL if narrow else self.edge
 

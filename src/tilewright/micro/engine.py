@@ -1,4 +1,4 @@
-"""Tiles of matrix units: a grid of accumulators, each several rows and columns of C (seed 004, Algorithm 2)."""
+"""Tiles of matrix units: a grid of accumulators of several rows and columns (seed 004, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -94,8 +94,7 @@ class EngineKernel(MicroKernel):
         for i in range(down):
             for number, vectors in enumerate(unit.rows(f, grid[i * across : (i + 1) * across])):
                 for j, vector in enumerate(vectors):
-                    if unit.bias is not None:
-                        vector = f.minus(vector, extra[i if unit.bias == "row" else j][number])
-                    found.append(vector)
+                    taken_off = extra[i if unit.bias == "row" else j][number] if extra else None
+                    found.append(vector if taken_off is None else f.minus(vector, taken_off))
         unit.end(f)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from tilewright.errors import (
     BatchMismatch,
     InvalidOperand,
+    InvalidScalar,
     MissingOut,
     OutDtype,
     OutNotArray,
@@ -24,10 +26,10 @@ from tilewright.errors import (
     UnsafeCast,
     UnsupportedDtype,
 )
-from tilewright.runtime.gemm import make_wanted, matmul_kernel, scratch_pool
-from tilewright.runtime.operands import real_number, whole_strides
-from tilewright.spec.dtype import GEMM_DTYPES, DType
-from tilewright.spec.problem import MAX_SIZE
+from tilewright.runtime.gemm import make_wanted, matmul_kernel
+from tilewright.runtime.operands import factor, whole_strides
+from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
+from tilewright.spec.problem import MAX_SIZE, ProductTypes
 
 Array: TypeAlias = NDArray[Any]
 
@@ -44,16 +46,21 @@ def _convert(value: Any, name: str) -> Array:
     return array
 
 
+#: NumPy types whose products are those of a type with the same bits: sums of integers wrap around.
+_SAME_BITS = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
+
+
 def find_dtype(dtype: np.dtype[Any]) -> DType:
     """The kernel's element type for a NumPy dtype; `UnsupportedDtype` names what is supported."""
-    for candidate in GEMM_DTYPES:
-        if candidate.numpy == dtype.newbyteorder("="):
-            return candidate
-    raise UnsupportedDtype(dtype=dtype, supported=", ".join(map(str, GEMM_DTYPES)))
+    native = dtype.newbyteorder("=")
+    found = find_numpy_dtype(np.dtype(_SAME_BITS.get(native.name, native)))
+    if found is None:
+        raise UnsupportedDtype(dtype=dtype, supported=", ".join(map(str, GEMM_DTYPES)))
+    return found
 
 
 def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None) -> np.dtype[Any]:
-    """The element type a product is computed in.
+    """The element type of a product.
 
     NumPy's promotion of the inputs, or `dtype`; an `out` that holds more asks for the wider type.
 
@@ -64,7 +71,9 @@ def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None)
     if dtype is not None:
         try:
             return np.dtype(dtype).newbyteorder("=")
-        except TypeError:
+        except TypeError:  # "f32" or "bf16"; "i8" is NumPy's, 64 bits, as everywhere in NumPy
+            if isinstance(dtype, str) and dtype in DTYPES:
+                return DTYPES[dtype].numpy
             raise UnsupportedDtype(dtype=repr(dtype), supported=supported) from None
     try:
         promoted = np.result_type(a, b).newbyteorder("=")
@@ -72,9 +81,35 @@ def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None)
         raise UnsupportedDtype(dtype=f"common to {a.dtype} and {b.dtype}", supported=supported) from None
     if out is not None and np.can_cast(promoted, out.dtype, "safe"):
         wider = out.dtype.newbyteorder("=")
-        if any(candidate.numpy == wider for candidate in GEMM_DTYPES):
+        if wider.name in _SAME_BITS or find_numpy_dtype(wider) is not None:
             return wider
     return promoted
+
+
+def product_types(a: np.dtype[Any], b: np.dtype[Any], result: np.dtype[Any]) -> ProductTypes:
+    """The kernel for two operands and a result: operands of another type than it takes are converted.
+
+    Operands stay what they are where one kernel reads them and narrows or widens once, when it stores:
+    two of one type, or two of 8 bits. Everything else is computed in the type of the result.
+
+    Raises
+    ------
+    UnsupportedDtype : if no kernel computes the result's type.
+
+    >>> product_types(np.dtype("i1"), np.dtype("i1"), np.dtype("i4")).name
+    'i8i32'
+    >>> product_types(np.dtype("f4"), np.dtype("f8"), np.dtype("f8")).name
+    'f64'
+    """
+    out = find_dtype(result)
+    found = [find_numpy_dtype(dtype.newbyteorder("=")) for dtype in (a, b)]
+    if found[0] is not None and found[1] is not None and result.name not in _SAME_BITS:
+        left, right = found[0], found[1]
+        bytewise = left.is_integer and right.is_integer and left.bits == right.bits == I8.bits
+        if left == right or bytewise:
+            with contextlib.suppress(UnsupportedDtype):
+                return ProductTypes.parse(left, right, out)
+    return ProductTypes.parse(out)
 
 
 @dataclass(frozen=True)
@@ -125,8 +160,7 @@ def product_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> Shapes:
 
 def check_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Array:
     """`out` itself, or the error that says why it cannot take the result."""
-    if not isinstance(out, np.ndarray):
-        raise OutNotArray(found=type(out).__name__)
+    out = check_array(out)
     if out.shape != shape:
         raise OutShape(found=out.shape, required=shape)
     if not out.flags.writeable:
@@ -179,7 +213,7 @@ class Product(NamedTuple):
 
     Attributes
     ----------
-    element : the element type it is computed in.
+    types : the element types of the kernel.
     a, b, c : (..., m, k), (..., k, n) and (..., m, n); c is a view of `target`.
     alpha, beta : the factors.
     target : where the kernel writes.
@@ -187,7 +221,7 @@ class Product(NamedTuple):
     copies : each copy, in words.
     """
 
-    element: DType
+    types: ProductTypes
     a: Array
     b: Array
     c: Array
@@ -219,23 +253,23 @@ def prepare(
 ) -> Product:
     """Every check and conversion of `matmul`; `out` has not changed afterwards."""
     array_a, array_b = _convert(a, "a"), _convert(b, "b")
-    alpha, beta = real_number(alpha, "alpha"), real_number(beta, "beta")
-    if out is not None and not isinstance(out, np.ndarray):
-        raise OutNotArray(found=type(out).__name__)
+    out = None if out is None else check_array(out)
     computed = result_dtype(array_a, array_b, out, dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
-    element = find_dtype(computed)
+    types = product_types(array_a.dtype, array_b.dtype, computed)
+    alpha, beta = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
     if out is None and beta != 0:
         raise MissingOut(beta=beta)
     given: Array | None = None if out is None else check_out(out, shapes.result, computed)
     copies = []
     operands = []
-    for name, array in (("a", array_a), ("b", array_b)):
-        operand = _as_operand(array, computed, name)
-        operands.append(operand)
+    for name, array, kind in (("a", array_a, types.a), ("b", array_b, types.b)):
+        wanted = computed if find_dtype(computed) == kind else kind.numpy
+        operand = _as_operand(array, wanted, name)
+        operands.append(operand.view(kind.numpy) if wanted != kind.numpy else operand)
         if operand is not array:
-            why = "" if array.dtype != computed else ", misaligned or strided by parts of elements"
-            copies.append(f"{name} is copied: {array.dtype} to {computed}{why}")
+            why = "" if array.dtype != wanted else ", misaligned or strided by parts of elements"
+            copies.append(f"{name} is copied: {array.dtype} to {wanted}{why}")
     operand_a, operand_b = operands
     if given is not None and _direct_out(given, computed, operand_a, operand_b):
         target = given
@@ -249,12 +283,62 @@ def prepare(
             )
     a_matrix = operand_a[np.newaxis, :] if operand_a.ndim == 1 else operand_a
     b_matrix = operand_b[:, np.newaxis] if operand_b.ndim == 1 else operand_b
-    c_matrix = target
+    c_matrix = target if computed == types.c.numpy else target.view(types.c.numpy)
     if operand_b.ndim == 1:
         c_matrix = c_matrix[..., np.newaxis]
     if operand_a.ndim == 1:
         c_matrix = c_matrix[..., np.newaxis, :]
-    return Product(element, a_matrix, b_matrix, c_matrix, alpha, beta, target, given, tuple(copies))
+    return Product(types, a_matrix, b_matrix, c_matrix, alpha, beta, target, given, tuple(copies))
+
+
+def _special_product(a: Any, b: Any, out: Any, dtype: DTypeLike | None, factors: tuple[Any, Any]) -> bool:
+    """Whether a product is not one of numbers by real factors: logical values, or complex factors."""
+    if any(isinstance(value, (complex, np.complexfloating)) for value in factors):
+        return True
+    return dtype in (bool, np.bool_, "bool") or (
+        dtype is None and getattr(a, "dtype", None) == bool and getattr(b, "dtype", None) == bool
+    )
+
+
+def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: complex, beta: complex) -> Array:
+    """Products whose factors are complex, which apply to the finished product; and logical ones.
+
+    A logical product is true where a sum of products of ones is not zero, as NumPy has it.
+    """
+    array_a, array_b = _convert(a, "a"), _convert(b, "b")
+    computed = result_dtype(array_a, array_b, None if out is None else check_array(out), dtype)
+    shapes = product_shapes(array_a.shape, array_b.shape)
+    given = None if out is None else check_out(out, shapes.result, computed)
+    if computed == np.bool_:
+        ones = [np.asarray(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
+        result = matmul(*ones, dtype=np.int32, alpha=alpha, beta=0) != 0
+        if beta != 0:
+            raise InvalidScalar(name="beta", found=repr(beta), required="0 where the result is logical")
+    else:
+        if computed.kind != "c":
+            name, value = (
+                ("alpha", alpha) if isinstance(alpha, (complex, np.complexfloating)) else ("beta", beta)
+            )
+            raise InvalidScalar(name=name, found=repr(value), required="a real number")
+        if given is None and beta != 0:
+            raise MissingOut(beta=beta)
+        if alpha == 0:
+            result = np.zeros(shapes.result, computed)
+        else:
+            result = matmul(array_a, array_b, dtype=computed) * computed.type(alpha)
+        if beta != 0:
+            result = result + computed.type(beta) * given
+    if given is None:
+        return result
+    np.copyto(given, result, casting="same_kind")
+    return given
+
+
+def check_array(out: Any) -> Array:
+    """`out` itself if it is an array."""
+    if not isinstance(out, np.ndarray):
+        raise OutNotArray(found=type(out).__name__)
+    return out
 
 
 def matmul(
@@ -267,11 +351,13 @@ def matmul(
     beta: float = 0.0,
 ) -> Array:
     """alpha · a @ b + beta · out for whatever NumPy's matmul accepts; see `tilewright.matmul`."""
+    if _special_product(a, b, out, dtype, (alpha, beta)):
+        return _in_parts(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     product = prepare(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     if product.copies:
         logger.debug("matmul: %s", "; ".join(product.copies))
-    kernel = matmul_kernel(product.element)
-    with scratch_pool().block() as scratch:
+    kernel = matmul_kernel(product.types)
+    with kernel.pool.block() as scratch:
         kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch)
     make_wanted()
     given, target = product.given, product.target

@@ -16,10 +16,19 @@ from tilewright.llvm.values import INT64, POINTER, VOID, element_type, int64
 from tilewright.machine.host import host_machine
 from tilewright.macro.nest import SIZES
 from tilewright.runtime.cache import cached_object
-from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
+from tilewright.spec.dtype import ACCUMULATORS, DType
 
 _OPERANDS = ("a", "b", "c")
 _FIXED = "tw_batch_fixed"
+
+
+#: What alpha and beta are in C, by the type of the sums.
+C_TYPES: dict[str, Any] = {
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+}
 
 
 class Axis(NamedTuple):
@@ -49,16 +58,16 @@ def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[
     return tuple(merged)
 
 
-def _name(dtype: DType) -> str:
-    return f"tw_batch_{dtype}"
+def _name(acc: DType) -> str:
+    return f"tw_batch_{acc}"
 
 
 def _emit() -> str:
-    """One function per dtype: the kernel `count` times, its three pointers advancing by bytes."""
+    """One function per type of sums: the kernel `count` times, its three pointers advancing by bytes."""
     machine = host_machine()
     module = Module("tw_batch", machine.triple, data_layout(machine))
-    for dtype in GEMM_DTYPES:
-        scalar = element_type(dtype)
+    for acc in ACCUMULATORS:
+        scalar = element_type(acc)
         arguments = [
             ("kernel", POINTER),
             ("count", INT64),
@@ -69,7 +78,7 @@ def _emit() -> str:
             ("beta", scalar),
             ("scratch", POINTER),
         ]
-        f = module.define(_name(dtype), VOID, arguments, exported=True)
+        f = module.define(_name(acc), VOID, arguments, exported=True)
         g = f.arguments
         state = [g[name] for name in _OPERANDS]
         rest = [g[name] for name in (*SIZES, "alpha", "beta", "scratch")]
@@ -105,19 +114,19 @@ def _emit_fixed(module: Module) -> None:
 
 @cache
 def _code() -> Linked:
-    names = [_FIXED, *(_name(dtype) for dtype in GEMM_DTYPES)]
+    names = [_FIXED, *map(_name, ACCUMULATORS)]
     machine = host_machine()
     code = cached_object("tw_batch", machine, lambda: emit_object(_emit(), "tw_batch", machine))
     return Linked(code, names, {})
 
 
 @cache
-def batch_function(dtype: DType) -> Any:
-    """The compiled loop of an element type, as a ctypes function that runs without the GIL."""
-    scalar = ctypes.c_double if dtype is F64 else ctypes.c_float
+def batch_function(acc: DType) -> Any:
+    """The compiled loop over kernels with one type of sums, as a ctypes function that runs without the GIL."""
+    scalar = C_TYPES[acc.name]
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3
     kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2 + [ctypes.c_void_p]
-    return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_name(dtype)))
+    return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_name(acc)))
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.jit import Linked
@@ -37,7 +37,10 @@ from tilewright.runtime.fastcall import (
     python_symbols,
     turned_if,
 )
-from tilewright.spec.dtype import GEMM_DTYPES
+from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES, accumulator
+
+if TYPE_CHECKING:
+    from tilewright.runtime.gemm import GemmKernel
 
 #: Axes of an operand: rows, columns and one of a batch.
 MOST_AXES = 3
@@ -60,7 +63,7 @@ class _Entry(FastFunction):
         outer = f.mul(f.maximum(f.sub(axes, 2), int64(0)), 8)
         inner = f.mul(f.sub(axes, 1), 8)
         rows, columns = (f.load(INT64, f.at(shape, at), 8) for at in (outer, inner))
-        row, column = (f.shift_right(f.load(INT64, f.at(strides, at), 8), shift) for at in (outer, inner))
+        row, column = (self.elements(f.load(INT64, f.at(strides, at), 8), shift) for at in (outer, inner))
         length = f.select(batched, f.load(INT64, shape, 8), int64(1))
         alone = f.either(f.negate(batched), f.compare("==", length, 1))
         step = f.select(alone, int64(0), f.load(INT64, strides, 8))
@@ -95,10 +98,11 @@ def _emit() -> str:
     first, second = entry.argument(0), entry.argument(1)
     entry.require(f.compare("==", entry.field(first, OBJECT_TYPE), module.external("tw_ndarray")))
     dtype = entry.field(first, ARRAY_DTYPE)
-    # Which kernel: 0, 1, ... in the order of GEMM_DTYPES.
+    # Which kernel: 0, 1, ... in the order of GEMM_DTYPES; descriptors are there once a kernel is.
     number, shift = int64(-1), int64(0)
     for index, row in enumerate(GEMM_DTYPES):
-        same = f.compare("==", dtype, module.external(_descriptor(row.name)))
+        known = f.load(POINTER, f.at(module.external("tw_descriptors"), index * 8), 8)
+        same = f.compare("==", dtype, known)
         number = f.select(same, int64(index), number)
         shift = f.select(same, int64(row.size.bit_length() - 1), shift)
     entry.require(f.compare(">=", number, 0))
@@ -174,8 +178,9 @@ class _Axes(NamedTuple):
         batched, has_rows, has_columns = self.present
         _, rows, columns = self.lengths
         step = f.select(batched, strides[0], int64(0))
-        row = f.select(has_rows, f.shift_right(strides[1], shift), columns)
-        column = f.select(has_columns, f.shift_right(strides[2], shift), int64(1))
+        row = f.select(has_rows, entry.elements(f.select(has_rows, strides[1], int64(0)), shift), columns)
+        apart = entry.elements(f.select(has_columns, strides[2], int64(0)), shift)
+        column = f.select(has_columns, apart, int64(1))
         data = entry.field(array, ARRAY_DATA)
         return entry.contiguous(Matrix(data, rows, columns, row, column, step))
 
@@ -250,17 +255,16 @@ def _multiply(
     sizes = [a.rows, other.columns, a.columns]
     strides = [value for matrix in matrices for value in (matrix.row, matrix.column)]
     pointers = [matrix.data for matrix in matrices]
-    for index, row in enumerate(GEMM_DTYPES):
-        with f.when(f.compare("==", number, index)):
-            scalars = [constant(row, 1.0), constant(row, 0.0)]
+    for acc in ACCUMULATORS:
+        members = [index for index, dtype in enumerate(GEMM_DTYPES) if accumulator(dtype, dtype) == acc]
+        bits = int64(sum(1 << index for index in members))
+        chosen = f.both(f.shift_right(bits, number), int64(1))
+        with f.when(f.compare("!=", chosen, 0)):
+            scalars = [constant(acc, 1), constant(acc, 0)]
             with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "batch") as (_, places, advance):
                 f.call(Callee(VOID, kernel.text), [*places, *sizes, *strides, *scalars, scratch])
                 steps = (matrix.step for matrix in (a, other, c))
                 advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
-
-
-def _descriptor(name: str) -> str:
-    return f"tw_dtype_{name}"
 
 
 class NativeMatmul:
@@ -275,24 +279,28 @@ class NativeMatmul:
     def __init__(self, builtin: Builtin, scratch_table: int) -> None:
         self.connected = 0
         self.kernels = (ctypes.c_void_p * len(GEMM_DTYPES))()
-        self._referenced = [dtype.numpy for dtype in GEMM_DTYPES]
+        self.descriptors = (ctypes.c_void_p * len(GEMM_DTYPES))()
+        self._referenced: list[object] = []
         imports = {
             **python_symbols(),
             "tw_kernels": ctypes.addressof(self.kernels),
+            "tw_descriptors": ctypes.addressof(self.descriptors),
             "tw_scratch": scratch_table,
             "tw_exact": exact_table().address,
             "tw_empty": numpy_api(API_EMPTY),
             "tw_return": numpy_api(API_RETURN),
-            **{_descriptor(dtype.name): id(dtype.numpy) for dtype in GEMM_DTYPES},
         }
         machine = host_machine()
         code = cached_object("tw_entry", machine, lambda: emit_object(_emit(), "tw_entry", machine))
         self._code = Linked(code, ("tw_matmul",), imports)
         builtin.install(self._code.address("tw_matmul"))
 
-    def connect(self, addresses: Mapping[str, int]) -> None:
+    def connect(self, kernels: Mapping[str, GemmKernel]) -> None:
         """Makes kernels reachable from the entry, by name of the element type; others go through Python."""
         for index, dtype in enumerate(GEMM_DTYPES):
-            if dtype.name in addresses:
-                self.kernels[index] = addresses[dtype.name]
-        self.connected = len(addresses)
+            if dtype.name in kernels and not self.kernels[index]:
+                descriptor = dtype.numpy
+                self._referenced.append(descriptor)
+                self.kernels[index] = kernels[dtype.name].address
+                self.descriptors[index] = id(descriptor)  # last: who finds it calls the kernel
+        self.connected = len(kernels)

@@ -142,7 +142,7 @@ def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str,
 def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explanation:
     """How ``matmul(a, b, out, **options)`` runs; nothing is computed."""
     product = prepare(a, b, out, **options)
-    kernel = matmul_kernel(product.element)
+    kernel = matmul_kernel(product.types)
     matrices = product.matrices()
     batch = matrices[2].shape[:-2]
     first = (0,) * len(batch)
@@ -150,7 +150,7 @@ def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explan
     reason = python_reason(product, a, b, out, options)
     notes.append("native entry: no Python runs" if reason is None else f"through Python: {reason}")
     count = int(np.prod(batch, dtype=np.int64))
-    subject = f"matmul {np.shape(a)} @ {np.shape(b)} in {product.element}"
+    subject = f"matmul {np.shape(a)} @ {np.shape(b)} in {product.types.name}"
     if count == 0:
         return Explanation(subject, kernel.name, "nothing to do: the batch is empty", (), tuple(notes), ())
     a_first, b_first, c_first = (array[first] for array in matrices)
@@ -159,13 +159,15 @@ def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explan
         notes.append("computed as the transposed product, whose rows are contiguous")
     if batch:
         notes.append(f"a batch of {count} products in one compiled loop")
-    exact = fit(a_first, b_first, c_first, product.element)
+    types = product.types
+    exact = fit(a_first, b_first, c_first, types.a) if types.a == types.b == types.c else None
     if exact is not None and (product.alpha, product.beta) == (1.0, 0.0) and (batch or reason is None):
         notes.append(f"a kernel of exactly these sizes after {PRODUCTS_TO_REPAY:,} such products")
     m, n, k = sizes[:3]
     way = _gemm_trace(kernel, sizes, product.alpha, product.beta)
-    operands = m * k + k * n + m * n * (2 if product.beta else 1)
-    figures = _figures(kernel, 2 * m * n * k * count, operands * product.element.size * count)
+    operands = m * k * types.a.size + k * n * types.b.size + m * n * types.c.size * (2 if product.beta else 1)
+    flops = 2 * m * n * k * count * (4 if types.is_complex else 1)
+    figures = _figures(kernel, flops, operands * count)
     strategy = strategy_of(kernel.nest, way.primitives)
     return Explanation(
         subject, kernel.name, strategy, tuple(map(_decision, way.decisions)), tuple(notes), figures

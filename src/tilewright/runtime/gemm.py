@@ -13,25 +13,28 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import ScratchAllocation
-from tilewright.lower import scratch_layout
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking
-from tilewright.pipeline import run_stages
-from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
+from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking
+from tilewright.macro.gemm import SUMS_COLUMNS, SUMS_ROWS
+from tilewright.runtime.batch import (
+    C_TYPES,
+    Axis,
+    batch_function,
+    fixed_batch_function,
+    merge_axes,
+    outer_offsets,
+)
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.native import GemmRecord, bind_native
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, Specials, fit
-from tilewright.spec.dtype import GEMM_DTYPES, DType
-from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.dtype import F32, DType
+from tilewright.spec.problem import Gemm, Layout, ProductTypes
 
 _INTEGERS = 9
-
-#: What alpha and beta are in C, by the type of the sums.
-C_TYPES = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32, "i64": ctypes.c_int64}
 
 
 class GemmKernel(Kernel):
@@ -48,9 +51,19 @@ class GemmKernel(Kernel):
     @cached_property
     def function(self) -> Any:
         """The ctypes function: pointers, sizes and strides, alpha, beta, scratch."""
-        scalar = C_TYPES[self.problem.types.acc.name]
+        scalar = C_TYPES[self.types.acc.name]
         kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * _INTEGERS + [scalar] * 2 + [ctypes.c_void_p]
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def types(self) -> ProductTypes:
+        """The element types of A, B and C, and that of the sums."""
+        return self.problem.types
+
+    @cached_property
+    def _alike(self) -> bool:
+        """Whether A, B and C have one element type."""
+        return self.types.a == self.types.b == self.types.c
 
     @cached_property
     def _turnable(self) -> bool:
@@ -60,7 +73,7 @@ class GemmKernel(Kernel):
         return alike and free and problem.m is None and problem.n is None
 
     @cached_property
-    def _pool(self) -> ScratchPool:
+    def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         common = scratch_pool()
         return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
@@ -98,7 +111,7 @@ class GemmKernel(Kernel):
             return
         sizes = _sizes(*matrices)
         pointers = [data_address(matrix) for matrix in matrices]
-        run = batch_function(self.problem.dtype)
+        run = batch_function(self.types.acc)
         for offsets in outer_offsets(others):
             places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
             run(self.address, longest.length, *steps, *places, *sizes, alpha, beta, scratch)
@@ -110,6 +123,8 @@ class GemmKernel(Kernel):
 
         Both sum the depths of one kc in order, so k must fit in one.
         """
+        if not self._alike:
+            return False
         found = fit(matrices[0], matrices[1], matrices[2], self.problem.dtype)
         if found is None or found.shape.k > self.blocking.kc:
             return False
@@ -134,12 +149,12 @@ class GemmKernel(Kernel):
         OperandMismatch : if an array has another shape, dtype or layout, before c changes.
         ForeignKernel : if the kernel was compiled for another machine.
         """
-        acc = self.problem.types.acc
+        acc = self.types.acc
         factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
         self._check(a, b, c)
         function_ready = self.function  # a foreign kernel is refused before scratch is taken
         del function_ready
-        pool = self._pool
+        pool = self.pool
         with pool.block() as scratch:
             self.run(a, b, c, *factors, scratch)
         if pool.table.wanted:  # native calls came here for want of a block
@@ -148,7 +163,7 @@ class GemmKernel(Kernel):
         return c
 
     def _make_native(self) -> Callable[..., Any]:
-        pool = self._pool
+        pool = self.pool
         with contextlib.suppress(ScratchAllocation):  # a call that finds no block goes through Python
             pool.supply()
         record = GemmRecord.of(self.problem, self.address, pool.table_address, turnable=self._turnable)
@@ -214,26 +229,38 @@ def make_wanted() -> None:
 
 _compiling = threading.RLock()
 
-#: The kernels behind `matmul` that this process has, by name of the element type.
+#: The kernels behind `matmul` that this process has, by name of the element types.
 matmul_kernels: dict[str, GemmKernel] = {}
 
 
 @cache
-def _matmul_kernel(dtype: DType, machine: Machine) -> GemmKernel:
+def _matmul_kernel(types: ProductTypes, machine: Machine) -> GemmKernel:
     layouts = Layout.STRIDED
-    return GemmKernel.compiled(Gemm(dtype=dtype, a=layouts, b=layouts, c=layouts), machine)
+    problem = Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=layouts, b=layouts, c=layouts)
+    return GemmKernel.compiled(problem, machine)
 
 
-def matmul_kernel(dtype: DType) -> GemmKernel:
-    """The kernel behind `matmul` for one element type: any sizes, any strides.
+def matmul_kernel(types: ProductTypes | DType) -> GemmKernel:
+    """The kernel behind `matmul` for some element types, or one of all: any sizes, any strides.
 
-    Made for the host as the environment described it at the first use of the type.
+    Made for the host as the environment described it at the first use of the types.
     """
-    kernel = matmul_kernels.get(dtype.name)
+    if isinstance(types, DType):
+        types = ProductTypes.parse(types)
+    kernel = matmul_kernels.get(types.name)
     if kernel is None:
         with _compiling:
-            kernel = matmul_kernels.setdefault(dtype.name, _matmul_kernel(dtype, host_machine()))
+            kernel = matmul_kernels.setdefault(types.name, _matmul_kernel(types, host_machine()))
     return kernel
+
+
+def native_kernels() -> dict[str, GemmKernel]:
+    """The kernels that native callers can reach, by element type: of one type, with the common scratch."""
+    reachable = {}
+    for kernel in list(matmul_kernels.values()):
+        if kernel.types.a == kernel.types.b == kernel.types.c and kernel.scratch_bytes <= scratch_pool().size:
+            reachable[kernel.types.a.name] = kernel
+    return reachable
 
 
 #: The one pool, once made; a list so that the common case takes no lock.
@@ -242,14 +269,11 @@ _pools: list[ScratchPool] = []
 
 @cache
 def _scratch_pool() -> ScratchPool:
-    layout = Layout.STRIDED
-    needed = 0
-    for dtype in GEMM_DTYPES:
-        problem = Gemm(dtype=dtype, a=layout, b=layout, c=layout)
-        nest = run_stages(problem, host_machine(), until="nest").nest
-        assert nest is not None
-        needed = max(needed, scratch_layout(nest)[1])
-    return ScratchPool(needed)
+    """Blocks that hold the panels of any types: see `column_block`, `row_block` and `SUMS_ROWS`."""
+    machine = host_machine()
+    panel_b = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
+    sums = SUMS_ROWS * SUMS_COLUMNS * F32.size
+    return ScratchPool(int(panel_b) + machine.l2.size + sums)
 
 
 def scratch_pool() -> ScratchPool:

@@ -33,7 +33,7 @@ from tilewright.runtime.fastcall import (
     python_symbols,
     turned_if,
 )
-from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.spec.dtype import ACCUMULATORS, DType
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, Operand
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class FixedMatrix(ctypes.Structure):
         ("inner_at", ctypes.c_int64),
         ("outer", ctypes.c_int64),
         ("inner", ctypes.c_int64),
+        ("dtype", ctypes.c_void_p),
+        ("size_log2", ctypes.c_int64),
     )
 
     @classmethod
@@ -77,9 +79,10 @@ class FixedMatrix(ctypes.Structure):
         """The record of an operand that may have a batch axis in front."""
         assert operand.rows is not None
         assert operand.columns is not None
+        kind = (id(operand.dtype.numpy), operand.dtype.size.bit_length() - 1)
         if operand.layout is Layout.ROW:
-            return cls(least_axes, most_axes, 0, 8, operand.rows, operand.columns)
-        return cls(least_axes, most_axes, 8, 0, operand.columns, operand.rows)
+            return cls(least_axes, most_axes, 0, 8, operand.rows, operand.columns, *kind)
+        return cls(least_axes, most_axes, 8, 0, operand.columns, operand.rows, *kind)
 
 
 class BatchReduceRecord(ctypes.Structure):
@@ -87,8 +90,6 @@ class BatchReduceRecord(ctypes.Structure):
 
     _fields_ = (
         ("code", ctypes.c_void_p),
-        ("dtype", ctypes.c_void_p),
-        ("size_log2", ctypes.c_int64),
         ("count", ctypes.c_int64),
         ("long_running", ctypes.c_int64),
         ("matrices", FixedMatrix * 3),
@@ -103,9 +104,7 @@ class BatchReduceRecord(ctypes.Structure):
         a, b, c = problem.operands
         matrices = FixedMatrix.of(a, least, 3), FixedMatrix.of(b, least, 3), FixedMatrix.of(c, 2, 2)
         work = problem.flops // 2
-        size_log2 = problem.dtype.size.bit_length() - 1
-        descriptor = id(problem.dtype.numpy)
-        return cls(code, descriptor, size_log2, problem.count, int(work > GIL_THRESHOLD), matrices)
+        return cls(code, problem.count, int(work > GIL_THRESHOLD), matrices)
 
 
 class GemmRecord(ctypes.Structure):
@@ -113,7 +112,8 @@ class GemmRecord(ctypes.Structure):
 
     _fields_ = (
         ("code", ctypes.c_void_p),
-        ("dtype", ctypes.c_void_p),
+        ("dtypes", ctypes.c_void_p * 3),
+        ("sizes_log2", ctypes.c_int64 * 3),  # bytes of an element of a, b, c
         ("scratch", ctypes.c_void_p),
         ("turnable", ctypes.c_int64),
         ("sizes", ctypes.c_int64 * 3),  # m, n, k
@@ -128,28 +128,30 @@ class GemmRecord(ctypes.Structure):
         """The record of a problem whose machine code stands at an address."""
         sizes = tuple(ANY_SIZE if size is None else size for size in (problem.m, problem.n, problem.k))
         layouts = [operand.layout for operand in problem.operands]
+        dtypes = [operand.dtype for operand in problem.operands]
         record = cls(
             code,
-            id(problem.dtype.numpy),
+            (ctypes.c_void_p * 3)(*(id(dtype.numpy) for dtype in dtypes)),
+            tuple(dtype.size.bit_length() - 1 for dtype in dtypes),
             scratch_table,
             int(turnable),
             sizes,
             tuple(int(layout is not Layout.COL) for layout in layouts),
             tuple(int(layout is not Layout.ROW) for layout in layouts),
         )
-        record.entry = _gemm_entry(problem.dtype.name)
+        record.entry = _gemm_entry(problem.types.acc)
         return record
 
 
-def _gemm_entry(dtype: str) -> str:
-    return f"tw_native_gemm_{dtype}"
+def _gemm_entry(acc: DType) -> str:
+    return f"tw_native_gemm_{acc}"
 
 
 # --- the machine code -------------------------------------------------------------------------------
 
 
 class _Operand(NamedTuple):
-    """A checked matrix or batch: address, elements between lines, bytes between matrices, its extent."""
+    """A checked matrix or batch: address, elements between lines and between matrices, its extent."""
 
     data: Value
     leading: Value
@@ -173,9 +175,9 @@ class _Entry(FastFunction):
         """An integer of the record."""
         return self.field(self.record, getattr(self.kind, name).offset + 8 * index, INT64)
 
-    def pointer(self, name: str) -> Value:
+    def pointer(self, name: str, index: int = 0) -> Value:
         """A pointer of the record."""
-        return self.field(self.record, getattr(self.kind, name).offset)
+        return self.field(self.record, getattr(self.kind, name).offset + 8 * index)
 
     def require_apart(self, c: tuple[Value, Value], other: tuple[Value, Value]) -> None:
         """No byte between the first and the last of c is one of another operand's."""
@@ -191,7 +193,7 @@ class _Entry(FastFunction):
         def required(name: str) -> Value:
             return self.field(self.record, start + getattr(FixedMatrix, name).offset, INT64)
 
-        self.check_plain(array, self.pointer("dtype"), flags)
+        self.check_plain(array, self.field(self.record, start + FixedMatrix.dtype.offset), flags)
         axes = f.extend(self.field(array, ARRAY_NDIM, INT32), INT64)
         self.require(f.compare(">=", axes, required("least_axes")))
         self.require(f.compare("<=", axes, required("most_axes")))
@@ -204,10 +206,10 @@ class _Entry(FastFunction):
         lines, length = required("outer"), required("inner")
         for at, size in ((outer, lines), (inner, length)):
             self.require(f.compare("==", f.load(INT64, f.at(shape, at), 8), size))
-        size_log2 = self.word("size_log2")
+        size_log2 = required("size_log2")
         adjacent = f.compare("==", f.load(INT64, f.at(strides, inner), 8), f.shift_left(int64(1), size_log2))
         self.require(f.either(adjacent, f.compare("==", length, 1)))
-        apart = f.shift_right(f.load(INT64, f.at(strides, outer), 8), size_log2)
+        apart = self.elements(f.load(INT64, f.at(strides, outer), 8), size_log2)
         leading = f.select(f.compare(">", lines, 1), apart, length)
         self.require(f.compare(">=", leading, length))
         data = self.field(array, ARRAY_DATA)
@@ -215,7 +217,8 @@ class _Entry(FastFunction):
         elements = f.add(f.mul(f.sub(lines, 1), leading), length)
         low = f.add(f.as_integer(data), f.minimum(reach, int64(0)))
         last = f.add(f.as_integer(data), f.maximum(reach, int64(0)))
-        return _Operand(data, leading, step, low, f.add(last, f.shift_left(elements, size_log2)))
+        high = f.add(last, f.shift_left(elements, size_log2))
+        return _Operand(data, leading, self.elements(step, size_log2), low, high)
 
     def finish_with_c(self) -> None:
         """Returns c."""
@@ -234,23 +237,22 @@ def _emit_batch_reduce(module: Module) -> None:
     )
     for operand in (a, b):
         entry.require_apart((c.low, c.high), (operand.low, operand.high))
-    size_log2 = entry.word("size_log2")
-    steps = [f.shift_right(operand.step, size_log2) for operand in (a, b)]
+    steps = [operand.step for operand in (a, b)]
     code = Callee(VOID, entry.pointer("code").text)
     with entry.without_gil(f.compare("!=", entry.word("long_running"), 0)):
         f.call(code, [a.data, b.data, c.data, a.leading, b.leading, c.leading, *steps])
     entry.finish_with_c()
 
 
-def _emit_gemm(module: Module, dtype: DType) -> None:
+def _emit_gemm(module: Module, acc: DType) -> None:
     """Sizes and strides as the arrays have them, where the record leaves them open; c = a @ b."""
-    entry = _Entry(module, _gemm_entry(dtype.name), GemmRecord)
+    entry = _Entry(module, _gemm_entry(acc), GemmRecord)
     f = entry.f
-    shift, size = int64(dtype.size.bit_length() - 1), int64(dtype.size)
-    for array, flags in zip(entry.arrays, (ALIGNED, ALIGNED, ALIGNED | WRITEABLE), strict=True):
-        entry.check_plain(array, entry.pointer("dtype"), flags)
-        entry.require(f.compare("==", entry.field(array, ARRAY_NDIM, INT32), 2))
-    a, b, c = (entry.matrix(array, shift) for array in entry.arrays)
+    for index, flags in enumerate((ALIGNED, ALIGNED, ALIGNED | WRITEABLE)):
+        entry.check_plain(entry.arrays[index], entry.pointer("dtypes", index), flags)
+        entry.require(f.compare("==", entry.field(entry.arrays[index], ARRAY_NDIM, INT32), 2))
+    shifts = [entry.word("sizes_log2", index) for index in range(3)]
+    a, b, c = (entry.matrix(array, shift) for array, shift in zip(entry.arrays, shifts, strict=True))
     for found, same in ((a.columns, b.rows), (c.rows, a.rows), (c.columns, b.columns)):
         entry.require(f.compare("==", found, same))
     for index, found in enumerate((c.rows, c.columns, a.columns)):
@@ -263,14 +265,15 @@ def _emit_gemm(module: Module, dtype: DType) -> None:
         ):
             fits = f.either(f.compare("==", stride, 1), f.compare("==", length, 1))
             entry.require(f.either(fits, f.compare("!=", entry.word(name, index), 0)))
-    for operand in (a, b):
-        entry.require_apart(entry.extent(c, size), entry.extent(operand, size))
+    sizes_in_bytes = [f.shift_left(int64(1), shift) for shift in shifts]
+    for operand, size in zip((a, b), sizes_in_bytes, strict=False):
+        entry.require_apart(entry.extent(c, sizes_in_bytes[2]), entry.extent(operand, size))
     slot = entry.find_scratch(entry.pointer("scratch"))
     turnable = f.compare("!=", entry.word("turnable"), 0)
     a, b, c = turned_if(f, f.both(turnable, better_turned(f, a, c)), a, b, c)
     sizes = [c.rows, c.columns, a.columns]
     strides = [value for matrix in (a, b, c) for value in (matrix.row, matrix.column)]
-    scalars = [constant(dtype, 1.0), constant(dtype, 0.0)]
+    scalars = [constant(acc, 1), constant(acc, 0)]
     code = Callee(VOID, entry.pointer("code").text)
     work = f.mul(f.mul(c.rows, c.columns), a.columns)
     long_running = f.compare(">", work, int64(GIL_THRESHOLD))
@@ -289,7 +292,7 @@ def _emit(name: str) -> str:
 
 _EMITTERS: dict[str, Callable[[Module], None]] = {
     BatchReduceRecord.entry: _emit_batch_reduce,
-    **{_gemm_entry(dtype.name): partial(_emit_gemm, dtype=dtype) for dtype in GEMM_DTYPES},
+    **{_gemm_entry(acc): partial(_emit_gemm, acc=acc) for acc in ACCUMULATORS},
 }
 
 

@@ -57,7 +57,8 @@ class DType:
         if self.extension:
             import ml_dtypes  # 5 ms that products of NumPy's own types need not pay
 
-            return np.dtype(getattr(ml_dtypes, self.numpy_name))
+            found: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, self.numpy_name))
+            return found
         return np.dtype(self.numpy_name)
 
     @property
@@ -120,6 +121,9 @@ DTYPES: dict[str, DType] = {
 
 #: The types that `matmul` and `Gemm` have kernels for; the first two come first in compiled tables.
 GEMM_DTYPES: tuple[DType, ...] = (F32, F64, *(d for d in DTYPES.values() if d not in (F32, F64)))
+
+#: The types that sums are kept in: see `accumulator`.
+ACCUMULATORS: tuple[DType, ...] = (F32, F64, I32, I64)
 
 #: The types whose elementwise functions exist beside moves.
 FUNCTION_DTYPES: tuple[DType, ...] = (F32, F64)

@@ -72,27 +72,26 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary, str]:
     0
     """
     if found := _GEMM.fullmatch(name):
-        sizes = [None if found[size] == size else int(found[size]) for size in "mnk"]
+        m, n, k = (None if found[size] == size else int(found[size]) for size in "mnk")
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
         strategy = parse_choice(Strategy, found["strategy"], "strategy of a kernel name")
         dtype, b_dtype, out_dtype = _parse_types(found["dtype"])
-        types = {"b_dtype": b_dtype, "out_dtype": out_dtype}
-        gemm = Gemm(*sizes, dtype, a=a, b=b, c=c, strategy=strategy, **types)
+        gemm = Gemm(m, n, k, dtype, a=a, b=b, c=c, b_dtype=b_dtype, out_dtype=out_dtype, strategy=strategy)
         return gemm, found["isa"]
     if found := _BATCH_REDUCE.fullmatch(name):
-        m, n, k, count = (int(found[size]) for size in ("m", "n", "k", "count"))
+        sizes = {size: int(found[size]) for size in ("m", "n", "k", "count")}
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
         beta = 0 if found["replace"] else 1
         batch = BatchMode.ADDRESS if found["address"] else BatchMode.STRIDE
         dtype, b_dtype, out_dtype = _parse_types(found["dtype"])
         problem = BatchReduceGemm(
-            m, n, k, count, dtype, a=a, b=b, c=c, b_dtype=b_dtype, out_dtype=out_dtype, beta=beta, batch=batch
+            **sizes, dtype=dtype, a=a, b=b, c=c, b_dtype=b_dtype, out_dtype=out_dtype, beta=beta, batch=batch
         )
         return problem, found["isa"]
     if found := _UNARY.fullmatch(name):
-        sizes = [None if found[size] == size else int(found[size]) for size in "mn"]
+        m, n = (None if found[size] == size else int(found[size]) for size in "mn")
         a, b = (_LAYOUTS[letter] for letter in found["layouts"])
-        return Unary(found["op"], sizes[0], sizes[1], found["dtype"], a=a, b=b), found["isa"]
+        return Unary(found["op"], m, n, found["dtype"], a=a, b=b), found["isa"]
     raise InvalidChoice(
         name="kernel name",
         found=repr(name),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
-from tilewright.spec.dtype import DTYPES, DType, Kind, parse_dtype
+from tilewright.spec.dtype import DTYPES, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.problem import Layout, Operand, parse_choice
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def _check_side(value: int | None, name: str) -> int | None:
 
 def _check_dtype(op: UnaryOp, dtype: DType | str) -> DType:
     element = parse_dtype(dtype)
-    if op.computes and element.kind is not Kind.FLOAT:
-        supported = [row for row in DTYPES.values() if row.kind is Kind.FLOAT]
-        raise UnsupportedDtype(dtype=f"{element} of {op.value}", supported=", ".join(map(str, supported)))
+    if op.computes and element not in FUNCTION_DTYPES:
+        supported = ", ".join(map(str, FUNCTION_DTYPES))
+        raise UnsupportedDtype(dtype=f"{element} of {op.value}", supported=supported)
     if element.bits not in UNARY_BITS:
         supported = [row for row in DTYPES.values() if row.bits in UNARY_BITS]
         raise UnsupportedDtype(dtype=element, supported=", ".join(map(str, supported)))
