@@ -285,6 +285,15 @@ def test_emit_mca_without_the_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "apt-get install llvm-19" in refused("emit", "gemm", "--mca")
 
 
+@pytest.mark.parametrize("command", ["gemm", "brgemm"])
+def test_emit_the_generic_lowering(command: str) -> None:
+    words = ("emit", command, "--m", "16", "--n", "6", "--k", "64", "--target", "pwr10")
+    assert "@llvm.matrix.multiply" in run(*words, "--lowering", "generic", "--emit", "llvm")
+    assert "@llvm.matrix.multiply" in run(*words, "--lowering", "generic", "--dump", "llvm")
+    assert "@llvm.matrix.multiply" not in run(*words, "--emit", "llvm")
+    assert "lowering is 'mlir'" in refused(*words, "--lowering", "mlir")
+
+
 def test_emit_for_a_triple(capfd: pytest.CaptureFixture[str]) -> None:
     text = run("emit", "unary", "relu", "--target", "aarch64-linux-gnu:neoverse-n2:+sve")
     assert "unary_relu_f32_mxn_cc_neon:" in text

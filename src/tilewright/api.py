@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
+    from tilewright.machine.isa import Lowering
     from tilewright.machine.machine import Machine
     from tilewright.runtime.batch_reduce import BatchReduceKernel
     from tilewright.runtime.entry import NativeMatmul
@@ -252,18 +253,29 @@ def targets() -> tuple[str, ...]:
 
 
 @overload
-def compile(problem: Gemm, target: str | Machine | None = None) -> GemmKernel: ...
+def compile(
+    problem: Gemm, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> GemmKernel: ...
 
 
 @overload
-def compile(problem: BatchReduceGemm, target: str | Machine | None = None) -> BatchReduceKernel: ...
+def compile(
+    problem: BatchReduceGemm, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> BatchReduceKernel: ...
 
 
 @overload
-def compile(problem: Unary, target: str | Machine | None = None) -> UnaryKernel: ...
+def compile(
+    problem: Unary, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> UnaryKernel: ...
 
 
-def compile(problem: Gemm | BatchReduceGemm | Unary, target: str | Machine | None = None) -> Kernel:
+def compile(
+    problem: Gemm | BatchReduceGemm | Unary,
+    target: str | Machine | None = None,
+    *,
+    lowering: Lowering | str = "target",
+) -> Kernel:
     """Compiles a problem for this host or another machine.
 
     Parameters
@@ -271,10 +283,12 @@ def compile(problem: Gemm | BatchReduceGemm | Unary, target: str | Machine | Non
     problem : what to compute.
     target : None or "host" for this host, a name of `targets()`, "triple:cpu" or "triple:cpu:+features"
         in LLVM's names (such as "aarch64-linux-gnu:neoverse-n2:+sve"), or a `Machine`.
+    lowering : who writes the tile products: "target", this package by the target's multiply instructions,
+        or "generic", LLVM from its intrinsic `llvm.matrix.multiply`, for comparison (seed 004 §3.2).
 
     Raises
     ------
-    NotAProblem, UnknownTarget, InvalidTarget, UnknownTriple, UnknownCpu, UnknownFeature,
+    NotAProblem, InvalidChoice, UnknownTarget, InvalidTarget, UnknownTriple, UnknownCpu, UnknownFeature,
     UnsupportedDtype, CompilationFailed
 
     Examples
@@ -285,4 +299,4 @@ def compile(problem: Gemm | BatchReduceGemm | Unary, target: str | Machine | Non
     """
     from tilewright.runtime.compile import compile_problem
 
-    return compile_problem(problem, target)
+    return compile_problem(problem, target, lowering)

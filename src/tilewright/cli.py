@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from tilewright.machine.machine import Machine
     from tilewright.pipeline import Problem
     from tilewright.runtime.cache import ObjectCache
 
@@ -371,6 +372,9 @@ _Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
 ]
 _Target = Annotated[str, typer.Option(help="host, the name of a target, or triple:cpu:+features.")]
+_Lowering = Annotated[
+    str, typer.Option(help="Who writes tile products: target, or generic: llvm.matrix.multiply.")
+]
 _Mca = Annotated[
     bool, typer.Option("--mca", help="Print what llvm-mca estimates for the loops over depth instead.")
 ]
@@ -455,6 +459,7 @@ def emit_gemm(
     target: _Target = "host",
     emit: _Form = "asm",
     dump: _Stage = None,
+    lowering: _Lowering = "target",
     mca: _Mca = False,
     output: _Output = None,
 ) -> None:
@@ -462,10 +467,11 @@ def emit_gemm(
     from tilewright.spec.problem import Gemm
 
     problem = Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
+    machine = _machine(target, lowering)
     if mca:
-        _print_estimate(problem, target)
+        _print_estimate(problem, machine)
     else:
-        _emit(problem, target, emit, dump, output)
+        _emit(problem, machine, emit, dump, output)
 
 
 @emit_app.command("brgemm")
@@ -483,6 +489,7 @@ def emit_brgemm(
     target: _Target = "host",
     emit: _Form = "asm",
     dump: _Stage = None,
+    lowering: _Lowering = "target",
     mca: _Mca = False,
     output: _Output = None,
 ) -> None:
@@ -490,10 +497,11 @@ def emit_brgemm(
     from tilewright.spec.problem import BatchReduceGemm
 
     problem = BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=batch)
+    machine = _machine(target, lowering)
     if mca:
-        _print_estimate(problem, target)
+        _print_estimate(problem, machine)
     else:
-        _emit(problem, target, emit, dump, output)
+        _emit(problem, machine, emit, dump, output)
 
 
 @emit_app.command("unary")
@@ -513,14 +521,23 @@ def emit_unary(
     """Write the code generated for B = op(A), A column-major."""
     from tilewright.spec.unary import Unary
 
-    _emit(Unary(op, m, n, dtype, b=b), target, emit, dump, output)
+    _emit(Unary(op, m, n, dtype, b=b), _machine(target), emit, dump, output)
 
 
-def _emit(problem: Problem, target: str, emit: str, dump: str | None, output: Path | None) -> None:
+def _machine(target: str, lowering: str = "target") -> Machine:
+    """The machine of a target, with the row of a lowering."""
+    from tilewright.machine.isa import Lowering
+    from tilewright.runtime.compile import resolve_target
+    from tilewright.spec.problem import parse_choice
+
+    return resolve_target(target).with_lowering(parse_choice(Lowering, lowering, "lowering"))
+
+
+def _emit(problem: Problem, machine: Machine, emit: str, dump: str | None, output: Path | None) -> None:
     """One form of a problem's kernel, or the output of one stage, to a file or the terminal."""
     if emit not in _FORMS:
         raise InvalidChoice(name="emit", found=repr(emit), allowed=", ".join(_FORMS))
-    content = _FORMS[emit](_compile(problem, target)) if dump is None else _dump(problem, target, dump)
+    content = _FORMS[emit](_compile(problem, machine)) if dump is None else _dump(problem, machine, dump)
     if output is not None and str(output) != "-":
         _write(output, content)
     elif isinstance(content, bytes):
@@ -531,30 +548,29 @@ def _emit(problem: Problem, target: str, emit: str, dump: str | None, output: Pa
         typer.echo(content.rstrip("\n"))
 
 
-def _print_estimate(problem: Problem, target: str) -> None:
+def _print_estimate(problem: Problem, machine: Machine) -> None:
     """What llvm-mca says of the kernel's loops over depth, as a table."""
     from tilewright.explore.mca import estimate_kernel, estimate_table
 
-    _console().print(estimate_table(estimate_kernel(_compile(problem, target))))
+    _console().print(estimate_table(estimate_kernel(_compile(problem, machine))))
 
 
-def _compile(problem: Problem, target: str) -> Any:
+def _compile(problem: Problem, machine: Machine) -> Any:
     import tilewright
 
-    return tilewright.compile(problem, target)
+    return tilewright.compile(problem, machine)
 
 
-def _dump(problem: Problem, target: str, wanted: str) -> str | bytes:
+def _dump(problem: Problem, machine: Machine, wanted: str) -> str | bytes:
     """The output of one stage: text, or the last one's machine code."""
     from tilewright.ir.nodes import Program
     from tilewright.ir.text import print_program
     from tilewright.pipeline import STAGES, run_stages
-    from tilewright.runtime.compile import resolve_target
 
     names = [stage.name for stage in STAGES]
     if wanted not in names:
         raise InvalidChoice(name="dump", found=repr(wanted), allowed=", ".join(names))
-    output = getattr(run_stages(problem, resolve_target(target), until=wanted), wanted)
+    output = getattr(run_stages(problem, machine, until=wanted), wanted)
     match output:
         case bytes() | str():
             return output

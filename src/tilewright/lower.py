@@ -47,12 +47,13 @@ from tilewright.llvm.values import (
     memory_type,
     zero,
 )
-from tilewright.machine.isa import Broadcast
+from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.dispatch import Dispatch
 from tilewright.micro.dot import DotKernel
 from tilewright.micro.engine import EngineKernel
 from tilewright.micro.epilogue import EpilogueKernel
+from tilewright.micro.generic import GenericKernel
 from tilewright.micro.kernel import BatchCall, MicroKernel, Source, TileCall
 from tilewright.micro.pack import PackKernel
 from tilewright.micro.turned import TurnedKernel
@@ -275,6 +276,8 @@ class _Lowering:
         adjacent_a = adjacent_a and (isa.broadcast is not Broadcast.MEMORY or instruction.m > 1)
         c = self.dtype(node.c.buffer).real
         a, b = (source._replace(dtype=source.dtype.real) for source in (a, b))
+        if instruction.instruction == MATRIX_MULTIPLY:
+            return GenericKernel(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
         kind = VectorKernel if instruction.m == 1 else EngineKernel
         return kind(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
 

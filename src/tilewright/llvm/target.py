@@ -9,6 +9,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tilewright.errors import CompilationFailed
+from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.machine.machine import Machine
 
 _lock = threading.RLock()
@@ -60,15 +61,23 @@ def parse(text: str, name: str) -> Any:
         return module
 
 
+def _selectable(text: str, name: str, machine: Machine) -> tuple[Any, Any]:
+    """A module that instruction selection can handle, and the target machine to hand it to."""
+    module, target = parse(text, name), target_machine(machine.triple, machine.cpu, machine.features)
+    if PREFIX in text:
+        lower_matrices(module, target)
+    return module, target
+
+
 def emit_object(text: str, name: str, machine: Machine) -> bytes:
     """Machine code of a module, as an object file."""
     with _lock:
-        module = parse(text, name)
-        return bytes(target_machine(machine.triple, machine.cpu, machine.features).emit_object(module))
+        module, target = _selectable(text, name, machine)
+        return bytes(target.emit_object(module))
 
 
 def emit_assembly(text: str, name: str, machine: Machine) -> str:
     """Assembly text of a module."""
     with _lock:
-        module = parse(text, name)
-        return str(target_machine(machine.triple, machine.cpu, machine.features).emit_assembly(module))
+        module, target = _selectable(text, name, machine)
+        return str(target.emit_assembly(module))

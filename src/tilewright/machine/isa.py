@@ -9,6 +9,22 @@ from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType, accumulator
 
 
+class Lowering(Enum):
+    """Who writes the code of a tile product.
+
+    TARGET: this package, by the row's multiply instructions.
+    GENERIC: LLVM, from its matrix intrinsic; for comparison.
+    """
+
+    TARGET = "target"
+    GENERIC = "generic"
+
+
+#: What every row has: one element of A times a vector of B. And LLVM's intrinsic, which no row lists.
+MULTIPLY_ADD = "multiply_add"
+MATRIX_MULTIPLY = "matrix_multiply"
+
+
 class Edge(Enum):
     """How a register tile narrower than its vectors is loaded and stored.
 
@@ -173,6 +189,19 @@ class Isa:
         narrow = any(dtype.bits < self.least_masked_bits for dtype in dtypes)
         return Edge.SPILL if narrow else self.edge
 
+    def generic(self) -> Isa:
+        """The row whose tile products are LLVM's matrix intrinsic: none of its own instructions is left.
+
+        >>> AVX512.generic().tile(BF16).instruction
+        'matrix_multiply'
+        """
+        tiles = tuple(
+            replace(tile, instruction=MATRIX_MULTIPLY)
+            for tile in self.tiles
+            if tile.instruction == MULTIPLY_ADD
+        )
+        return replace(self, name=f"{self.name}_generic", tiles=tiles)
+
     def limited(self, features: frozenset[str], vector_bits: int = 0) -> Isa:
         """The row with the instructions of one CPU: those whose feature it has.
 
@@ -189,14 +218,14 @@ class Isa:
 def _vector_tiles(vector_bits: int) -> tuple[TileFma, ...]:
     """One element of A times one vector of B, for every type of accumulator."""
     floats = tuple(
-        TileFma("multiply_add", dtype, dtype, dtype, m=1, n=vector_bits // dtype.bits) for dtype in (F32, F64)
+        TileFma(MULTIPLY_ADD, dtype, dtype, dtype, m=1, n=vector_bits // dtype.bits) for dtype in (F32, F64)
     )
     integers = (
         TileFma(
-            "multiply_add", I32, I32, I32, m=1, n=vector_bits // 32, per_cycle=1, latency=10, separate=True
+            MULTIPLY_ADD, I32, I32, I32, m=1, n=vector_bits // 32, per_cycle=1, latency=10, separate=True
         ),
         TileFma(
-            "multiply_add", I64, I64, I64, m=1, n=vector_bits // 64, per_cycle=0.5, latency=12, separate=True
+            MULTIPLY_ADD, I64, I64, I64, m=1, n=vector_bits // 64, per_cycle=0.5, latency=12, separate=True
         ),
     )
     return floats + integers

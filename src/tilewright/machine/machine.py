@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
-from tilewright.machine.isa import ISAS, Isa, usable_isas
+from tilewright.machine.isa import ISAS, Isa, Lowering, usable_isas
 
 #: Spellings of an architecture in triples that differ from the one `Isa.arch` uses.
 _ARCH_ALIASES = {"amd64": "x86_64", "x86_64h": "x86_64", "arm64": "aarch64", "arm64e": "aarch64"}
@@ -142,6 +142,10 @@ class Machine:
             half=self.isa.half and host.isa.half,
         )
         return replace(host, name=f"emulate:{self.name}", isa=isa, l1=self.l1, l2=self.l2, l3=self.l3)
+
+    def with_lowering(self, lowering: Lowering) -> Machine:
+        """The same machine, its tile products written in one way or the other."""
+        return self if lowering is Lowering.TARGET else replace(self, isa=self.isa.generic())
 
     def with_isa(self, isa: Isa) -> Machine:
         """The same machine limited to another row.

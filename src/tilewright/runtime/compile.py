@@ -6,13 +6,14 @@ from typing import overload
 
 from tilewright.errors import NotAProblem
 from tilewright.machine.host import host_machine
+from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.pipeline import Problem
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.unary import UnaryKernel
-from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.spec.problem import BatchReduceGemm, Gemm, parse_choice
 from tilewright.spec.unary import Unary
 
 _KINDS: dict[type[Problem], type[Kernel]] = {
@@ -61,20 +62,29 @@ def _custom_machine(target: str) -> Machine:
 
 
 @overload
-def compile_problem(problem: Gemm, target: str | Machine | None = None) -> GemmKernel: ...
+def compile_problem(
+    problem: Gemm, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> GemmKernel: ...
 
 
 @overload
-def compile_problem(problem: BatchReduceGemm, target: str | Machine | None = None) -> BatchReduceKernel: ...
+def compile_problem(
+    problem: BatchReduceGemm, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> BatchReduceKernel: ...
 
 
 @overload
-def compile_problem(problem: Unary, target: str | Machine | None = None) -> UnaryKernel: ...
+def compile_problem(
+    problem: Unary, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> UnaryKernel: ...
 
 
-def compile_problem(problem: Problem, target: str | Machine | None = None) -> Kernel:
+def compile_problem(
+    problem: Problem, target: str | Machine | None = None, lowering: Lowering | str = Lowering.TARGET
+) -> Kernel:
     """What `tilewright.compile` does, which documents it."""
     kind = _KINDS.get(type(problem))
     if kind is None:
         raise NotAProblem(known=", ".join(known.__name__ for known in _KINDS), found=repr(problem))
-    return kind.compiled(problem, resolve_target(target))
+    way = parse_choice(Lowering, lowering, "lowering")
+    return kind.compiled(problem, resolve_target(target).with_lowering(way))

@@ -1,0 +1,70 @@
+"""LLVM's matrix intrinsics: the product of two small matrices in registers, and the pass that lowers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import INT32, Value, element_of, int32, is_float, poison, vector_of
+
+#: What the names of all matrix intrinsics begin with.
+PREFIX = "@llvm.matrix."
+
+
+def column_of(f: Function, elements: Sequence[Value]) -> Value:
+    """A vector of scalars."""
+    kind = vector_of(elements[0].type, len(elements))
+    column = poison(kind)
+    for lane, element in enumerate(elements):
+        column = f.emit(kind, f"insertelement {column.typed}, {element.typed}, i32 {lane}")
+    return column
+
+
+def multiply_matrices(f: Function, left: Value, right: Value, sizes: tuple[int, int, int]) -> Value:
+    """left · right, all of them flat vectors of columns; sizes are rows, inner, columns.
+
+    What is added to a product of floats may be fused with it, as C compilers do by default
+    (-ffp-contract=on).
+
+    Source: LLVM Language Reference, llvm.matrix.multiply; seed 004, Listing 1.
+    """
+    rows, inner, columns = sizes
+    assert (left.type.lanes, right.type.lanes) == (rows * inner, inner * columns)
+    kind = vector_of(element_of(left.type), rows * columns)
+    name = f"llvm.matrix.multiply.{kind.suffix}.{left.type.suffix}.{right.type.suffix}"
+    intrinsic = f.module.declare(name, kind, (left.type, right.type, INT32, INT32, INT32))
+    operands = (left, right, *(int32(size) for size in sizes))
+    arguments = ", ".join(value.typed for value in operands)
+    return f.emit(kind, f"call {_contract(left)}{kind.text} {intrinsic.text}({arguments})")
+
+
+def add_product(f: Function, acc: Value, product: Value) -> Value:
+    """acc + product, which may become one multiply-add."""
+    if not is_float(acc.type):
+        return f.plus(acc, product)
+    return f.emit(acc.type, f"fadd contract {acc.typed}, {product.text}")
+
+
+def _contract(value: Value) -> str:
+    return "contract " if is_float(value.type) else ""
+
+
+@lru_cache(maxsize=1)
+def _enable() -> None:
+    """LLVM's pipelines have the pass only then; once per process, as options may not be given twice."""
+    llvm.set_option("", "-enable-matrix")
+
+
+def lower_matrices(module: Any, target_machine: Any) -> None:
+    """Replaces the matrix intrinsics of a module by vector code; instruction selection would abort.
+
+    The pipeline of -O0 holds this pass and no optimisation, so the rest of the module stays what it was.
+    Those of -O1 to -O3 make the same inner loops of it (docs/decisions/014-matrix-intrinsic.md).
+    """
+    _enable()
+    builder = llvm.create_pass_builder(target_machine, llvm.create_pipeline_tuning_options(speed_level=0))
+    builder.getModulePassManager().run(module, builder)
