@@ -61,7 +61,7 @@ def test_what_the_stages_make(target: str) -> None:
     machine, problem = find_machine(target), Gemm(m=100, dtype="f64", b="col")
     state = run_stages(problem, machine)
     assert isinstance(state.blocking, Blocking)
-    assert state.blocking == choose_blocking(machine, problem.dtype)
+    assert state.blocking == choose_blocking(machine, machine.isa.tile(problem.dtype))
     assert isinstance(state.nest, Program)
     assert verify(state.nest) is state.nest
     assert state.nest.name == state.name == kernel_name(problem, machine.isa.name)

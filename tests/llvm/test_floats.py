@@ -63,7 +63,7 @@ def module_of(machine: Machine, dtype: DType, lanes: int, emit: Emit) -> str:
     f = module.define("f", VOID, [(name, POINTER) for name in ("x", "y", "out")], exported=True)
     kind = vector_type(dtype, lanes) if lanes else element_type(dtype)
     x, y = (f.load(kind, f.arguments[name], dtype.size) for name in ("x", "y"))
-    floats = Floats(f, dtype, kind, fused=machine.isa.tile(dtype).fused)
+    floats = Floats(f, dtype, kind, fused=machine.isa.fused)
     f.store(emit(floats, x, y), f.arguments["out"], dtype.size)
     f.ret()
     return str(module)

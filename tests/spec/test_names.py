@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.errors import InvalidChoice, TilewrightError
+from tilewright.errors import InvalidChoice, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
-from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
 from tilewright.spec.names import kernel_name, parse_kernel_name
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes, Strategy
 from tilewright.spec.unary import Unary, UnaryOp
 
 DENSE = (Layout.ROW, Layout.COL)
 ROWS = [isa.name for isa in ISAS]
 
 
+def triples() -> Iterator[ProductTypes]:
+    """Every combination of element types that a product has."""
+    for a, b, c in product(GEMM_DTYPES, repeat=3):
+        with suppress(UnsupportedDtype):
+            yield ProductTypes.parse(a, b, c)
+
+
 def gemms() -> Iterator[Gemm]:
-    for (m, n, k), dtype in product(product((None, 0, 64), repeat=3), GEMM_DTYPES):
+    for (m, n, k), dtype in product(product((None, 0, 64), repeat=3), (F32, BF16)):
         for (a, b, c), strategy in product(product(Layout, repeat=3), Strategy):
             yield Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
+    for types in triples():
+        if not (types.uniform and types.a == F32) and types != ProductTypes.parse(BF16):
+            yield Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c)
 
 
 def batch_reduces() -> Iterator[BatchReduceGemm]:
     sizes = ((1, 1, 1, 1), (64, 48, 64, 16), (16, 6, 1, 1), (1024, 1, 2048, 1024))
-    for (m, n, k, count), dtype, beta, batch in product(sizes, GEMM_DTYPES, (0, 1), BatchMode):
+    for (m, n, k, count), dtype, beta, batch in product(sizes, (F32, BF16), (0, 1), BatchMode):
         for a, b, c in product(DENSE, repeat=3):
             yield BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=batch)
+    for types in triples():
+        yield BatchReduceGemm(7, 7, 7, 7, types.a, b_dtype=types.b, out_dtype=types.c)
 
 
 def unaries() -> Iterator[Unary]:
     for op, (m, n), b in product(UnaryOp, ((None, None), (64, None), (1, 7)), DENSE):
-        yield from (Unary(op, m, n, dtype, b=b) for dtype in GEMM_DTYPES)
+        yield from (Unary(op, m, n, dtype, b=b) for dtype in FUNCTION_DTYPES)
     for dtype in ("i8", "i64", "c128"):
         yield Unary("identity", dtype=dtype, a="strided", b="strided")
 
@@ -53,7 +67,7 @@ def test_names_are_unique_symbols_and_read_back() -> None:
 @given(
     st.tuples(st.integers(1, 1024), st.integers(1, 1024), st.integers(1, 2048), st.integers(1, 1024)),
     st.tuples(*(st.sampled_from(DENSE) for _ in range(3))),
-    st.sampled_from(GEMM_DTYPES),
+    st.sampled_from(list(triples())),
     st.sampled_from((0, 1)),
     st.sampled_from(BatchMode),
     st.sampled_from(ROWS),
@@ -61,13 +75,16 @@ def test_names_are_unique_symbols_and_read_back() -> None:
 def test_any_batch_reduce_reads_back(
     sizes: tuple[int, int, int, int],
     layouts: tuple[Layout, Layout, Layout],
-    dtype: DType,
+    types: ProductTypes,
     beta: int,
     batch: BatchMode,
     row: str,
 ) -> None:
     a, b, c = layouts
-    problem = BatchReduceGemm(*sizes, dtype, a=a, b=b, c=c, beta=beta, batch=batch)
+    m, n, k, count = sizes
+    problem = BatchReduceGemm(
+        m, n, k, count, types.a, a=a, b=b, c=c, b_dtype=types.b, out_dtype=types.c, beta=beta, batch=batch
+    )
     assert parse_kernel_name(kernel_name(problem, row)) == (problem, row)
 
 
@@ -81,6 +98,12 @@ NAMES: dict[str, Gemm | BatchReduceGemm | Unary] = {
     "brgemm_f32_5x6x7x2_crc_replace_address_generic128": BatchReduceGemm(
         5, 6, 7, 2, b="row", beta=0, batch="address"
     ),
+    "gemm_bf16_mxnxk_rrr_auto_avx512": Gemm(dtype="bf16", out_dtype="bf16"),
+    "gemm_bf16f32_mxnxk_rrr_auto_avx512": Gemm(dtype="bf16", b_dtype="bf16", out_dtype="f32"),
+    "gemm_f32bf16f32_mxnxk_rrr_auto_avx512": Gemm(b_dtype="bf16"),
+    "gemm_u8i8i32_mx3xk_rcr_auto_avx2": Gemm(n=3, dtype="u8", b_dtype="i8", b="col"),
+    "gemm_c64c128c128_mxnxk_rrr_auto_neon": Gemm(dtype="c64", b_dtype="c128"),
+    "brgemm_i8i32_5x6x7x1_ccc_avx2": BatchReduceGemm(5, 6, 7, 1, "i8", out_dtype="i32"),
     "unary_relu_f32_64x48_cr_avx512": Unary("relu", 64, 48, b="row"),
     "unary_gelu_tanh_f64_mx48_cc_neon": Unary("gelu_tanh", None, 48, "f64"),
     "unary_identity_c128_mxn_ss_avx2": Unary("identity", dtype="c128", a="strided", b="strided"),
@@ -110,7 +133,13 @@ NOT_NAMES = [
     "gemm_f32_mxnxk_rrr_auto_avx2 ",
     "xgemm_f32_mxnxk_rrr_auto_avx2",
     "gemm_f32_mxnxk_rrr_sometimes_avx2",
-    "gemm_f16_mxnxk_rrr_auto_avx2",
+    "gemm_f9_mxnxk_rrr_auto_avx2",
+    "gemm_f32i8_mxnxk_rrr_auto_avx2",
+    "gemm_f32f32f32f32_mxnxk_rrr_auto_avx2",
+    "gemm_32_mxnxk_rrr_auto_avx2",
+    "gemm_i8i64_mxnxk_rrr_auto_avx2",
+    "brgemm_u8i8f32_8x8x8x1_ccc_avx2",
+    "brgemm_i8u_8x8x8x1_ccc_avx2",
     "brgemm_f32_mxnxkx1_ccc_avx2",
     "brgemm_f32_8x8x8_ccc_avx2",
     "brgemm_f32_8x8x8x1_css_avx2",
@@ -133,7 +162,7 @@ def test_what_no_kernel_is_called(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NOT_NAMES if name[:2] not in ("br", "un") and "f16" not in name]
+    "name", [name for name in NOT_NAMES if name[:2] not in ("br", "un") and not re.search("f9|i8|32_m", name)]
 )
 def test_the_refusal_names_what_it_was_given(name: str) -> None:
     with pytest.raises(InvalidChoice) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -11,8 +12,8 @@ from support import filled
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
-from tilewright.spec.dtype import F32, F64
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout
+from tilewright.spec.dtype import F32, F64, I32
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes
 
 LIMITS = {"m": 1024, "n": 1024, "k": 2048, "count": 1024}
 SIZES: dict[str, Any] = {"m": 5, "n": 6, "k": 7, "count": 2}
@@ -56,9 +57,19 @@ def test_sizes_out_of_range(name: str, size: Any) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"dtype": "f16"}, UnsupportedDtype, "f16"),
-    ({"dtype": np.int32}, UnsupportedDtype, "i32"),
-    ({"dtype": complex}, UnsupportedDtype, "c128"),
+    ({"dtype": "f9"}, UnsupportedDtype, "dtype f9"),
+    ({"dtype": np.uint16}, UnsupportedDtype, "uint16"),
+    ({"dtype": object}, UnsupportedDtype, "object"),
+    ({"b_dtype": "f33"}, UnsupportedDtype, "f33"),
+    ({"b_dtype": "i8"}, UnsupportedDtype, "f32 x i8 .*two floats, two integers or two complex types"),
+    ({"b_dtype": "c64"}, UnsupportedDtype, "f32 x c64"),
+    ({"out_dtype": "f33"}, UnsupportedDtype, "f33"),
+    ({"out_dtype": "f64"}, UnsupportedDtype, "C of f64 for f32 x f32 .*f32 and narrower types"),
+    ({"out_dtype": "i32"}, UnsupportedDtype, "C of i32 for f32 x f32"),
+    ({"dtype": "i8", "out_dtype": "i64"}, UnsupportedDtype, "C of i64 for i8 x i8 .*i32 and narrower types"),
+    ({"dtype": "i8", "out_dtype": "f32"}, UnsupportedDtype, "C of f32 for i8 x i8"),
+    ({"dtype": "c64", "out_dtype": "f32"}, UnsupportedDtype, "C of f32 for c64 x c64"),
+    ({"dtype": "c64", "out_dtype": "c128"}, UnsupportedDtype, "C of c128 for c64 x c64"),
     ({"a": "strided"}, InvalidChoice, "a is 'strided'"),
     ({"b": Layout.STRIDED}, InvalidChoice, "b is 'strided'"),
     ({"c": "diagonal"}, InvalidChoice, "c is 'diagonal'"),
@@ -77,7 +88,6 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_what_is_refused(changed: dict[str, Any], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words) as caught:
         BatchReduceGemm(**SIZES, **changed)
-    assert "i64" not in str(caught.value), "only what this problem takes is offered"
     assert "strided" not in str(caught.value).partition("must be")[2]
 
 
@@ -90,6 +100,26 @@ def test_operands_and_flops() -> None:
     inputs, output = 2 * (5 * 7 + 7 * 6), 5 * 6
     assert problem.bytes == 8 * (inputs + 2 * output), "C is read and written"
     assert BatchReduceGemm(5, 6, 7, 2, "f64", beta=0).bytes == 8 * (inputs + output)
+
+
+def test_operands_of_several_types() -> None:
+    for problem in (
+        BatchReduceGemm(5, 6, 7, 2, "u8", b_dtype="i8", out_dtype="i32"),
+        Gemm(5, 6, 7, "u8", b_dtype="i8", out_dtype="i32"),
+    ):
+        assert [str(operand.dtype) for operand in problem.operands] == ["u8", "i8", "i32"]
+        assert problem.types == ProductTypes.parse("u8", "i8", "i32")
+        assert problem.types.acc is I32
+    inputs = 2 * (5 * 7 * 4 + 7 * 6 * 2)
+    mixed = BatchReduceGemm(5, 6, 7, 2, "f32", b_dtype="bf16", out_dtype="f16")
+    assert mixed.bytes == inputs + 2 * 2 * 5 * 6, "C is read and written"
+    assert Gemm(5, 6, 7, "f32", b_dtype="bf16", out_dtype="f16").bytes == inputs // 2 + 2 * 5 * 6
+
+
+def test_complex_products_are_four_real_ones() -> None:
+    for one, other in (("c64", "f32"), ("c128", "f64")):
+        assert BatchReduceGemm(5, 6, 7, 2, one).flops == 4 * BatchReduceGemm(5, 6, 7, 2, other).flops
+        assert Gemm(5, 6, 7, one).flops == 4 * Gemm(5, 6, 7, other).flops  # type: ignore[operator]
 
 
 def test_bytes_of_a_gemm() -> None:
@@ -111,6 +141,35 @@ def test_reference(beta: int, count: int) -> None:
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(problem.reference(a, b), expected - beta * c)
+
+
+REFERENCES: dict[str, tuple[Any, Any, Any]] = {
+    # A and B with one element each -> their product, added to C of 1.
+    "i8": (-128, -128, 16385),
+    "i32": (2**31 - 1, 2**31 - 1, (2**31 - 1) ** 2 + 1),
+    "i64": (2**62, 6, -(2**63) + 1),  # 64-bit integers wrap around
+    "bf16": (1.0078125, 1.0078125, 2.01568603515625),
+    "c64": (1 + 2j, 3 - 1j, 6 + 5j),
+}
+
+
+@pytest.mark.parametrize("dtype", REFERENCES)
+def test_reference_of_every_kind(dtype: str) -> None:
+    a, b, expected = REFERENCES[dtype]
+    one = Gemm(dtype=dtype).dtype.numpy
+    left, right, c = (np.array([[value]]).astype(one) for value in (a, b, 1))
+    found = Gemm(dtype=dtype).reference(left, right, c, beta=1)
+    batched = BatchReduceGemm(1, 1, 1, 1, dtype).reference(left[None], right[None], c)
+    assert found == batched == expected
+    assert found.dtype == batched.dtype
+    assert found.dtype == {"i": np.int64, "b": np.float64, "c": np.complex128}[dtype[0]]
+
+
+def test_types_are_worked_out_once() -> None:
+    """Kernels ask for them at each call."""
+    for problem in (Gemm(), BatchReduceGemm(1, 1, 1)):
+        assert problem.types is problem.types
+        assert problem == pickle.loads(pickle.dumps(problem))
 
 
 def test_reference_does_not_read_c_that_it_replaces() -> None:

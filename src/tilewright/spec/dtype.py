@@ -88,7 +88,7 @@ class DType:
         """
         if self == other:
             return True
-        if self.kind is Kind.FLOAT and other.kind is Kind.FLOAT:
+        if self.kind is other.kind and not self.is_integer:
             return self.bits >= 2 * other.bits
         if not (self.is_integer and other.is_integer):
             return False

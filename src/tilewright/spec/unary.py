@@ -81,8 +81,8 @@ def _check_side(value: int | None, name: str) -> int | None:
 def _check_dtype(op: UnaryOp, dtype: DType | str) -> DType:
     element = parse_dtype(dtype)
     if op.computes and element not in FUNCTION_DTYPES:
-        supported = ", ".join(map(str, FUNCTION_DTYPES))
-        raise UnsupportedDtype(dtype=f"{element} of {op.value}", supported=supported)
+        words = ", ".join(map(str, FUNCTION_DTYPES))
+        raise UnsupportedDtype(dtype=f"{element} of {op.value}", supported=words)
     if element.bits not in UNARY_BITS:
         supported = [row for row in DTYPES.values() if row.bits in UNARY_BITS]
         raise UnsupportedDtype(dtype=element, supported=", ".join(map(str, supported)))
