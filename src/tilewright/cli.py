@@ -122,20 +122,29 @@ class Info:
     versions: dict[str, str]
     threads: int
     blocking: dict[str, dict[str, Any]]
+    units: dict[str, str]
     peak_gflops: dict[str, float]
 
 
 def _collect_info() -> Info:
-    import tilewright
     from tilewright.explore.facts import library_versions, machine_facts
     from tilewright.machine.host import default_thread_count, detect_host
-    from tilewright.runtime.peak import measure_peak
+    from tilewright.macro.blocking import Blocking
+    from tilewright.pipeline import run_stages
+    from tilewright.runtime.peak import measure_peak, peak_name
     from tilewright.settings import VARIABLES, read_settings
-    from tilewright.spec.dtype import GEMM_DTYPES
+    from tilewright.spec.dtype import GEMM_DTYPES, DType
+    from tilewright.spec.problem import Gemm
 
     settings = read_settings()
     facts = detect_host(settings)
-    kernels = {str(dtype): tilewright.compile(tilewright.Gemm(dtype=dtype)) for dtype in GEMM_DTYPES}
+    machine = facts.machine()
+
+    def blocking(dtype: DType) -> dict[str, Any]:
+        found = run_stages(Gemm(dtype=dtype), machine, until="blocking").blocking
+        assert isinstance(found, Blocking)
+        return asdict(found)
+
     return Info(
         machine=machine_facts(facts, origins=True),
         settings={
@@ -144,8 +153,9 @@ def _collect_info() -> Info:
         },
         versions=library_versions(),
         threads=default_thread_count(settings, facts),
-        blocking={dtype: asdict(kernel.blocking) for dtype, kernel in kernels.items()},
-        peak_gflops={str(dtype): measure_peak(dtype, facts.machine()) for dtype in GEMM_DTYPES},
+        blocking={str(dtype): blocking(dtype) for dtype in GEMM_DTYPES},
+        units={str(dtype): peak_name(dtype, dtype, machine) for dtype in GEMM_DTYPES},
+        peak_gflops={str(dtype): measure_peak(dtype, machine) for dtype in GEMM_DTYPES},
     )
 
 
@@ -197,12 +207,16 @@ def info(
     facts = [*_leaves(found.machine), ("threads", str(found.threads), "cores and settings")]
     _print_table(console, "machine", ("value of", "is", "from"), facts)
     peaks = [
-        (dtype, f"{peak:.1f}", " ".join(f"{key}={size}" for key, size in found.blocking[dtype].items()))
+        (
+            dtype,
+            found.units[dtype],
+            f"{peak:.1f}",
+            " ".join(f"{key}={size}" for key, size in found.blocking[dtype].items()),
+        )
         for dtype, peak in found.peak_gflops.items()
     ]
-    _print_table(
-        console, "element types", ("dtype", "FMA peak of one core, GFLOPS, measured now", "blocking"), peaks
-    )
+    columns = ("dtype", "multiplies with", "peak of one core, GFLOPS, measured now", "blocking")
+    _print_table(console, "element types", columns, peaks)
     settings = [
         (name, "-" if entry["value"] is None else str(entry["value"]), entry["meaning"])
         for name, entry in found.settings.items()
@@ -217,9 +231,23 @@ def info(
 @bench_app.command("gemm")
 def bench_gemm(
     sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "256,512,768,1024,2048",
-    dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
+    dtype: Annotated[
+        str, typer.Option(help="Element type of A and B, such as f32, bf16, i8, c64; of each, such as u8i8.")
+    ] = "f32",
+    out_dtype: Annotated[
+        str | None, typer.Option(help="Element type of C; by default the wider of A's and B's.")
+    ] = None,
+    target: Annotated[
+        str, typer.Option(help="host, or a target whose kernels this host runs, such as x86-64-v3.")
+    ] = "host",
     threads: Annotated[int, typer.Option(min=1, help="Threads that each system may use.")] = 1,
-    peers: Annotated[str, typer.Option(help="Comma list of numpy, torch; may be empty.")] = "numpy",
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma list of numpy, torch, tilewright-f32, tilewright-generic; may be empty. "
+            "By default numpy, or torch where NumPy lacks the type."
+        ),
+    ] = None,
     trans: Annotated[str, typer.Option(help="Operands that are transposed views: n, a, b or ab.")] = "n",
     repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each size.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Of the operands and of the random order.")] = 0,
@@ -228,19 +256,23 @@ def bench_gemm(
         Path | None, typer.Option("--plot", help="Draw the report here (.png, .svg or .pdf).")
     ] = None,
 ) -> None:
-    """Measure matrix products beside peers, interleaved in random order, against the FMA peak.
+    """Measure matrix products beside peers, interleaved in random order, against the multiply unit's peak.
 
-    Every result is checked against float64 first. The table gives the median speed with its 95 %
-    confidence interval, tilewright's ratio to each peer, and its share of the peak measured in the
-    same run.
+    Every result is checked against float64, or exact integers, first. The table gives the median speed
+    with its 95 % confidence interval, tilewright's ratio to each peer, and its share of the peak measured
+    in the same run: of the FMA, or of the dot product or matrix product that the types have.
     """
     from tilewright.explore.cases import parse_sizes
     from tilewright.explore.measure import Plan
     from tilewright.explore.plot import check_plot_path, draw_report
     from tilewright.explore.present import measure_with_progress, print_report
-    from tilewright.explore.systems import parse_peers
+    from tilewright.explore.systems import PEERS, VARIANTS, default_peers, parse_peers
+    from tilewright.runtime.compile import resolve_target
 
-    plan = Plan(parse_sizes(sizes, dtype, trans), parse_peers(peers), threads, repeat, seed)
+    cases = parse_sizes(sizes, dtype, trans, out_dtype)
+    beside = default_peers(cases[0].gemm.types) if peers is None else parse_peers(peers, PEERS + VARIANTS)
+    resolve_target(target)  # a name that no machine has is refused before anything is measured
+    plan = Plan(cases, beside, threads, repeat, seed, None if target == "host" else target)
     for path in (json_path, plot_path):
         if path is not None:
             _check_writable(path)

@@ -1,4 +1,4 @@
-"""What is measured: one product with its operands, and the check of a result against float64."""
+"""What is measured: one product with its operands, and the check of a result against exact arithmetic."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
-from tilewright.spec.dtype import F64, DType
-from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.dtype import DTYPES, F64, DType, Kind
+from tilewright.spec.problem import Gemm, Layout, ProductTypes, exact_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +22,9 @@ TRANSPOSITIONS = ("n", "a", "b", "ab")
 CHECK_ALL_BELOW = 2**26
 #: Rows, columns and batch entries in a sample; the first and the last are always among them.
 SAMPLE = 12
+
+#: What C holds before an integer product: each element is written, so any value shows when it stays.
+_UNWRITTEN = 85
 
 _SIZES = re.compile(r"([0-9]+)(?:x([0-9]+)x([0-9]+))?")
 
@@ -72,30 +75,40 @@ class Case:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations of one call."""
+        """Operations of one call: two for each multiply-add, of integers too; eight of complex numbers."""
+        flops = self.gemm.flops
+        assert flops is not None
+        return flops * self.batch
+
+    def with_types(self, types: ProductTypes) -> Case:
+        """The same product of other element types."""
         m, n, k = self.sizes
-        return 2 * m * n * k * self.batch
+        gemm = Gemm(m, n, k, types.a, a=self.gemm.a, b=self.gemm.b, b_dtype=types.b, out_dtype=types.c)
+        return Case(gemm, self.batch, self.label)
 
     def operands(self, seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Random A and B in [-1, 1), never zeros, and C full of NaN, so that an unwritten element shows."""
+        """Random A and B, and a C that shows an element that is not written.
+
+        Floats are in [-1, 1), never zeros, and C is full of NaN; integers are all that their type holds.
+        """
         generator = np.random.default_rng(seed)
         m, n, k = self.sizes
-        a = self._random(generator, m, k, self.gemm.a)
-        b = self._random(generator, k, n, self.gemm.b)
+        types = self.gemm.types
+        a = self._random(generator, (m, k), self.gemm.a, types.a)
+        b = self._random(generator, (k, n), self.gemm.b, types.b)
         shape = (m, n) if self.batch == 1 else (self.batch, m, n)
-        return a, b, np.full(shape, np.nan, dtype=self.gemm.dtype.numpy)
+        return a, b, np.full(shape, _UNWRITTEN if types.c.is_integer else np.nan).astype(types.c.numpy)
 
     def _random(
-        self, generator: np.random.Generator, rows: int, columns: int, layout: Layout
+        self, generator: np.random.Generator, sizes: tuple[int, int], layout: Layout, dtype: DType
     ) -> NDArray[Any]:
-        stored = (rows, columns) if layout is Layout.ROW else (columns, rows)
+        stored = sizes if layout is Layout.ROW else sizes[::-1]
         shape = stored if self.batch == 1 else (self.batch, *stored)
-        values = generator.random(shape, dtype=np.float32) * 2 - 1
-        matrix = values.astype(self.gemm.dtype.numpy, copy=False)
+        matrix = _random(generator, shape, dtype)
         return matrix if layout is Layout.ROW else np.swapaxes(matrix, -1, -2)
 
     def check(self, system: str, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], seed: int = 0) -> None:
-        """Compare a computed C with float64; large products on sampled rows and columns.
+        """Compare a computed C with float64, or exact integers; large products on sampled rows and columns.
 
         Raises
         ------
@@ -115,7 +128,8 @@ class Case:
 
     @property
     def _sampled(self) -> bool:
-        return self.flops > 2 * CHECK_ALL_BELOW
+        m, n, k = self.sizes
+        return m * n * k * self.batch > CHECK_ALL_BELOW
 
     def _check_part(
         self,
@@ -126,12 +140,15 @@ class Case:
         rows: NDArray[np.intp],
         columns: NDArray[np.intp],
     ) -> None:
-        left = a[rows].astype(np.float64)
-        right = b[:, columns].astype(np.float64)
-        expected = left @ right
-        bound = error_bound(self.gemm.dtype, left.shape[1]) * (np.abs(left) @ np.abs(right))
-        found = c[np.ix_(rows, columns)].astype(np.float64)
-        excess = np.abs(found - expected) - bound
+        types = self.gemm.types
+        exact = exact_dtype(types)
+        left, right = a[rows].astype(exact), b[:, columns].astype(exact)
+        expected, found = left @ right, c[np.ix_(rows, columns)].astype(exact)
+        bound = error_bound(types, left, right)
+        if types.c.is_integer:
+            excess = _differing_bits(found, expected, types.c).astype(np.float64)
+        else:
+            excess = _largest_part(found - expected) - bound
         excess[np.isnan(excess)] = np.inf
         if not np.any(excess > 0):
             return
@@ -141,26 +158,84 @@ class Case:
             problem=self.name,
             row=int(rows[i]),
             column=int(columns[j]),
-            found=float(found[i, j]),
-            expected=float(expected[i, j]),
+            found=found[i, j].item(),
+            expected=expected[i, j].item(),
             bound=float(bound[i, j]),
         )
 
 
-def error_bound(dtype: DType, k: int) -> float:
-    """The factor of |A|·|B| that |C_hat - C| may not exceed, component by component.
+def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> NDArray[Any]:
+    """Random elements: floats in [-1, 1), of complex numbers both parts, and any integers of the type."""
+    if dtype.is_integer:
+        lowest = -(1 << dtype.significand - 1) if dtype.kind is Kind.SIGNED else 0
+        held = np.dtype(np.int8) if dtype.extension else dtype.numpy
+        drawn = generator.integers(lowest, lowest + (1 << dtype.significand) - 1, shape, held, endpoint=True)
+        return drawn.astype(dtype.numpy, copy=False)
+    values = generator.random(shape, dtype=np.float32) * 2 - 1
+    if dtype.kind is Kind.COMPLEX:
+        imaginary = generator.random(shape, dtype=np.float32) * 2 - 1
+        return (values + 1j * imaginary).astype(dtype.numpy)
+    return values.astype(dtype.numpy, copy=False)
+
+
+def _differing_bits(found: NDArray[Any], expected: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    """Whether integers differ in the bits that C holds: sums wrap around."""
+    kept = np.int64(-1 if dtype.significand == 64 else (1 << dtype.significand) - 1)
+    return ((found ^ expected) & kept) != 0
+
+
+def _largest_part(error: NDArray[Any]) -> NDArray[np.float64]:
+    """The magnitude of an error, of complex numbers that of the larger part."""
+    if np.iscomplexobj(error):
+        return np.maximum(np.abs(error.real), np.abs(error.imag))
+    return np.abs(error).astype(np.float64)
+
+
+def error_bound(types: ProductTypes, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    """How far each element of a computed C may be from that of float64: 0 for integers.
 
     gamma(i) = i·u / (1 - i·u) bounds the relative error of i roundings with unit roundoff u; a dot
-    product of k terms in any order stays within gamma(k), and alpha and the store are one each:
-    gamma(k + 2). The float64 reference has an error of the same form, which is added.
+    product of k terms in any order stays within gamma(k)·|A|·|B|, and alpha and the store are one each:
+    gamma(k + 2), with the unit roundoff of the type of the sums. The float64 reference has an error of the
+    same form, which is added. A part of a complex element is a sum of 2k products of parts. A narrower C
+    rounds once more, by half an ulp: |C|·u, or half of the smallest subnormal number.
 
-    >>> from tilewright.spec.dtype import F32
-    >>> 1.19e-6 < error_bound(F32, 18) < 1.2e-6
-    True
+    Parameters
+    ----------
+    types : of the product.
+    a, b : rows of A and columns of B in float64 or complex128.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §3.1.
     """
-    return _gamma(k + 2, dtype.unit_roundoff) + _gamma(k + 2, F64.unit_roundoff)
+    if types.c.is_integer:
+        return np.zeros((a.shape[0], b.shape[1]))
+    terms = a.shape[1]
+    if types.is_complex:
+        terms *= 2
+        parts = [[np.abs(part) for part in (x.real, x.imag)] for x in (a, b)]
+        (ar, ai), (br, bi) = parts
+        magnitude = np.maximum(ar @ br + ai @ bi, ar @ bi + ai @ br)
+    else:
+        magnitude = np.abs(a) @ np.abs(b)
+    bound = (_gamma(terms + 2, types.acc.unit_roundoff) + _gamma(terms + 2, F64.unit_roundoff)) * magnitude
+    if types.narrows:
+        half_ulp = types.c.real.unit_roundoff * (_largest_part(a @ b) + bound)
+        bound += np.maximum(half_ulp, _smallest_subnormal(types.c) / 2)
+    return np.asarray(bound)
+
+
+def _smallest_subnormal(dtype: DType) -> float:
+    """The distance of two neighbouring subnormal numbers.
+
+    >>> from tilewright.spec.dtype import F16
+    >>> _smallest_subnormal(F16) == 2.0**-24
+    True
+    """
+    if dtype.extension:
+        import ml_dtypes
+
+        return float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
+    return float(np.finfo(dtype.numpy).smallest_subnormal)
 
 
 def _gamma(roundings: int, unit_roundoff: float) -> float:
@@ -176,13 +251,26 @@ def _sample(size: int, generator: np.random.Generator) -> NDArray[np.intp]:
     return np.sort(np.concatenate(([0, size - 1], inner)))
 
 
-def parse_sizes(text: str, dtype: str | DType = "f32", trans: str = "n") -> tuple[Case, ...]:
+def parse_types(dtype: str | DType, out_dtype: str | DType | None = None) -> ProductTypes:
+    """The element types of "bf16", or of A and B as in "u8i8", and of C where it is said.
+
+    >>> parse_types("u8i8").name, parse_types("i8", "i32").name, parse_types("float32").name
+    ('u8i8i32', 'i8i32', 'f32')
+    """
+    pairs = {f"{a}{b}": (a, b) for a in DTYPES for b in DTYPES}
+    a, b = pairs.get(dtype, (dtype, None)) if isinstance(dtype, str) else (dtype, None)
+    return ProductTypes.parse(a, b, out_dtype)
+
+
+def parse_sizes(
+    text: str, dtype: str | DType = "f32", trans: str = "n", out_dtype: str | DType | None = None
+) -> tuple[Case, ...]:
     """The cases of a comma list of "512" (square) and "64x2048x256" (m, n, k).
 
     Parameters
     ----------
     text : the list.
-    dtype : element type of all operands.
+    dtype, out_dtype : element types; see `parse_types`.
     trans : which operands are transposed views: "n" (none), "a", "b" or "ab".
 
     Raises
@@ -196,6 +284,7 @@ def parse_sizes(text: str, dtype: str | DType = "f32", trans: str = "n") -> tupl
     """
     if trans not in TRANSPOSITIONS:
         raise InvalidChoice(name="trans", found=repr(trans), allowed=", ".join(TRANSPOSITIONS))
+    types = parse_types(dtype, out_dtype)
     layouts = {name: Layout.COL if name in trans else Layout.ROW for name in ("a", "b")}
     cases = []
     for item in (part.strip() for part in text.split(",")):
@@ -205,5 +294,6 @@ def parse_sizes(text: str, dtype: str | DType = "f32", trans: str = "n") -> tupl
                 name="size", found=repr(item), allowed="N or MxNxK, such as 512 or 64x2048x256"
             )
         m, n, k = (int(part) if part else int(match[1]) for part in match.groups())
-        cases.append(Case(Gemm(m, n, k, dtype, a=layouts["a"], b=layouts["b"]), label=item))
+        plain = Gemm(m, n, k, types.a, b_dtype=types.b, out_dtype=types.c, a=layouts["a"], b=layouts["b"])
+        cases.append(Case(plain, label=item))
     return tuple(dict.fromkeys(cases))

@@ -1,14 +1,17 @@
 """The measuring method: systems interleaved in random order, one process each, beside the machine's peak.
 
-One process per system is fed over a pipe. Every result is checked against float64 before anything is
-timed. Then come `repeat` rounds; a round measures every system on every case once, in a new random
-order, and right before each of these the FMA peak is measured by the tilewright process, for as long as
-the measurement will last (a longer one would more often be interrupted, and so read too low). Reported are
+One process per system is fed over a pipe. Every result is checked against float64, or exact integers,
+before anything is timed. Then come `repeat` rounds; a round measures every system on every case once, in a
+new random order, and right before each of these the peak of the multiply unit is measured by the tilewright
+process, for as long as the measurement will last (a longer one would more often be interrupted, and so read
+too low). A system that takes longer than `LONG_CALL_SECONDS` for a call is measured in `LONG_CALL_REPEAT`
+of the rounds only. Reported are
 
 - gflops: flops / seconds of each measurement; the median, and its 95 % confidence interval between two
   order statistics (`statistics.median_ranks`);
 - share_of_peak: the median, over the measurements, of gflops / the peak measured right before, so that
-  both saw the same clock frequency and the same neighbours on the machine;
+  both saw the same clock frequency and the same neighbours on the machine; the unit is the one that the
+  target has for the element types which that system computes;
 - ratio_to: the ratio of the medians of two systems.
 
 Source: seed 004, §4.1: every executable once per round, in an order drawn anew, until there are twenty.
@@ -35,11 +38,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tilewright.explore.cases import Case
+    from tilewright.spec.problem import ProductTypes
 
 #: Measurements of each system on each case (seed 004's method).
 REPEAT = 20
 #: The variables by which libraries learn how many threads they may use; set in every worker.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TILEWRIGHT_NUM_THREADS")
+#: A system that takes longer for one call is measured this often.
+LONG_CALL_SECONDS, LONG_CALL_REPEAT = 1.0, 3
 #: One measurement of the peak lasts at most this long, whatever it stands beside.
 LONGEST_PEAK_SECONDS = 0.1
 #: How long a worker may take to end after its pipe is closed.
@@ -49,7 +55,7 @@ _END_SECONDS = 5.0
 _START = (
     "import json, os, sys; start = json.loads(sys.argv[1]); os.environ.update(start['environment']); "
     "sys.path[:] = start['path']; from tilewright.explore.worker import main; "
-    "main(start['system'], start['threads'])"
+    "main(start['system'], start['threads'], start['target'])"
 )
 
 
@@ -59,11 +65,17 @@ class Plan:
 
     Attributes
     ----------
-    cases : the products, all of one element type, since they are compared with one peak.
-    peers : systems beside tilewright, by name.
+    cases : the products, all of the same element types, since they are compared with one peak.
+    peers : systems beside tilewright, by name; each has the types, or some to compare with.
     threads : how many threads each system may use.
     repeat : measurements of each system on each case.
     seed : of the operands and of the order.
+    target : whose kernels tilewright runs; None is this host and `matmul`.
+
+    Raises
+    ------
+    InvalidSize, InvalidChoice : it can't be measured.
+    UnsupportedDtype : a peer has no such types.
     """
 
     cases: tuple[Case, ...]
@@ -71,6 +83,7 @@ class Plan:
     threads: int = 1
     repeat: int = REPEAT
     seed: int = 0
+    target: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("cases", len(self.cases)), ("threads", self.threads), ("repeat", self.repeat)):
@@ -78,13 +91,24 @@ class Plan:
                 raise InvalidSize(name=name, found=value, required="at least 1")
         if len({case.name for case in self.cases}) < len(self.cases):
             raise InvalidChoice(name="cases", found="a list with duplicates", allowed="different cases")
-        if len({case.gemm.dtype for case in self.cases}) > 1:
+        if len({case.gemm.types for case in self.cases}) > 1:
             raise InvalidChoice(name="cases", found="several dtypes", allowed="one dtype per report")
+        for system in self.systems:
+            self.types_of(system)
 
     @property
     def systems(self) -> tuple[str, ...]:
         """Everything that is measured: the peers, then tilewright."""
         return (*self.peers, TILEWRIGHT.name)
+
+    @property
+    def types(self) -> ProductTypes:
+        """The element types that are wanted."""
+        return self.cases[0].gemm.types
+
+    def types_of(self, system: str) -> ProductTypes:
+        """The element types that one system computes."""
+        return find_system(system).types(self.types)
 
     @property
     def steps(self) -> int:
@@ -97,7 +121,8 @@ class Row:
     """One system on one problem; the fields are the JSON form.
 
     `gflops_ci` is the 95 % confidence interval of the median; `ratio_to` maps each other system to
-    this system's speed over that one's, so more than 1 means faster.
+    this system's speed over that one's, so more than 1 means faster. `dtype` names the wanted element
+    types, `call` says what the system computes, `measurements` how many there are.
     """
 
     problem: str
@@ -107,6 +132,8 @@ class Row:
     k: int
     threads: int
     system: str
+    call: str
+    measurements: int
     gflops_median: float
     gflops_ci: tuple[float, float]
     share_of_peak: float
@@ -117,11 +144,14 @@ class Row:
 class Report:
     """A finished measurement; the fields are the JSON form.
 
-    `machine` names where it ran; `peak_gflops` is the median of all measurements of the FMA peak, on
-    as many cores as there were threads.
+    `machine` names where it ran, `target` whose kernels did; `unit` is the instruction that tilewright
+    multiplies with, and `peak_gflops` the median of all measurements of its peak, on as many cores as there
+    were threads.
     """
 
     machine: Mapping[str, object]
+    target: str
+    unit: str
     peak_gflops: float
     rows: tuple[Row, ...]
 
@@ -155,11 +185,12 @@ class Summary:
 class WorkerProcess:
     """The parent's end of the pipe to one worker."""
 
-    def __init__(self, system: str, threads: int) -> None:
+    def __init__(self, system: str, threads: int, target: str | None = None) -> None:
         self.system = find_system(system).name
         start = {
             "system": system,
             "threads": threads,
+            "target": target,
             "environment": dict.fromkeys(THREAD_VARIABLES, str(threads)),
             "path": sys.path,
         }
@@ -245,36 +276,70 @@ def measure(plan: Plan, machine: Mapping[str, object], on_step: Callable[[], Non
     order = random.Random(plan.seed)  # noqa: S311  (an order, not a secret)
     samples: dict[tuple[int, str], list[Sample]] = {}
     lasting: dict[tuple[int, str], float] = {}
+    rounds: dict[tuple[int, str], frozenset[int]] = {}
     with ExitStack() as stack:
         workers = {
-            system: stack.enter_context(WorkerProcess(system, plan.threads)) for system in plan.systems
+            system: stack.enter_context(WorkerProcess(system, plan.threads, plan.target))
+            for system in plan.systems
         }
         for index, case in enumerate(plan.cases):
             for system, worker in workers.items():
                 duration = _prepare(worker, index, case, plan.seed + index)
                 lasting[index, system] = min(duration, LONGEST_PEAK_SECONDS)
+                rounds[index, system] = choose_rounds(duration, plan.repeat, order)
                 samples[index, system] = []
                 on_step()
-        dtype = str(plan.cases[0].gemm.dtype)
         peak_worker = workers[TILEWRIGHT.name]
-        peak_worker.ask("peak", dtype=dtype, seconds=LONGEST_PEAK_SECONDS)
-        for _ in range(plan.repeat):
+        units = {system: _unit_fields(plan.types_of(system)) for system in plan.systems}
+        for unit in units.values():
+            peak_worker.ask("peak", **unit, seconds=LONGEST_PEAK_SECONDS)
+        for turn in range(plan.repeat):
             todo = list(samples)
             order.shuffle(todo)
             for index, system in todo:
-                peak = peak_worker.ask("peak", dtype=dtype, seconds=lasting[index, system])["gflops"]
-                seconds = workers[system].ask("measure", index=index)["seconds"]
-                samples[index, system].append(Sample(plan.cases[index].flops / seconds * 1e-9, peak))
+                if turn in rounds[index, system]:
+                    peak = peak_worker.ask("peak", **units[system], seconds=lasting[index, system])["gflops"]
+                    seconds = workers[system].ask("measure", index=index)["seconds"]
+                    flops = plan.cases[index].with_types(plan.types_of(system)).flops
+                    samples[index, system].append(Sample(flops / seconds * 1e-9, peak))
                 on_step()
-    peaks = [sample.peak_gflops for series in samples.values() for sample in series]
-    return Report(machine, median(peaks), make_rows(plan, samples))
+    peaks = [
+        sample.peak_gflops
+        for (_, system), series in samples.items()
+        for sample in series
+        if units[system] == units[TILEWRIGHT.name]
+    ]
+    return Report(machine, plan.target or "host", _unit_name(plan), median(peaks), make_rows(plan, samples))
+
+
+def choose_rounds(seconds: float, repeat: int, order: random.Random) -> frozenset[int]:
+    """The rounds in which a system is measured: all of them, or a few at random where it takes long.
+
+    >>> len(choose_rounds(0.1, 20, random.Random(0))), len(choose_rounds(10.0, 20, random.Random(0)))
+    (20, 3)
+    """
+    count = repeat if seconds <= LONG_CALL_SECONDS else min(repeat, LONG_CALL_REPEAT)
+    return frozenset(order.sample(range(repeat), count))
+
+
+def _unit_fields(types: ProductTypes) -> dict[str, str]:
+    """What a worker must know of a unit to measure its peak."""
+    return {"dtype": str(types.a), "b_dtype": str(types.b)}
+
+
+def _unit_name(plan: Plan) -> str:
+    from tilewright.runtime.compile import resolve_target
+    from tilewright.runtime.peak import peak_name
+
+    return peak_name(plan.types.a, plan.types.b, resolve_target(plan.target))
 
 
 def _prepare(worker: WorkerProcess, index: int, case: Case, seed: int) -> float:
     """Seconds that one measurement will last."""
     gemm = case.gemm
     m, n, k = case.sizes
-    fields = {"m": m, "n": n, "k": k, "dtype": str(gemm.dtype), "a": gemm.a.value, "b": gemm.b.value}
+    types = {"dtype": str(gemm.dtype), "b_dtype": str(gemm.b_dtype), "out_dtype": str(gemm.out_dtype)}
+    fields = {"m": m, "n": n, "k": k, **types, "a": gemm.a.value, "b": gemm.b.value}
     return float(worker.ask("prepare", index=index, gemm=fields, batch=case.batch, seed=seed)["seconds"])
 
 
@@ -289,12 +354,14 @@ def make_rows(plan: Plan, samples: Mapping[tuple[int, str], Sequence[Sample]]) -
         rows.append(
             Row(
                 problem=case.name,
-                dtype=str(case.gemm.dtype),
+                dtype=case.gemm.types.name,
                 m=m,
                 n=n,
                 k=k,
                 threads=plan.threads,
                 system=system,
+                call=find_system(system).call(plan.types_of(system)),
+                measurements=len(series),
                 gflops_median=speed,
                 gflops_ci=median_interval([sample.gflops for sample in series]),
                 share_of_peak=median([sample.gflops / sample.peak_gflops for sample in series]),

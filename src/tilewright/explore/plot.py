@@ -61,7 +61,7 @@ def draw_report(plan: Plan, report: Report, path: Path) -> None:
     _draw_bars(axes, plan, report)
     axes.axhline(report.peak_gflops, color=_PEAK_COLOUR, linestyle="--", linewidth=1.4)
     axes.annotate(
-        f"measured FMA peak: {report.peak_gflops:.0f} GFLOPS",
+        f"measured {report.unit} peak: {report.peak_gflops:.0f} GFLOPS",
         (0.0, report.peak_gflops),
         xycoords=("axes fraction", "data"),
         xytext=(6, 4),

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tilewright.explore.facts import describe_machine, machine_title
-from tilewright.explore.measure import measure, summarise
+from tilewright.explore.measure import LONG_CALL_SECONDS, measure, summarise
 from tilewright.explore.statistics import FEWEST_FOR_INTERVAL
 from tilewright.explore.systems import TILEWRIGHT
 from tilewright.machine.host import detect_host
@@ -30,7 +30,8 @@ def measure_with_progress(plan: Plan, console: Console) -> Report:
 def report_title(plan: Plan, report: Report) -> str:
     """What was measured where, in one line."""
     threads = "1 thread" if plan.threads == 1 else f"{plan.threads} threads"
-    return f"{plan.cases[0].gemm.dtype} matrix products on {machine_title(report.machine)}, {threads}"
+    target = "" if plan.target is None else f", kernels for {plan.target}"
+    return f"{plan.types.name} matrix products on {machine_title(report.machine)}{target}, {threads}"
 
 
 def report_table(plan: Plan, report: Report) -> Table:
@@ -46,17 +47,18 @@ def report_table(plan: Plan, report: Report) -> Table:
         ours = report.row(case.name, TILEWRIGHT.name)
         table.add_row(
             case.label,
-            *(_speed(report.row(case.name, system)) for system in plan.systems),
+            *(_speed(plan, report.row(case.name, system)) for system in plan.systems),
             *(f"{ours.ratio_to[peer]:.2f}" for peer in plan.peers),
             f"{ours.share_of_peak:.1%}",
         )
     return table
 
 
-def _speed(row: Row) -> str:
+def _speed(plan: Plan, row: Row) -> str:
     lower, upper = row.gflops_ci
     digits = 0 if upper >= 100 else 1
-    return f"{row.gflops_median:.1f} [dim]{lower:.{digits}f}..{upper:.{digits}f}[/dim]"
+    speed = f"{row.gflops_median:.1f} [dim]{lower:.{digits}f}..{upper:.{digits}f}[/dim]"
+    return f"{speed} [dim]({row.measurements})[/dim]" if row.measurements < plan.repeat else speed
 
 
 def interval_note(plan: Plan) -> str:
@@ -67,9 +69,13 @@ def interval_note(plan: Plan) -> str:
 
 
 def _caption(plan: Plan, report: Report) -> str:
+    exact = "exact integers" if plan.types.a.is_integer else "float64"
+    fewer = ""
+    if any(row.measurements < plan.repeat for row in report.rows):
+        fewer = f"; (3): where one call takes longer than {LONG_CALL_SECONDS:g} s, median and range of 3"
     return (
-        f"{interval_note(plan)}; every result checked against float64; "
-        f"FMA peak in the same run: {report.peak_gflops:.1f} GFLOPS"
+        f"{interval_note(plan)}{fewer}; every result checked against {exact}; "
+        f"{report.unit} peak in the same run: {report.peak_gflops:.1f} GFLOPS"
     )
 
 
@@ -96,9 +102,17 @@ def slower_lines(plan: Plan, report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def call_lines(plan: Plan, report: Report) -> tuple[str, ...]:
+    """What each peer computes, where that is not the product of one type that everybody computes."""
+    rows = [report.row(plan.cases[0].name, peer) for peer in plan.peers]
+    if all(plan.types_of(row.system) == plan.types and plan.types.a == plan.types.c for row in rows):
+        return ()
+    return tuple(f"{row.system} computes {row.call}" for row in rows)
+
+
 def print_report(plan: Plan, report: Report, console: Console) -> None:
     """Print everything a finished measurement says."""
     console.print(report_table(plan, report))
     console.print(summary_table(plan, report))
-    for line in slower_lines(plan, report):
+    for line in (*call_lines(plan, report), *slower_lines(plan, report)):
         console.print(line)

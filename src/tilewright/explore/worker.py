@@ -6,9 +6,10 @@ Commands and answers::
 
     {"prepare": {"index": 0, "gemm": {...}, "batch": 1, "seed": 7}}   -> {"seconds": 0.006}
     {"measure": {"index": 0}}                                        -> {"seconds": 0.00042}
-    {"peak": {"dtype": "f32", "seconds": 0.006}}                     -> {"gflops": 246.1}
+    {"peak": {"dtype": "u8", "b_dtype": "i8", "seconds": 0.006}}     -> {"gflops": 946.1}
 
-The first is how long one measurement will last, the second how long one call took.
+The first is how long one measurement will last, the second how long one call took. What is prepared is
+what was asked for, in the element types that the system has (`System.types`).
 
 A failure is answered by ``{"error": class, "fields": {...}}`` or ``{"failure": text}``.
 """
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 MEASUREMENT_SECONDS = 0.005
 #: Each product runs this long before it is measured for the first time.
 WARM_UP_SECONDS = 0.05
+#: A first call that takes so long has compiled nothing worth mentioning; another one would not be faster.
+WARM_FROM_SECONDS = 5.0
 #: Calls shorter than this are preceded by untimed ones in each measurement; longer ones do not notice.
 UNTIMED_BELOW_SECONDS = 0.05
 #: Idle threads of BLAS and OpenMP libraries spin for some milliseconds after a call; this lets them rest.
@@ -70,6 +73,7 @@ class Worker:
 
     system: str
     threads: int
+    target: str | None = None
     prepared: dict[int, Prepared] = field(default_factory=dict)
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -80,18 +84,22 @@ class Worker:
                 return {"seconds": self.prepared[index].seconds}
             case {"measure": {"index": index}}:
                 return {"seconds": self._measure(self.prepared[index])}
-            case {"peak": {"dtype": dtype, "seconds": seconds}}:
-                return {"gflops": measure_peak_of_threads(dtype, self.threads, seconds)}
+            case {"peak": {"dtype": dtype, "b_dtype": b_dtype, "seconds": seconds}}:
+                measure = peak_measurement(dtype, b_dtype, self.target)
+                return {"gflops": measure_peak_of_threads(measure, self.threads, seconds)}
             case _:
                 raise AssertionError(command)
 
     def _prepare(self, case: Case, seed: int) -> Prepared:
-        """Allocate, compute once, check against float64, warm up, and count the calls of one measurement."""
+        """Allocate, compute once, check the result, warm up, and count the calls of one measurement."""
+        system = find_system(self.system)
+        case = case.with_types(system.types(case.gemm.types))
         a, b, out = case.operands(seed)
-        product = find_system(self.system).prepare(a, b, out, self.threads)
-        product.run(1)
+        product = system.prepare(case.gemm, (a, b, out), self.threads, self.target)
+        first = _seconds(product.run, 1)
         case.check(self.system, a, b, out, seed)
-        seconds, spent = _seconds(product.run, 1), 0.0
+        long = first > WARM_FROM_SECONDS
+        seconds, spent = (first, first) if long else (_seconds(product.run, 1), 0.0)
         while spent < WARM_UP_SECONDS:
             calls = _calls_lasting(MEASUREMENT_SECONDS, seconds)
             total = _seconds(product.run, calls)
@@ -128,16 +136,21 @@ def _seconds(run: Callable[[int], None], calls: int) -> float:
             gc.enable()
 
 
-def measure_peak_of_threads(dtype: str, threads: int, seconds: float) -> float:
-    """The FMA peak in GFLOPS of `threads` cores at once, over `seconds`: the sum of what each reaches."""
-    from tilewright.machine.host import host_machine
+def peak_measurement(dtype: str, b_dtype: str, target: str | None) -> Callable[[float], float]:
+    """Measures the peak of the unit that multiplies two element types on a target, over some seconds."""
+    from tilewright.runtime.compile import resolve_target
     from tilewright.runtime.peak import measure_peak
 
-    element, machine = parse_dtype(dtype), host_machine()
+    a, b, machine = parse_dtype(dtype), parse_dtype(b_dtype), resolve_target(target)
+    return lambda seconds: measure_peak(a, machine, seconds, b_dtype=b)
+
+
+def measure_peak_of_threads(measure: Callable[[float], float], threads: int, seconds: float) -> float:
+    """The peak in GFLOPS of `threads` cores at once, over `seconds`: the sum of what each reaches."""
     if threads == 1:
-        return measure_peak(element, machine, seconds)
+        return measure(seconds)
     with ThreadPoolExecutor(threads) as pool:
-        parts = [pool.submit(measure_peak, element, machine, seconds) for _ in range(threads)]
+        parts = [pool.submit(measure, seconds) for _ in range(threads)]
         return math.fsum(part.result() for part in parts)
 
 
@@ -154,7 +167,7 @@ def serve(worker: Worker, commands: TextIO, answers: TextIO) -> None:
         print(json.dumps(answer, default=str), file=answers, flush=True)
 
 
-def main(system: str, threads: int) -> None:
+def main(system: str, threads: int, target: str | None = None) -> None:
     """Run as a process: commands on standard input, answers on standard output.
 
     Whatever a library prints goes to standard error, so that it cannot mix with the answers.
@@ -164,6 +177,6 @@ def main(system: str, threads: int) -> None:
     answers = TextIOWrapper(os.fdopen(os.dup(1), "wb"), encoding="utf-8")
     os.dup2(2, 1)
     try:
-        serve(Worker(system, threads), sys.stdin, answers)
+        serve(Worker(system, threads, target), sys.stdin, answers)
     except (KeyboardInterrupt, BrokenPipeError):
         raise SystemExit(1) from None

@@ -307,6 +307,55 @@ _MMA_TILES = (
     _mma("xvi8ger4pp", I8, I8, I32, 4, 4),
 )
 
+
+def _arm_dot(instruction: str, a: DType, b: DType, acc: DType, feature: str, *, kr: int = 4) -> TileFma:
+    """Sums of kr adjacent products in each lane of 32 bits, four of them in 128 bits.
+
+    Source: Arm ARM DDI 0487, §C7.2 SDOT, UDOT, USDOT, BFDOT, FMLAL; width and latency: LLVM's model of the
+    Neoverse V2 (its software optimisation guide, Arm 109898).
+    """
+    latency = {BF16: 5, F16: 4}.get(a, 3)
+    return TileFma(
+        instruction,
+        a,
+        b,
+        acc,
+        m=1,
+        n=4,
+        k=kr,
+        kr=kr,
+        feature=feature,
+        per_cycle=4,
+        latency=latency,
+    )
+
+
+def _arm_square(instruction: str, a: DType, b: DType, acc: DType, feature: str, *, k: int = 8) -> TileFma:
+    """A product of 2×k by k×2 in 128 bits.
+
+    Source: Arm ARM DDI 0487, §C7.2 SMMLA, UMMLA, USMMLA, BFMMLA; width and latency as of `_arm_dot`.
+    """
+    latency = 6 if a == BF16 else 3
+    return TileFma(
+        instruction, a, b, acc, m=2, n=2, k=k, kr=k, feature=feature, per_cycle=4, latency=latency
+    )
+
+
+_NEON_TILES = (
+    # Before the multiply-adds, which do as many products a cycle of operands twice the size.
+    _arm_dot("fmlal", F16, F16, F32, "fp16fml", kr=1),
+    _arm_dot("sdot", I8, I8, I32, "dotprod"),
+    _arm_dot("udot", U8, U8, I32, "dotprod"),
+    _arm_dot("usdot", U8, I8, I32, "i8mm"),
+    _arm_dot("usdot", I8, U8, I32, "i8mm"),
+    _arm_dot("bfdot", BF16, BF16, F32, "bf16", kr=2),
+    _arm_square("smmla", I8, I8, I32, "i8mm"),
+    _arm_square("ummla", U8, U8, I32, "i8mm"),
+    _arm_square("usmmla", U8, I8, I32, "i8mm"),
+    _arm_square("usmmla", I8, U8, I32, "i8mm"),
+    _arm_square("bfmmla", BF16, BF16, F32, "bf16", k=4),
+)
+
 AVX512 = Isa(
     name="avx512",
     arch="x86_64",
@@ -351,7 +400,7 @@ NEON = Isa(
     loads_per_cycle=3,
     edge=Edge.SPILL,
     broadcast=Broadcast.LANE,
-    tiles=_vector_tiles(128),
+    tiles=_NEON_TILES + _vector_tiles(128),
     source="Arm ARM DDI 0487 §C7 FMLA (by element); width and latency: Neoverse V2 optimisation guide",
 )
 

@@ -152,14 +152,14 @@ def _direct(problem: BatchReduceGemm, roles: _Roles, cover: Cover) -> tuple[Stat
 
 
 def _packed(
-    problem: BatchReduceGemm, roles: _Roles, cover: Cover, instruction: TileFma
+    problem: BatchReduceGemm, roles: _Roles, cover: Cover, isa: Isa
 ) -> tuple[Statement, ...]:
     """Operands of each product are packed into panels first; C, or sums beside it, collects the batch.
 
     Both are where the instruction takes several depths or complex parts; else only the vector operand,
     whose lanes are not adjacent.
     """
-    x, y = roles.broadcast, roles.vector
+    x, y, instruction = roles.broadcast, roles.vector, roles.instruction(isa)
     addresses, types = problem.batch is BatchMode.ADDRESS, problem.types
     parts = 2 if types.is_complex else 1
     both = not instruction.in_place or parts > 1
@@ -189,7 +189,7 @@ def _packed(
 
     def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
         kr, how = instruction.kr, Parts.ROTATED if parts > 1 else Parts.WHOLE
-        wide = _whole_columns(columns * parts, instruction)
+        wide = _whole_columns(columns * parts, instruction, isa)
         panel_b = panel("panel", wide, kr, Constant(0))
 
         def tile(row: Expression, rows: int) -> tuple[Statement, ...]:
@@ -226,9 +226,10 @@ def _packed(
     return (Loop("batch", Constant(0), Constant(problem.count), Constant(1), body),)
 
 
-def _whole_columns(columns: int, instruction: TileFma) -> int:
-    """Columns that a panel must have: whole ones of the instruction where it takes several rows."""
-    return columns if instruction.m == 1 else -(-columns // instruction.n) * instruction.n
+def _whole_columns(columns: int, instruction: TileFma, isa: Isa) -> int:
+    """Columns that a panel must have: where the instruction takes several rows, whole ones and whole vectors."""
+    whole = max(instruction.n, isa.lanes(instruction.acc))
+    return columns if instruction.m == 1 else -(-columns // whole) * whole
 
 
 def cover_of(problem: BatchReduceGemm, machine: Machine) -> Cover:
@@ -273,17 +274,16 @@ def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, machine: Machine,
     if roles.in_place(one):
         body = _direct(problem, roles, cover)
     else:
-        body = _packed(problem, roles, cover, one)
+        body = _packed(problem, roles, cover, machine.isa)
         depth = -(-problem.k * parts // one.k) * one.k
-        widest = max(_whole_columns(width * parts, one) for width, _ in cover.widths)
+        widest = max(_whole_columns(width * parts, one, machine.isa) for width, _ in cover.widths)
         buffers.append(Buffer("panel", one.b, Space.LOCAL, widest * depth))
         if not one.in_place or parts > 1:
             high = sum(-(-rows // one.m) * one.m * count for rows, count in cover.heights)
             buffers.append(Buffer("rows", one.a, Space.LOCAL, high * depth))
         if types.narrows and problem.count > 1:
-            rows, columns = (
-                -(-size // unit) * unit for size, unit in ((roles.rows, one.m), (roles.columns, one.n))
-            )
+            rows = -(-roles.rows // one.m) * one.m
+            columns = _whole_columns(roles.columns, one, machine.isa)
             buffers.append(Buffer("sums", types.acc, Space.LOCAL, rows * columns))
     return Program(name=name, sizes=SIZES, scalars=(), buffers=tuple(buffers), body=body)
 

@@ -91,6 +91,9 @@ class ArmDot(VectorMultiply):
                 operands.extend(f.shuffle(words, words, [lane] * spread) for lane in range(words.type.lanes))
         return operands
 
+    def narrowed(self, f: Function, a: Value, width: int) -> Value:
+        return a  # `multiply` cuts it where a lane of the register stays one
+
     def first(self, f: Function, a: Value, b: Value) -> Value:
         return self.multiply(f, a, b, zero(vector_of(element_type(self.tile.acc), b.type.lanes)))
 

@@ -114,18 +114,13 @@ class EmulatedEngine(Multiply):
         return f.add(f.mul(f.shift_right(p, shift), group), inside)
 
     def rows(self, f: Function, accs: Sequence[Value]) -> list[list[Value]]:
-        """The rows, in vectors of the row's width or of the tile's, whichever is narrower."""
+        """The rows, in vectors of one accumulator, or of the row where that is wider."""
         tile, size = self.tile, self.tile.acc.size
-        width = min(tile.n, self.isa.lanes(tile.acc))
-        kind = vector_of(element_type(tile.acc), width)
+        kind = vector_of(element_type(tile.acc), tile.n)
+        together = max(1, self.isa.lanes(tile.acc) // tile.n)
         found = []
         for row in range(tile.m):
-            pieces = [
-                f.load(kind, f.at(acc, (row * tile.n + start) * size), size)
-                for acc in accs
-                for start in range(0, tile.n, width)
-            ]
-            together = self.isa.lanes(tile.acc) // width
+            pieces = [f.load(kind, f.at(acc, row * tile.n * size), size) for acc in accs]
             found.append(
                 [f.concatenate(pieces[first : first + together]) for first in range(0, len(pieces), together)]
             )

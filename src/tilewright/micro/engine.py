@@ -34,6 +34,9 @@ class EngineKernel(MicroKernel):
         assert adjacent_a, "operands of matrix units are packed"
         super().__init__(isa, instruction, tile, operands, c, adjacent_a=adjacent_a)
         self.unit = find_multiply(isa, instruction)
+        # Vectors of C are those that the rows of accumulators come in.
+        self.lanes = max(self.lanes, instruction.n)
+        self.vectors = -(-tile.nr // self.lanes)
         self.edge = Edge.SPILL
         self._resident: list[Value] = []
 

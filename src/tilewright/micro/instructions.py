@@ -9,6 +9,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.values import Type, Value, element_type, vector_of, zero
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.micro.amx import Amx
+from tilewright.micro.arm import ArmDot, Mmla
 from tilewright.micro.emulate import emulate
 from tilewright.micro.mma import Mma
 from tilewright.micro.multiply import Multiply, VectorMultiply
@@ -97,10 +98,15 @@ _MMA = (
 )
 _AMX = ("tdpbf16ps", "tdpfp16ps", "tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud")
 
+_ARM_DOTS = ("sdot", "udot", "usdot", "bfdot", "fmlal")
+_ARM_SQUARES = ("smmla", "ummla", "usmmla", "bfmmla")
+
 _INSTRUCTIONS: dict[str, type[Multiply]] = {
     "multiply_add": MultiplyAdd,
     **dict.fromkeys(_MMA, Mma),
     **dict.fromkeys(_AMX, Amx),
+    **dict.fromkeys(_ARM_DOTS, ArmDot),
+    **dict.fromkeys(_ARM_SQUARES, Mmla),
     **dict.fromkeys(
         ("pmaddwd", "vpdpwssd", "vpdpbusd", "vpdpbusd_swapped", "vpdpbusd_biased", "vdpbf16ps"), X86Dot
     ),

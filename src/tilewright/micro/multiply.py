@@ -119,6 +119,29 @@ class VectorMultiply(Multiply):
         word = self.prepare_a(f, f.load(self.word, pointer, self.tile.a.size))
         return f.splat(word, self.tile.n)
 
+    def load_lanes(self, f: Function, pointer: Value, down: int) -> list[Value]:
+        """The operands of A of `down` rows, adjacent in a panel: lanes of as few registers as hold them.
+
+        before: load word 0, splat; load word 1, splat; ...
+        after:  load words 0..3; lane 0, lane 1, ...
+        """
+        word_bits = self.tile.a.bits * self.tile.kr
+        operands: list[Value] = []
+        while len(operands) < down:
+            count = min(self.isa.vector_bits // word_bits, down - len(operands))
+            place = f.at(pointer, len(operands) * word_bits // 8)
+            operands += self.spread(f, f.load(vector_of(self.word, count), place, self.tile.a.size))
+        return operands
+
+    def spread(self, f: Function, words: Value) -> list[Value]:
+        """Each lane of some words of A as an operand."""
+        words = self.prepare_a(f, words)
+        return [f.shuffle(words, words, [lane] * self.tile.n) for lane in range(words.type.lanes)]
+
+    def narrowed(self, f: Function, a: Value, width: int) -> Value:
+        """An operand of A for fewer columns, as `multiply` takes it."""
+        return a if a.type.lanes == width else f.shuffle(a, a, range(width))
+
     def load_b(self, f: Function, pointer: Value, across: int) -> Value:
         return f.load(vector_of(self.word, self.tile.n), pointer, self.tile.b.size)
 

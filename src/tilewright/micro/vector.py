@@ -61,7 +61,7 @@ class VectorKernel(MicroKernel):
         for row, a in enumerate(operands):
             for v, vector_b in enumerate(vectors_b):
                 index = row * len(widths) + v
-                narrow = a if a.type.lanes == vector_b.type.lanes else f.shuffle(a, a, range(widths[v]))
+                narrow = unit.narrowed(f, a, widths[v])
                 if fresh and acc[index] == zero(acc[index].type):
                     following[index] = unit.first(f, narrow, vector_b)
                 else:
@@ -72,18 +72,19 @@ class VectorKernel(MicroKernel):
         """A splat per row: a broadcasting load, or a lane of a vector load where FMA takes lanes."""
         if not (self.adjacent_a and self.isa.broadcast is Broadcast.LANE):
             return [f.splat(self.unit.prepare_a(f, self._word(f, pointer)), widest) for pointer in pointers]
-        word, lanes = self.unit.word, self.isa.vector_bits // self._word_bits
+        if self.a.dtype == self.instruction.a:
+            return self.unit.load_lanes(f, pointers[0], len(pointers))
+        return self._converted_lanes(f, pointers)
+
+    def _converted_lanes(self, f: Function, pointers: list[Value]) -> list[Value]:
+        """Adjacent rows of another type: a register of them at a time."""
+        source, to = self.a.dtype, self.instruction.a
         splats: list[Value] = []
         while len(splats) < len(pointers):
-            count = min(lanes, len(pointers) - len(splats))
-            several = f.load(vector_of(word, count), pointers[len(splats)], self.a.dtype.size)
-            several = self.unit.prepare_a(f, several)
-            splats.extend(f.shuffle(several, several, [lane] * widest) for lane in range(count))
+            count = min(self.isa.lanes(to), len(pointers) - len(splats))
+            several = f.load(vector_type(source, count), pointers[len(splats)], source.size)
+            splats += self.unit.spread(f, self.convert(f, several, source, to))
         return splats
-
-    @property
-    def _word_bits(self) -> int:
-        return self.instruction.a.bits * self.instruction.kr
 
     def _word(self, f: Function, pointer: Value) -> Value:
         """The adjacent depths of one row in the instruction's type."""

@@ -63,7 +63,10 @@ class _Entry(FastFunction):
         outer = f.mul(f.maximum(f.sub(axes, 2), int64(0)), 8)
         inner = f.mul(f.sub(axes, 1), 8)
         rows, columns = (f.load(INT64, f.at(shape, at), 8) for at in (outer, inner))
-        row, column = (self.elements(f.load(INT64, f.at(strides, at), 8), shift) for at in (outer, inner))
+        row, column = (
+            self.elements(f.load(INT64, f.at(strides, at), 8), shift, length)
+            for at, length in ((outer, rows), (inner, columns))
+        )
         length = f.select(batched, f.load(INT64, shape, 8), int64(1))
         alone = f.either(f.negate(batched), f.compare("==", length, 1))
         step = f.select(alone, int64(0), f.load(INT64, strides, 8))
@@ -178,8 +181,9 @@ class _Axes(NamedTuple):
         batched, has_rows, has_columns = self.present
         _, rows, columns = self.lengths
         step = f.select(batched, strides[0], int64(0))
-        row = f.select(has_rows, entry.elements(f.select(has_rows, strides[1], int64(0)), shift), columns)
-        apart = entry.elements(f.select(has_columns, strides[2], int64(0)), shift)
+        apart = entry.elements(f.select(has_rows, strides[1], int64(0)), shift, rows)
+        row = f.select(has_rows, apart, columns)
+        apart = entry.elements(f.select(has_columns, strides[2], int64(0)), shift, columns)
         column = f.select(has_columns, apart, int64(1))
         data = entry.field(array, ARRAY_DATA)
         return entry.contiguous(Matrix(data, rows, columns, row, column, step))

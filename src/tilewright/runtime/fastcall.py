@@ -183,18 +183,24 @@ class FastFunction:
         absent = f.compare("==", given, self.module.external("tw_none"))
         return f.select(absent, null(), given)
 
-    def elements(self, stride: Value, shift: Value) -> Value:
-        """A stride in elements; those of complex numbers may be aligned and parts of one apart."""
+    def elements(self, stride: Value, shift: Value, length: Value) -> Value:
+        """The stride of an axis in elements; those of complex numbers may be aligned and parts of one apart.
+
+        That of an axis of length 1 may be anything.
+        """
         f = self.f
         part = f.both(stride, f.sub(f.shift_left(int64(1), shift), 1))
-        self.require(f.compare("==", part, 0))
+        self.require(f.either(f.compare("==", part, 0), f.compare("<=", length, 1)))
         return f.shift_right(stride, shift)
 
     def matrix(self, array: Value, shift: Value) -> Matrix:
         """Sizes and strides, in elements, of an array of two axes; one of length 1 counts as contiguous."""
         shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
         rows, columns = (self.field(shape, 8 * axis, INT64) for axis in (0, 1))
-        row, column = (self.elements(self.field(strides, 8 * axis, INT64), shift) for axis in (0, 1))
+        row, column = (
+            self.elements(self.field(strides, 8 * axis, INT64), shift, length)
+            for axis, length in enumerate((rows, columns))
+        )
         return self.contiguous(Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column, int64(0)))
 
     def contiguous(self, matrix: Matrix) -> Matrix:

@@ -209,7 +209,7 @@ class _Entry(FastFunction):
         size_log2 = required("size_log2")
         adjacent = f.compare("==", f.load(INT64, f.at(strides, inner), 8), f.shift_left(int64(1), size_log2))
         self.require(f.either(adjacent, f.compare("==", length, 1)))
-        apart = self.elements(f.load(INT64, f.at(strides, outer), 8), size_log2)
+        apart = self.elements(f.load(INT64, f.at(strides, outer), 8), size_log2, lines)
         leading = f.select(f.compare(">", lines, 1), apart, length)
         self.require(f.compare(">=", leading, length))
         data = self.field(array, ARRAY_DATA)
@@ -218,7 +218,7 @@ class _Entry(FastFunction):
         low = f.add(f.as_integer(data), f.minimum(reach, int64(0)))
         last = f.add(f.as_integer(data), f.maximum(reach, int64(0)))
         high = f.add(last, f.shift_left(elements, size_log2))
-        return _Operand(data, leading, self.elements(step, size_log2), low, high)
+        return _Operand(data, leading, self.elements(step, size_log2, count), low, high)
 
     def finish_with_c(self) -> None:
         """Returns c."""
