@@ -167,7 +167,9 @@ def _packed(
     index = Name("batch") if addresses else None
     depth = -(-problem.k * parts // instruction.k) * instruction.k
     carry = types.narrows and problem.count > 1
-    sums = Slice("sums", Constant(0), (Constant(roles.columns), Constant(1)))
+    # Tiles write whole vectors of sums, which may not reach into the next row's.
+    pitch = _whole_columns(roles.columns, instruction, isa)
+    sums = Slice("sums", Constant(0), (Constant(pitch), Constant(1)))
 
     def at(side: _Side, offset: Expression) -> Slice:
         start = offset if addresses else offset + Name("batch") * side.step
@@ -189,7 +191,9 @@ def _packed(
 
     def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
         kr, how = instruction.kr, Parts.ROTATED if parts > 1 else Parts.WHOLE
-        wide = _whole_columns(columns * parts, instruction, isa)
+        wide = columns * parts
+        if instruction.m > 1:
+            wide = _whole_columns(wide, instruction, isa)
         panel_b = panel("panel", wide, kr, Constant(0))
 
         def tile(row: Expression, rows: int) -> tuple[Statement, ...]:
@@ -213,7 +217,7 @@ def _packed(
                 strides = (c.strides[0] * parts, c.strides[1] * parts)
                 node = replace(node, c=Slice("c", c.offset * parts, strides, interleave=parts))
             if carry:
-                place = replace(sums, offset=row * roles.columns + column)
+                place = replace(sums, offset=row * pitch + column)
                 node = replace(node, carry=Carry(place, "batch"))
             return (node,)
 
@@ -227,9 +231,9 @@ def _packed(
 
 
 def _whole_columns(columns: int, instruction: TileFma, isa: Isa) -> int:
-    """Columns that a panel must have: where the instruction takes several rows, whole ones and whole vectors."""
+    """As many columns in whole vectors of sums, and whole instructions."""
     whole = max(instruction.n, isa.lanes(instruction.acc))
-    return columns if instruction.m == 1 else -(-columns // whole) * whole
+    return -(-columns // whole) * whole
 
 
 def cover_of(problem: BatchReduceGemm, machine: Machine) -> Cover:
