@@ -54,7 +54,7 @@ from tilewright.micro.dot import DotKernel
 from tilewright.micro.engine import EngineKernel
 from tilewright.micro.epilogue import EpilogueKernel
 from tilewright.micro.generic import GenericKernel
-from tilewright.micro.kernel import BatchCall, MicroKernel, Source, TileCall
+from tilewright.micro.kernel import BatchCall, KeptSums, MicroKernel, Source, TileCall
 from tilewright.micro.pack import PackKernel
 from tilewright.micro.turned import TurnedKernel
 from tilewright.micro.vector import VectorKernel
@@ -281,6 +281,11 @@ class _Lowering:
         kind = VectorKernel if instruction.m == 1 else EngineKernel
         return kind(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
 
+    def carry(self, node: Carry, scope: _Scope) -> KeptSums:
+        """Where sums wait, and whether this iteration is the first or the last."""
+        sums, sums_row, _ = self.slice(node.sums, scope)
+        return KeptSums(sums, sums_row, self.at_first(node.axis, scope), scope.lasts[node.axis])
+
     def acc(self, node: TileMatmul) -> DType:
         """The type of the sums of a product."""
         return accumulator(self.dtype(node.a.buffer), self.dtype(node.b.buffer))
@@ -307,11 +312,10 @@ class _Lowering:
         scalars = [self.scalar(value, kernel.acc, scope) for value in (node.alpha, node.beta)]
         a_depth, b_depth = self.step(node.a, a_depth, kernel), self.step(node.b, b_depth, kernel)
         operands = [a, a_lane, a_depth, b, b_depth, c, c_row, c_column]
-        carry = []
+        carry: list[Value] = []
         if node.carry is not None:
-            sums, sums_row, _ = self.slice(node.carry.sums, scope)
-            tests = (self.at_first(node.carry.axis, scope), scope.lasts[node.carry.axis])
-            carry = [sums, sums_row, *(self.f.unsigned(test, INT64) for test in tests)]
+            found = self.carry(node.carry, scope)
+            carry = [found.sums, found.row, *(self.f.unsigned(test, INT64) for test in found[2:])]
         dispatch = Dispatch(kernel, pairs=node.c.interleave == 2, carries=node.carry is not None)
         self.f.call(dispatch.emit(self.module), [*sizes, *operands, *scalars, *carry])
 
@@ -380,7 +384,11 @@ class _Lowering:
             beta=None if node.beta == Scalar(0.0) else self.scalar(node.beta, dtype, scope),
             batch=batch,
         )
+        if node.carry is not None:  # C is added once, by whoever has the last sums
+            call = call._replace(carry=self.carry(node.carry, scope))
         match node.beta:
+            case _ if node.carry is not None:
+                pass
             case Scalar(1.0) if whole:
                 last = not kernel.chains or self.adds_c_last(depth, batch)
                 call = call._replace(beta=None, added=last, chain=not last)

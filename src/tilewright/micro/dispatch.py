@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
-from tilewright.micro.kernel import CACHE_LINE, Carry, MicroKernel, Part, TileCall
+from tilewright.micro.kernel import CACHE_LINE, KeptSums, MicroKernel, Part, TileCall
 
 #: Heights of the partial tiles: four rows of two vectors fill both FMA pipes for their whole latency, so
 #: that more heights would gain little, and each costs 6 ms of the first call.
@@ -122,10 +122,10 @@ class Dispatch:
         f.ret()
         return f.callee
 
-    def _carry(self, f: Function, sums: Value) -> Carry:
+    def _carry(self, f: Function, sums: Value) -> KeptSums:
         """The sums outside of C, as the last arguments of a function give them."""
         first, last = (f.compare("!=", f.arguments[name], 0) for name in ("first", "last"))
-        return Carry(sums, f.arguments["sums_row"], first, last)
+        return KeptSums(sums, f.arguments["sums_row"], first, last)
 
     # --- the function that picks ------------------------------------------------------------
 

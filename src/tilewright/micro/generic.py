@@ -9,7 +9,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.matrix import add_product, column_of, multiply_matrices
 from tilewright.llvm.values import Value, vector_type, zero
 from tilewright.machine.isa import MULTIPLY_ADD, Broadcast, Isa, TileFma
-from tilewright.micro.kernel import Part, Source
+from tilewright.micro.kernel import Part, Source, TileCall
 from tilewright.micro.vector import VectorKernel
 from tilewright.spec.dtype import DType
 
@@ -67,6 +67,11 @@ class GenericKernel(VectorKernel):
                     begins = fresh and acc[place] == zero(acc[place].type)
                     following[place] = piece if begins else add_product(f, acc[place], piece)
         return following
+
+    def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
+        """Never: every depth goes through `depth_step`."""
+        del part, call, depth
+        return False
 
     def _column(self, f: Function, rows: list[Value]) -> Value:
         """One element of each row of A, loaded as our own lowering loads them.

@@ -42,6 +42,10 @@ ROWS_PER_POINTER = 8
 #: instructions vanish beside them; more would hoist loads and spill accumulators.
 UNROLLED_FMAS = 32
 
+#: Steps of a matrix unit in one turn of its loop: so that the loop's own instructions do not fill the reorder
+#: window beside operands under way.
+UNIT_UNROLL = 4
+
 #: A product with fewer multiply-adds than this is written without any loop.
 STRAIGHT_FMAS = 256
 
@@ -72,7 +76,7 @@ class Source(NamedTuple):
     packed: bool = False
 
 
-class Carry(NamedTuple):
+class KeptSums(NamedTuple):
     """Sums kept outside of C between the depth blocks of one product, in the type of the accumulators.
 
     At the first block they are not read, and after the last one they go to C.
@@ -108,7 +112,7 @@ class TileCall(NamedTuple):
     chain: Value | bool = False
     prefetch: bool = False
     batch: BatchCall | None = None
-    carry: Carry | None = None
+    carry: KeptSums | None = None
 
 
 class BatchCall(NamedTuple):
@@ -175,6 +179,15 @@ class MicroKernel(ABC):
     def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
         """The sums of every vector of every row of the part."""
 
+    def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
+        """Whether several depths of each row of A are to be loaded at once; `walk_held` then walks them."""
+        del part, call, depth
+        return False
+
+    def walk_held(self, f: Function, part: Part, call: TileCall, depth: int, acc: list[Value]) -> list[Value]:
+        """All depths of one product, several of each row of A in one register."""
+        raise NotImplementedError
+
     @property
     def name(self) -> str:
         """What distinguishes the functions of this tile in a module."""
@@ -212,10 +225,10 @@ class MicroKernel(ABC):
         acc = self.begin(f, part)
         if isinstance(call.chain, Value):
             with f.once_if(call.chain, acc) as (_, advance):
-                advance(list(self._values_of_c(f, part, call, masks)))
+                advance(self._chained(f, part, call, masks, acc))
             acc = advance.results
         elif call.chain:
-            acc = list(self._values_of_c(f, part, call, masks))
+            acc = self._chained(f, part, call, masks, acc)
         if call.batch is None:
             acc = self._walk_depth(f, part, call, masks, acc)
         else:
@@ -236,7 +249,7 @@ class MicroKernel(ABC):
         f: Function,
         part: Part,
         call: TileCall,
-        carry: Carry,
+        carry: KeptSums,
         acc: list[Value],
         masks: list[Value | None],
     ) -> None:
@@ -257,6 +270,13 @@ class MicroKernel(ABC):
             with otherwise:
                 for value, place in zip(acc, places, strict=True):
                     f.store(value, place, size)
+
+    def _chained(
+        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+    ) -> list[Value]:
+        """Accumulators that begin with C; those beside the tile's own stay empty."""
+        begun = list(self._values_of_c(f, part, call, masks))
+        return begun + acc[len(begun) :]
 
     def _values_of_c(
         self, f: Function, part: Part, call: TileCall, masks: list[Value | None]
@@ -296,6 +316,8 @@ class MicroKernel(ABC):
         self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
         """All depths of one product."""
+        if call.depth.known is not None and self.holds_depths(part, call, call.depth.known):
+            return self.walk_held(f, part, call, call.depth.known, acc)
         pointers = self._row_pointers(f, call, part.rows)
         steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
         call = call._replace(depth=steps)
@@ -313,7 +335,14 @@ class MicroKernel(ABC):
                 state = self._step(f, part, call, pointers, masks, state)
             return state[len(pointers.bases) + 1 :]
         state = [*pointers.bases, call.b, *acc]
-        if not call.prefetch or part.masked or part.rows < self.tile.mr:
+        if self.instruction.accumulators:
+            # Never around a prefetch: LLVM takes the accumulators of a unit out of it and back at every
+            # multiply of a loop in a loop.
+            end = f.sub(call.depth, UNIT_UNROLL - 1)
+            state = self._loop(f, part, call, pointers, masks, (int64(0), end, UNIT_UNROLL), state)
+            done = f.mul(f.shift_right(call.depth, int64(UNIT_UNROLL.bit_length() - 1)), UNIT_UNROLL)
+            state = self._loop(f, part, call, pointers, masks, (done, call.depth, 1), state)
+        elif not call.prefetch or part.masked or part.rows < self.tile.mr:
             state = self._loop(f, part, call, pointers, masks, (int64(0), call.depth, 1), state)
         else:
             state = self._loop_around_prefetch(f, part, call, pointers, masks, state)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Value, memory_type, vector_of, vector_type, zero
+from tilewright.llvm.values import Value, int64, memory_type, vector_of, vector_type, zero
 from tilewright.machine.isa import Broadcast, Isa, TileFma
 from tilewright.micro.instructions import find_multiply
-from tilewright.micro.kernel import MicroKernel, Part, Source
+from tilewright.micro.kernel import MicroKernel, Part, Source, TileCall
 from tilewright.micro.multiply import VectorMultiply
 from tilewright.spec.dtype import DType
+
+#: Registers for B where those of A hold several depths: AArch64 loads them in pairs (ldp).
+PAIR_OF_B = 2
 
 
 class VectorKernel(MicroKernel):
@@ -67,6 +70,55 @@ class VectorKernel(MicroKernel):
                 else:
                     following[index] = unit.multiply(f, narrow, vector_b, acc[index])
         return following
+
+    def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
+        """Where depths of A are adjacent and multiply-adds take a lane, if every row gets a register."""
+        return (
+            self.isa.broadcast is Broadcast.LANE
+            and call.a_depth.known == 1
+            and not self.adjacent_a
+            and self.instruction.k == 1
+            and self.instruction.a == self.a.dtype
+            and depth >= self.lanes
+            and part.fmas + part.rows + PAIR_OF_B <= self.isa.vector_registers
+        )
+
+    def walk_held(self, f: Function, part: Part, call: TileCall, depth: int, acc: list[Value]) -> list[Value]:
+        """As many depths a turn as a vector has lanes."""
+        stride = f.mul(call.a_lane, self.a.dtype.size)
+        rows = [call.a, *(f.at(call.a, f.opaque(f.mul(stride, row))) for row in range(1, part.rows))]
+        whole = depth // self.lanes * self.lanes
+        state = [*rows, call.b, *acc]
+        if whole > self.lanes:
+            span = (int64(0), int64(whole), int64(self.lanes))
+            with f.carried_loop(*span, state, "depth") as (_, values, advance):
+                advance(self._held_step(f, part, call, self.lanes, list(values)))
+            state = advance.results
+        else:
+            state = self._held_step(f, part, call, self.lanes, state)
+        if depth > whole:
+            state = self._held_step(f, part, call, depth - whole, state)
+        return state[part.rows + 1 :]
+
+    def _held_step(
+        self, f: Function, part: Part, call: TileCall, count: int, state: list[Value]
+    ) -> list[Value]:
+        """`count` depths from one load of each row of A; each vector of B meets all rows before the next."""
+        size_a, size_b, rows = self.a.dtype.size, self.b.dtype.size, part.rows
+        bases, b, acc = state[:rows], state[rows], state[rows + 1 :]
+        held = [f.load(vector_type(self.a.dtype, count), base, size_a) for base in bases]
+        for lane in range(count):
+            for v, width in enumerate(part.widths):
+                vector_b = self.load_b(f, f.at(b, sum(part.widths[:v]) * size_b), width, None)
+                for row, depths in enumerate(held):
+                    index = row * len(part.widths) + v
+                    a = f.shuffle(depths, depths, [lane] * width)
+                    if call.added and acc[index] == zero(acc[index].type):
+                        acc[index] = self.unit.first(f, a, vector_b)
+                    else:
+                        acc[index] = self.unit.multiply(f, a, vector_b, acc[index])
+            b = f.at(b, f.mul(call.b_depth, size_b))
+        return [*(f.at(base, count * size_a) for base in bases), b, *acc]
 
     def load_a(self, f: Function, pointers: list[Value], widest: int) -> list[Value]:
         """A splat per row: a broadcasting load, or a lane of a vector load where FMA takes lanes."""
