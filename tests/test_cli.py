@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tilewright.cli import app
 from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable
 from tilewright.explore import mca
 from tilewright.explore.mca import Estimate, LoopEstimate, Tool
+from tilewright.spec.dtype import DTYPES
 
 runner = CliRunner()
 
@@ -59,12 +61,12 @@ def test_import_does_not_load_the_command_line() -> None:
 
 def test_info_json() -> None:
     found = json.loads(run("info", "--json"))
-    assert list(found) == ["machine", "settings", "versions", "threads", "blocking", "peak_gflops"]
+    assert list(found) == ["machine", "settings", "versions", "threads", "blocking", "units", "peak_gflops"]
     assert found["machine"]["cpu"]["origin"]
     assert found["machine"]["l1"]["size"]["value"] > 0
     assert found["machine"]["isa"]["value"] in {"avx512", "avx2", "neon", "generic128"}
     assert found["blocking"]["f32"]["mr"] > 0
-    assert set(found["peak_gflops"]) == {"f32", "f64"}
+    assert set(found["peak_gflops"]) == set(found["units"]) == set(found["blocking"]) == set(DTYPES)
     assert all(peak > 0 for peak in found["peak_gflops"].values())
     assert found["threads"] >= 1
 
@@ -75,7 +77,7 @@ def test_info_shows_where_a_value_comes_from(monkeypatch: pytest.MonkeyPatch) ->
     (line,) = (line for line in text.splitlines() if "l2 size" in line)
     assert "3072 KiB" in line
     assert "TILEWRIGHT_L2_BYTES" in line
-    assert "FMA peak" in text
+    assert "multiplies with" in text
     assert "llvmlite" in text
 
 
@@ -96,7 +98,7 @@ def test_bench_writes_table_json_and_plot(tmp_path: Path) -> None:
     for words in ("12x16x4", "numpy", "geometric mean", "share of", "slower than numpy at:"):
         assert words in text
     written = json.loads(report.read_text(encoding="utf-8"))
-    assert list(written) == ["machine", "peak_gflops", "rows"]
+    assert list(written) == ["machine", "target", "unit", "peak_gflops", "rows"]
     assert written["peak_gflops"] > 0
     assert written["machine"]["versions"]["numpy"]
     assert [(row["problem"], row["system"]) for row in written["rows"]] == [
@@ -116,18 +118,44 @@ def test_bench_without_peers() -> None:
     assert "ratio" not in text
 
 
+def test_bench_of_other_element_types(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    words = ("--sizes", "8", "--repeat", "2", "--peers", "numpy,tilewright-f32", "--json", str(path))
+    text = run("bench", "gemm", "--dtype", "i8", "--out-dtype", "i32", *words)
+    for part in (
+        "i8i32 matrix products",
+        "exact integers",
+        "numpy computes numpy.matmul(i8, i8, dtype=int32)",
+    ):
+        assert part in text
+    assert [row["dtype"] for row in json.loads(path.read_text(encoding="utf-8"))["rows"]] == ["i8i32"] * 3
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="kernels of x86-64")
+def test_bench_of_kernels_for_a_target(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    words = ("--sizes", "8", "--repeat", "1", "--peers", "", "--json", str(path))
+    text = run("bench", "gemm", "--dtype", "i32", "--target", "x86-64-v2", *words)
+    assert "kernels for x86-64-v2" in text
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert (written["target"], written["unit"]) == ("x86-64-v2", "multiply and add")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--sizes", "8x"), "size is '8x'"),
         (("--dtype", "f37"), "f37"),
+        (("--dtype", "i8", "--out-dtype", "f32"), "C of f32 for i8 x i8"),
+        (("--dtype", "i4", "--peers", "numpy"), "i4 of numpy"),
+        (("--target", "abacus"), "abacus"),
         (("--peers", "blas"), "peer is 'blas'"),
         (("--trans", "x"), "trans is 'x'"),
         (("--plot", "plot.txt"), ".png, .svg, .pdf"),
         (("--json", "absent-folder/report.json"), "absent-folder is not a folder"),
     ],
 )
-def test_bench_refuses_before_it_measures(words: tuple[str, str], message: str) -> None:
+def test_bench_refuses_before_it_measures(words: tuple[str, ...], message: str) -> None:
     assert message in refused("bench", "gemm", *words)
 
 

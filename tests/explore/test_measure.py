@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,16 +20,27 @@ from tilewright.errors import (
 )
 from tilewright.explore import measure as measuring
 from tilewright.explore import systems, worker
-from tilewright.explore.cases import Case, parse_sizes
-from tilewright.explore.measure import Plan, Report, Sample, WorkerProcess, make_rows, measure, summarise
-from tilewright.explore.present import slower_lines
-from tilewright.explore.systems import Product, find_system, parse_peers
+from tilewright.explore.cases import Case, parse_sizes, parse_types
+from tilewright.explore.measure import (
+    LONG_CALL_REPEAT,
+    LONG_CALL_SECONDS,
+    Plan,
+    Report,
+    Sample,
+    WorkerProcess,
+    choose_rounds,
+    make_rows,
+    measure,
+    summarise,
+)
+from tilewright.explore.present import call_lines, report_table, report_title, slower_lines
+from tilewright.explore.systems import PEERS, VARIANTS, Product, default_peers, find_system, parse_peers
 from tilewright.explore.worker import Worker, serve
 from tilewright.spec.problem import Gemm
 
 TWO = Plan(parse_sizes("8,16x8x4"), peers=("numpy",), repeat=3)
 ROW_FIELDS = [
-    "problem", "dtype", "m", "n", "k", "threads", "system",
+    "problem", "dtype", "m", "n", "k", "threads", "system", "call", "measurements",
     "gflops_median", "gflops_ci", "share_of_peak", "ratio_to",
 ]  # fmt: skip
 
@@ -45,7 +59,7 @@ SAMPLES = {
 
 @pytest.fixture
 def report() -> Report:
-    return Report({"cpu": "znver5", "isa": "avx512"}, 100.0, make_rows(TWO, SAMPLES))
+    return Report({"cpu": "znver5", "isa": "avx512"}, "host", "FMA", 100.0, make_rows(TWO, SAMPLES))
 
 
 def test_share_uses_the_peak_beside_each_measurement(report: Report) -> None:
@@ -72,7 +86,7 @@ def test_summary(report: Report) -> None:
 
 def test_json_form(report: Report) -> None:
     written = json.loads(report.to_json())
-    assert list(written) == ["machine", "peak_gflops", "rows"]
+    assert list(written) == ["machine", "target", "unit", "peak_gflops", "rows"]
     assert written["machine"]["cpu"] == "znver5"
     assert len(written["rows"]) == 4
     for row in written["rows"]:
@@ -85,6 +99,8 @@ def test_json_form(report: Report) -> None:
         "k": 8,
         "threads": 1,
         "system": "tilewright",
+        "call": "tilewright, f32",
+        "measurements": 3,
         "gflops_median": 90,
         "gflops_ci": [80, 100],
         "share_of_peak": pytest.approx(0.9),
@@ -100,6 +116,8 @@ def test_json_form(report: Report) -> None:
         ({"repeat": 0}, InvalidSize),
         ({"cases": (Case(Gemm(2, 2, 2)), Case(Gemm(2, 2, 2), label="again"))}, InvalidChoice),
         ({"cases": (Case(Gemm(2, 2, 2)), Case(Gemm(3, 3, 3, "f64")))}, InvalidChoice),
+        ({"cases": (Case(Gemm(2, 2, 2, "i8")), Case(Gemm(3, 3, 3, "i8", out_dtype="i32")))}, InvalidChoice),
+        ({"cases": (Case(Gemm(2, 2, 2, "bf16")),), "peers": ("numpy",)}, UnsupportedDtype),
     ],
 )
 def test_plans_that_make_no_sense(change: dict[str, object], error: type[Exception]) -> None:
@@ -114,6 +132,9 @@ def test_peers() -> None:
         parse_peers("blas")
     with pytest.raises(InvalidChoice, match="peer"):
         parse_peers("tilewright")
+    with pytest.raises(InvalidChoice, match="peer"):
+        parse_peers("tilewright-f32")
+    assert parse_peers("tilewright-f32", PEERS + VARIANTS) == ("tilewright-f32",)
 
 
 def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,13 +144,140 @@ def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         find_system("torch")
 
 
+# --- element types ------------------------------------------------------------------------------
+
+CALLS = {
+    ("f16", None, "numpy"): ("f16", "numpy.matmul(f16, f16)"),
+    ("i8", "i32", "numpy"): ("i8i32", "numpy.matmul(i8, i8, dtype=int32)"),
+    ("u8i8", None, "numpy"): ("u8i8i32", "numpy.matmul(u8, i8, dtype=int32)"),
+    ("u8i8", None, "torch"): ("i8i32", "torch._int_mm(i8, i8)"),
+    ("i8", "i32", "torch"): ("i8i32", "torch._int_mm(i8, i8)"),
+    ("bf16", None, "torch"): ("bf16", "torch.matmul(bf16, bf16)"),
+    ("bf16", "f32", "torch"): ("bf16", "torch.matmul(bf16, bf16)"),
+    ("u8i8", None, "tilewright-f32"): ("f32", "tilewright, f32"),
+    ("u8i8", None, "tilewright-generic"): ("u8i8i32", "tilewright, u8i8i32, generic lowering"),
+    ("c64", None, "tilewright"): ("c64", "tilewright, c64"),
+}
+ROWS = {system.name: system for system in systems.SYSTEMS}
+
+
+@pytest.mark.parametrize(("wanted", "found"), CALLS.items())
+def test_what_a_system_computes(wanted: tuple[str, str | None, str], found: tuple[str, str]) -> None:
+    dtype, out_dtype, system = wanted
+    types = ROWS[system].types(parse_types(dtype, out_dtype))
+    assert (types.name, ROWS[system].call(types)) == found
+
+
+@pytest.mark.parametrize(
+    ("dtype", "out_dtype", "system"),
+    [("bf16", None, "numpy"), ("i4", None, "numpy"), ("i32", "i8", "numpy"), ("i4", None, "torch"),
+     ("i16", "i32", "torch")],
+)  # fmt: skip
+def test_types_that_a_peer_lacks(dtype: str, out_dtype: str | None, system: str) -> None:
+    with pytest.raises(UnsupportedDtype, match=system):
+        ROWS[system].types(parse_types(dtype, out_dtype))
+
+
+def test_default_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert default_peers(parse_types("c64")) == ("numpy",)
+    assert default_peers(parse_types("i4")) == ()
+    monkeypatch.setattr(systems, "find_spec", lambda name: object() if name == "torch" else None)
+    assert default_peers(parse_types("bf16")) == ("torch",)
+    monkeypatch.setattr(systems, "find_spec", lambda name: None)
+    assert default_peers(parse_types("bf16")) == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["f64", "bf16", "f16", "i4", "u4", "i8", "u8", "i16", "i32", "i64", "c64", "c128"]
+)
+@pytest.mark.parametrize("system", ["tilewright", "tilewright-generic"])
+def test_every_type_is_computed_and_checked(name: str, system: str) -> None:
+    prepare = PREPARE.replace('"a": "col"', f'"a": "col", "dtype": "{name}"')
+    (answer,) = converse(prepare, system=system)
+    assert "seconds" in answer, answer
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v2"])
+def test_kernels_of_a_target_are_measured(target: str) -> None:
+    from tilewright.machine.catalog import find_machine
+    from tilewright.machine.host import host_machine
+    from tilewright.runtime.kernel import runs_on
+
+    if not runs_on(find_machine(target), host_machine()):
+        pytest.skip(f"this host does not run {target}")
+    mixed = PREPARE.replace('"a": "col"', '"dtype": "u8", "b_dtype": "i8", "out_dtype": "i32"')
+    peak = '{"peak": {"dtype": "u8", "b_dtype": "i8", "seconds": 0.001}}'
+    prepared, measured = converse(mixed, peak, system="tilewright", target=target)
+    assert "seconds" in prepared, prepared
+    assert measured["gflops"] > 0  # type: ignore[operator]
+
+
+def test_kernels_of_a_foreign_target_are_refused_before_they_run() -> None:
+    (answer,) = converse(PREPARE, system="tilewright", target="pwr10")
+    assert answer["error"] == "ForeignKernel"
+    (answer,) = converse(PREPARE.replace('"batch": 1', '"batch": 2'), system="tilewright", target="x86-64-v2")
+    assert answer["error"] == "InvalidChoice"
+
+
+def test_calls_of_more_than_a_second_are_measured_in_few_rounds() -> None:
+    order = random.Random(1)
+    assert choose_rounds(LONG_CALL_SECONDS, 20, order) == frozenset(range(20))
+    few = [choose_rounds(LONG_CALL_SECONDS * 1.01, 20, order) for _ in range(20)]
+    assert {len(rounds) for rounds in few} == {LONG_CALL_REPEAT}
+    assert len(set(few)) > 1  # anywhere among the others
+    assert choose_rounds(9.0, 2, order) == {0, 1}
+
+
+def test_fewer_measurements_are_said() -> None:
+    plan = Plan(parse_sizes("8"), repeat=4)
+    samples = {(0, "numpy"): samples_of((5, 10)) * 3, (0, "tilewright"): samples_of((5, 10)) * 4}
+    rows = make_rows(plan, samples)
+    assert [row.measurements for row in rows] == [3, 4]
+    table = report_table(plan, Report({"cpu": "c", "isa": "i"}, "host", "FMA", 10.0, rows))
+    cells = [next(iter(column.cells)) for column in table.columns]
+    assert "(3)" in str(cells[1])
+    assert "(" not in str(cells[2])
+    assert "longer than 1 s" in str(table.caption)
+
+
+def test_the_report_names_types_target_unit_and_calls() -> None:
+    plan = Plan(parse_sizes("8", "u8i8"), ("numpy", "tilewright-f32"), repeat=1, target="x86-64-v3")
+    rows = make_rows(plan, {(0, system): samples_of((5, 10)) for system in plan.systems})
+    report = Report({"cpu": "c", "isa": "i"}, "x86-64-v3", "pmaddwd and add", 10.0, rows)
+    assert report_title(plan, report) == "u8i8i32 matrix products on c (i), kernels for x86-64-v3, 1 thread"
+    assert "exact integers; pmaddwd and add peak" in str(report_table(plan, report).caption)
+    assert call_lines(plan, report) == (
+        "numpy computes numpy.matmul(u8, i8, dtype=int32)",
+        "tilewright-f32 computes tilewright, f32",
+    )
+    plain = Plan(parse_sizes("8"), repeat=1)
+    rows = make_rows(plain, {(0, system): samples_of((5, 10)) for system in plain.systems})
+    assert call_lines(plain, Report({}, "host", "FMA", 10.0, rows)) == ()
+
+
+def test_measure_mixed_types_beside_another_type() -> None:
+    plan = Plan(parse_sizes("8", "u8i8"), ("tilewright-f32",), repeat=2)
+    found = measure(plan, {"cpu": "here"})
+    f32, ours = found.rows
+    assert (ours.dtype, ours.call, f32.call) == ("u8i8i32", "tilewright, u8i8i32", "tilewright, f32")
+    assert found.unit
+    assert found.peak_gflops > 0
+
+
+def test_complex_products_count_eight_operations_beside_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"prepare": {"seconds": 0.01}, "peak": {"gflops": 1.0}, "measure": {"seconds": 1e-6}}
+    monkeypatch.setattr(WorkerProcess, "ask", lambda self, command, **arguments: asked[command])
+    found = measure(Plan(parse_sizes("10", "c64"), ("tilewright-f32",), repeat=1), {})
+    assert [row.gflops_median for row in found.rows] == [pytest.approx(2.0), pytest.approx(8.0)]
+
+
 # --- the process of one system -------------------------------------------------------------------
 
 
-def converse(*lines: str) -> list[dict[str, object]]:
-    """What a worker that measures NumPy answers to lines on its pipe, in this process."""
+def converse(*lines: str, system: str = "numpy", target: str | None = None) -> list[dict[str, object]]:
+    """What a worker answers to lines on its pipe, in this process."""
     answers = io.StringIO()
-    serve(Worker("numpy", threads=1), io.StringIO("".join(f"{line}\n" for line in lines)), answers)
+    serve(Worker(system, 1, target), io.StringIO("".join(f"{line}\n" for line in lines)), answers)
     return [json.loads(line) for line in answers.getvalue().splitlines()]
 
 
@@ -150,8 +298,8 @@ def test_a_worker_refuses_to_time_a_wrong_product(monkeypatch: pytest.MonkeyPatc
     def forgets_the_last_row(a: object, b: object, out: object) -> None:
         out[:-1] = (a @ b)[:-1]  # type: ignore[index, operator]
 
-    def prepare(self: object, a: object, b: object, out: object, threads: int) -> Product:
-        return Product(forgets_the_last_row, a, b, out)
+    def prepare(self: object, gemm: Gemm, arrays: systems.Arrays, threads: int, target: None) -> Product:
+        return Product(forgets_the_last_row, *arrays)
 
     monkeypatch.setattr(systems.NumPy, "prepare", prepare)
     (answer,) = converse(PREPARE)
@@ -185,6 +333,22 @@ def test_a_process_that_ends_is_named_with_its_last_words(monkeypatch: pytest.Mo
         process.ask("measure", index=0)
 
 
+def test_a_long_call_is_not_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+
+    def seconds(run: Callable[[int], None], calls: int) -> float:
+        ran.append(calls)
+        run(calls)
+        return 6.0
+
+    monkeypatch.setattr(worker, "_seconds", seconds)
+    assert converse(PREPARE) == [{"seconds": 6.0}]
+    assert ran == [1]
+    monkeypatch.setattr(worker, "WARM_FROM_SECONDS", 7.0)
+    assert converse(PREPARE) == [{"seconds": 6.0}]
+    assert ran == [1, 1, 1, 1]  # the first call; again, to see how many last long enough; warm up
+
+
 def test_thread_variables_are_set_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     show = "import os; sys.exit(' '.join(os.environ[name] for name in start['environment']))"
     start = measuring._START.split("from tilewright", maxsplit=1)[0]
@@ -194,11 +358,27 @@ def test_thread_variables_are_set_in_the_process(monkeypatch: pytest.MonkeyPatch
 
 
 def test_peak_of_threads_is_their_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure_it(seconds: float) -> float:
+        return 20_000 * seconds
+
+    assert worker.measure_peak_of_threads(measure_it, 1, 0.005) == 100.0
+    assert worker.measure_peak_of_threads(measure_it, 3, 0.005) == 300.0
+
+
+def test_peak_is_that_of_the_types_on_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
     from tilewright.runtime import peak
 
-    monkeypatch.setattr(peak, "measure_peak", lambda dtype, machine, seconds: 100.0)
-    assert worker.measure_peak_of_threads("f32", 1, 0.005) == 100.0
-    assert worker.measure_peak_of_threads("f32", 3, 0.005) == 300.0
+    asked = []
+
+    def measure_peak(dtype: object, machine: Any, seconds: float, *, b_dtype: object) -> float:
+        asked.append((str(dtype), str(b_dtype), machine.name, seconds))
+        return 5.0
+
+    monkeypatch.setattr(peak, "measure_peak", measure_peak)
+    question = '{"peak": {"dtype": "u8", "b_dtype": "i8", "seconds": 0.5}}'
+    assert converse(question, system="tilewright", target="x86-64-v3") == [{"gflops": 5.0}]
+    assert converse(question, system="tilewright") == [{"gflops": 5.0}]
+    assert asked == [("u8", "i8", "x86-64-v3", 0.5), ("u8", "i8", "host", 0.5)]
 
 
 def test_measure_end_to_end() -> None:

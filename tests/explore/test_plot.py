@@ -14,7 +14,7 @@ from tilewright.explore.plot import check_plot_path, draw_report
 
 PLAN = Plan(parse_sizes("8,16"), peers=("numpy",), repeat=2)
 SAMPLES = {(i, name): [Sample(50.0, 100.0)] * 2 for i in range(2) for name in PLAN.systems}
-REPORT = Report({"cpu": "znver5", "isa": "avx512"}, 100.0, make_rows(PLAN, SAMPLES))
+REPORT = Report({"cpu": "znver5", "isa": "avx512"}, "host", "FMA", 100.0, make_rows(PLAN, SAMPLES))
 
 
 def test_png_is_a_png(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType
         lowest = -(1 << dtype.significand - 1) if dtype.kind is Kind.SIGNED else 0
         held = np.dtype(np.int8) if dtype.extension else dtype.numpy
         drawn = generator.integers(lowest, lowest + (1 << dtype.significand) - 1, shape, held, endpoint=True)
-        return drawn.astype(dtype.numpy, copy=False)
+        return np.asarray(drawn.astype(dtype.numpy, copy=False))
     values = generator.random(shape, dtype=np.float32) * 2 - 1
     if dtype.kind is Kind.COMPLEX:
         imaginary = generator.random(shape, dtype=np.float32) * 2 - 1
@@ -181,14 +181,13 @@ def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType
 def _differing_bits(found: NDArray[Any], expected: NDArray[Any], dtype: DType) -> NDArray[Any]:
     """Whether integers differ in the bits that C holds: sums wrap around."""
     kept = np.int64(-1 if dtype.significand == 64 else (1 << dtype.significand) - 1)
-    return ((found ^ expected) & kept) != 0
+    return np.asarray(((found ^ expected) & kept) != 0)
 
 
 def _largest_part(error: NDArray[Any]) -> NDArray[np.float64]:
     """The magnitude of an error, of complex numbers that of the larger part."""
-    if np.iscomplexobj(error):
-        return np.maximum(np.abs(error.real), np.abs(error.imag))
-    return np.abs(error).astype(np.float64)
+    parts = (error.real, error.imag) if np.iscomplexobj(error) else (error,)
+    return np.asarray(np.max([np.abs(part) for part in parts], axis=0), np.float64)
 
 
 def error_bound(types: ProductTypes, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
@@ -220,7 +219,7 @@ def error_bound(types: ProductTypes, a: NDArray[Any], b: NDArray[Any]) -> NDArra
     bound = (_gamma(terms + 2, types.acc.unit_roundoff) + _gamma(terms + 2, F64.unit_roundoff)) * magnitude
     if types.narrows:
         half_ulp = types.c.real.unit_roundoff * (_largest_part(a @ b) + bound)
-        bound += np.maximum(half_ulp, _smallest_subnormal(types.c) / 2)
+        bound += np.maximum(half_ulp, _smallest_subnormal(types.c.real) / 2)
     return np.asarray(bound)
 
 
@@ -231,11 +230,10 @@ def _smallest_subnormal(dtype: DType) -> float:
     >>> _smallest_subnormal(F16) == 2.0**-24
     True
     """
-    if dtype.extension:
-        import ml_dtypes
+    import ml_dtypes
 
-        return float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
-    return float(np.finfo(dtype.numpy).smallest_subnormal)
+    facts: Any = ml_dtypes.finfo
+    return float(facts(dtype.numpy).smallest_subnormal)
 
 
 def _gamma(roundings: int, unit_roundoff: float) -> float:

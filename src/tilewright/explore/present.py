@@ -39,9 +39,9 @@ def report_table(plan: Plan, report: Report) -> Table:
     table = Table(title=report_title(plan, report), caption=_caption(plan, report))
     table.add_column("size")
     for system in plan.systems:
-        table.add_column(f"{system}\nGFLOPS", justify="right")
+        table.add_column(f"{_in_lines(system)}\nGFLOPS", justify="right")
     for peer in plan.peers:
-        table.add_column(f"ratio to\n{peer}", justify="right")
+        table.add_column(f"ratio to\n{_in_lines(peer)}", justify="right")
     table.add_column("share of\npeak", justify="right")
     for case in plan.cases:
         ours = report.row(case.name, TILEWRIGHT.name)
@@ -52,6 +52,10 @@ def report_table(plan: Plan, report: Report) -> Table:
             f"{ours.share_of_peak:.1%}",
         )
     return table
+
+
+def _in_lines(system: str) -> str:
+    return system.replace("-", "\n")
 
 
 def _speed(plan: Plan, row: Row) -> str:
