@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -15,12 +16,31 @@ from tilewright.machine.isa import (
     NEON,
     RVV128,
     VSX,
+    Edge,
     Isa,
     TileFma,
     find_isa,
     usable_isas,
 )
-from tilewright.spec.dtype import F32, F64, DType, Kind
+from tilewright.spec.dtype import (
+    BF16,
+    C64,
+    C128,
+    DTYPES,
+    F16,
+    F32,
+    F64,
+    I4,
+    I8,
+    I16,
+    I32,
+    I64,
+    U4,
+    U8,
+    DType,
+    Kind,
+    accumulator,
+)
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
@@ -49,6 +69,92 @@ def test_a_row_is_complete(isa: Isa) -> None:
 def test_lanes(isa: Isa, lanes: tuple[int, int]) -> None:
     assert (isa.lanes(F32), isa.lanes(F64)) == lanes
     assert (isa.tile(F32).n, isa.tile(F64).n) == lanes
+
+
+FEATURES = {
+    AVX512: ("avx512bf16", "avx512vnni", "amx-bf16", "amx-fp16", "amx-int8"),
+    AVX2: ("avxvnni",),
+    VSX: ("mma",),
+}
+#: Operands on a row with some features -> the instruction.
+CHOSEN: list[tuple[Isa, tuple[str, ...], DType, DType, str]] = [
+    (AVX512, (), F32, F32, "multiply_add"),
+    (AVX512, FEATURES[AVX512], F32, F32, "multiply_add"),
+    (AVX512, FEATURES[AVX512], BF16, F32, "multiply_add"),
+    (AVX512, FEATURES[AVX512], BF16, BF16, "tdpbf16ps"),
+    (AVX512, ("avx512bf16",), BF16, BF16, "vdpbf16ps"),
+    (AVX512, (), BF16, BF16, "multiply_add"),
+    (AVX512, FEATURES[AVX512], BF16, F16, "multiply_add"),
+    (AVX512, FEATURES[AVX512], F16, F16, "tdpfp16ps"),
+    (AVX512, ("avx512bf16",), F16, F16, "multiply_add"),
+    (AVX512, FEATURES[AVX512], U8, I8, "tdpbusd"),
+    (AVX512, ("avx512vnni",), U8, I8, "vpdpbusd"),
+    (AVX512, ("avx512vnni",), I8, U8, "vpdpbusd_swapped"),
+    (AVX512, ("avx512vnni",), I4, I8, "vpdpbusd_biased"),
+    (AVX512, ("avx512vnni",), U8, U8, "vpdpwssd"),
+    (AVX512, ("avx512vnni",), U4, U4, "vpdpbusd"),
+    (AVX512, (), U8, U8, "pmaddwd"),
+    (AVX512, (), I16, I32, "multiply_add"),
+    (AVX512, (), I64, I8, "multiply_add"),
+    (AVX512, (), C64, C64, "multiply_add"),
+    (AVX2, (), I8, I8, "pmaddwd"),
+    (AVX2, ("avxvnni",), I8, I8, "vpdpbusd_biased"),
+    (VSX, (), F32, F32, "multiply_add"),
+    (VSX, ("mma",), F32, F32, "xvf32gerpp"),
+    (VSX, ("mma",), C128, C128, "xvf64gerpp"),
+    (VSX, ("mma",), U8, U8, "xvi8ger4pp"),
+    (VSX, ("mma",), I32, I32, "multiply_add"),
+    (GENERIC128, (), I8, I8, "multiply_add"),
+]
+
+
+@pytest.mark.parametrize(("isa", "features", "a", "b", "instruction"), CHOSEN)
+def test_the_instruction_of_most_products(
+    isa: Isa, features: tuple[str, ...], a: DType, b: DType, instruction: str
+) -> None:
+    limited = isa.limited(frozenset(features))
+    assert limited.name == isa.name
+    assert all(tile.feature is None or tile.feature in features for tile in limited.tiles)
+    tile = limited.tile(a, b)
+    assert tile.instruction == instruction
+    assert tile.a.holds(a.real)
+    assert tile.b.holds(b.real)
+    assert tile.acc is accumulator(a, b)
+    every = [one for one in limited.tiles if one.takes(a.real, b.real)]
+    assert max(one.products * (one.per_cycle or isa.fma_per_cycle) for one in every) == tile.products * (
+        tile.per_cycle or isa.fma_per_cycle
+    )
+
+
+def test_every_row_has_an_instruction_for_every_pair() -> None:
+    for isa in ISAS:
+        vectors = isa.limited(frozenset())
+        for a, b in product(DTYPES.values(), repeat=2):
+            if a.is_integer == b.is_integer:
+                assert vectors.tile(a, b).acc is accumulator(a.real, b.real)
+            else:
+                with pytest.raises(UnsupportedDtype):
+                    vectors.tile(a, b)
+
+
+def test_a_row_with_every_instruction_is_not_copied() -> None:
+    for isa in ISAS:
+        features = frozenset(tile.feature for tile in isa.tiles if tile.feature)
+        assert isa.limited(features) is isa
+
+
+@pytest.mark.parametrize(
+    ("row", "dtypes", "edge"),
+    [
+        (AVX512, (I8, F64), Edge.MASK),
+        (AVX2, (F32, F64, C128), Edge.MASK),
+        (AVX2, (F32, BF16), Edge.SPILL),  # VMASKMOV has no elements below 32 bits
+        (AVX2, (I8,), Edge.SPILL),
+        (NEON, (F32,), Edge.SPILL),
+    ],
+)
+def test_edges_of_element_types(row: Isa, dtypes: tuple[DType, ...], edge: Edge) -> None:
+    assert row.edge_of(*dtypes) is edge
 
 
 def test_names_are_unique() -> None:

@@ -24,12 +24,13 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import LOCAL_PANEL_BYTES, SIZES, build_batch_reduce, cover_of
-from tilewright.spec.dtype import GEMM_DTYPES, DType
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, Operand
+from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, Operand, ProductTypes
 
 Array: TypeAlias = NDArray[Any]
 
 GOLDEN = Path(__file__).parent / "golden_batch_reduce"
+ROWS: Any = {"a": "row", "b": "row", "c": "row"}
 NESTS: dict[str, tuple[BatchReduceGemm, str]] = {
     "direct_ccc": (BatchReduceGemm(100, 23, 64, 16), "znver5"),
     "direct_rrr_address": (
@@ -37,12 +38,15 @@ NESTS: dict[str, tuple[BatchReduceGemm, str]] = {
         "haswell",
     ),
     "packed_rcc": (BatchReduceGemm(16, 6, 64, 4, a="row"), "neoverse-v2"),
+    "packed_rrr_words": (BatchReduceGemm(23, 70, 61, 3, "i8", **ROWS, out_dtype="i32"), "cascadelake"),
+    "packed_rrr_carried": (BatchReduceGemm(23, 40, 61, 3, "bf16", **ROWS), "znver5"),
+    "packed_ccc_parts": (BatchReduceGemm(30, 9, 61, 1, "c64"), "haswell"),
     "packed_ccr_address": (BatchReduceGemm(23, 70, 64, 3, c="row", beta=0, batch="address"), "cascadelake"),
 }
 
 
 def nest(problem: BatchReduceGemm, machine: Machine, name: str = "kernel") -> Program:
-    return build_batch_reduce(problem, cover_of(problem, machine), name)
+    return build_batch_reduce(problem, cover_of(problem, machine), machine, name)
 
 
 @pytest.mark.parametrize("name", NESTS)
@@ -80,8 +84,27 @@ class Batch:
         return self.flats[0], int(self.places[0].min()) if self.places[0].size else 0
 
 
+def odd_value(dtype: np.dtype[Any]) -> Any:
+    """What nobody may read: NaN, or the largest integer."""
+    number = find_numpy_dtype(dtype)
+    assert number is not None
+    if not number.is_integer:
+        return np.nan
+    return 2 ** (number.significand - (number.kind is Kind.SIGNED)) - 1
+
+
+def values(shape: tuple[int, ...], dtype: DType, seed: int) -> Array:
+    """Small numbers whose products have exact sums."""
+    if dtype.kind is Kind.COMPLEX:
+        parts = [filled(shape, dtype.real.numpy, 10 * seed + part) for part in range(2)]
+        return (parts[0] + 1j * parts[1]).astype(dtype.numpy)
+    found = filled(shape, np.int64, seed)
+    return (abs(found) if dtype.kind is Kind.UNSIGNED else found).astype(dtype.numpy)
+
+
 def spread(dense: Array, operand: Operand, mode: BatchMode, gap: int, direction: int = 1) -> Batch:
     """A batch in memory by an operand's layout, `gap` elements between lines and between matrices."""
+    odd = odd_value(dense.dtype)
     count, rows, columns = dense.shape
     by_rows = operand.layout is Layout.ROW
     leading = (columns if by_rows else rows) + gap
@@ -91,11 +114,11 @@ def spread(dense: Array, operand: Operand, mode: BatchMode, gap: int, direction:
     step = direction * (size + gap)
     if mode is BatchMode.ADDRESS:
         places = [inside] * count
-        flats = [np.full(size, np.nan, dense.dtype) for _ in range(count)]
+        flats = [np.full(size, odd, dense.dtype) for _ in range(count)]
     else:
         first = (count - 1) * -step if step < 0 else 0
         places = [inside + first + number * step for number in range(count)]
-        flats = [np.full(size + (count - 1) * abs(step), np.nan, dense.dtype)] * count
+        flats = [np.full(size + (count - 1) * abs(step), odd, dense.dtype)] * count
     for flat, place, matrix in zip(flats, places, dense, strict=True):
         flat[place] = matrix
     return Batch(dense, flats, places, leading, step)
@@ -103,12 +126,14 @@ def spread(dense: Array, operand: Operand, mode: BatchMode, gap: int, direction:
 
 def check(problem: BatchReduceGemm, machine: Machine, gap: int, direction: int = 1) -> None:
     """One problem on operands of its layouts against `reference`; C unread where it is replaced."""
-    (in_a, in_b, in_c), kind = problem.operands, problem.dtype.numpy
+    in_a, in_b, in_c = problem.operands
     m, n, k, count = problem.m, problem.n, problem.k, problem.count
-    a, b, c = filled((count, m, k), kind, 1), filled((count, k, n), kind, 2), filled((1, m, n), kind, 3)
-    expected = problem.reference(a, b, c[0])
+    a, b = values((count, m, k), problem.dtype, 1), values((count, k, n), problem.b_dtype, 2)
+    c = values((1, m, n), problem.out_dtype, 3)
+    exact = problem.reference(a, b, c[0])
+    expected = exact.astype(c.dtype).astype(exact.dtype)  # rounded once, or wrapped around
     if problem.beta == 0:
-        c[...] = np.nan
+        c[...] = odd_value(c.dtype)
     of_a = spread(a, in_a, problem.batch, gap, direction)
     of_b = spread(b, in_b, problem.batch, 2 * gap)
     of_c = spread(c, in_c, BatchMode.STRIDE, gap)
@@ -118,13 +143,16 @@ def check(problem: BatchReduceGemm, machine: Machine, gap: int, direction: int =
     steps = (of_a.step, of_b.step)
     if problem.batch is BatchMode.ADDRESS:
         steps = (10**9, -(10**9))  # not read
-    values = (of_a.leading, of_b.leading, of_c.leading, *steps)
-    buffers = {"a": of_a.given(problem.batch), "b": of_b.given(problem.batch), "c": of_c.flats[0]}
-    interpret(program, dict(zip(SIZES, values, strict=True)), {}, buffers)
-    found = of_c.flats[0][of_c.places[0]]
-    np.testing.assert_array_equal(found, expected)
+    sizes = (of_a.leading, of_b.leading, of_c.leading, *steps)
+    flat = of_c.flats[0]
+    numbers = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat  # complex numbers are pairs
+    buffers = {"a": of_a.given(problem.batch), "b": of_b.given(problem.batch), "c": numbers}
+    interpret(program, dict(zip(SIZES, sizes, strict=True)), {}, buffers)
+    found = flat[of_c.places[0]]
+    np.testing.assert_array_equal(found.astype(exact.dtype), expected)
     before[of_c.places[0]] = found
-    np.testing.assert_array_equal(of_c.flats[0], before, "bytes of C between its elements changed")
+    kept = flat.view(np.uint8), before.view(np.uint8)
+    np.testing.assert_array_equal(*kept, "bytes of C between its elements changed")
 
 
 ABC = list(product((Layout.ROW, Layout.COL), repeat=3))
@@ -143,7 +171,7 @@ def odd_sizes(lanes: int) -> list[tuple[int, int, int, int]]:
 
 
 @pytest.mark.parametrize("name", targets())
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 def test_interpreted_nest_equals_the_reference(name: str, dtype: DType) -> None:
     machine = find_machine(name)
     sizes = odd_sizes(machine.isa.lanes(dtype))
@@ -151,6 +179,43 @@ def test_interpreted_nest_equals_the_reference(name: str, dtype: DType) -> None:
         m, n, k, count = sizes[number % len(sizes)]
         problem = BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=mode)
         check(problem, machine, gap=number // 2 % 2 * 3, direction=1 - number // 4 % 2 * 2)
+
+
+#: Element types of A, B and C, and machines: as for GEMM.
+TYPES: tuple[tuple[str, str | None, str | None], ...] = (
+    ("bf16", None, None),
+    ("bf16", None, "f32"),
+    ("f16", "bf16", "bf16"),
+    ("f32", "f16", None),
+    ("f64", "bf16", "f32"),
+    ("i8", None, None),
+    ("i8", None, "i32"),
+    ("u8", "i8", "i32"),
+    ("i4", "u4", "u8"),
+    ("i16", None, "i32"),
+    ("i32", "u8", "i16"),
+    ("i64", "i8", None),
+    ("c64", None, None),
+    ("c64", "c128", None),
+    ("c128", None, "c64"),
+)
+UNITS = ("cascadelake", "znver5", "sapphirerapids", "haswell", "neoverse-v2", "pwr10", "rva23", "x86-64-v2")
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("types", TYPES, ids=lambda types: ProductTypes.parse(*types).name)
+def test_nests_of_every_type_equal_the_reference(
+    name: str, types: tuple[str, str | None, str | None]
+) -> None:
+    machine, (dtype, b_dtype, out_dtype) = find_machine(name), types
+    for number, (a, b, c) in enumerate(ABC):
+        beta, mode = number // 2 % 2, tuple(BatchMode)[number // 4 % 2]
+        acc = ProductTypes.parse(dtype, b_dtype, out_dtype).acc
+        sizes = odd_sizes(machine.isa.lanes(acc))
+        m, n, k, count = sizes[(3 * number + len(name)) % len(sizes)]
+        known: Any = {"a": a, "b": b, "c": c, "b_dtype": b_dtype, "out_dtype": out_dtype}
+        problem = BatchReduceGemm(m, n, k, count, dtype, beta=beta, batch=mode, **known)
+        check(problem, machine, gap=number % 2 * 3, direction=1 - number // 2 % 2 * 2)
 
 
 @pytest.mark.parametrize("name", ["znver5", "neoverse-v2", "x86-64-v2"])

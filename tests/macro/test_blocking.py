@@ -29,7 +29,7 @@ from tilewright.macro.blocking import (
     row_block,
 )
 from tilewright.macro.gemm import build_gemm
-from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.spec.dtype import BF16, F32, F64, I8, I16, U8, DType
 from tilewright.spec.problem import Gemm, Strategy
 
 #: mr, nr, kc, mc, nc per machine and dtype, from the inequalities by hand. For haswell in f32:
@@ -52,28 +52,37 @@ EXPECTED: dict[str, dict[DType, tuple[int, int, int, int, int]]] = {
     "apple-m4": {F32: (8, 12, 1360, 1016, 768), F64: (8, 6, 1360, 504, 384)},
     # 20·3 accumulators + 3 of B + 1 of A = 64 registers; kc = (512 KiB / 8) / (2 · 48 B) = 682, down to 680.
     "pwr9": {F32: (20, 12, 680, 40, 960), F64: (8, 14, 288, 64, 1134)},
-    "pwr10": {F32: (20, 12, 1024, 60, 7680), F64: (8, 14, 584, 64, 6720)},
+    # The eight accumulators of MMA are 2·4 of 4×4 (4×2); kc = 2.5 · 2 / 1 %, up to 512.
+    "pwr10": {F32: (8, 16, 512, 160, 15360), F64: (8, 8, 512, 80, 7680)},
     # 7·4 accumulators + 4 of B, none of A = 32 registers; 8·3 fit too, with a lower ratio.
     "rva23": {F32: (7, 16, 512, 154, 2048), F64: (7, 8, 512, 77, 1024)},
     "x86-64-v2": {F32: (6, 8, 512, 36, 1024), F64: (6, 4, 512, 18, 512)},
     "x86-64-v3": {F32: (6, 16, 256, 72, 2048), F64: (6, 8, 256, 36, 1024)},
     "x86-64-v4": {F32: (14, 32, 512, 140, 1408), F64: (14, 16, 512, 70, 704)},
 }
+FLOATS = (F32, F64)
+#: The rows with what every CPU of theirs has: multiply-adds of vectors.
+VECTOR_ROWS = tuple(isa.limited(frozenset()) for isa in ISAS)
 each_machine = pytest.mark.parametrize("name", targets())
-each_dtype = pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
-each_isa = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+each_dtype = pytest.mark.parametrize("dtype", FLOATS, ids=str)
+each_isa = pytest.mark.parametrize("isa", VECTOR_ROWS, ids=lambda isa: isa.name)
 
 
 def test_the_table_covers_the_catalogue() -> None:
     assert set(EXPECTED) == set(targets())
-    assert all(set(row) == set(GEMM_DTYPES) for row in EXPECTED.values())
+    assert all(set(row) == set(FLOATS) for row in EXPECTED.values())
+
+
+def blocking_of(machine: Machine, dtype: DType) -> Blocking:
+    """The blocking of a product of one type."""
+    return choose_blocking(machine, machine.isa.tile(dtype))
 
 
 @each_machine
 @each_dtype
 def test_blocking_of_every_machine(name: str, dtype: DType) -> None:
     mr, nr, kc, mc, nc = EXPECTED[name][dtype]
-    assert choose_blocking(find_machine(name), dtype) == Blocking(mr=mr, nr=nr, kr=1, mc=mc, nc=nc, kc=kc)
+    assert blocking_of(find_machine(name), dtype) == Blocking(mr=mr, nr=nr, kr=1, mc=mc, nc=nc, kc=kc)
 
 
 # --- the inequalities themselves --------------------------------------------------------------------
@@ -83,7 +92,7 @@ def registers_needed(isa: Isa, dtype: DType, mr: int, nr: int) -> int:
     """Registers of one depth step, counted as the micro-kernel uses them."""
     vectors = nr // isa.lanes(dtype)
     of_a = {Broadcast.MEMORY: 1, Broadcast.LANE: math.ceil(mr / isa.lanes(dtype)), Broadcast.SCALAR: 0}
-    return mr * vectors + vectors + of_a[isa.broadcast] + (0 if isa.tile(dtype).fused else 1)
+    return mr * vectors + vectors + of_a[isa.broadcast] + (0 if isa.fused else 1)
 
 
 def feeds(isa: Isa, dtype: DType, mr: int, nr: int) -> bool:
@@ -113,7 +122,7 @@ def cmr(mr: int, nr: int) -> float:
 @each_isa
 @each_dtype
 def test_register_tiles_are_exactly_those_that_qualify(isa: Isa, dtype: DType) -> None:
-    tiles = register_tiles(isa, dtype)
+    tiles = register_tiles(isa, isa.tile(dtype))
     assert {(tile.mr, tile.nr) for tile in tiles} == qualifying(isa, dtype)
     for tile in tiles:
         assert tile.registers == registers_needed(isa, dtype, tile.mr, tile.nr)
@@ -124,7 +133,7 @@ def test_register_tiles_are_exactly_those_that_qualify(isa: Isa, dtype: DType) -
 @each_dtype
 @pytest.mark.parametrize("ways", [1, 2, 4, 8, 12, 16, 64])
 def test_the_best_tile_prefers_rows_within_the_ways(isa: Isa, dtype: DType, ways: int) -> None:
-    tile = register_tile(isa, dtype, ways)
+    tile = register_tile(isa, isa.tile(dtype), ways)
     every = qualifying(isa, dtype)
     best = max(cmr(*each) for each in every)
     near = {each for each in every if each[0] <= ways and cmr(*each) >= (1 - CMR_SLACK) * best}
@@ -140,7 +149,7 @@ def test_ties_go_to_fewer_loads() -> None:
     isa = replace(GENERIC128, vector_registers=17)
     assert {(6, 4), (4, 6)} <= qualifying(isa, F64)
     assert cmr(6, 4) == cmr(4, 6) == max(cmr(*each) for each in qualifying(isa, F64))
-    tile = register_tile(isa, F64, ways=8)
+    tile = register_tile(isa, isa.tile(F64), ways=8)
     assert (tile.mr, tile.nr, tile.loads_per_depth) == (4, 6, 7)
 
 
@@ -156,20 +165,67 @@ def test_ties_go_to_fewer_loads() -> None:
     ],
 )
 def test_register_tile_by_hand(isa: Isa, dtype: DType, ways: int, mr: int, nr: int) -> None:
-    tile = register_tile(isa, dtype, ways)
+    tile = register_tile(isa, isa.tile(dtype), ways)
     assert (tile.mr, tile.nr) == (mr, nr)
+
+
+#: Instructions that take several depths, or several rows: machine, operands -> instruction, mr, nr, kr.
+UNITS: list[tuple[str, DType, DType, str, int, int, int]] = [
+    # 14·2 accumulators + 2 of B + 1 of A = 31 of 32 registers.
+    ("cascadelake", U8, I8, "vpdpbusd", 14, 32, 4),
+    # One row more takes off the bias: 13 rows.
+    ("cascadelake", I8, I8, "vpdpbusd_biased", 13, 32, 4),
+    ("cascadelake", I16, I16, "vpdpwssd", 14, 32, 2),
+    # No bfloat16 there: operands are widened.
+    ("cascadelake", BF16, BF16, "multiply_add", 14, 32, 1),
+    ("znver5", BF16, BF16, "vdpbf16ps", 12, 32, 2),
+    # 6·2 + 2 + 1 and the product, which is added by another instruction: 16.
+    ("haswell", I16, I8, "pmaddwd", 6, 16, 2),
+    # Four tiles of C, two of A, two of B.
+    ("sapphirerapids", BF16, BF16, "tdpbf16ps", 32, 32, 2),
+    ("sapphirerapids", I8, U8, "tdpbsud", 32, 32, 4),
+    ("pwr10", BF16, BF16, "xvbf16ger2pp", 8, 16, 2),
+    ("pwr10", I16, I16, "xvi16ger2pp", 8, 16, 2),
+    ("x86-64-v2", I8, I8, "multiply_add", 6, 8, 1),
+]
+
+
+@pytest.mark.parametrize(("name", "a", "b", "instruction", "mr", "nr", "kr"), UNITS)
+def test_tiles_of_other_instructions_by_hand(
+    name: str, a: DType, b: DType, instruction: str, mr: int, nr: int, kr: int
+) -> None:
+    machine = find_machine(name)
+    one = machine.isa.tile(a, b)
+    assert one.instruction == instruction
+    blocking = choose_blocking(machine, one)
+    assert (blocking.mr, blocking.nr, blocking.kr) == (mr, nr, kr)
+
+
+@each_machine
+def test_blocks_of_every_instruction_are_whole(name: str) -> None:
+    """Whole tiles, whole steps of the depth, and accumulators that the unit has."""
+    machine = find_machine(name)
+    for one in machine.isa.tiles:
+        tile = register_tile(machine.isa, one, machine.l1.ways)
+        blocking = choose_blocking(machine, one)
+        assert (blocking.mr, blocking.nr, blocking.kr) == (tile.mr, tile.nr, one.kr)
+        assert (tile.mr % one.m, tile.nr % one.n, blocking.kc % one.k) == (0, 0, 0)
+        grid = tile.mr // one.m * tile.nr // one.n
+        assert tile.accumulators == grid + one.biased * tile.nr // one.n
+        assert tile.registers <= machine.isa.vector_registers
+        assert tile.accumulators <= (one.accumulators or machine.isa.vector_registers)
 
 
 @pytest.mark.parametrize("registers", [1, 2, 6])
 def test_too_few_registers_have_no_tile(registers: int) -> None:
     poor = replace(AVX2, name="poor", vector_registers=registers)
     with pytest.raises(NoRegisterTile, match=f"{registers} vector registers of 8 lanes for f32 on poor"):
-        register_tile(poor, F32, ways=8)
+        register_tile(poor, poor.tile(F32), ways=8)
 
 
 def test_loads_that_bound_every_tile_leave_none() -> None:
     with pytest.raises(NoRegisterTile):
-        register_tile(replace(AVX512, loads_per_cycle=1, fma_per_cycle=8), F32, ways=8)
+        register_tile(replace(AVX512, loads_per_cycle=1, fma_per_cycle=8), AVX512.tile(F32), ways=8)
 
 
 @each_machine
@@ -177,10 +233,11 @@ def test_loads_that_bound_every_tile_leave_none() -> None:
 def test_kc(name: str, dtype: DType) -> None:
     """UPDATE_CYCLES / (kc / FMAs a cycle) ≤ share, unless two panels would fill L2/8; never below (1)."""
     machine = find_machine(name)
-    blocking = choose_blocking(machine, dtype)
+    blocking = blocking_of(machine, dtype)
     kc, row_bytes = blocking.kc, blocking.nr * dtype.size
     assert kc % DEPTH_UNIT == 0
-    update_share = UPDATE_CYCLES_PER_VECTOR / (kc / machine.isa.fma_per_cycle)
+    per_cycle = machine.isa.tile(dtype).per_cycle or machine.isa.fma_per_cycle
+    update_share = UPDATE_CYCLES_PER_VECTOR / (kc / per_cycle)
     panels_bytes = 2 * kc * row_bytes
     half_l1 = machine.l1.size // 2
     assert kc + DEPTH_UNIT > half_l1 / row_bytes, "seed 004 (1): a panel in half of L1 is the least"
@@ -195,7 +252,7 @@ def test_kc(name: str, dtype: DType) -> None:
 def test_mc_and_nc(name: str, dtype: DType) -> None:
     """mc·kc fills a third of what B leaves of L2, nc·kc its share of the last cache, in whole tiles."""
     machine = find_machine(name)
-    blocking = choose_blocking(machine, dtype)
+    blocking = blocking_of(machine, dtype)
     mc, nc, kc, mr, nr = blocking.mc, blocking.nc, blocking.kc, blocking.mr, blocking.nr
     room = (machine.l2.size / dtype.size - 2 * kc * nr) / 3
     assert mc * kc <= room < (mc + mr) * kc
@@ -213,22 +270,23 @@ def with_l2(machine: Machine, size: int) -> Machine:
 @settings(deadline=None)
 def test_more_l2_never_shrinks_mc(dtype: DType, name: str, more: int, depth_units: int) -> None:
     machine = find_machine(name)
-    tile = register_tile(machine.isa, dtype, machine.l1.ways)
+    instruction = machine.isa.tile(dtype)
+    tile = register_tile(machine.isa, instruction, machine.l1.ways)
     larger = with_l2(machine, machine.l2.size + more)
     kc = depth_units * DEPTH_UNIT
-    assert row_block(machine, dtype, tile, kc) <= row_block(larger, dtype, tile, kc)
+    assert row_block(machine, instruction, tile, kc) <= row_block(larger, instruction, tile, kc)
 
 
 @each_machine
 @each_dtype
 def test_twice_the_cache_never_shrinks_a_block(name: str, dtype: DType) -> None:
     machine = find_machine(name)
-    blocks = [choose_blocking(with_l2(machine, machine.l2.size << shift), dtype) for shift in range(5)]
+    blocks = [blocking_of(with_l2(machine, machine.l2.size << shift), dtype) for shift in range(5)]
     assert sorted(block.mc for block in blocks) == [block.mc for block in blocks]
     assert sorted(block.kc for block in blocks) == [block.kc for block in blocks]
     if machine.l3 is not None:
         caches = [replace(machine.l3, size=machine.l3.size << shift) for shift in range(4)]
-        panels = [choose_blocking(replace(machine, l3=cache), dtype).nc for cache in caches]
+        panels = [blocking_of(replace(machine, l3=cache), dtype).nc for cache in caches]
         assert sorted(panels) == panels
         assert panels[0] < panels[-1]
 
@@ -241,8 +299,8 @@ def test_blocks_never_fall_below_one_unit(name: str) -> None:
         l2=replace(find_machine(name).l2, size=64),
         l3=replace(find_machine(name).l2, size=64),
     )
-    for dtype in GEMM_DTYPES:
-        blocking = choose_blocking(tiny, dtype)
+    for dtype in FLOATS:
+        blocking = blocking_of(tiny, dtype)
         assert (blocking.mc, blocking.nc, blocking.kc) == (blocking.mr, blocking.nr, DEPTH_UNIT)
 
 
@@ -254,8 +312,8 @@ def lets(program: Program) -> dict[str, object]:
 def test_the_depth_cut_depends_on_k_dtype_and_machine_alone(name: str) -> None:
     """Promise 5: rows, columns, layouts and strategy do not change in which order depths are added."""
     machine = find_machine(name)
-    for dtype in GEMM_DTYPES:
-        blocking = choose_blocking(machine, dtype)
+    for dtype in FLOATS:
+        blocking = blocking_of(machine, dtype)
         problems = [
             Gemm(m, n, k=5000, dtype=dtype, a=layout, b=layout, c=c, strategy=strategy)
             for m in (1, 1000, None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given, settings
@@ -11,16 +12,17 @@ from hypothesis import strategies as st
 
 from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import Broadcast
+from tilewright.machine.isa import Broadcast, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import LOCAL_PANEL_BYTES, _narrowed, cover_of
-from tilewright.macro.blocking import Cover, _even, choose_cover
-from tilewright.micro.vector import BroadcastFma
-from tilewright.spec.dtype import F32, GEMM_DTYPES, DType
+from tilewright.macro.blocking import Cover, _even, choose_cover, register_tile
+from tilewright.micro.kernel import Source
+from tilewright.micro.vector import VectorKernel
+from tilewright.spec.dtype import BF16, F32, F64, I8, DType, accumulator
 from tilewright.spec.problem import BatchReduceGemm
 
 each_machine = pytest.mark.parametrize("name", targets())
-each_dtype = pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+each_dtype = pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 extents = st.one_of(st.integers(1, 40), st.integers(1, 130), st.integers(1, 1024))
 depths = st.sampled_from((1, 7, 64, 512, 2048 * 1024))
 
@@ -29,12 +31,28 @@ def total(parts: tuple[tuple[int, int], ...]) -> int:
     return sum(size * count for size, count in parts)
 
 
+def vector_instruction(machine: Machine, dtype: DType) -> TileFma:
+    """The instruction that takes one row of A for a type; units of several rows cut whole tiles."""
+    vectors = tuple(tile for tile in machine.isa.tiles if tile.m == 1)
+    return replace(machine.isa, tiles=vectors).tile(dtype)
+
+
+def cover(machine: Machine, dtype: DType, sizes: tuple[int, int, int]) -> Cover:
+    """The cover of a product of one type."""
+    return choose_cover(machine, vector_instruction(machine, dtype), machine.isa.edge_of(dtype), sizes)
+
+
 def registers_needed(machine: Machine, dtype: DType, rows: int, columns: int) -> int:
     """Registers of one tile as the micro-kernel writes it: a partial vector may take several."""
-    isa = machine.isa
-    part = BroadcastFma(isa, dtype, Tile(rows, columns), adjacent_a=False).exact_part(rows, columns)
-    of_a = {Broadcast.MEMORY: 1, Broadcast.LANE: math.ceil(rows / isa.lanes(dtype)), Broadcast.SCALAR: 0}
-    return part.fmas + len(part.widths) + of_a[isa.broadcast] + (0 if isa.tile(dtype).fused else 1)
+    isa, one = machine.isa, vector_instruction(machine, dtype)
+    operands = (Source(dtype), Source(dtype))
+    kernel = VectorKernel(isa, one, Tile(rows, columns), operands, dtype, adjacent_a=False)
+    part = kernel.exact_part(rows, columns)
+    word_lanes = isa.vector_bits // (one.a.bits * one.kr)
+    of_a = {Broadcast.MEMORY: 1, Broadcast.LANE: math.ceil(rows / word_lanes), Broadcast.SCALAR: 0}
+    bias = len(part.widths) if one.biased else 0
+    product = 1 if one.separate or not isa.fused else 0
+    return part.fmas + bias + len(part.widths) + of_a[isa.broadcast] + product
 
 
 @each_machine
@@ -43,17 +61,17 @@ def registers_needed(machine: Machine, dtype: DType, rows: int, columns: int) ->
 @given(rows=extents, columns=extents, depth=depths)
 def test_a_cover_is_exact_and_even(name: str, dtype: DType, rows: int, columns: int, depth: int) -> None:
     machine = find_machine(name)
-    lanes = machine.isa.lanes(dtype)
-    cover = choose_cover(machine, dtype, rows, columns, depth)
-    assert (total(cover.heights), total(cover.widths)) == (rows, columns)
-    assert min(*(value for parts in (cover.heights, cover.widths) for part in parts for value in part), 9) > 0
-    heights = [height for height, _ in cover.heights]
-    vectors = [math.ceil(width / lanes) for width, _ in cover.widths]
+    lanes = machine.isa.lanes(accumulator(dtype, dtype))
+    found = cover(machine, dtype, (rows, columns, depth))
+    assert (total(found.heights), total(found.widths)) == (rows, columns)
+    assert min(*(value for parts in (found.heights, found.widths) for part in parts for value in part), 9) > 0
+    heights = [height for height, _ in found.heights]
+    vectors = [math.ceil(width / lanes) for width, _ in found.widths]
     assert max(heights) - min(heights) <= 1, "no small tile is left over"
     assert max(vectors) - min(vectors) <= 1
     assert (heights, vectors) == (sorted(heights, reverse=True), sorted(vectors, reverse=True))
-    partial = [(width, count) for width, count in cover.widths if width % lanes]
-    assert partial in ([], [(cover.widths[-1][0], 1)]), "only the last tile ends in a partial vector"
+    partial = [(width, count) for width, count in found.widths if width % lanes]
+    assert partial in ([], [(found.widths[-1][0], 1)]), "only the last tile ends in a partial vector"
 
 
 @each_machine
@@ -64,10 +82,24 @@ def test_every_tile_of_a_cover_fits_the_registers(
     name: str, dtype: DType, rows: int, columns: int, depth: int
 ) -> None:
     machine = find_machine(name)
-    cover = choose_cover(machine, dtype, rows, columns, depth)
-    for height, _ in cover.heights:
-        for width, _ in cover.widths:
+    found = cover(machine, dtype, (rows, columns, depth))
+    for height, _ in found.heights:
+        for width, _ in found.widths:
             assert registers_needed(machine, dtype, height, width) <= machine.isa.vector_registers
+
+
+@pytest.mark.parametrize("name", ["cascadelake", "znver5", "haswell", "neoverse-v2", "x86-64-v2"])
+@pytest.mark.parametrize("dtype", [BF16, I8], ids=str)
+@settings(deadline=None, max_examples=10)
+@given(rows=extents, columns=extents, depth=depths)
+def test_tiles_of_instructions_that_take_several_depths(
+    name: str, dtype: DType, rows: int, columns: int, depth: int
+) -> None:
+    machine = find_machine(name)
+    found = cover(machine, dtype, (rows, columns, depth))
+    assert (total(found.heights), total(found.widths)) == (rows, columns)
+    for (height, _), (width, _) in product(found.heights, found.widths):
+        assert registers_needed(machine, dtype, height, width) <= machine.isa.vector_registers
 
 
 #: Rows, columns and depth on znver5 in f32 -> cover. 32 registers hold h·v accumulators, v vectors and a
@@ -88,7 +120,21 @@ EXPECTED: dict[tuple[int, int, int], Cover] = {
 
 @pytest.mark.parametrize("sizes", EXPECTED, ids=lambda sizes: "x".join(map(str, sizes)))
 def test_covers_by_hand(sizes: tuple[int, int, int]) -> None:
-    assert choose_cover(find_machine("znver5"), F32, *sizes) == EXPECTED[sizes]
+    assert cover(find_machine("znver5"), F32, sizes) == EXPECTED[sizes]
+
+
+@pytest.mark.parametrize("name", ["sapphirerapids", "pwr10"])
+def test_units_of_several_rows_cut_their_own_tile(name: str) -> None:
+    """As often as it fits, then what remains."""
+    machine = find_machine(name)
+    one = machine.isa.tile(BF16)
+    tile = register_tile(machine.isa, one, machine.l1.ways)
+    for rows, columns in ((tile.mr, tile.nr), (2 * tile.mr + 3, tile.nr - 1), (1, 3 * tile.nr + 1)):
+        found = choose_cover(machine, one, machine.isa.edge, (rows, columns, 64))
+        assert (total(found.heights), total(found.widths)) == (rows, columns)
+        assert [size for size, _ in found.heights[:-1]] == [tile.mr] * (len(found.heights) - 1)
+        assert found.heights[0][0] == min(tile.mr, rows)
+        assert found.widths[0] == ((tile.nr, columns // tile.nr) if columns >= tile.nr else (columns, 1))
 
 
 def test_the_tile_of_seed_002() -> None:

@@ -26,14 +26,14 @@ from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import Edge
+from tilewright.machine.isa import Edge, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.macro.gemm import build_gemm
+from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
+from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.macro.nest import SCALARS, SIZES, Sizes, sizes_of
 from tilewright.macro.streaming import STREAMED_ROWS, STREAMED_VECTORS
-from tilewright.spec.dtype import F64, GEMM_DTYPES, DType
-from tilewright.spec.problem import Gemm, Layout, Strategy
+from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
+from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
 
 Array: TypeAlias = NDArray[Any]
 
@@ -52,7 +52,8 @@ def machine_with(edge: Edge, l2_bytes: int = L2_BYTES, registers: int = 32) -> M
     return replace(machine, isa=isa, l2=replace(machine.l2, size=l2_bytes))
 
 
-NESTS: dict[str, tuple[Gemm, Blocking, Edge]] = {
+#: By name: the problem, its cut, and the edges of a machine of 128-bit vectors, or the machine.
+NESTS: dict[str, tuple[Gemm, Blocking, Edge | str]] = {
     "tiling_rrr_mask": (Gemm(strategy="tiling"), WIDE, Edge.MASK),
     "tiling_rrr_spill": (Gemm(strategy="tiling"), NARROW, Edge.SPILL),
     "tiling_crr_static": (Gemm(100, 200, 300, a="col", strategy="tiling"), WIDE, Edge.MASK),
@@ -76,6 +77,10 @@ NESTS: dict[str, tuple[Gemm, Blocking, Edge]] = {
     "auto_rrr_more_rows": (Gemm(), WIDE, Edge.MASK),
     "auto_sss_few_rows_spill": (Gemm(a="strided", b="strided", c="strided"), NARROW, Edge.SPILL),
     "auto_sss_more_rows_spill": (Gemm(a="strided", b="strided", c="strided"), NARROW, Edge.SPILL),
+    "tiling_rrr_f16_carried": (Gemm(100, dtype="f16", strategy="tiling"), NARROW, "x86-64-v3"),
+    "packing_rrr_i8_words": (Gemm(dtype="i8", strategy="packing"), replace(WIDE, kr=4), "cascadelake"),
+    "packing_rrr_c64_parts": (Gemm(dtype="c64", strategy="packing"), WIDE, "znver5"),
+    "packing_rrr_bf16_carried": (Gemm(dtype="bf16", strategy="packing"), replace(WIDE, kr=2), "znver5"),
 }
 
 
@@ -118,7 +123,8 @@ def one_sided(statement: Statement) -> Statement:
 @pytest.mark.parametrize("name", NESTS)
 def test_golden(name: str, *, update_golden: bool) -> None:
     problem, blocking, edge = NESTS[name]
-    program = one_branch(build_gemm(problem, blocking, machine_with(edge), name), name)
+    machine = find_machine(edge) if isinstance(edge, str) else machine_with(edge)
+    program = one_branch(build_gemm(problem, blocking, machine, name), name)
     text, path = print_program(program), GOLDEN / f"{name}.txt"
     if update_golden:
         path.write_text(text, encoding="utf-8")
@@ -149,14 +155,23 @@ class Matrix:
         return self.origin + rows[:, None] * self.strides[0] + columns * self.strides[1]
 
 
+def odd_value(dtype: np.dtype[Any]) -> Any:
+    """What nobody may read: NaN, or the largest integer."""
+    number = find_numpy_dtype(dtype)
+    assert number is not None
+    if not number.is_integer:
+        return np.nan
+    return 2 ** (number.significand - (number.kind is Kind.SIGNED)) - 1
+
+
 def spread(dense: Array, strides: tuple[int, int]) -> Matrix:
-    """A matrix in a buffer exactly as long as its elements reach, NaN in the gaps."""
+    """A matrix in a buffer exactly as long as its elements reach, NaN or another odd value in the gaps."""
     rows, columns = dense.shape
     if dense.size == 0:
         return Matrix(dense, np.empty(0, dense.dtype), 0, strides)
     reach = ((rows - 1) * strides[0], (columns - 1) * strides[1])
     origin = -sum(min(0, step) for step in reach)
-    flat = np.full(origin + sum(max(0, step) for step in reach) + 1, np.nan, dense.dtype)
+    flat = np.full(origin + sum(max(0, step) for step in reach) + 1, odd_value(dense.dtype), dense.dtype)
     matrix = Matrix(dense, flat, origin, strides)
     flat[matrix.places] = dense
     return matrix
@@ -183,7 +198,18 @@ def strides_of(layout: Layout, rows: int, columns: int, variant: int) -> tuple[i
 
 
 def integers(random: np.random.Generator, rows: int, columns: int, dtype: DType) -> Array:
-    return random.integers(-4, 5, (rows, columns)).astype(dtype.numpy)
+    least, end = (0, 9) if dtype.kind is Kind.UNSIGNED else (-4, 5)
+    values: Array = random.integers(least, end, (rows, columns))
+    if dtype.kind is Kind.COMPLEX:
+        values = values + 1j * random.integers(least, end, (rows, columns))
+    return values.astype(dtype.numpy)
+
+
+def numbers(matrix: Matrix) -> tuple[Array, int]:
+    """The buffer of C as a program has it: complex numbers are pairs."""
+    if matrix.flat.dtype.kind != "c":
+        return matrix.flat, matrix.origin
+    return matrix.flat.view(matrix.flat.real.dtype), 2 * matrix.origin
 
 
 def run_nest(program: Program, a: Matrix, b: Matrix, c: Matrix, alpha: float, beta: float) -> None:
@@ -191,7 +217,7 @@ def run_nest(program: Program, a: Matrix, b: Matrix, c: Matrix, alpha: float, be
     assert program.sizes == SIZES
     assert program.scalars == SCALARS
     values = (*c.dense.shape, a.dense.shape[1], *a.strides, *b.strides, *c.strides)
-    buffers = {name: (matrix.flat, matrix.origin) for name, matrix in (("a", a), ("b", b), ("c", c))}
+    buffers = {"a": (a.flat, a.origin), "b": (b.flat, b.origin), "c": numbers(c)}
     scalars = {"alpha": alpha, "beta": beta}
     interpret(verify(program), dict(zip(SIZES, values, strict=True)), scalars, buffers)
 
@@ -203,23 +229,28 @@ def check(
     scalars: tuple[float, float],
     variant: int,
 ) -> None:
-    """One problem on operands of its layouts against `Gemm.reference`; reads only what promise 2 allows."""
+    """One problem on operands of its layouts against `Gemm.reference`; reads only what promise 2 allows.
+
+    Sums are exact, so what is stored is the reference rounded once, or wrapped around.
+    """
     (m, n, k), (alpha, beta) = sizes, scalars
     random = np.random.default_rng(variant)
-    dtype, dense_c = problem.dtype, integers(random, m, n, problem.dtype)
-    a, b = integers(random, m, k, dtype), integers(random, k, n, dtype)
-    expected = problem.reference(a, b, dense_c, alpha=alpha, beta=beta)
-    unread = np.full_like(dense_c, np.nan) if beta == 0 else dense_c
+    dense_c = integers(random, m, n, problem.out_dtype)
+    a, b = integers(random, m, k, problem.dtype), integers(random, k, n, problem.b_dtype)
+    exact = problem.reference(a, b, dense_c, alpha=alpha, beta=beta)
+    expected = exact.astype(dense_c.dtype).astype(exact.dtype)
+    unread = np.full_like(dense_c, odd_value(dense_c.dtype)) if beta == 0 else dense_c
     if alpha == 0:
-        a, b = np.full_like(a, np.nan), np.full_like(b, np.nan)
+        a, b = np.full_like(a, odd_value(a.dtype)), np.full_like(b, odd_value(b.dtype))
     matrix_a = spread(a, strides_of(problem.a, m, k, variant))
     matrix_b = spread(b, strides_of(problem.b, k, n, variant + 1))
     matrix_c = spread(unread, strides_of(problem.c, m, n, variant + 2))
     before = matrix_c.flat.copy()
     run_nest(build(problem), matrix_a, matrix_b, matrix_c, alpha, beta)
-    np.testing.assert_array_equal(matrix_c.flat[matrix_c.places], expected)
+    np.testing.assert_array_equal(matrix_c.flat[matrix_c.places].astype(exact.dtype), expected)
     before[matrix_c.places] = matrix_c.flat[matrix_c.places]
-    np.testing.assert_array_equal(matrix_c.flat, before, "bytes of C between its elements changed")
+    kept = matrix_c.flat.view(np.uint8), before.view(np.uint8)
+    np.testing.assert_array_equal(*kept, "bytes of C between its elements changed")
 
 
 # --- every machine --------------------------------------------------------------------------------------
@@ -232,10 +263,11 @@ def with_l2(machine: Machine, size: int) -> Machine:
     return replace(machine, l2=replace(machine.l2, size=size))
 
 
-def shrunken(machine: Machine, dtype: DType) -> Blocking:
+def shrunken(machine: Machine, instruction: TileFma, parts: int = 1) -> Blocking:
     """The machine's register tile with cache blocks so small that every loop iterates."""
-    tile = choose_blocking(machine, dtype)
-    return Blocking(mr=tile.mr, nr=tile.nr, kr=tile.kr, mc=2 * tile.mr, nc=2 * tile.nr, kc=8)
+    tile = choose_blocking(machine, instruction)
+    kc = parts * depth_unit(instruction)
+    return Blocking(mr=tile.mr, nr=tile.nr, kr=tile.kr, mc=2 * tile.mr, nc=2 * tile.nr, kc=kc)
 
 
 def odd_sizes(mr: int, nr: int, wide: int) -> tuple[tuple[int, int, int], ...]:
@@ -260,11 +292,11 @@ def odd_sizes(mr: int, nr: int, wide: int) -> tuple[tuple[int, int, int], ...]:
 
 
 @pytest.mark.parametrize("name", targets())
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
 def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy: Strategy) -> None:
     machine = find_machine(name)
-    blocking = shrunken(machine, dtype)
+    blocking = shrunken(machine, machine.isa.tile(dtype))
     sizes = odd_sizes(blocking.mr, blocking.nr, STREAMED_VECTORS * machine.isa.lanes(dtype))
     some_l2 = 4 * dtype.size * 9 * blocking.nr
 
@@ -281,12 +313,60 @@ def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy
         check(problem, build, (m, n, k), SCALAR_PAIRS[number % len(SCALAR_PAIRS)], variant=number)
 
 
+#: Element types of A, B and C: every kind of instruction, of conversion and of store.
+TYPES: tuple[tuple[str, str | None, str | None], ...] = (
+    ("bf16", None, None),
+    ("bf16", None, "f32"),
+    ("f16", "bf16", "bf16"),
+    ("f32", "f16", None),
+    ("f64", "bf16", "f32"),
+    ("i8", None, None),
+    ("i8", None, "i32"),
+    ("u8", "i8", "i32"),
+    ("i4", "u4", "u8"),
+    ("i16", None, "i32"),
+    ("i32", "u8", "i16"),
+    ("i64", "i8", None),
+    ("c64", None, None),
+    ("c64", "c128", None),
+    ("c128", None, "c64"),
+)
+#: Machines whose rows have one instruction or another for these types: dot products of AVX-512 with and
+#: without bfloat16, tiles of AMX, PMADDWD, Neon, the outer products of POWER10, RISC-V V, SSE2.
+UNITS = ("cascadelake", "znver5", "sapphirerapids", "haswell", "neoverse-v2", "pwr10", "rva23", "x86-64-v2")
+each_types = pytest.mark.parametrize("types", TYPES, ids=lambda types: ProductTypes.parse(*types).name)
+
+
+@pytest.mark.parametrize("name", UNITS)
+@each_types
+def test_nests_of_every_type_equal_the_reference(
+    name: str, types: tuple[str, str | None, str | None]
+) -> None:
+    machine, (dtype, b_dtype, out_dtype) = find_machine(name), types
+    for number, (a, b, c) in enumerate(ABC):
+        strategy = tuple(Strategy)[number % len(Strategy)]
+        known = {"a": a, "b": b, "c": c, "b_dtype": b_dtype, "out_dtype": out_dtype, "strategy": strategy}
+        problem = Gemm(dtype=dtype, **known)  # type: ignore[arg-type]
+        instruction = instruction_of(problem, machine.isa)
+        blocking = shrunken(machine, instruction, 1 + problem.types.is_complex)
+        wide = STREAMED_VECTORS * machine.isa.lanes(problem.types.acc)
+        sizes = odd_sizes(blocking.mr, blocking.nr // (1 + problem.types.is_complex), wide)
+        m, n, k = sizes[(5 * number + len(name)) % len(sizes)]
+        depth = k + number % 2 * 2 * blocking.kc  # so that sums are carried from block to block
+        scalars = ((1.0, 0.0), (2.0, 1.0), (-3.0, 2.0), (0.0, 3.0), (1.0, 1.0))[number % 5]
+
+        def build(wanted: Gemm, blocking: Blocking = blocking, number: int = number) -> Program:
+            return build_gemm(wanted, blocking, with_l2(machine, 1 if number % 3 else 1 << 14), "g")
+
+        check(problem, build, (m, n, depth), scalars, variant=number)
+
+
 @pytest.mark.parametrize("name", ["haswell", "znver5", "neoverse-v1"])
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 8, 9])
 def test_few_rows_at_every_edge_of_a_wide_tile(name: str, dtype: DType, m: int) -> None:
     machine = with_l2(find_machine(name), 1)
-    blocking, wide = shrunken(machine, dtype), STREAMED_VECTORS * machine.isa.lanes(dtype)
+    blocking, wide = shrunken(machine, machine.isa.tile(dtype)), STREAMED_VECTORS * machine.isa.lanes(dtype)
     columns = (1, wide // 2, wide - 1, wide, wide + 1, 2 * wide - 1, 2 * wide, 2 * wide + 3)
     for number, (n, (a, c)) in enumerate(
         product(columns, (("row", "row"), ("col", "strided"), ("row", "col")))
@@ -384,7 +464,7 @@ def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("kc", [1, 8, 12, 512])
 def test_scratch_is_exactly_the_blocks(kc: int, strategy: Strategy, dtype: DType) -> None:
     problem = Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy)
@@ -410,6 +490,27 @@ def test_scratch_holds_whatever_kc_a_blocking_has(kc: int, strategy: Strategy) -
         return build_gemm(problem, blocking, machine_with(Edge.MASK, 1), "g")
 
     check(Gemm(b="col", strategy=strategy), build, (8, 64, 59), (1.0, 0.0), variant=0)
+    if kc > 1:  # complex numbers are two depths each
+        check(Gemm(dtype="c64", b="col", strategy=strategy), build, (8, 64, 59), (1.0, 0.0), variant=0)
+
+
+@pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
+@pytest.mark.parametrize("types", [("f16", None), ("c128", "c64")], ids=lambda types: types[0])
+def test_sums_that_wait_fit_their_scratch(
+    types: tuple[str, str | None], strategy: Strategy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a block of 8×16 sums, over several depth blocks: more rows and more columns than it has."""
+    monkeypatch.setattr("tilewright.macro.gemm.SUMS_ROWS", 8)
+    monkeypatch.setattr("tilewright.macro.gemm.SUMS_COLUMNS", 16)
+    blocking = Blocking(mr=4, nr=8, kr=1, mc=8, nc=64, kc=16)
+
+    def build(problem: Gemm) -> Program:
+        return build_gemm(problem, blocking, machine_with(Edge.MASK, 1), "g")
+
+    for number, (sizes, c) in enumerate(product(((7, 9, 40), (33, 7, 40), (9, 70, 16), (41, 41, 33)), "rc")):
+        layout = {"r": "row", "c": "col"}[c]
+        problem = Gemm(dtype=types[0], out_dtype=types[1], c=layout, strategy=strategy)
+        check(problem, build, sizes, SCALAR_PAIRS[number % len(SCALAR_PAIRS)], variant=number)
 
 
 def test_tiling_with_masks_needs_no_scratch() -> None:
