@@ -264,6 +264,20 @@ def test_measure_mixed_types_beside_another_type() -> None:
     assert found.peak_gflops > 0
 
 
+def test_workers_are_told_types_and_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[tuple[str, str], Any] = {}
+
+    def ask(process: WorkerProcess, command: str, **arguments: Any) -> dict[str, float]:
+        told[process.system, command] = arguments
+        return {"seconds": 0.01, "gflops": 1.0}
+
+    monkeypatch.setattr(WorkerProcess, "ask", ask)
+    measure(Plan(parse_sizes("10", "u8i8"), ("numpy",), repeat=1), {})
+    assert Gemm(**told["numpy", "prepare"]["gemm"]).types == parse_types("u8i8")
+    unit = told["tilewright", "peak"]
+    assert (unit["dtype"], unit["b_dtype"]) == ("u8", "i8")
+
+
 def test_complex_products_count_eight_operations_beside_two(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"prepare": {"seconds": 0.01}, "peak": {"gflops": 1.0}, "measure": {"seconds": 1e-6}}
     monkeypatch.setattr(WorkerProcess, "ask", lambda self, command, **arguments: asked[command])
