@@ -440,7 +440,9 @@ def lower(program: Program, machine: Machine) -> str:
     64-bit integers, the scalars, and a pointer to scratch where there is any (see `scratch_layout`).
     """
     verify(program)
-    module = Module(program.name, machine.triple, data_layout(machine), tuning(machine))
+    isa = machine.isa
+    length = isa.vector_bits if isa.scalable and not isa.emulated else 0
+    module = Module(program.name, machine.triple, data_layout(machine), tuning(machine), length)
     a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
     dtype = accumulator(a, b) if program.scalars else a
     arguments = [

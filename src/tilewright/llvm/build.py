@@ -34,12 +34,37 @@ from tilewright.llvm.values import (
 )
 
 
-class Module:
-    """One LLVM module under construction."""
+#: What the length of scalable vectors is counted in.
+GRANULE_BITS = 128
 
-    def __init__(self, name: str, triple: str, data_layout: str, tuning: str | None = None) -> None:
+
+def vector_length(vector_bits: int) -> str:
+    """What a function says of its scalable vectors: exactly so long.
+
+    >>> vector_length(512)
+    'vscale_range(4,4)'
+    """
+    granules = vector_bits // GRANULE_BITS
+    return f"vscale_range({granules},{granules})"
+
+
+class Module:
+    """One LLVM module under construction.
+
+    Parameters
+    ----------
+    name, triple, data_layout : as LLVM takes them.
+    tuning : the CPU to schedule for, where it is another one than that to compile for.
+    vector_bits : length of scalable vectors; 0 where no function has any.
+    """
+
+    def __init__(
+        self, name: str, triple: str, data_layout: str, tuning: str | None = None, vector_bits: int = 0
+    ) -> None:
         # Unwind tables let profilers and debuggers walk through generated frames.
         self.attributes = "nounwind uwtable" + (f' "tune-cpu"="{tuning}"' if tuning else "")
+        if vector_bits:
+            self.attributes += f" {vector_length(vector_bits)}"
         self.header = (
             f"; ModuleID = '{name}'",
             f'target datalayout = "{data_layout}"',
@@ -64,10 +89,22 @@ class Module:
         return self.functions[name].callee if name in self.functions else None
 
     def define(
-        self, name: str, result: Type, arguments: Sequence[tuple[str, Type]], *, exported: bool = False
+        self,
+        name: str,
+        result: Type,
+        arguments: Sequence[tuple[str, Type]],
+        *,
+        exported: bool = False,
+        attributes: str | None = None,
     ) -> Function:
-        """A new function; internal unless exported. Arguments keep their names."""
-        function = Function(self, name, result, arguments, exported=exported)
+        """A new function; internal unless exported. Arguments keep their names.
+
+        Parameters
+        ----------
+        attributes : as LLVM spells them, in place of those that the module's functions have. Memory and calls
+            are what functions of different lengths of vectors share: no vector is an argument or a result.
+        """
+        function = Function(self, name, result, arguments, exported=exported, attributes=attributes)
         self.functions[name] = function
         return function
 
@@ -96,11 +133,12 @@ class Function(ControlFlow):
         arguments: Sequence[tuple[str, Type]],
         *,
         exported: bool,
+        attributes: str | None = None,
     ) -> None:
         super().__init__()
         self.module, self.name, self.result = module, name, result
         self.arguments = {label: Value(kind, f"%{label}") for label, kind in arguments}
-        self.exported = exported
+        self.exported, self.attributes = exported, attributes
         self.callee = Callee(result, f"@{name}")
         self._stack: list[str] = []
 
@@ -108,7 +146,8 @@ class Function(ControlFlow):
         """The text of the definition."""
         linkage = "" if self.exported else "internal "
         arguments = ", ".join(value.typed for value in self.arguments.values())
-        yield f"define {linkage}{self.result.text} @{self.name}({arguments}) {self.module.attributes} {{"
+        attributes = self.module.attributes if self.attributes is None else self.attributes
+        yield f"define {linkage}{self.result.text} @{self.name}({arguments}) {attributes} {{"
         for block in self.blocks:
             yield f"{block.label}:"
             if block is self.blocks[0]:

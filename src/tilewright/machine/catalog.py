@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from tilewright.errors import NoVectorUnit, UnknownTarget
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, Isa, usable_isas
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, SVE, VSX, Isa, usable_isas
 from tilewright.machine.machine import Cache, Machine, enabled_features
 
 _KIB = 2**10
@@ -196,6 +196,7 @@ CATALOG: tuple[Entry, ...] = (
             l2=Cache(1 * _MIB, ways=8, line=64),
             l3=Cache(32 * _MIB, ways=16, line=64, shared_by=64),
             cores=64,
+            vector_bits=256,
         ),
         "Arm Neoverse V1 TRM 101427 (L1 64 KiB 4-way, L2 1 MiB 8-way); AWS Graviton3: 64 cores, "
         "32 MiB system level cache, whose associativity is not published: 16 assumed",
@@ -211,6 +212,7 @@ CATALOG: tuple[Entry, ...] = (
             l2=Cache(1 * _MIB, ways=8, line=64),
             l3=Cache(114 * _MIB, ways=12, line=64, shared_by=72),
             cores=72,
+            vector_bits=128,
         ),
         "Arm Neoverse V2 TRM 102375 (L1 64 KiB 4-way, L2 8-way); NVIDIA Grace Performance Tuning Guide: "
         "72 cores, L2 1 MiB, L3 114 MiB, whose associativity is not published: 12 assumed",
@@ -233,15 +235,16 @@ CATALOG: tuple[Entry, ...] = (
     Entry(
         Machine(
             name="a64fx",
-            isa=NEON,
+            isa=SVE,
             triple=_ARM,
             cpu="a64fx",
-            features=_features(NEON, "fullfp16", "sve"),
+            features=_features(SVE, "fullfp16"),
             l1=Cache(64 * _KIB, ways=4, line=256),
             l2=Cache(8 * _MIB, ways=16, line=256, shared_by=12),
             l3=None,
             cores=48,
             page_bytes=64 * _KIB,
+            vector_bits=512,
         ),
         "Fujitsu, A64FX Microarchitecture Manual (L1 64 KiB 4-way, L2 8 MiB 16-way for the 12 cores of a "
         "memory group, lines of 256 bytes, no L3); 48 cores; pages of 64 KiB, those of its usual systems",
@@ -258,6 +261,7 @@ CATALOG: tuple[Entry, ...] = (
             l3=None,
             cores=4,
             page_bytes=16 * _KIB,
+            streaming_bits=512,
         ),
         "sysctl hw.perflevel0 of an M4: L1 data 128 KiB, L2 16 MiB shared by the 4 performance cores, lines "
         "of 128 bytes; the associativities and the lines of L1 are an estimate from the M1's; no L3",

@@ -65,6 +65,7 @@ class TileFma:
     accumulators : how many the unit has; 0 where vector registers hold them.
     separate : multiply and add are two instructions.
     biased : A is given another sign by adding to it, which one accumulator more per vector of B undoes.
+    streaming : m and n are the lanes of a streaming vector, whose length is a property of the machine.
     """
 
     instruction: str
@@ -82,6 +83,7 @@ class TileFma:
     accumulators: int = 0
     separate: bool = False
     biased: bool = False
+    streaming: bool = False
 
     def __post_init__(self) -> None:
         for kr in (self.kr, self.interleave_a):
@@ -102,6 +104,18 @@ class TileFma:
     def in_place(self) -> bool:
         """Whether operands can be read where they stand: one row of A, one depth."""
         return self.m == 1 and self.k == 1
+
+    def widened(self, vector_bits: int) -> TileFma:
+        """The instruction on vectors of another length: more columns, of a streaming one more rows too.
+
+        >>> tile = TileFma("bfmmla", BF16, BF16, F32, m=2, n=2, k=4, kr=4).widened(512)
+        >>> tile.m, tile.n
+        (2, 8)
+        """
+        if self.streaming:
+            lanes = vector_bits // self.acc.bits
+            return replace(self, m=lanes, n=lanes)
+        return replace(self, n=vector_bits // (self.m * self.acc.bits))
 
     def takes(self, a: DType, b: DType) -> bool:
         """Whether operands of these types, widened if need be, keep their values and type of sums."""
@@ -129,7 +143,8 @@ class Isa:
     folds_loads : arithmetic takes one operand from memory, so that it needs no register.
     fused : multiply-adds on floats round once.
     half : there are instructions between float16 and float32; else integer arithmetic converts.
-    scalable : the length of vectors is a property of the machine; LLVM is told which.
+    scalable : the length of vectors is a property of the machine, and LLVM is told which; the row has the
+        least length.
     least_masked_bits : the smallest element that masks of vectors cut.
     emulated : instructions are written as plain LLVM (`micro.emulate`), for a CPU that lacks them.
     """
@@ -202,17 +217,29 @@ class Isa:
         )
         return replace(self, name=f"{self.name}_generic", tiles=tiles)
 
-    def limited(self, features: frozenset[str], vector_bits: int = 0) -> Isa:
-        """The row with the instructions of one CPU: those whose feature it has.
+    def limited(self, features: frozenset[str], vector_bits: int = 0, streaming_bits: int = 0) -> Isa:
+        """The row with the instructions of one CPU: those whose feature it has, at its vector lengths.
 
         Parameters
         ----------
-        vector_bits : of a scalable row, the CPU's vector length.
+        vector_bits, streaming_bits : the CPU's lengths of scalable and of streaming vectors; 0 where it has
+            none. The first matters to scalable rows.
+
+        >>> [tile.n for tile in SVE.limited(frozenset({"sve"}), 512).tiles if tile.a == F32]
+        [16]
         """
-        tiles = tuple(tile for tile in self.tiles if tile.feature is None or tile.feature in features)
-        if tiles == self.tiles and vector_bits in (0, self.vector_bits):
-            return self
-        return replace(self, tiles=tiles)
+        width = vector_bits if self.scalable and vector_bits else self.vector_bits
+        tiles = []
+        for tile in self.tiles:
+            lacks = tile.feature is not None and tile.feature not in features
+            if lacks or (tile.streaming and not streaming_bits):
+                continue
+            if tile.streaming:
+                tiles.append(tile.widened(streaming_bits))
+            else:
+                tiles.append(tile.widened(width) if self.scalable else tile)
+        limited = replace(self, tiles=tuple(tiles), vector_bits=width)
+        return self if limited == self else limited
 
 
 def _vector_tiles(vector_bits: int) -> tuple[TileFma, ...]:
@@ -308,36 +335,30 @@ _MMA_TILES = (
 )
 
 
-def _arm_dot(instruction: str, a: DType, b: DType, acc: DType, feature: str, *, kr: int = 4) -> TileFma:
+def _arm_dot(
+    instruction: str, a: DType, b: DType, acc: DType, feature: str, *, kr: int = 4, per_cycle: float = 4
+) -> TileFma:
     """Sums of kr adjacent products in each lane of 32 bits, four of them in 128 bits.
 
-    Source: Arm ARM DDI 0487, §C7.2 SDOT, UDOT, USDOT, BFDOT, FMLAL; width and latency: LLVM's model of the
-    Neoverse V2 (its software optimisation guide, Arm 109898).
+    Source: Arm ARM DDI 0487, §C7.2 and §C8.2, SDOT, UDOT, USDOT, BFDOT, FMLAL; width and latency: LLVM's
+    models of the Neoverse V2, whose source is its software optimisation guide (109898), and for SVE V1.
     """
     latency = {BF16: 5, F16: 4}.get(a, 3)
     return TileFma(
-        instruction,
-        a,
-        b,
-        acc,
-        m=1,
-        n=4,
-        k=kr,
-        kr=kr,
-        feature=feature,
-        per_cycle=4,
-        latency=latency,
+        instruction, a, b, acc, m=1, n=4, k=kr, kr=kr, feature=feature, per_cycle=per_cycle, latency=latency
     )
 
 
-def _arm_square(instruction: str, a: DType, b: DType, acc: DType, feature: str, *, k: int = 8) -> TileFma:
-    """A product of 2×k by k×2 in 128 bits.
+def _arm_square(
+    instruction: str, a: DType, b: DType, acc: DType, feature: str, *, k: int = 8, per_cycle: float = 4
+) -> TileFma:
+    """A product of 2×k by k×2 in each 128 bits.
 
-    Source: Arm ARM DDI 0487, §C7.2 SMMLA, UMMLA, USMMLA, BFMMLA; width and latency as of `_arm_dot`.
+    Source: Arm ARM DDI 0487, §C7.2 and §C8.2, SMMLA, UMMLA, USMMLA, BFMMLA; width and latency as `_arm_dot`.
     """
     latency = 6 if a == BF16 else 3
     return TileFma(
-        instruction, a, b, acc, m=2, n=2, k=k, kr=k, feature=feature, per_cycle=4, latency=latency
+        instruction, a, b, acc, m=2, n=2, k=k, kr=k, feature=feature, per_cycle=per_cycle, latency=latency
     )
 
 
@@ -354,6 +375,21 @@ _NEON_TILES = (
     _arm_square("usmmla", U8, I8, I32, "i8mm"),
     _arm_square("usmmla", I8, U8, I32, "i8mm"),
     _arm_square("bfmmla", BF16, BF16, F32, "bf16", k=4),
+)
+
+_SVE_TILES = (
+    _arm_dot("fmlalb", F16, F16, F32, "sve2", kr=2, per_cycle=1),
+    *(replace(tile, feature="sve") for tile in _vector_tiles(128)),
+    _arm_dot("sdot", I8, I8, I32, "sve", per_cycle=2),
+    _arm_dot("udot", U8, U8, I32, "sve", per_cycle=2),
+    _arm_dot("usdot", U8, I8, I32, "i8mm", per_cycle=2),
+    _arm_dot("usdot", I8, U8, I32, "i8mm", per_cycle=2),
+    _arm_dot("bfdot", BF16, BF16, F32, "bf16", kr=2, per_cycle=2),
+    _arm_square("smmla", I8, I8, I32, "i8mm", per_cycle=2),
+    _arm_square("ummla", U8, U8, I32, "i8mm", per_cycle=2),
+    _arm_square("usmmla", U8, I8, I32, "i8mm", per_cycle=2),
+    _arm_square("usmmla", I8, U8, I32, "i8mm", per_cycle=2),
+    _arm_square("bfmmla", BF16, BF16, F32, "bf16", k=4, per_cycle=2),
 )
 
 AVX512 = Isa(
@@ -402,6 +438,23 @@ NEON = Isa(
     broadcast=Broadcast.LANE,
     tiles=_NEON_TILES + _vector_tiles(128),
     source="Arm ARM DDI 0487 §C7 FMLA (by element); width and latency: Neoverse V2 optimisation guide",
+)
+
+SVE = Isa(
+    name="sve",
+    arch="aarch64",
+    features=("neon", "sve"),
+    vector_bits=128,
+    vector_registers=32,
+    fma_per_cycle=2,
+    fma_latency=9,
+    loads_per_cycle=2,
+    edge=Edge.MASK,
+    broadcast=Broadcast.MEMORY,
+    tiles=_SVE_TILES,
+    source="Arm ARM DDI 0487 §C8.2 FMLA (vectors), LD1RW; width and latency: A64FX Microarchitecture Manual; "
+    "the Neoverse V1 has 2 of latency 4 at 256 bits (its software optimisation guide), as much as its Neon",
+    scalable=True,
 )
 
 VSX = Isa(
@@ -455,8 +508,8 @@ GENERIC128 = Isa(
     half=False,
 )
 
-#: All rows, best first: the first whose features a CPU has is the one it gets.
-ISAS: tuple[Isa, ...] = (AVX512, AVX2, NEON, VSX, RVV128, GENERIC128)
+#: All rows; of those that are equally fast on a CPU (`best_isa`), earlier ones are better.
+ISAS: tuple[Isa, ...] = (AVX512, AVX2, NEON, SVE, VSX, RVV128, GENERIC128)
 
 
 def find_isa(name: str) -> Isa:
@@ -475,4 +528,22 @@ def usable_isas(arch: str, features: frozenset[str]) -> tuple[Isa, ...]:
     """The rows a CPU can run, best first, from its architecture and LLVM features."""
     return tuple(
         isa for isa in ISAS if isa.arch in ("", arch) and all(feature in features for feature in isa.features)
+    )
+
+
+def best_isa(arch: str, features: frozenset[str], vector_bits: int = 0) -> Isa:
+    """The row that multiplies most numbers a cycle, of those a CPU can run.
+
+    Parameters
+    ----------
+    vector_bits : its length of scalable vectors; 0 where it has none, or nobody knows.
+
+    >>> best_isa("aarch64", frozenset({"neon", "sve"}), 256).name
+    'neon'
+    >>> best_isa("aarch64", frozenset({"neon", "sve"}), 512).name
+    'sve'
+    """
+    return max(
+        usable_isas(arch, features),
+        key=lambda isa: isa.fma_per_cycle * (vector_bits if isa.scalable else isa.vector_bits),
     )

@@ -100,6 +100,8 @@ class Machine:
     l1, l2, l3 : data caches; l3 is None where there is none.
     cores : usable cores.
     page_bytes : size of an ordinary page.
+    vector_bits, streaming_bits : lengths of scalable vectors, and of those of the matrix unit of Arm (SME);
+        0 where there are none, or nobody knows.
     """
 
     name: str
@@ -112,14 +114,20 @@ class Machine:
     l3: Cache | None
     cores: int
     page_bytes: int = 4096
+    vector_bits: int = 0
+    streaming_bits: int = 0
 
     def __post_init__(self) -> None:
         if self.cores <= 0:
             raise InvalidSize(name="cores", found=self.cores, required="positive")
+        if self.isa.scalable and not self.vector_bits:
+            raise InvalidSize(name="vector_bits", found=0, required=f"known for the row {self.isa.name}")
         if self.isa.emulated:  # every instruction, on the features of the machine that emulates
             return
         object.__setattr__(self, "features", limit_features(self.features, self.isa, self.arch))
-        object.__setattr__(self, "isa", self.isa.limited(enabled_features(self.features)))
+        enabled = enabled_features(self.features)
+        limited = self.isa.limited(enabled, self.vector_bits, self.streaming_bits)
+        object.__setattr__(self, "isa", limited)
 
     @property
     def arch(self) -> str:
@@ -141,7 +149,16 @@ class Machine:
             fused=self.isa.fused and host.isa.fused,
             half=self.isa.half and host.isa.half,
         )
-        return replace(host, name=f"emulate:{self.name}", isa=isa, l1=self.l1, l2=self.l2, l3=self.l3)
+        return replace(
+            host,
+            name=f"emulate:{self.name}",
+            isa=isa,
+            l1=self.l1,
+            l2=self.l2,
+            l3=self.l3,
+            vector_bits=self.vector_bits,
+            streaming_bits=self.streaming_bits,
+        )
 
     def with_lowering(self, lowering: Lowering) -> Machine:
         """The same machine, its tile products written in one way or the other."""

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from tilewright.errors import InvalidChoice
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Type, Value, element_type, vector_of, zero
-from tilewright.machine.isa import Isa, TileFma
+from tilewright.machine.isa import MULTIPLY_ADD, Isa, TileFma
 from tilewright.micro.amx import Amx
 from tilewright.micro.arm import ArmDot, Mmla
 from tilewright.micro.emulate import emulate
 from tilewright.micro.mma import Mma
 from tilewright.micro.multiply import Multiply, VectorMultiply
+from tilewright.micro.sve import SveDot, SveMmla, SveMultiplyAdd
 
 #: The narrowest register of x86 that has sums of adjacent products.
 _LEAST_BITS = 128
@@ -102,7 +103,7 @@ _ARM_DOTS = ("sdot", "udot", "usdot", "bfdot", "fmlal")
 _ARM_SQUARES = ("smmla", "ummla", "usmmla", "bfmmla")
 
 _INSTRUCTIONS: dict[str, type[Multiply]] = {
-    "multiply_add": MultiplyAdd,
+    MULTIPLY_ADD: MultiplyAdd,
     **dict.fromkeys(_MMA, Mma),
     **dict.fromkeys(_AMX, Amx),
     **dict.fromkeys(_ARM_DOTS, ArmDot),
@@ -110,6 +111,15 @@ _INSTRUCTIONS: dict[str, type[Multiply]] = {
     **dict.fromkeys(
         ("pmaddwd", "vpdpwssd", "vpdpbusd", "vpdpbusd_swapped", "vpdpbusd_biased", "vdpbf16ps"), X86Dot
     ),
+}
+
+
+#: Those of scalable rows, which have mnemonics in common with rows of fixed vectors.
+_SCALABLE: dict[str, type[Multiply]] = {
+    **_INSTRUCTIONS,
+    MULTIPLY_ADD: SveMultiplyAdd,
+    **dict.fromkeys(("sdot", "udot", "usdot", "bfdot", "fmlalb"), SveDot),
+    **dict.fromkeys(_ARM_SQUARES, SveMmla),
 }
 
 
@@ -123,7 +133,8 @@ def find_multiply(isa: Isa, tile: TileFma) -> Multiply:
     """
     if isa.emulated:
         return emulate(isa, tile)
-    kind = _INSTRUCTIONS.get(tile.instruction)
+    known = _SCALABLE if isa.scalable else _INSTRUCTIONS
+    kind = known.get(tile.instruction)
     if kind is None:
-        raise InvalidChoice(name="instruction", found=tile.instruction, allowed=", ".join(_INSTRUCTIONS))
+        raise InvalidChoice(name="instruction", found=tile.instruction, allowed=", ".join(known))
     return kind(isa, tile)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.llvm.build import Function
+from tilewright.llvm.build import GRANULE_BITS, Function
 from tilewright.llvm.values import (
     INT32,
     INT64,
@@ -35,8 +35,6 @@ from tilewright.micro.arm import operand_element
 from tilewright.micro.multiply import Multiply, VectorMultiply
 from tilewright.spec.dtype import Kind
 
-#: Scalable types name the lanes of one granule.
-GRANULE_BITS = 128
 #: The pattern of PTRUE that stands for all lanes (DDI 0487, PTRUE).
 _ALL = int32(31)
 
