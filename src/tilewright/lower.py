@@ -368,6 +368,7 @@ class _Lowering:
                 batch = batch._replace(
                     a_offset=self.offset_bytes(node.a, scope), b_offset=self.offset_bytes(node.b, scope)
                 )
+        b_apart = b_depth
         a_depth, b_depth = self.step(node.a, a_depth, kernel), self.step(node.b, b_depth, kernel)
         whole = node.alpha == Scalar(1.0)
         call = TileCall(
@@ -383,6 +384,7 @@ class _Lowering:
             alpha=None if whole else self.scalar(node.alpha, dtype, scope),
             beta=None if node.beta == Scalar(0.0) else self.scalar(node.beta, dtype, scope),
             batch=batch,
+            b_apart=b_apart,
         )
         if node.carry is not None:  # C is added once, by whoever has the last sums
             call = call._replace(carry=self.carry(node.carry, scope))

@@ -301,6 +301,9 @@ class Function(ControlFlow):
         self, kind: Type, pointer: Value, mask: Value, align: int, others: Value | None = None
     ) -> Value:
         """Lanes under the mask; the bytes of the others are not touched, they are zero or from `others`."""
+        if kind.lanes == 1:
+            both = self.masked_load(*self._paired(kind, pointer, mask), align, others and self._pair(others))
+            return self.shuffle(both, both, [0])
         signature = (POINTER, INT32, mask.type, kind)
         intrinsic = self.module.declare(f"llvm.masked.load.{kind.suffix}.p0", kind, signature)
         return self.call(intrinsic, [pointer, int32(align), mask, others or zero(kind)])
@@ -308,9 +311,20 @@ class Function(ControlFlow):
     def masked_store(self, value: Value, pointer: Value, mask: Value, align: int) -> None:
         """Writes the lanes under the mask; the bytes of the others are not touched."""
         kind = value.type
+        if kind.lanes == 1:
+            _, pointer, mask = self._paired(kind, pointer, mask)
+            self.masked_store(self._pair(value), pointer, mask, align)
+            return
         signature = (kind, POINTER, INT32, mask.type)
         intrinsic = self.module.declare(f"llvm.masked.store.{kind.suffix}.p0", VOID, signature)
         self.call(intrinsic, [value, pointer, int32(align), mask])
+
+    def _paired(self, kind: Type, pointer: Value, mask: Value) -> tuple[Type, Value, Value]:
+        """One lane under a mask as the first of two: LLVM 22 aborts on one double under a mask of SVE."""
+        return vector_of(element_of(kind), 2), pointer, self.shuffle(mask, zero(mask.type), [0, 1])
+
+    def _pair(self, vector: Value) -> Value:
+        return self.shuffle(vector, vector, [0, 0])
 
     def prefetch(self, pointer: Value, *, write: bool, locality: int) -> None:
         """A hint; locality 3 is the nearest cache, 2 the second level."""

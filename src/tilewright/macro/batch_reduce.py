@@ -151,9 +151,7 @@ def _direct(problem: BatchReduceGemm, roles: _Roles, cover: Cover) -> tuple[Stat
     return _over("j", cover.widths, row_tiles)
 
 
-def _packed(
-    problem: BatchReduceGemm, roles: _Roles, cover: Cover, isa: Isa
-) -> tuple[Statement, ...]:
+def _packed(problem: BatchReduceGemm, roles: _Roles, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
     """Operands of each product are packed into panels first; C, or sums beside it, collects the batch.
 
     Both are where the instruction takes several depths or complex parts; else only the vector operand,
@@ -168,7 +166,7 @@ def _packed(
     depth = -(-problem.k * parts // instruction.k) * instruction.k
     carry = types.narrows and problem.count > 1
     # Tiles write whole vectors of sums, which may not reach into the next row's.
-    pitch = _whole_columns(roles.columns, instruction, isa)
+    pitch = _whole_columns(roles.columns * parts, instruction, isa)
     sums = Slice("sums", Constant(0), (Constant(pitch), Constant(1)))
 
     def at(side: _Side, offset: Expression) -> Slice:
@@ -217,7 +215,7 @@ def _packed(
                 strides = (c.strides[0] * parts, c.strides[1] * parts)
                 node = replace(node, c=Slice("c", c.offset * parts, strides, interleave=parts))
             if carry:
-                place = replace(sums, offset=row * pitch + column)
+                place = replace(sums, offset=row * pitch + column * parts)
                 node = replace(node, carry=Carry(place, "batch"))
             return (node,)
 
@@ -287,7 +285,7 @@ def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, machine: Machine,
             buffers.append(Buffer("rows", one.a, Space.LOCAL, high * depth))
         if types.narrows and problem.count > 1:
             rows = -(-roles.rows // one.m) * one.m
-            columns = _whole_columns(roles.columns, one, machine.isa)
+            columns = _whole_columns(roles.columns * parts, one, machine.isa)
             buffers.append(Buffer("sums", types.acc, Space.LOCAL, rows * columns))
     return Program(name=name, sizes=SIZES, scalars=(), buffers=tuple(buffers), body=body)
 

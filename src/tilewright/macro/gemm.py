@@ -115,12 +115,13 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
         return (*blocks, jc)
     # Unfinished sums may not stand in C, which would round them. They wait in a block of their own; each
     # block of C then goes through the whole depth before the next one begins.
-    place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc"))
+    place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc")) * nest.parts
     nest = replace(nest, sums=Slice("sums", place, (Constant(SUMS_COLUMNS), Constant(1))))
-    rows, columns = SUMS_ROWS // nest.tile.mr * nest.tile.mr, SUMS_COLUMNS // nest.tile.nr * nest.tile.nr
+    rows = SUMS_ROWS // nest.tile.mr * nest.tile.mr
+    columns = min(SUMS_COLUMNS // nest.tile.nr * nest.tile.nr, nest.blocking.nc) // nest.parts
     end = minimum(Name("ib") + rows, sizes.m)
     several = (
-        Let("nc", _balanced(sizes.n, min(columns, nest.blocking.nc), nest.tile.nr)),
+        Let("nc", _balanced(sizes.n, columns, nest.columns_step)),
         Loop(
             "jc",
             Constant(0),
@@ -167,11 +168,17 @@ def _balanced(extent: Expression, block: int, unit: int) -> Expression:
 
 def _depths(nest: Nest) -> tuple[Statement, ...]:
     """The depth to walk (none where alpha is 0), and kc, which depends on k alone (promise 5)."""
-    sizes, blocking = nest.sizes, nest.blocking
+    sizes = nest.sizes
     return (
         Let("depths", Unless("alpha", sizes.k)),
-        Let("kc", _balanced(sizes.k, blocking.kc // nest.parts, depth_unit(nest.instruction))),
+        Let("kc", _balanced(sizes.k, _most_depths(nest), depth_unit(nest.instruction))),
     )
+
+
+def _most_depths(nest: Nest) -> int:
+    """Depths of the longest panels: whole units, which `_balanced` does not exceed."""
+    unit = depth_unit(nest.instruction)
+    return max(unit, -(-nest.blocking.kc // nest.parts // unit) * unit)
 
 
 def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
@@ -191,14 +198,14 @@ def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
         near = AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
         body = decide(near, tiling(nest, limits), body)
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
-    if nest.uniform:
+    if nest.parts == 1 and words is not None:
         far = Compare(Relation.LT, Constant(limits.in_place_b), sizes.n * sizes.k)
         some = Compare(Relation.LT, Constant(0), Name("depths"))
-        adjacent = (*ones(sizes.cs_b, sizes.cs_c), some)
+        adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
         single = AllOf((*adjacent, one_row))
         few = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
         body = decide(AnyOf((single, few)), streaming(nest, nest.types.acc, lanes), body)
-        if sizes.cs_b != Constant(1):
+        if nest.uniform and sizes.cs_b != Constant(1):
             deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
             body = decide(AnyOf((AllOf(deep),)), columns(nest, lanes), body)
     if nest.a == "a" and nest.parts == 1:
@@ -241,15 +248,14 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
             body = _auto(nest, limits, isa.lanes(types.acc))
     body = (*_depths(nest), *body)
     one = nest.instruction
-    kc = roundup(Constant(blocking.kc), depth_unit(one))  # as `_depths` rounds it
-    assert isinstance(kc, Constant)
+    kc = _most_depths(nest) * nest.parts
     used = _buffers_used(body)
     rows = sums_buffer(types.acc)
     if types.narrows:
         rows = Buffer("sums", types.acc, Space.THREAD, SUMS_ROWS * SUMS_COLUMNS)
     scratch = (
-        Buffer("b_pack", one.b, Space.SHARED, kc.value * blocking.nc),
-        Buffer("a_pack", one.a, Space.THREAD, kc.value * blocking.mc),
+        Buffer("b_pack", one.b, Space.SHARED, kc * blocking.nc),
+        Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
         rows,
     )
     stored = (types.a, types.b, types.c.real)

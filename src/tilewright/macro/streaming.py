@@ -63,6 +63,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     A tile that keeps its sums in registers reads 128 bytes of a row of B before it jumps to the next
     one, which no prefetcher follows. Here each row is read in one run of up to 16 KiB. The sum of each
     element keeps the order it has in every other nest: depth by depth within kc, then block by block.
+    Where the instruction takes several depths, rows of B are interleaved as they are loaded.
     """
     sizes, tile = nest.sizes, nest.tile
     width, block = STREAMED_VECTORS * lanes, SUMS_BYTES // dtype.size
@@ -78,11 +79,13 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
         for height in heights:
             first, end = spans[height]
             at, across = Name("pc") + p, width // height
-            one = nest.matmul(
-                Slice(nest.a, i * sizes.rs_a + at * sizes.cs_a, (sizes.rs_a, sizes.cs_a)),
-                Slice(nest.b, j + at * sizes.rs_b, (Constant(1), sizes.rs_b)),
-                Constant(across),
-            )
+            a = Slice(nest.a, i * sizes.rs_a + at * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+            if nest.instruction.k > 1:
+                a = replace(
+                    a, strides=(sizes.rs_a, Constant(nest.instruction.k)), interleave=nest.instruction.k
+                )
+            b = Slice(nest.b, j + at * sizes.rs_b, (Constant(1), sizes.rs_b))
+            one = nest.matmul(a, b, Constant(across))
             one = replace(
                 one,
                 c=Slice("sums", i * block + (j - jb), (Constant(block), Constant(1))),
@@ -91,6 +94,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
                 tile=Tile(height, across, tile.kr),
                 alpha=Scalar(1.0),
                 beta=FirstElse("p", Scalar(0.0), Scalar(1.0)),
+                carry=None,
             )
             columns = Loop("j", jb, Name("jend"), Constant(across), (one,))
             found.append(Loop("i", first, end, Constant(height), (columns,)))
@@ -99,32 +103,38 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     step = Constant(STREAMED_DEPTH)
     whole = Compare(Relation.LE, p + step, Name("depth"))
     passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(Name("depth") - p, (1,)))
+    held = Slice("sums", Constant(0), (Constant(block), Constant(1)))
     store = Epilogue(
         c=Slice("c", jb, (sizes.rs_c, Constant(1))),
-        sums=Slice("sums", Constant(0), (Constant(block), Constant(1))),
+        sums=held,
         rows=sizes.m,
         columns=Name("jend") - jb,
         alpha=Scalar("alpha"),
         beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
     )
-    blocks = Loop(
-        "jb",
-        Constant(0),
-        Name("wide"),
-        Constant(block),
-        (
-            Let("jend", minimum(jb + block, Name("wide"))),
-            Loop("p", Constant(0), Name("depth"), step, (passes,)),
-            store,
-        ),
-    )
+    end = Let("jend", minimum(jb + block, Name("wide")))
+    walk = Loop("p", Constant(0), Name("depth"), step, (passes,))
     cut = nest.whole_tile()
-    rest = nest.column((AllOf(cut),) if cut else ())
-    return (
+    lets = (
         Let("paired", roundup(maximum(sizes.m - 1, 0), 2)),  # rows that have a partner
         Let("wide", roundup(maximum(sizes.n + 1 - width, 0), width)),  # columns of whole tiles
-        nest.depth_loop(blocks, Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest)),
     )
+
+    def rest(nest: Nest) -> tuple[Statement, ...]:
+        return nest.column((AllOf(cut),) if cut else ()) if nest.in_place else nest.column_copied()
+
+    if not nest.types.narrows:
+        blocks = Loop("jb", Constant(0), Name("wide"), Constant(block), (end, walk, store))
+        tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest(nest))
+        return (*lets, nest.depth_loop(blocks, tail))
+    # A narrower C takes the sums of the whole depth, which are added up in a second block.
+    total = replace(held, offset=Constant(STREAMED_ROWS * block))
+    add = replace(store, c=total, alpha=Scalar(1.0), beta=FirstElse("pc", Scalar(0.0), Scalar(1.0)))
+    final = replace(store, sums=total, beta=Scalar("beta"))
+    blocks = Loop("jb", Constant(0), Name("wide"), Constant(block), (end, nest.depth_loop(walk, add), final))
+    kept = replace(nest, sums=Slice("sums", i * tile.nr, (Constant(tile.nr), Constant(1))))
+    tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), (kept.depth_loop(*rest(kept)),))
+    return (*lets, blocks, tail)
 
 
 def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:

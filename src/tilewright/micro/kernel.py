@@ -91,7 +91,8 @@ class KeptSums(NamedTuple):
 class TileCall(NamedTuple):
     """The operands of one tile; strides in elements.
 
-    `a_depth` and `b_depth` lead from one step of the depth to the next. `alpha` None means 1; `beta` None
+    `a_depth` and `b_depth` lead from one step of the depth to the next, `b_apart` from one depth of a step
+    to the next where B is not packed and steps have several. `alpha` None means 1; `beta` None
     means that C is replaced. With alpha and beta 1, at the cost of neither, `added` adds C to the finished
     sums, and `chain` continues the sums that C holds, always or where a condition holds. `prefetch`
     fetches C before the depth ends.
@@ -113,6 +114,7 @@ class TileCall(NamedTuple):
     prefetch: bool = False
     batch: BatchCall | None = None
     carry: KeptSums | None = None
+    b_apart: Value | None = None
 
 
 class BatchCall(NamedTuple):

@@ -23,7 +23,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa
 from tilewright.micro.kernel import CACHE_LINE
-from tilewright.micro.transpose import transpose
+from tilewright.micro.transpose import interleave, transpose
 from tilewright.spec.dtype import DType
 
 #: Bytes of one 64-bit offset.
@@ -281,7 +281,7 @@ class PackKernel:
             runs = [self._run(f, depth, start, width, masks[start], last) for depth in depths]
             if exist is not None:
                 runs = [f.select(some, run, zero(run.type)) for some, run in zip(exist, runs, strict=True)]
-            words = runs[0] if self.kr == 1 else _interleave(f, runs)
+            words = runs[0] if self.kr == 1 else interleave(f, runs)
             self._store(f, words, width, f.at(to, start * self._lane_bytes))
 
     def _run(
@@ -370,13 +370,3 @@ class PackKernel:
                     value = Convert(f, half=self.isa.half)(f.load(kind, place, size), self.source, self.to)
                     value = f.select(exists, value, zero(value.type))
                     f.store(value, f.at(to, f.mul(inner, self.to.size)), self.to.size)
-
-
-def _interleave(f: Function, runs: list[Value]) -> Value:
-    """Lane by lane the elements of several vectors, a power of two of them."""
-    while len(runs) > 1:
-        half = len(runs) // 2
-        lanes = runs[0].type.lanes
-        order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
-        runs = [f.shuffle(runs[i], runs[i + half], order) for i in range(half)]
-    return runs[0]

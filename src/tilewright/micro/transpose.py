@@ -179,3 +179,13 @@ def transpose(f: Function, vectors: list[Value], words: int = 1) -> list[Value]:
     cut = [spread(tuple(range(start, start + count))) for _, start in plan.results]
     pairs = zip(plan.results, cut, strict=True)
     return [f.shuffle(held[index], held[index], chosen) for (index, _), chosen in pairs]
+
+
+def interleave(f: Function, runs: list[Value]) -> Value:
+    """Lane by lane the elements of several vectors, a power of two of them."""
+    while len(runs) > 1:
+        half = len(runs) // 2
+        lanes = runs[0].type.lanes
+        order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
+        runs = [f.shuffle(runs[i], runs[i + half], order) for i in range(half)]
+    return runs[0]

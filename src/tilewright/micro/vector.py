@@ -9,6 +9,7 @@ from tilewright.machine.isa import Broadcast, Isa, TileFma
 from tilewright.micro.instructions import find_multiply
 from tilewright.micro.kernel import MicroKernel, Part, Source, TileCall
 from tilewright.micro.multiply import VectorMultiply
+from tilewright.micro.transpose import interleave
 from tilewright.spec.dtype import DType
 
 #: Registers for B where those of A hold several depths: AArch64 loads them in pairs (ldp).
@@ -35,6 +36,12 @@ class VectorKernel(MicroKernel):
         multiply = find_multiply(isa, instruction)
         assert isinstance(multiply, VectorMultiply)
         self.unit = multiply
+        self._apart: Value | None = None
+
+    def emit_part(self, f: Function, part: Part, call: TileCall) -> None:
+        """Writes one straight-line tile at the current position."""
+        self._apart = call.b_apart
+        super().emit_part(f, part, call)
 
     def begin(self, f: Function, part: Part) -> list[Value]:
         rows = part.rows + self.unit.biased
@@ -52,7 +59,7 @@ class VectorKernel(MicroKernel):
         *, fresh: bool,
     ) -> list[Value]:  # fmt: skip
         unit, widths = self.unit, part.widths
-        step_bytes = self.instruction.kr * self.b.dtype.size
+        step_bytes = self.b.dtype.size * (self.instruction.kr if self.b.packed else 1)
         vectors_b = [
             self.load_b(f, f.at(b, sum(widths[:v]) * step_bytes), width, masks[v])
             for v, width in enumerate(widths)
@@ -158,9 +165,20 @@ class VectorKernel(MicroKernel):
         if self.b.packed:  # whole panels: what is behind the last column may be read
             return f.load(vector_of(self.unit.word, width), pointer, size)
         kind = vector_type(self.b.dtype, width)
+        if self.instruction.kr > 1:
+            return self._interleaved(f, pointer, width)
         if mask is None:
             value = f.load(kind, pointer, size)
         else:
             first = f.splat(f.load(memory_type(self.b.dtype), pointer, size), width)
             value = f.masked_load(kind, pointer, mask, size, first)
         return self.convert(f, value, self.b.dtype, self.instruction.b)
+
+    def _interleaved(self, f: Function, pointer: Value, width: int) -> Value:
+        """Adjacent columns of several rows of B as the words of a packed panel."""
+        assert self._apart is not None, "steps of several depths need the distance of two"
+        size, kind = self.b.dtype.size, vector_type(self.b.dtype, width)
+        apart = f.mul(self._apart, size)
+        runs = [f.load(kind, f.at(pointer, f.mul(apart, q)), size) for q in range(self.instruction.kr)]
+        converted = [self.convert(f, run, self.b.dtype, self.instruction.b) for run in runs]
+        return f.cast(interleave(f, converted), vector_of(self.unit.word, width))

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,6 +87,7 @@ def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None)
     return promoted
 
 
+@lru_cache(maxsize=64)
 def product_types(a: np.dtype[Any], b: np.dtype[Any], result: np.dtype[Any]) -> ProductTypes:
     """The kernel for two operands and a result: operands of another type than it takes are converted.
 

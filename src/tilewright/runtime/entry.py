@@ -7,8 +7,10 @@ and hands everything else, every error included, to the Python function.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.jit import Linked
@@ -37,10 +39,13 @@ from tilewright.runtime.fastcall import (
     python_symbols,
     turned_if,
 )
-from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES, accumulator
+from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES
 
 if TYPE_CHECKING:
     from tilewright.runtime.gemm import GemmKernel
+
+    #: NumPy's types of a, b and the result, and the kernel that computes with their bits.
+    ProductKernel = tuple[tuple[np.dtype[Any], ...], GemmKernel]
 
 #: Axes of an operand: rows, columns and one of a batch.
 MOST_AXES = 3
@@ -53,7 +58,7 @@ class _Entry(FastFunction):
     """Emits `matmul`; see `_emit` for the order of its steps."""
 
     def operand(self, array: Value, dtype: Value, shift: Value) -> _Operand:
-        """An aligned ndarray of one to three axes and of the element type."""
+        """An aligned ndarray of one to three axes and of the element type, whose size `shift` gives."""
         f = self.f
         self.check_plain(array, dtype, ALIGNED)
         axes = f.extend(self.field(array, ARRAY_NDIM, INT32), INT64)
@@ -91,6 +96,76 @@ class _Operand(NamedTuple):
     apart: tuple[Value, Value]  # elements from one entry of them to the next
 
 
+class Row(ctypes.Structure):
+    """What the entry knows of one kernel: which element types it takes, and how it is called."""
+
+    _fields_ = (
+        ("dtypes", ctypes.c_void_p * 3),  # NumPy's descriptors of a, b and the result
+        ("shifts", ctypes.c_int64 * 3),  # the sizes of their elements are powers of two
+        ("default", ctypes.c_int64),  # without `out`, the result has this type
+        ("code", ctypes.c_void_p),
+        ("acc", ctypes.c_int64),  # of alpha and beta, in the order of ACCUMULATORS
+        ("number", ctypes.c_int64),  # of the one element type in GEMM_DTYPES, or -1
+        ("turnable", ctypes.c_int64),
+    )
+
+
+#: Kernels that the entry can hold: every type alone, unsigned ones, and some mixtures.
+MOST_ROWS = 48
+
+
+class Rows(ctypes.Structure):
+    """The table of the entry; a row is complete before it is counted."""
+
+    _fields_ = (("count", ctypes.c_int64), ("rows", Row * MOST_ROWS))
+
+
+class _FoundRow(NamedTuple):
+    """A row, while the entry is written."""
+
+    entry: _Entry
+    place: Value
+
+    def word(self, name: str, index: int = 0) -> Value:
+        """An integer of the row."""
+        return self.entry.field(self.place, getattr(Row, name).offset + 8 * index, INT64)
+
+    def pointer(self, name: str, index: int = 0) -> Value:
+        """A pointer of the row."""
+        return self.entry.field(self.place, getattr(Row, name).offset + 8 * index)
+
+
+def _find_row(entry: _Entry, first: Value, second: Value, out: Value) -> _FoundRow:
+    """The kernel for the element types of two arrays and of `out`, if it is given."""
+    f, module = entry.f, entry.module
+    ndarray, given = module.external("tw_ndarray"), f.compare("!=", out, null())
+    # Only arrays have an element type: `out` is looked at in place of nothing as if it were the first.
+    last = f.select(given, out, first)
+    for array in (first, second, last):
+        entry.require(f.compare("==", entry.field(array, OBJECT_TYPE), ndarray))
+    wanted = [entry.field(array, ARRAY_DTYPE) for array in (first, second, last)]
+    table = module.external("tw_rows")
+    count = f.load(INT64, f.at(table, Rows.count.offset), 8)
+    begin = f.at(table, Rows.rows.offset)
+    end = f.at(begin, f.mul(count, ctypes.sizeof(Row)))
+    slot = f.stack(POINTER, 1, 8)
+    f.store(begin, slot, 8)
+    look, found, another = f.new_block("look"), f.new_block("found"), f.new_block("another")
+    entry.require(f.compare("!=", begin, end))
+    f.jump(look)
+    f.place(look)
+    row = _FoundRow(entry, f.load(POINTER, slot, 8))
+    same = [f.compare("==", dtype, row.pointer("dtypes", index)) for index, dtype in enumerate(wanted)]
+    result = f.select(given, same[2], f.compare("!=", row.word("default"), 0))
+    f.jump_if(f.both(f.both(same[0], same[1]), result), found, another)
+    f.place(another)
+    following = f.at(row.place, ctypes.sizeof(Row))
+    f.store(following, slot, 8)
+    f.jump_if(f.compare("==", following, end), entry.fallback, look)
+    f.place(found)
+    return _FoundRow(entry, f.load(POINTER, slot, 8))
+
+
 def _emit() -> str:
     """The module of the entry: check, find or make `out`, look for a kernel, call it."""
     machine = host_machine()
@@ -99,17 +174,11 @@ def _emit() -> str:
     f = entry.f
     out = entry.find_out(operands=2, positional=True)
     first, second = entry.argument(0), entry.argument(1)
-    entry.require(f.compare("==", entry.field(first, OBJECT_TYPE), module.external("tw_ndarray")))
-    dtype = entry.field(first, ARRAY_DTYPE)
-    # Which kernel: 0, 1, ... in the order of GEMM_DTYPES; descriptors are there once a kernel is.
-    number, shift = int64(-1), int64(0)
-    for index, row in enumerate(GEMM_DTYPES):
-        known = f.load(POINTER, f.at(module.external("tw_descriptors"), index * 8), 8)
-        same = f.compare("==", dtype, known)
-        number = f.select(same, int64(index), number)
-        shift = f.select(same, int64(row.size.bit_length() - 1), shift)
-    entry.require(f.compare(">=", number, 0))
-    a, b = entry.operand(first, dtype, shift), entry.operand(second, dtype, shift)
+    row = _find_row(entry, first, second, out)
+    number = row.word("number")
+    shift_a, shift_b, shift_c = (row.word("shifts", index) for index in range(3))
+    a = entry.operand(first, row.pointer("dtypes", 0), shift_a)
+    b = entry.operand(second, row.pointer("dtypes", 1), shift_b)
     one = int64(1)
     left = entry.matrix_of(a, f.select(a.vector, one, a.lengths[0]), a.lengths[1])
     right = entry.matrix_of(b, b.lengths[0], f.select(b.vector, one, b.lengths[1]))
@@ -121,13 +190,13 @@ def _emit() -> str:
     for length in (a.length, b.length):
         entry.require(f.compare(">", length, 0))
         entry.require(f.either(f.compare("==", length, entry.batch), f.compare("==", length, 1)))
-    kernel = f.load(POINTER, f.at(module.external("tw_kernels"), f.mul(number, 8)), 8)
-    entry.require(f.compare("!=", kernel, null()))
     axes = _Axes.of(entry, (a, b), (left, right))
-    result = _result(entry, out, axes, (left, right), (dtype, shift))
-    target = axes.matrix(entry, result, shift)
-    a_tall, target, entry.batch = _merged(f, left, target, b, entry.batch, shift)
-    matrices = turned_if(f, better_turned(f, a_tall, target), a_tall, right, target)
+    result = _result(entry, out, axes, (left, right), row)
+    target = axes.matrix(entry, result, shift_c)
+    a_tall, target, entry.batch = _merged(f, (left, shift_a), (target, shift_c), b, entry.batch)
+    turnable = f.compare("!=", row.word("turnable"), 0)
+    turned = f.both(turnable, better_turned(f, a_tall, target))
+    matrices = turned_if(f, turned, a_tall, right, target)
     exact = find_exact(entry, number, matrices, unused=result)
     work = f.mul(f.mul(f.mul(a_tall.rows, a_tall.columns), right.columns), entry.batch)
     long_running = f.compare(">", work, int64(GIL_THRESHOLD))
@@ -136,7 +205,7 @@ def _emit() -> str:
         f.ret(_returned(entry, result, axes))
     slot = entry.find_scratch(module.external("tw_scratch"), unused=result)
     with entry.taken(slot) as scratch, entry.without_gil(long_running):
-        _multiply(entry, kernel, number, matrices, scratch)
+        _multiply(entry, row, matrices, scratch)
     entry.finish(_returned(entry, result, axes))
     return str(module)
 
@@ -189,13 +258,11 @@ class _Axes(NamedTuple):
         return entry.contiguous(Matrix(data, rows, columns, row, column, step))
 
 
-def _result(
-    entry: _Entry, out: Value, axes: _Axes, operands: tuple[Matrix, Matrix], kind: tuple[Value, Value]
-) -> Value:
+def _result(entry: _Entry, out: Value, axes: _Axes, operands: tuple[Matrix, Matrix], row: _FoundRow) -> Value:
     """A new reference to `out` after its checks, or to a new array."""
     f, module = entry.f, entry.module
-    dtype, shift = kind
-    size = f.shift_left(int64(1), shift)
+    dtype, shift = row.pointer("dtypes", 2), row.word("shifts", 2)
+    sizes = [f.shift_left(int64(1), row.word("shifts", index)) for index in range(3)]
     given = f.compare("!=", out, null())
     slot = f.stack(POINTER, 1, 8)
     increment = module.declare("tw_incref", VOID, (POINTER,))
@@ -213,8 +280,8 @@ def _result(
                 equal = f.select(f.compare("==", *lengths), int64(1), int64(0))
                 f.store(f.add(f.load(INT64, same, 8), equal), same, 8)
             entry.require(f.compare("==", f.load(INT64, same, 8), count))
-            low, high = entry.extent(axes.matrix(entry, out, shift), size)
-            for operand in operands:
+            low, high = entry.extent(axes.matrix(entry, out, shift), sizes[2])
+            for operand, size in zip(operands, sizes, strict=False):
                 first, behind = entry.extent(operand, size)
                 apart = f.either(f.compare("<=", high, first), f.compare("<=", behind, low))
                 entry.require(apart)
@@ -226,11 +293,15 @@ def _result(
 
 
 def _merged(
-    f: Function, a: Matrix, c: Matrix, b: _Operand, batch: Value, shift: Value
+    f: Function, in_a: tuple[Matrix, Value], in_c: tuple[Matrix, Value], b: _Operand, batch: Value
 ) -> tuple[Matrix, Matrix, Value]:
-    """Batches of A over one B as one tall product, where rows of A and of C go on evenly."""
+    """Batches of A over one B as one tall product, where rows of A and of C go on evenly.
+
+    A and C come with the shifts that are the sizes of their elements.
+    """
     evenly = f.compare("==", b.step, 0)
-    for matrix in (a, c):
+    a, c = in_a[0], in_c[0]
+    for matrix, shift in (in_a, in_c):
         span = f.shift_left(f.mul(matrix.rows, matrix.row), shift)
         evenly = f.both(evenly, f.compare("==", matrix.step, span))
     rows = f.mul(a.rows, batch)
@@ -250,20 +321,16 @@ def _returned(entry: _Entry, result: Value, axes: _Axes) -> Value:
     return f.load(POINTER, slot, 8)
 
 
-def _multiply(
-    entry: _Entry, kernel: Value, number: Value, matrices: tuple[Matrix, ...], scratch: Value
-) -> None:
-    """Every product of the batch through the kernel of its element type."""
+def _multiply(entry: _Entry, row: _FoundRow, matrices: tuple[Matrix, ...], scratch: Value) -> None:
+    """Every product of the batch through the kernel of its element types."""
     f = entry.f
     a, other, c = matrices
     sizes = [a.rows, other.columns, a.columns]
     strides = [value for matrix in matrices for value in (matrix.row, matrix.column)]
     pointers = [matrix.data for matrix in matrices]
-    for acc in ACCUMULATORS:
-        members = [index for index, dtype in enumerate(GEMM_DTYPES) if accumulator(dtype, dtype) == acc]
-        bits = int64(sum(1 << index for index in members))
-        chosen = f.both(f.shift_right(bits, number), int64(1))
-        with f.when(f.compare("!=", chosen, 0)):
+    kernel = row.pointer("code")
+    for index, acc in enumerate(ACCUMULATORS):
+        with f.when(f.compare("==", row.word("acc"), index)):
             scalars = [constant(acc, 1), constant(acc, 0)]
             with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "batch") as (_, places, advance):
                 f.call(Callee(VOID, kernel.text), [*places, *sizes, *strides, *scalars, scratch])
@@ -282,13 +349,11 @@ class NativeMatmul:
 
     def __init__(self, builtin: Builtin, scratch_table: int) -> None:
         self.connected = 0
-        self.kernels = (ctypes.c_void_p * len(GEMM_DTYPES))()
-        self.descriptors = (ctypes.c_void_p * len(GEMM_DTYPES))()
+        self.table = Rows()
         self._referenced: list[object] = []
         imports = {
             **python_symbols(),
-            "tw_kernels": ctypes.addressof(self.kernels),
-            "tw_descriptors": ctypes.addressof(self.descriptors),
+            "tw_rows": ctypes.addressof(self.table),
             "tw_scratch": scratch_table,
             "tw_exact": exact_table().address,
             "tw_empty": numpy_api(API_EMPTY),
@@ -299,12 +364,26 @@ class NativeMatmul:
         self._code = Linked(code, ("tw_matmul",), imports)
         builtin.install(self._code.address("tw_matmul"))
 
-    def connect(self, kernels: Mapping[str, GemmKernel]) -> None:
-        """Makes kernels reachable from the entry, by name of the element type; others go through Python."""
-        for index, dtype in enumerate(GEMM_DTYPES):
-            if dtype.name in kernels and not self.kernels[index]:
-                descriptor = dtype.numpy
-                self._referenced.append(descriptor)
-                self.kernels[index] = kernels[dtype.name].address
-                self.descriptors[index] = id(descriptor)  # last: who finds it calls the kernel
-        self.connected = len(kernels)
+    def connect(self, kernels: Sequence[ProductKernel]) -> None:
+        """Makes kernels reachable from the entry; products of other types go through Python."""
+        for dtypes, kernel in kernels:
+            if self.table.count == MOST_ROWS or not self._is_new(dtypes):
+                continue
+            self._referenced += [*dtypes, kernel]
+            types = kernel.types
+            uniform = types.a == types.b == types.c
+            self.table.rows[self.table.count] = Row(
+                (ctypes.c_void_p * 3)(*map(id, dtypes)),
+                tuple(dtype.itemsize.bit_length() - 1 for dtype in dtypes),
+                int(np.result_type(dtypes[0], dtypes[1]) == dtypes[2]),
+                kernel.address,
+                ACCUMULATORS.index(types.acc),
+                GEMM_DTYPES.index(types.a) if uniform else -1,
+                int(types.a == types.b),
+            )
+            self.table.count += 1  # last: who finds the row calls the kernel
+
+    def _is_new(self, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+        """Whether no row has these types."""
+        wanted = [id(dtype) for dtype in dtypes]
+        return all(list(row.dtypes) != wanted for row in self.table.rows[: self.table.count])

@@ -149,6 +149,7 @@ def find_exact(entry: FastFunction, number: Value, matrices: tuple[Matrix, ...],
     read_a, read_b, read_c = (_read(f, matrix) for matrix in matrices)
     m, n, k = a.rows, c.columns, a.columns
     fits = f.both(f.both(read_a.fits, read_b.fits), f.both(read_c.fits, f.negate(read_c.by_column)))
+    fits = f.both(fits, f.compare(">=", number, 0))
     for size, least in ((m, 1), (n, 2), (k, 1)):  # one column has an order of its own
         fits = f.both(fits, f.both(f.compare(">=", size, least), f.compare("<=", size, LARGEST_SIDE)))
     key = f.either(m, f.either(_at(f, n, SIZE_BITS), _at(f, k, 2 * SIZE_BITS)))

@@ -254,12 +254,20 @@ def matmul_kernel(types: ProductTypes | DType) -> GemmKernel:
     return kernel
 
 
-def native_kernels() -> dict[str, GemmKernel]:
-    """The kernels that native callers can reach, by element type: of one type, with the common scratch."""
-    reachable = {}
+#: Unsigned types, each beside the type whose kernel computes the same bits.
+_UNSIGNED = {"i16": "uint16", "i32": "uint32", "i64": "uint64"}
+
+
+def native_kernels() -> list[tuple[tuple[np.dtype[Any], ...], GemmKernel]]:
+    """The kernels that native callers can reach, which use the common scratch, with NumPy's types for each."""
+    reachable: list[tuple[tuple[np.dtype[Any], ...], GemmKernel]] = []
     for kernel in list(matmul_kernels.values()):
-        if kernel.types.a == kernel.types.b == kernel.types.c and kernel.scratch_bytes <= scratch_pool().size:
-            reachable[kernel.types.a.name] = kernel
+        if kernel.scratch_bytes > scratch_pool().size:
+            continue
+        types = kernel.types
+        reachable.append(((types.a.numpy, types.b.numpy, types.c.numpy), kernel))
+        if types.a == types.b == types.c and types.a.name in _UNSIGNED:
+            reachable.append(((np.dtype(_UNSIGNED[types.a.name]),) * 3, kernel))
     return reachable
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -164,6 +165,7 @@ def _find_dtype(value: DType | str | DTypeLike) -> DType | None:
     return find_numpy_dtype(wanted)
 
 
+@lru_cache(maxsize=64)
 def find_numpy_dtype(wanted: np.dtype[np.generic]) -> DType | None:
     """The record of a NumPy dtype of native byte order; None where no row is that type."""
     return next((dtype for dtype in DTYPES.values() if wanted.name == dtype.numpy_name), None)
