@@ -241,6 +241,9 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     match problem.strategy:
         case Strategy.TILING if nest.words == ():
             body = tiling(nest)
+            if types.narrows:
+                held = Compare(Relation.LE, nest.sizes.m, Constant(SUMS_ROWS * SUMS_COLUMNS // nest.tile.nr))
+                body = decide(AnyOf((AllOf((held,)),)), body, packing(nest))
         case Strategy.TILING | Strategy.PACKING:
             body = packing(nest)
         case Strategy.AUTO:
