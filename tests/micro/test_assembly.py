@@ -6,6 +6,7 @@ import hashlib
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -18,13 +19,16 @@ from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_assembly, emit_object, tuning
 from tilewright.machine.catalog import CATALOG, find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, Isa, usable_isas
-from tilewright.machine.machine import enabled_features
+from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.dispatch import Dispatch
-from tilewright.micro.vector import BroadcastFma
+from tilewright.micro.kernel import Source
+from tilewright.micro.vector import VectorKernel
 from tilewright.pipeline import run_stages
-from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.problem import Gemm, Layout, Strategy
+
+FLOATS = (F32, F64)
 
 # --- loops in assembly text -----------------------------------------------------------------------
 
@@ -60,13 +64,22 @@ def test_innermost_loops_of_a_sample() -> None:
 # --- the main loop of every machine ---------------------------------------------------------------
 
 
+def vectors_of(name: str) -> Machine:
+    """A catalogued machine with the instructions whose operands may stay where they are."""
+    machine = find_machine(name)
+    tiles = tuple(tile for tile in machine.isa.tiles if tile.in_place)
+    return replace(machine, isa=replace(machine.isa, tiles=tiles))
+
+
 @cache
 def tile_assembly(name: str, dtype: DType, *, adjacent_a: bool) -> str:
     """The micro-kernel of a catalogued machine's own register tile."""
-    machine = find_machine(name)
-    blocking = choose_blocking(machine, dtype)
+    machine = vectors_of(name)
+    one = machine.isa.tile(dtype)
+    blocking = choose_blocking(machine, one)
     module = Module("tile", machine.triple, data_layout(machine), tuning(machine))
-    kernel = BroadcastFma(machine.isa, dtype, Tile(blocking.mr, blocking.nr), adjacent_a=adjacent_a)
+    tile, operands = Tile(blocking.mr, blocking.nr), (Source(dtype), Source(dtype))
+    kernel = VectorKernel(machine.isa, one, tile, operands, dtype, adjacent_a=adjacent_a)
     dispatch = Dispatch(kernel)
     callee = dispatch.emit(module)
     f = module.define("keep", callee.result, dispatch.arguments("rows", "columns"), exported=True)
@@ -84,14 +97,14 @@ def main_loops(name: str, dtype: DType, *, adjacent_a: bool = False) -> list[Ass
 
 
 def of_isa(isa: Isa) -> list[tuple[str, DType]]:
-    names = [entry.machine.name for entry in CATALOG if entry.machine.isa is isa]
-    return [(name, dtype) for name in names for dtype in GEMM_DTYPES]
+    names = [entry.machine.name for entry in CATALOG if entry.machine.isa.name == isa.name]
+    return [(name, dtype) for name in names for dtype in FLOATS]
 
 
 def shape(name: str, dtype: DType) -> tuple[int, int, int]:
     """mr, vectors of nr, lanes."""
-    machine = find_machine(name)
-    blocking, lanes = choose_blocking(machine, dtype), machine.isa.lanes(dtype)
+    machine = vectors_of(name)
+    blocking, lanes = choose_blocking(machine, machine.isa.tile(dtype)), machine.isa.lanes(dtype)
     return blocking.mr, blocking.nr // lanes, lanes
 
 
@@ -232,7 +245,7 @@ def check_rvv_loop(loop: AssemblyLoop, mr: int, vectors: int, dtype: DType) -> N
 
 
 @pytest.mark.parametrize("name", targets())
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_no_vector_stack_traffic_in_any_depth_loop(name: str, dtype: DType) -> None:
     """Edges too: no innermost loop that multiplies vectors touches the stack."""
     machine = find_machine(name)
@@ -287,7 +300,7 @@ EVERY_ROW = [pair for name in targets() for pair in rows_of(name)]
 @pytest.mark.parametrize(("name", "isa"), EVERY_ROW, ids=[f"{name}-{isa.name}" for name, isa in EVERY_ROW])
 def test_every_row_compiles_and_needs_no_library(name: str, isa: Isa) -> None:
     machine = find_machine(name).with_isa(isa)
-    for dtype in GEMM_DTYPES:
+    for dtype in FLOATS:
         for strategy in Strategy:
             problem = strided_problem(dtype, strategy)
             done = run_stages(problem, machine)
@@ -317,7 +330,7 @@ def test_the_symbol_readers_find_an_undefined_symbol(name: str) -> None:
 @pytest.mark.parametrize("name", targets())
 def test_no_call_leaves_the_module(name: str) -> None:
     machine = find_machine(name)
-    for dtype in GEMM_DTYPES:
+    for dtype in FLOATS:
         done = run_stages(strided_problem(dtype, Strategy.AUTO), machine, until="llvm")
         text = emit_assembly(done.llvm, done.name, machine)
         assert "@PLT" not in text

@@ -8,16 +8,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, TypeAlias, cast
+from itertools import product
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support import host_rows
+from support import GUARD_PAGES, GuardedMemory, host_rows
 
 import tilewright as tw
 from tilewright.ir.interpret import Run
-from tilewright.ir.nodes import Constant, Pack, Slice
+from tilewright.ir.nodes import Constant, Name, Pack, Parts, Slice
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
@@ -25,7 +26,23 @@ from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.isa import Isa
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.pack import PackKernel
-from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.spec.dtype import (
+    BF16,
+    C64,
+    C128,
+    F16,
+    F32,
+    F64,
+    I4,
+    I8,
+    I16,
+    I32,
+    I64,
+    U4,
+    U8,
+    DType,
+    Kind,
+)
 
 Array: TypeAlias = NDArray[Any]
 
@@ -34,13 +51,36 @@ GUARD = 40
 SENTINEL = -77.0
 
 
+class Form(NamedTuple):
+    """What a pack does with its elements."""
+
+    source: DType
+    to: DType
+    kr: int = 1
+    unit: int = 1
+    parts: Parts = Parts.WHOLE
+
+    def node(self, lanes: int, depth: int, panel: int) -> Pack:
+        """The statement of such a pack, strides by name."""
+        panels = Slice("panels", Constant(0), (Constant(self.kr), Constant(self.kr * panel)), None, self.kr)
+        source = Slice("source", Constant(0), (Name("lane"), Name("depth")))
+        return Pack(panels, source, Constant(lanes), Constant(depth), panel, self.kr, self.unit, self.parts)
+
+    def size(self, lanes: int, depth: int, panel: int) -> int:
+        """Elements of the panels."""
+        lane_spread, depth_spread = self.parts.spread
+        padded = -(-depth * depth_spread // self.unit) * self.unit
+        return -(-lanes * lane_spread // panel) * panel * padded
+
+
 @cache
-def native_pack(isa: Isa, dtype: DType, panel: int) -> Callable[..., None]:
+def native_pack(isa: Isa, form: Form, panel: int) -> Callable[..., None]:
     machine = tw.machine().with_isa(isa)
     module = Module("pack", machine.triple, data_layout(machine))
     kinds = [(name, POINTER if name in ARGUMENTS[:2] else INT64) for name in ARGUMENTS]
     f = module.define("pack", VOID, kinds, exported=True)
-    f.call(PackKernel(isa, dtype, panel).emit(module), list(f.arguments.values()))
+    kernel = PackKernel(isa, form.source, form.to, panel, form.kr, form.unit, form.parts)
+    f.call(kernel.emit(module), list(f.arguments.values()))
     f.ret()
     code = Linked(emit_object(str(module), "pack", machine), ("pack",), {})
     native = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 4
@@ -49,8 +89,10 @@ def native_pack(isa: Isa, dtype: DType, panel: int) -> Callable[..., None]:
     return cast("Callable[..., None]", function)
 
 
-def interpreted_pack(source: Array, origin: int, strides: tuple[int, int], node: Pack, size: int) -> Array:
-    flat = np.full(size, np.nan, source.dtype)
+def interpreted_pack(
+    source: Array, origin: int, strides: tuple[int, int], node: Pack, panels: tuple[int, DType]
+) -> Array:
+    flat = np.ones(panels[0], panels[1].numpy)
     run = Run({"panels": (flat, 0), "source": (source, origin)}, {})
     run.pack(node, {"lane": strides[0], "depth": strides[1]})
     return flat
@@ -79,32 +121,27 @@ STRIDES: dict[str, Callable[[int, int], tuple[int, int]]] = {
 
 
 def panels_of(isa: Isa, dtype: DType) -> tuple[int, ...]:
-    blocking = choose_blocking(tw.machine().with_isa(isa), dtype)
+    machine = tw.machine().with_isa(isa)
+    blocking = choose_blocking(machine, machine.isa.tile(dtype))
     return tuple(sorted({1, 5, 13, blocking.mr, blocking.nr}))
 
 
 @pytest.mark.parametrize("how", STRIDES)
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)
 def test_native_pack_equals_the_interpreter(isa: Isa, dtype: DType, how: str) -> None:
     random = np.random.default_rng(0)
     for panel in panels_of(isa, dtype):
-        pack = native_pack(isa, dtype, panel)
+        form = Form(dtype, dtype)
+        pack = native_pack(isa, form, panel)
         for lanes, depth in cases(panel):
             strides = STRIDES[how](lanes, depth)
             reach = ((lanes - 1) * strides[0], max(depth - 1, 0) * strides[1])
             origin = -sum(min(0, step) for step in reach)
             length = origin + sum(max(0, step) for step in reach) + 1
             source = random.standard_normal(length).astype(dtype.numpy)
-            size = -(-lanes // panel) * panel * depth
-            node = Pack(
-                Slice("panels", Constant(0), (Constant(1), Constant(panel))),
-                Slice("source", Constant(0), (Constant(strides[0]), Constant(strides[1]))),
-                Constant(lanes),
-                Constant(depth),
-                panel,
-            )
-            expected = interpreted_pack(source, origin, strides, node, size)
+            size, node = form.size(lanes, depth, panel), form.node(lanes, depth, panel)
+            expected = interpreted_pack(source, origin, strides, node, (size, dtype))
             found = np.full(GUARD + size + GUARD, SENTINEL, dtype.numpy)
             start = found.ctypes.data + GUARD * dtype.size
             pack(start, source.ctypes.data + origin * dtype.size, *strides, lanes, depth)
@@ -114,11 +151,116 @@ def test_native_pack_equals_the_interpreter(isa: Isa, dtype: DType, how: str) ->
             assert (found[GUARD + size :] == SENTINEL).all(), f"{where}: wrote behind the panels"
 
 
+#: Words of several depths, whole steps of more words, elements that are widened, parts of complex numbers.
+FORMS = [
+    Form(F32, F32, unit=4),
+    Form(BF16, BF16, 2, 2),
+    Form(BF16, BF16, 2, 8),
+    Form(F16, F16, 2, 4),
+    Form(F16, F32),
+    Form(BF16, F32),
+    Form(F32, F64),
+    Form(BF16, F64),
+    Form(I8, I8, 4, 4),
+    Form(U8, U8, 8, 8),
+    Form(I8, I8, 8, 16),
+    Form(I16, I16, 2, 2),
+    Form(I8, I16, 2, 2),
+    Form(U8, I16, 2, 8),
+    Form(I8, I32),
+    Form(I32, I64),
+    Form(I4, I8, 4, 4),
+    Form(U4, U8, 4, 4),
+    Form(U4, I16, 2, 4),
+    Form(C64, F32, parts=Parts.SPLIT),
+    Form(C64, F32, parts=Parts.ROTATED),
+    Form(C128, F64, parts=Parts.SPLIT),
+    Form(C128, F64, parts=Parts.ROTATED),
+    Form(C64, F32, unit=8, parts=Parts.SPLIT),
+    Form(C64, F64, parts=Parts.SPLIT),
+    Form(C64, F64, parts=Parts.ROTATED),
+]
+
+
+def label(form: Form) -> str:
+    """A form as the identifier of a test."""
+    return f"{form.source}-{form.to}-{form.kr}-{form.unit}-{form.parts.value}"
+
+
+def values(dtype: DType, count: int, random: np.random.Generator) -> Array:
+    """Elements of every kind; the half of a byte that integers of four bits lack holds anything."""
+    if dtype.kind is Kind.COMPLEX:
+        return values(dtype.real, 2 * count, random).view(dtype.numpy)
+    if not dtype.is_integer:
+        found = random.standard_normal(count).astype(dtype.numpy)
+        found[random.random(count) < 0.1] = np.inf
+        found[random.random(count) < 0.1] = np.nan
+        return found
+    return random.integers(0, 256, count * dtype.size, np.uint8).view(dtype.numpy)
+
+
+def low_halves(array: Array, dtype: DType) -> Array:
+    """Integers of four bits as ml_dtypes writes them."""
+    if dtype.significand != 4:
+        return array
+    low = array.view(np.uint8) & 15
+    signed = low.astype(np.int8) - 16 * (low > 7) if dtype.kind is Kind.SIGNED else low
+    return np.ascontiguousarray(signed).astype(dtype.numpy)
+
+
+#: Places in memory: strides of lanes and depths in elements, given how many there are.
+PLACES: dict[str, Callable[[int, int], tuple[int, int]]] = {
+    "lanes adjacent": lambda lanes, depth: (1, lanes + 3),
+    "lanes adjacent, depth backwards": lambda lanes, depth: (1, -lanes),
+    "depths adjacent": lambda lanes, depth: (depth + 5, 1),
+    "depths adjacent, lanes backwards": lambda lanes, depth: (-max(depth, 1), 1),
+    "neither": lambda lanes, depth: (2 * depth + 3, 2),
+    "neither, backwards": lambda lanes, depth: (-3, -3 * (lanes + 1)),
+}
+
+
+@pytest.mark.skipif(not GUARD_PAGES, reason="no pages can be protected")
+@pytest.mark.parametrize("form", FORMS, ids=label)
 @pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+def test_every_form_between_guard_pages(isa: Isa, form: Form) -> None:
+    """Nothing beside the source is read and nothing beside the panels is written: a guard page is there."""
+    random = np.random.default_rng(0)
+    given, found = GuardedMemory(1 << 16), GuardedMemory(1 << 16)
+    spread = form.parts.spread[0]
+    whole = isa.vector_bits // form.to.bits
+    for panel in (2 * whole, 6 * spread, 5 * spread):
+        pack = native_pack(isa, form, panel)
+        each = panel // spread  # elements of the source
+        steps = (1, each - 1, each, each + 1, 2 * each + 3)
+        for number, (lanes, depth, how) in enumerate(product(steps, (0, 1, 3, 8, 9, 17, 35), PLACES)):
+            if number % 3 == panel % 3:  # each case for some panels
+                continue
+            strides = PLACES[how](lanes, depth)
+            block = values(form.source, lanes * depth, random).reshape(lanes, depth)
+            plain = low_halves(block, form.source)
+            size = form.size(lanes, depth, panel)
+            expected = interpreted_pack(
+                plain.reshape(-1), 0, (depth, 1), form.node(lanes, depth, panel), (size, form.to)
+            )
+            bytes_apart = (strides[0] * form.source.size, strides[1] * form.source.size)
+            source = given.place(block, bytes_apart, at_end=number % 2 == 0)
+            panels = found.place(np.zeros(size, form.to.numpy), (form.to.size,), at_end=number % 4 < 2)
+            before = found.outside(panels)
+            pack(panels.ctypes.data, source.ctypes.data, *strides, lanes, depth)
+            where = f"panel {panel}, {lanes} lanes, depth {depth}, {how}"
+            if form.source == form.to:
+                np.testing.assert_array_equal(panels.view(np.uint8), expected.view(np.uint8), where)
+            else:
+                np.testing.assert_array_equal(panels.astype(np.float64), expected.astype(np.float64), where)
+            np.testing.assert_array_equal(found.outside(panels), before, f"{where}: wrote beside the panels")
+
+
+@pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 def test_values_are_copied_bit_by_bit(isa: Isa, dtype: DType) -> None:
     """NaN payloads, signed zeros, infinities and subnormals pass through unchanged."""
-    panel = choose_blocking(tw.machine().with_isa(isa), dtype).nr
+    machine = tw.machine().with_isa(isa)
+    panel = choose_blocking(machine, machine.isa.tile(dtype)).nr
     depth = 16
     bits = np.random.default_rng(1).integers(0, 256, panel * depth * dtype.size, np.uint8)
     source = bits.view(dtype.numpy)
@@ -126,7 +268,9 @@ def test_values_are_copied_bit_by_bit(isa: Isa, dtype: DType) -> None:
     source[:4] = (np.nan, -0.0, np.inf, smallest)
     for strides in ((1, panel), (depth, 1)):
         found = np.zeros(panel * depth, dtype.numpy)
-        native_pack(isa, dtype, panel)(found.ctypes.data, source.ctypes.data, *strides, panel, depth)
+        native_pack(isa, Form(dtype, dtype), panel)(
+            found.ctypes.data, source.ctypes.data, *strides, panel, depth
+        )
         shape = (depth, panel) if strides[0] == 1 else (panel, depth)
         lanes_last = source.reshape(shape) if strides[0] == 1 else source.reshape(shape).T
         expected = np.ascontiguousarray(lanes_last).view(np.uint8)

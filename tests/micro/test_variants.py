@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Edge, Isa
+from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Edge, Isa, TileFma
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.dispatch import Dispatch
-from tilewright.micro.kernel import Part
+from tilewright.micro.kernel import Part, Source
 from tilewright.micro.pack import chunks
-from tilewright.micro.vector import BroadcastFma
-from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.micro.vector import VectorKernel
+from tilewright.spec.dtype import BF16, F32, F64, DType
 
 
-def kernel(isa: Isa, mr: int, vectors: int, dtype: DType = F32) -> BroadcastFma:
-    return BroadcastFma(isa, dtype, Tile(mr, vectors * isa.lanes(dtype)), adjacent_a=False)
+def kernel(isa: Isa, mr: int, vectors: int, dtype: DType = F32, *, adjacent_a: bool = False) -> VectorKernel:
+    one = isa.limited(frozenset()).tile(dtype)
+    tile, operands = Tile(mr, vectors * isa.lanes(dtype)), (Source(dtype), Source(dtype))
+    return VectorKernel(isa, one, tile, operands, dtype, adjacent_a=adjacent_a)
 
 
 # --- rows -----------------------------------------------------------------------------------------------
@@ -88,15 +92,38 @@ def test_parts_cover_every_number_of_columns(isa: Isa, vectors: int) -> None:
 @pytest.mark.parametrize(
     ("isa", "dtype", "adjacent", "name"),
     [
-        (AVX512, F32, False, "tile_f32_6x32"),
-        (AVX2, F64, False, "tile_f64_6x8"),
-        (NEON, F32, True, "tile_f32_6x8_packed"),
-        (GENERIC128, F64, False, "tile_f64_6x4"),
+        (AVX512, F32, False, "tile_f32_f32_f32_multiply_add_6x32"),
+        (AVX2, F64, False, "tile_f64_f64_f64_multiply_add_6x8"),
+        (NEON, F32, True, "tile_f32_f32_f32_multiply_add_6x8_packed"),
+        (GENERIC128, F64, False, "tile_f64_f64_f64_multiply_add_6x4"),
     ],
 )
 def test_names(isa: Isa, dtype: DType, adjacent: bool, name: str) -> None:
-    tile = Tile(6, 2 * isa.lanes(dtype))
-    assert Dispatch(BroadcastFma(isa, dtype, tile, adjacent_a=adjacent)).name == name
+    assert Dispatch(kernel(isa, 6, 2, dtype, adjacent_a=adjacent)).name == name
+
+
+def test_names_tell_tiles_apart() -> None:
+    """Whatever the code of a tile depends on is in the name of its function."""
+    tile, one = Tile(6, 32), AVX512.limited(frozenset()).tile(F32)
+    dot = AVX512.limited(frozenset(("avx512bf16",))).tile(BF16)
+
+    def kernel_of(instruction: TileFma, a: Source, b: Source, c: DType) -> VectorKernel:
+        return VectorKernel(AVX512, instruction, tile, (a, b), c, adjacent_a=a.packed)
+
+    kernels = [
+        kernel_of(one, Source(F32), Source(F32), F32),
+        kernel_of(one, Source(BF16), Source(F32), F32),
+        kernel_of(one, Source(F32), Source(BF16), F32),
+        kernel_of(one, Source(F32), Source(F32), BF16),
+        kernel_of(one, Source(F32), Source(F32, packed=True), F32),
+        kernel_of(one, Source(F32, packed=True), Source(F32, packed=True), F32),
+        kernel_of(dot, Source(BF16, packed=True), Source(BF16, packed=True), F32),
+    ]
+    dispatches = [
+        Dispatch(unit, pairs=pairs, carries=carries)
+        for unit, pairs, carries in product(kernels, (False, True), (False, True))
+    ]
+    assert len({dispatch.name for dispatch in dispatches}) == len(dispatches)
 
 
 # --- chunks of a packed run --------------------------------------------------------------------------------
@@ -135,11 +162,11 @@ def test_chunks_tile_the_run(count: int, lanes: int) -> None:
 
 
 @pytest.mark.parametrize("name", targets())
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 def test_chunks_of_equal_width_stand_together(name: str, dtype: DType) -> None:
     """The transposing pack loops over the chunks of a width from the first to the last of them."""
     machine = find_machine(name)
-    blocking = choose_blocking(machine, dtype)
+    blocking = choose_blocking(machine, machine.isa.tile(dtype))
     for panel in (blocking.mr, blocking.nr):
         found = chunks(panel, machine.isa.lanes(dtype))
         widths = [width for _, width in found]

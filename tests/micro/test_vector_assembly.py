@@ -22,10 +22,12 @@ from tilewright.macro.streaming import STREAMED_DEPTH, STREAMED_VECTORS
 from tilewright.micro.dot import ROWS, SUMS
 from tilewright.micro.turned import UNROLLED_DEPTHS
 from tilewright.pipeline import run_stages
-from tilewright.spec.dtype import F32, F64, GEMM_DTYPES, DType
+from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.problem import Gemm, Layout
 
 X86_SUFFIX = {F32: "s", F64: "d"}
+
+FLOATS = (F32, F64)
 
 
 @cache
@@ -53,12 +55,13 @@ def function_of(name: str, dtype: DType, word: str) -> AssemblyLoop:
 
 
 def of_isa(*rows: Isa) -> list[tuple[str, DType]]:
-    names = [name for name in targets() if find_machine(name).isa in rows]
-    return [(name, dtype) for name in names for dtype in GEMM_DTYPES]
+    words = [row.name for row in rows]
+    names = [name for name in targets() if find_machine(name).isa.name in words]
+    return [(name, dtype) for name in names for dtype in FLOATS]
 
 
 each_target = pytest.mark.parametrize("name", targets())
-each_dtype = pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
+each_dtype = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 
 SAMPLE = """
 _first:
@@ -119,7 +122,7 @@ def test_dot_products_keep_their_vectors_in_registers(name: str, dtype: DType) -
     assert sorted(map(multiplies, loops)) == sorted((ROWS * SUMS, ROWS, SUMS, 1))
     for loop in loops:
         assert not loop.matching(r"%rsp|\bsp\b"), "neither vectors nor pointers on the stack"
-    whole = function_of(name, dtype, f"dot_{dtype}")
+    whole = function_of(name, dtype, f"dot_{dtype}_{dtype}_{dtype}")
     assert not [line for line in vector_stack_moves(whole) if not is_saved_register(line)]
     assert not whole.matching(r"^(callq?|bl)\b")
 
@@ -136,10 +139,10 @@ def is_saved_register(line: str) -> bool:
 def test_squares_of_x86(name: str, dtype: DType) -> None:
     """Each lane loaded once, one shuffle for each vector of each round, each depth stored once."""
     lanes = find_machine(name).isa.lanes(dtype)
-    square = function_of(name, dtype, f"square_{dtype}_{lanes}")
-    assert len(square.matching(r"^v?movup[sd]\s.*\), %[xyz]mm\d+$")) == lanes, "loads"
-    assert len(square.matching(r"^v?movup[sd]\s+%[xyz]mm\d+, .*\)$")) == lanes, "stores"
-    shuffles = square.matching(r"^v?p?(unpck|shuff64x2|perm2f128|insertf128|mov(lh|hl)ps)")
+    square = function_of(name, dtype, f"square_{dtype.bits}_{lanes}")
+    assert len(square.matching(r"^v?mov(up[sd]|dqu(64)?)\s.*\), %[xyz]mm\d+$")) == lanes, "loads"
+    assert len(square.matching(r"^v?mov(up[sd]|dqu(64)?)\s+%[xyz]mm\d+, .*\)$")) == lanes, "stores"
+    shuffles = square.matching(r"^v?p?(unpck|shuf[fi]64x2|perm2[fi]128|insert[fi]128|mov(lh|hl)ps)")
     assert len(shuffles) == lanes * (lanes.bit_length() - 1)
     assert not vector_stack_moves(square)
     assert not square.matching(r"\(%rip\)"), "no shuffle needs a table of lanes"
@@ -151,7 +154,7 @@ def test_squares_of_x86(name: str, dtype: DType) -> None:
 @pytest.mark.parametrize(("name", "dtype"), of_isa(NEON), ids=str)
 def test_squares_of_neon(name: str, dtype: DType) -> None:
     lanes = find_machine(name).isa.lanes(dtype)
-    square = function_of(name, dtype, f"square_{dtype}_{lanes}")
+    square = function_of(name, dtype, f"square_{dtype.bits}_{lanes}")
     assert quadwords_loaded(square) == lanes
     assert square.counts["str"] == lanes
     shuffles = sum(square.counts[word] for word in ("zip1", "zip2", "trn1", "trn2", "mov"))
@@ -168,7 +171,7 @@ def test_turned_rows(name: str, dtype: DType) -> None:
     main = most_multiplying(loops_of(name, dtype, "turned"))
     assert multiplies(main) == together
     assert not main.matching(r"%rsp|\bsp\b")
-    if isa in (AVX512, AVX2):
+    if isa.name in (AVX512.name, AVX2.name):
         assert main.counts[f"vbroadcasts{X86_SUFFIX[dtype]}"] == together
         assert len(main.matching(r"^vfmadd\d+p[sd]\s.*\(")) == together, "the square is an operand in memory"
 
@@ -193,7 +196,7 @@ def test_turned_rows_store_few_vectors(name: str, dtype: DType) -> None:
     else:
         assert 0 < len(slots) <= HELD_OVER_A_CALL
     assert set(whole.matching(r"^(callq?|bl)\b")) == {
-        line for line in whole.matching(r"^(callq?|bl)\b") if f"square_{dtype}_" in line
+        line for line in whole.matching(r"^(callq?|bl)\b") if f"square_{dtype.bits}_" in line
     }
 
 
@@ -209,12 +212,12 @@ def test_streamed_rows(name: str, dtype: DType, rows: int) -> None:
     steps = STREAMED_VECTORS * STREAMED_DEPTH
     splats = rows * STREAMED_DEPTH
     tiles = [loop for loop in loops_of(name, dtype, "gemm") if multiplies(loop) == steps]
-    if isa in (AVX512, AVX2):
+    if isa.name in (AVX512.name, AVX2.name):
         tiles = [loop for loop in tiles if loop.counts[f"vbroadcasts{X86_SUFFIX[dtype]}"] == splats]
     assert tiles, f"no loop of {steps} multiplications"
     for loop in tiles:
         assert not vector_stack_moves(loop)
-        if isa in (AVX512, AVX2):
+        if isa.name in (AVX512.name, AVX2.name):
             stores = loop.matching(r"^vmovup[sd]\s+%[yz]mm\d+, .*\)$")
             assert len(stores) == STREAMED_VECTORS
             loads = loop.matching(r"^v(movup|fmadd\d+p)[sd]\s+[^%]*\(")
@@ -228,6 +231,6 @@ def test_streamed_rows(name: str, dtype: DType, rows: int) -> None:
 @each_target
 @each_dtype
 def test_epilogues(name: str, dtype: DType) -> None:
-    whole = function_of(name, dtype, f"epilogue_{dtype}")
+    whole = function_of(name, dtype, f"epilogue_{dtype}_{dtype}")
     assert not [line for line in vector_stack_moves(whole) if not is_saved_register(line)]
     assert not whole.matching(r"^(callq?|bl)\b")
