@@ -302,7 +302,7 @@ class _Lowering:
         known = isinstance(node.rows, Constant) and isinstance(node.columns, Constant)
         if known and one.m > 1:  # parts of an operation go through the buffer of the dispatching function
             known = node.rows.value % one.m == 0 and node.columns == Constant(node.tile.nr)
-        if known:
+        if known and kernel.attributes is None:
             self.inline(node, kernel, scope)
             return
         a, a_lane, a_depth = self.slice(node.a, scope)

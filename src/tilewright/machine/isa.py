@@ -377,6 +377,46 @@ _NEON_TILES = (
     _arm_square("bfmmla", BF16, BF16, F32, "bf16", k=4),
 )
 
+
+def _outer(
+    instruction: str, a: DType, b: DType, acc: DType, *, per_cycle: float = 0.5, feature: str = "sme"
+) -> TileFma:
+    """An outer product of streaming vectors into a tile of ZA, which has as many as acc has bytes.
+
+    Source: Arm ARM DDI 0487, §C8.2 FMOPA, BFMOPA, SMOPA, UMOPA, SUMOPA, USMOPA; width and latency on the Apple
+    M4: Remke and Breuer, Hello SME!, SC24 workshops (2009 GFLOPS of float32, as many of 16-bit floats, 503 of
+    float64, 4017 of int8; four independent products).
+    """
+    lanes, kr = 128 // acc.bits, acc.size // a.size
+    return TileFma(
+        instruction,
+        a,
+        b,
+        acc,
+        m=lanes,
+        n=lanes,
+        k=kr,
+        kr=kr,
+        feature=feature,
+        per_cycle=per_cycle,
+        latency=4,
+        accumulators=acc.size,
+        streaming=True,
+    )
+
+
+_SME_TILES = (
+    # Those of 16-bit floats first: float32 does as many products a cycle of operands twice the size.
+    _outer("fmopa", F16, F16, F32),
+    _outer("bfmopa", BF16, BF16, F32),
+    _outer("fmopa", F32, F32, F32, per_cycle=1),
+    _outer("fmopa", F64, F64, F64, per_cycle=1, feature="sme-f64f64"),
+    _outer("smopa", I8, I8, I32),
+    _outer("umopa", U8, U8, I32),
+    _outer("sumopa", I8, U8, I32),
+    _outer("usmopa", U8, I8, I32),
+)
+
 _SVE_TILES = (
     _arm_dot("fmlalb", F16, F16, F32, "sve2", kr=2, per_cycle=1),
     *(replace(tile, feature="sve") for tile in _vector_tiles(128)),
@@ -436,7 +476,7 @@ NEON = Isa(
     loads_per_cycle=3,
     edge=Edge.SPILL,
     broadcast=Broadcast.LANE,
-    tiles=_NEON_TILES + _vector_tiles(128),
+    tiles=_NEON_TILES + _vector_tiles(128) + _SME_TILES,
     source="Arm ARM DDI 0487 §C7 FMLA (by element); width and latency: Neoverse V2 optimisation guide",
 )
 
@@ -488,6 +528,7 @@ RVV128 = Isa(
     tiles=_vector_tiles(128),
     source="RISC-V V 1.0 §13.6 (vfmacc.vf), VLEN of 128 or more; width and latency are an estimate for "
     "out-of-order cores with two vector pipes",
+    half=False,  # Zfhmin and Zvfhmin are not part of V
 )
 
 GENERIC128 = Isa(

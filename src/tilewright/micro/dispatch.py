@@ -94,7 +94,8 @@ class Dispatch:
 
     def _emit_height(self, module: Module, rows: int) -> Callee:
         """One function per height; inside, one loop per column variant."""
-        f = module.define(f"{self.name}_{rows}", VOID, self.arguments("columns"))
+        attributes = self.kernel.attributes
+        f = module.define(f"{self.name}_{rows}", VOID, self.arguments("columns"), attributes=attributes)
         g = f.arguments
         call = TileCall(
             columns=g["columns"],

@@ -40,6 +40,11 @@ class EngineKernel(MicroKernel):
         self.edge = Edge.SPILL
         self._resident: list[Value] = []
 
+    @property
+    def attributes(self) -> str | None:
+        """Those of the unit."""
+        return self.unit.attributes
+
     def _grid(self, part: Part) -> tuple[int, int]:
         return part.rows // self.instruction.m, sum(part.widths) // self.instruction.n
 

@@ -13,6 +13,7 @@ from tilewright.micro.arm import ArmDot, Mmla
 from tilewright.micro.emulate import emulate
 from tilewright.micro.mma import Mma
 from tilewright.micro.multiply import Multiply, VectorMultiply
+from tilewright.micro.sme import Sme
 from tilewright.micro.sve import SveDot, SveMmla, SveMultiplyAdd
 
 #: The narrowest register of x86 that has sums of adjacent products.
@@ -100,6 +101,7 @@ _MMA = (
 _AMX = ("tdpbf16ps", "tdpfp16ps", "tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud")
 
 _ARM_DOTS = ("sdot", "udot", "usdot", "bfdot", "fmlal")
+_OUTER = ("fmopa", "bfmopa", "smopa", "umopa", "sumopa", "usmopa")
 _ARM_SQUARES = ("smmla", "ummla", "usmmla", "bfmmla")
 
 _INSTRUCTIONS: dict[str, type[Multiply]] = {
@@ -108,6 +110,7 @@ _INSTRUCTIONS: dict[str, type[Multiply]] = {
     **dict.fromkeys(_AMX, Amx),
     **dict.fromkeys(_ARM_DOTS, ArmDot),
     **dict.fromkeys(_ARM_SQUARES, Mmla),
+    **dict.fromkeys(_OUTER, Sme),
     **dict.fromkeys(
         ("pmaddwd", "vpdpwssd", "vpdpbusd", "vpdpbusd_swapped", "vpdpbusd_biased", "vdpbf16ps"), X86Dot
     ),

@@ -163,6 +163,11 @@ class MicroKernel(ABC):
     #: Sums may begin with what C holds, and products may begin them.
     chains = True
 
+    @property
+    def attributes(self) -> str | None:
+        """What LLVM is told of a function that holds the tile: see `Multiply.attributes`."""
+        return None
+
     @abstractmethod
     def begin(self, f: Function, part: Part) -> list[Value]:
         """The empty accumulators of a part, in the order that `finish` takes."""

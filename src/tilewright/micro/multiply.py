@@ -33,6 +33,11 @@ class Multiply(ABC):
     def __init__(self, isa: Isa, tile: TileFma) -> None:
         self.isa, self.tile = isa, tile
 
+    @property
+    def attributes(self) -> str | None:
+        """What LLVM is told of the functions that use the unit, in place of what it is told of the others."""
+        return None
+
     def begin(self, f: Function, down: int, across: int) -> None:  # noqa: B027
         """Before the first accumulator of a grid of `down` × `across`: configures the unit."""
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from tilewright.llvm.build import Function
+from tilewright.llvm.build import Function, vector_length
 from tilewright.llvm.values import (
     INT32,
     INT64,
@@ -93,6 +93,19 @@ class Sme(Multiply):
         """How many accumulators ZA holds."""
         return self.tile.acc.size
 
+    @property
+    def attributes(self) -> str:
+        """A function in streaming mode.
+
+        It has no unwind table: that would name the length of vectors in front of the function, which LLVM asks
+        a run-time library for where there is no SVE beside SME.
+        """
+        return f"nounwind {vector_length(self._vector_bytes * 8)} {ATTRIBUTES}"
+
+    @property
+    def _vector_bytes(self) -> int:
+        return self.tile.n * self.tile.acc.size
+
     # --- the unit -----------------------------------------------------------------------------
 
     def begin(self, f: Function, down: int, across: int) -> None:
@@ -111,7 +124,7 @@ class Sme(Multiply):
         with f.when(f.compare("!=", f.as_integer(buffer), 0)):
             rows = f.emit(INT64, f"zext {f.load(_HALFWORD, f.at(block, _ROWS), 2).typed} to i64")
             with f.loop(int64(0), rows, int64(1), "save") as row:
-                place = f.at(buffer, f.mul(row, self.isa.vector_bits // 8))
+                place = f.at(buffer, f.mul(row, self._vector_bytes))
                 self._call(f, "str", VOID, [f.truncate(row, INT32), place, int32(0)])
 
     def end(self, f: Function) -> None:
