@@ -46,7 +46,7 @@ class Sizes:
         self.lanes = machine.isa.lanes(dtype)
         self.width, self.block = STREAMED_VECTORS * self.lanes, SUMS_BYTES // dtype.size
         self.kc = kernel.blocking.kc
-        self.far = thresholds(kernel.blocking, dtype, machine.l2.size).in_place_b
+        self.far = thresholds(kernel.blocking, kernel.types, machine.l2.size).in_place_b
 
     def dots(self) -> Iterator[tuple[int, int, int]]:
         """One column; the deep ones with few rows."""

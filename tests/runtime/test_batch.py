@@ -14,8 +14,8 @@ from support import Array, filled, rough
 
 import tilewright as tw
 from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
-from tilewright.runtime.gemm import matmul_kernel, scratch_pool
-from tilewright.runtime.operands import data_address, element_strides
+from tilewright.runtime.gemm import matmul_kernel
+from tilewright.runtime.operands import data_address, element_strides, factor
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 
 # --- axes -----------------------------------------------------------------------------------------------
@@ -118,6 +118,9 @@ def test_outer_offsets(name: str) -> None:
 
 M, N, K, COUNT = 5, 7, 6, 4
 
+#: How the names of integer types end.
+INTEGERS = ("int4", "int8", "int16", "int32", "int64")
+
 #: Steps in matrices: forwards, repeated, backwards, every other one.
 STEPS = [
     (1, 1, 1),
@@ -159,14 +162,17 @@ class Walk:
         """C after the products, one by one."""
         stack_a, stack_b, stack_c = self.stacks
         found: Array = stack_c.copy()
+        wide = np.int64 if found.dtype.name.endswith(INTEGERS) else np.complex128
         for a, b, c in self.products:
-            found[c] = alpha * (stack_a[a] @ stack_b[b]) + beta * found[c]
+            product = stack_a[a].astype(wide) @ stack_b[b].astype(wide)
+            value = wide(alpha) * product + wide(beta) * found[c].astype(wide)
+            found[c] = (value if wide is np.int64 or found.dtype.kind == "c" else value.real).astype(found.dtype)
         return found
 
 
 @pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
 @pytest.mark.parametrize("steps", STEPS, ids=str)
-@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (-0.5, 2.0)])
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (-2.0, 3.0)])
 @pytest.mark.parametrize("count", [0, 1, COUNT])
 def test_batch_function(
     dtype: DType, steps: tuple[int, int, int], alpha: float, beta: float, count: int
@@ -175,9 +181,10 @@ def test_batch_function(
     expected = walk.expected(alpha, beta)
     strides = [stride for matrix in walk.first for stride in element_strides(matrix)]
     sizes = (M, N, K, *strides)
-    with scratch_pool().block() as scratch:
-        batch_function(dtype)(
-            kernel.address, count, *walk.in_bytes, *walk.pointers, *sizes, alpha, beta, scratch
+    with kernel.pool.block() as scratch:
+        factors = [factor(value, "alpha", kernel.types.acc) for value in (alpha, beta)]
+        batch_function(kernel.types.acc)(
+            kernel.address, count, *walk.in_bytes, *walk.pointers, *sizes, *factors, scratch
         )
     np.testing.assert_array_equal(walk.stacks[2], expected)
 

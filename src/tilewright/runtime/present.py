@@ -89,9 +89,17 @@ def _facts(kernel: Kernel, registers: RegisterUse | None = None) -> Iterator[tup
 
 
 def _fields(record: object) -> str:
-    """The fields of a record in the order of their declaration; those that are None are open sizes."""
+    """The fields of a record in the order of their declaration; those that are None are open sizes.
+
+    Element types of B and C are shown where they are not A's.
+    """
     assert dataclasses.is_dataclass(record)
-    values = ((field.name, getattr(record, field.name)) for field in dataclasses.fields(record))
+    found = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    values = [
+        (name, value)
+        for name, value in found.items()
+        if not (name.endswith("_dtype") and value == found.get("dtype"))
+    ]
     return " ".join(f"{name}={_word(value)}" for name, value in values)
 
 
