@@ -33,7 +33,6 @@ from tilewright.llvm.values import (
     zero,
 )
 
-
 #: What the length of scalable vectors is counted in.
 GRANULE_BITS = 128
 

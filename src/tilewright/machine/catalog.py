@@ -255,7 +255,9 @@ CATALOG: tuple[Entry, ...] = (
             isa=NEON,
             triple=_MACOS,
             cpu="apple-m4",
-            features=_features(NEON, "bf16", "dotprod", "fp16fml", "fullfp16", "i8mm", "sme", "sme-f64f64", "sme2"),
+            features=_features(
+                NEON, "bf16", "dotprod", "fp16fml", "fullfp16", "i8mm", "sme", "sme-f64f64", "sme2"
+            ),
             l1=Cache(128 * _KIB, ways=8, line=64),
             l2=Cache(16 * _MIB, ways=16, line=128, shared_by=4),
             l3=None,

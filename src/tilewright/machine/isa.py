@@ -383,9 +383,9 @@ def _outer(
 ) -> TileFma:
     """An outer product of streaming vectors into a tile of ZA, which has as many as acc has bytes.
 
-    Source: Arm ARM DDI 0487, §C8.2 FMOPA, BFMOPA, SMOPA, UMOPA, SUMOPA, USMOPA; width and latency on the Apple
-    M4: Remke and Breuer, Hello SME!, SC24 workshops (2009 GFLOPS of float32, as many of 16-bit floats, 503 of
-    float64, 4017 of int8; four independent products).
+    Source: Arm ARM DDI 0487, §C8.2 FMOPA, BFMOPA, SMOPA, UMOPA, SUMOPA, USMOPA; width and latency on the
+    Apple M4: Remke and Breuer, Hello SME!, SC24 workshops (2009 GFLOPS of float32, as many of 16-bit floats,
+    503 of float64, 4017 of int8; four independent products).
     """
     lanes, kr = 128 // acc.bits, acc.size // a.size
     return TileFma(

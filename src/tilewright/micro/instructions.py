@@ -1,4 +1,6 @@
 """The multiply instructions by name, as `TileFma.instruction` gives it."""
+# ruff: noqa: ARG002, D102
+# (`Multiply` documents the methods; not every instruction needs every argument.)
 
 from __future__ import annotations
 

@@ -97,8 +97,8 @@ class Sme(Multiply):
     def attributes(self) -> str:
         """A function in streaming mode.
 
-        It has no unwind table: that would name the length of vectors in front of the function, which LLVM asks
-        a run-time library for where there is no SVE beside SME.
+        It has no unwind table: that would name the length of vectors in front of the function, which LLVM
+        asks a run-time library for where there is no SVE beside SME.
         """
         return f"nounwind {vector_length(self._vector_bytes * 8)} {ATTRIBUTES}"
 

@@ -1,0 +1,175 @@
+"""Every row's kernels on this host, its instructions written as plain LLVM: every instruction, every type.
+
+Floats are small integers, whose sums are exact, so that results are equal to the bit: rounded once where C is
+narrow. Integers are of the whole range, and sums wrap around.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import Array
+
+import tilewright as tw
+from tilewright.machine.host import host_machine
+from tilewright.machine.isa import AVX512, ISAS, NEON, SVE, VSX, Isa, TileFma
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking, choose_blocking
+from tilewright.macro.gemm import instruction_of
+from tilewright.spec.dtype import DType, Kind
+from tilewright.spec.problem import BatchReduceGemm, Gemm
+
+#: Products of two types, and of one into another: A, B, C.
+TYPES = (
+    *(("f32", "f32", "f32"), ("f64", "f64", "f64"), ("c64", "c64", "c64"), ("c128", "c128", "c128")),
+    *(("bf16", "bf16", "f32"), ("bf16", "bf16", "bf16"), ("f16", "f16", "f32"), ("f16", "f16", "f16")),
+    *(("bf16", "f32", "f32"), ("f16", "bf16", "f16"), ("f64", "f32", "f32")),
+    *(("i8", "i8", "i32"), ("i8", "i8", "i8"), ("u8", "u8", "i32"), ("u8", "i8", "i32"), ("i8", "u8", "i16")),
+    *(("i4", "i4", "i32"), ("u4", "i8", "i32"), ("i16", "i16", "i32"), ("i16", "i16", "i16")),
+    *(("i32", "i32", "i32"), ("i64", "i64", "i64"), ("i64", "i8", "i32")),
+)
+BATCHES = (("f32", "f32"), ("f64", "f64"), ("bf16", "bf16"), ("i8", "i8"), ("u8", "i32"), ("c64", "c64"))
+LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
+#: With C's first elements, and without them.
+COEFFICIENTS = ((1.0, 0.0), (2.0, -1.0))
+#: Of scalable vectors, and of streaming ones.
+LENGTHS, STREAMING = (128, 512), (128, 256, 512)
+
+
+def every_feature(isa: Isa) -> frozenset[str]:
+    """What a CPU with all of a row's instructions has."""
+    return frozenset(tile.feature for tile in isa.tiles if tile.feature)
+
+
+def emulating(isa: Isa, *instructions: TileFma) -> Machine:
+    """This host with a row, all its instructions or some, and small blocks so that sums wait between them."""
+    host = host_machine()
+    isa = replace(
+        isa,
+        tiles=instructions or isa.tiles,
+        emulated=True,
+        fused=isa.fused and host.isa.fused,
+        half=isa.half and host.isa.half,
+    )
+    l1, l2 = replace(host.l1, size=4 << 10), replace(host.l2, size=64 << 10)
+    return replace(host, name=f"emulate:{isa.name}", isa=isa, l1=l1, l2=l2, vector_bits=isa.vector_bits)
+
+
+def rows() -> Iterator[Isa]:
+    """Each row with every instruction that it has, at each length; the streaming ones by themselves."""
+    for isa in ISAS:
+        for bits in LENGTHS if isa.scalable else (0,):
+            yield isa.limited(every_feature(isa), bits)
+        for bits in STREAMING:
+            tiles = isa.limited(every_feature(isa), LENGTHS[0], bits).tiles
+            streaming = tuple(tile for tile in tiles if tile.streaming)
+            if streaming:
+                yield replace(isa, tiles=streaming)
+
+
+INSTRUCTIONS = [
+    pytest.param(isa, tile, id=f"{isa.name}-{tile.instruction}-{tile.a}-{tile.b}-{tile.m}x{tile.n}")
+    for isa in rows()
+    for tile in isa.tiles
+]
+
+
+def drawn(random: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Integers of the whole range, or floats of exact sums."""
+    if dtype.is_integer:
+        lowest = -(1 << dtype.significand - 1) if dtype.kind is Kind.SIGNED else 0
+        found = random.integers(lowest, lowest + (1 << dtype.significand) - 1, shape, np.int64, endpoint=True)
+        return found.astype(dtype.numpy)
+    found = random.integers(-4, 5, shape).astype(float)
+    if dtype.kind is Kind.COMPLEX:
+        return (found + 1j * random.integers(-4, 5, shape)).astype(dtype.numpy)
+    return found.astype(dtype.numpy)
+
+
+def stored(exact: Array, dtype: DType) -> Array:
+    with np.errstate(all="ignore"):
+        return exact.astype(dtype.numpy)
+
+
+def in_layout(array: Array, layout: object) -> Array:
+    return np.asfortranarray(array) if layout is tw.Gemm(c="col").c else np.ascontiguousarray(array)
+
+
+def check_gemm(problem: Gemm, machine: Machine, shapes: Sequence[tuple[int, int, int]]) -> None:
+    kernel = tw.compile(problem, machine)
+    random = np.random.default_rng(len(shapes))
+    for (m, n, k), (alpha, beta) in zip(shapes, itertools.cycle(COEFFICIENTS)):
+        operands = zip(problem.operands, ((m, k), (k, n), (m, n)), strict=True)
+        a, b, c = (
+            in_layout(drawn(random, operand.dtype, shape), operand.layout) for operand, shape in operands
+        )
+        expected = stored(problem.reference(a, b, c, alpha=alpha, beta=beta), problem.out_dtype)
+        if beta == 0 and not problem.out_dtype.is_integer:
+            c[...] = np.nan
+        kernel(a, b, c, alpha=alpha, beta=beta)
+        np.testing.assert_array_equal(c, expected, err_msg=f"{kernel.name} {m}x{n}x{k} {alpha} {beta}")
+
+
+def shapes_around(problem: Gemm, machine: Machine) -> list[tuple[int, int, int]]:
+    """One element, tails of every kind, and more depths than a block has."""
+    instruction = instruction_of(problem, machine.isa)
+    cut: Blocking = choose_blocking(machine, instruction)
+    return [
+        (1, 1, 1),
+        (cut.mr + 3, 2 * cut.nr + 5, instruction.k + 1),
+        (2 * cut.mr - 1, cut.nr - 1, 0),
+        (instruction.m + 1, instruction.n + 1, cut.kc + instruction.k + 3),
+        (cut.mr, cut.nr, 2 * instruction.k),
+    ]
+
+
+@pytest.mark.parametrize(("isa", "tile"), INSTRUCTIONS)
+def test_every_instruction(isa: Isa, tile: TileFma) -> None:
+    """As the only one of its row, on operands and sums of its own types."""
+    machine = emulating(isa, tile)
+    a, b, c = LAYOUTS[(isa.tiles.index(tile) * 2) % len(LAYOUTS)]  # turned, its operands change places
+    problem = Gemm(dtype=tile.a, b_dtype=tile.b, out_dtype=tile.acc, a=a, b=b, c=c)
+    check_gemm(problem, machine, shapes_around(problem, machine))
+
+
+@pytest.mark.parametrize("types", TYPES, ids="-".join)
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+def test_every_row_and_type(isa: Isa, types: tuple[str, str, str]) -> None:
+    """With the instruction that the row has for them; layouts and strategies take turns."""
+    number = TYPES.index(types) + ISAS.index(isa)
+    a, b, c = LAYOUTS[number % len(LAYOUTS)]
+    machine = emulating(isa.limited(every_feature(isa), LENGTHS[-1]))
+    strategy = ("packing", "auto", "tiling")[number % 3]
+    problem = Gemm(dtype=types[0], b_dtype=types[1], out_dtype=types[2], a=a, b=b, c=c, strategy=strategy)
+    check_gemm(problem, machine, shapes_around(problem, machine))
+
+
+@pytest.mark.parametrize(("dtype", "out"), BATCHES, ids=lambda name: name)
+@pytest.mark.parametrize("isa", [NEON, SVE, VSX, AVX512], ids=lambda isa: isa.name)
+def test_batches(isa: Isa, dtype: str, out: str) -> None:
+    """Sums of several products of known sizes, none of them a multiple of a tile's."""
+    machine = emulating(isa.limited(every_feature(isa), LENGTHS[-1], STREAMING[-1]))
+    for (m, n, k, count), c, beta in (((5, 45, 7, 3), "row", 0), ((19, 9, 18, 2), "col", 1)):
+        problem = BatchReduceGemm(
+            m, n, k, count, dtype=dtype, out_dtype=out, a="row", b="row", c=c, beta=beta
+        )
+        random = np.random.default_rng(m)
+        a = drawn(random, problem.dtype, (count, m, k))
+        b = drawn(random, problem.b_dtype, (count, k, n))
+        found = in_layout(drawn(random, problem.out_dtype, (m, n)), problem.c)
+        expected = stored(problem.reference(a, b, found), problem.out_dtype)
+        tw.compile(problem, machine)(a, b, found)
+        np.testing.assert_array_equal(found, expected, err_msg=f"{isa.name} {problem}")
+
+
+def test_names_lead_to_emulated_machines() -> None:
+    """A target of the command line and of `compile`, which runs here."""
+    kernel = tw.compile(Gemm(dtype="bf16", out_dtype="f32"), "emulate:neoverse-v2")
+    a, b = (drawn(np.random.default_rng(0), kernel.problem.dtype, (3, 3)) for _ in range(2))
+    c = np.zeros((3, 3), np.float32)
+    np.testing.assert_array_equal(kernel(a, b, c), a.astype(np.float32) @ b.astype(np.float32))
+    assert kernel.machine.isa.tile(kernel.problem.dtype).instruction == "bfmmla"
