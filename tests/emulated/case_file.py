@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 from support import Array
 
+from tilewright.spec.dtype import DType
+
 MAGIC = int.from_bytes(b"CASES1\0", "little")
 #: What gaps hold: of inputs NaN in every float type; of results a number, as NaN would stay when added to.
 UNREAD = 0xFF
@@ -31,6 +33,41 @@ class Signature(IntEnum):
     UNARY = 2
 
 
+class Values(IntEnum):
+    """How the elements of results are compared: bytes, numbers, or the lower four bits of each byte.
+
+    Zeros of both signs are equal numbers, and so are all NaN.
+    """
+
+    BYTES = 0
+    F16 = 1
+    BF16 = 2
+    F32 = 3
+    F64 = 4
+    LOW_HALF = 5
+
+    @classmethod
+    def of(cls, dtype: DType) -> Values:
+        """Of an element type; complex numbers are compared by their parts."""
+        if dtype.is_integer:
+            return cls.LOW_HALF if dtype.significand < dtype.bits else cls.BYTES
+        return cls[dtype.real.name.upper()]
+
+
+class Scalars(IntEnum):
+    """What alpha and beta are."""
+
+    F32 = 0
+    F64 = 1
+    I32 = 2
+    I64 = 3
+
+    @classmethod
+    def of(cls, dtype: DType) -> Scalars:
+        """Of the type of the sums."""
+        return cls[dtype.name.upper()]
+
+
 @dataclass(frozen=True)
 class Placed:
     """One operand between guard pages.
@@ -42,6 +79,7 @@ class Placed:
     argument : which pointer of the call it is; None if pointers lead to it.
     at_end : whether its last byte is beside the guard page behind, or its first beside the one in front.
     expected : its bytes after the call; None if they must stay.
+    allowed : what each element may differ by, as doubles; empty where the case says it for all of them.
     target : the operand to which pointers lead; None for data.
     """
 
@@ -51,16 +89,17 @@ class Placed:
     at_end: bool = False
     expected: bytes | None = None
     target: int | None = None
+    allowed: bytes = b""
 
     def packed(self) -> bytes:
         """As the harness reads it."""
         kind, target = (0, 0) if self.target is None else (1, self.target)
         argument = -1 if self.argument is None else self.argument
-        changes = self.expected is not None
+        changes = 0 if self.expected is None else 2 if self.allowed else 1
         head = struct.pack(
             "<7q", kind, argument, self.at_end, self.origin, target, len(self.content), changes
         )
-        return head + _padded(self.content) + _padded(self.expected or b"")
+        return head + _padded(self.content) + _padded(self.expected or b"") + self.allowed
 
 
 @dataclass(frozen=True)
@@ -71,9 +110,10 @@ class Case:
     ----------
     label : what the harness prints if it fails.
     kernel : number in the table of kernels.
-    element : bytes of an element.
-    numbers : compare values (zeros of both signs are equal, all NaN are), not bytes.
-    relative, absolute : what a value may differ by.
+    element : bytes of what is compared: an element of the result, or a part of it.
+    values : how it is compared.
+    scalars : the type of alpha and beta.
+    relative, absolute : what a value may differ by, where its operand does not say it.
     """
 
     label: str
@@ -84,7 +124,8 @@ class Case:
     operands: tuple[Placed, ...]
     alpha: float = 1.0
     beta: float = 0.0
-    numbers: bool = False
+    values: Values = Values.BYTES
+    scalars: Scalars = Scalars.F32
     relative: float = 0.0
     absolute: float = 0.0
     scratch_bytes: int = 0
@@ -94,11 +135,12 @@ class Case:
         label = self.label.encode()
         integers = self.integers + (0,) * (INTEGERS - len(self.integers))
         head = struct.pack(
-            f"<4q2d{INTEGERS}q2d2q",
+            f"<5q2d{INTEGERS}q2d2q",
             self.kernel,
             self.signature,
+            self.scalars,
+            self.values,
             self.element,
-            self.numbers,
             self.relative,
             self.absolute,
             *integers,

@@ -32,11 +32,14 @@ class Emulator:
     arch : as `Machine.arch`.
     isa : name of the row; "" for every row of the architecture.
     zig : target of the C compiler.
-    cpu : qemu's -cpu, with {vector_bits} and {power} (pwr9 -> power9) of the machine.
+    cpu : qemu's -cpu, with {vector_bits}, {vector_bytes} and {power} (pwr9 -> power9) of the machine, and
+        {tile_bytes}, the length of vectors whose outer products are one of its instructions.
     cpus : LLVM's name -> qemu's, where qemu has the very CPU, which knows no instruction more.
     slack_bytes : what may be read behind an operand. qemu 7.2 reads all of a vector that VMASKMOV loads and
         masks it afterwards: from an operand's end to as far behind as a tile is wide. The CPU does not touch
         what is masked, as tests/runtime/guarded*.py see.
+    longer : the same CPU with longer vectors, which must give the same results.
+    wrong : instructions that qemu 7.2 computes something else with.
     """
 
     arch: str
@@ -45,12 +48,20 @@ class Emulator:
     cpu: str
     cpus: tuple[tuple[str, str], ...] = ()
     slack_bytes: int = 0
+    longer: str = ""
+    wrong: tuple[str, ...] = ()
 
     def command(self, machine: Machine) -> list[str]:
         """The emulator and its options; the binary follows."""
         name = f"qemu-{self.arch.replace('powerpc', 'ppc')}"
         power = machine.cpu.replace("pwr", "power")
-        common = self.cpu.format(vector_bits=machine.isa.vector_bits, power=power)
+        vector_bits = machine.isa.vector_bits
+        tile_bits = max(
+            (tile.n * tile.acc.bits for tile in machine.isa.tiles if tile.accumulators), default=vector_bits
+        )
+        common = self.cpu.format(
+            vector_bits=vector_bits, vector_bytes=vector_bits // 8, tile_bytes=tile_bits // 8, power=power
+        )
         return [_emulator_path(name) or name, "-cpu", dict(self.cpus).get(machine.cpu, common)]
 
 
@@ -58,11 +69,25 @@ class Emulator:
 NOT_EMULATED = ("avx512",)
 
 EMULATORS: tuple[Emulator, ...] = (
-    Emulator("aarch64", "", "aarch64-linux-musl", "max", cpus=(("neoverse-n1", "neoverse-n1"),)),
+    Emulator(
+        "aarch64",
+        "",
+        "aarch64-linux-musl",
+        "max,sve-default-vector-length={vector_bytes},sme_fa64=off,sme-default-vector-length={tile_bytes}",
+        cpus=(("neoverse-n1", "neoverse-n1"),),
+        # Its outer products of bytes take two rows and two columns for one: test_sme_units.py.
+        wrong=("smopa", "umopa", "sumopa", "usmopa"),
+    ),
     Emulator("x86_64", "generic128", "x86_64-linux-musl", "Nehalem"),
     Emulator("x86_64", "avx2", "x86_64-linux-musl", "Haswell", slack_bytes=128),
     Emulator("powerpc64le", "", "powerpc64le-linux-musl", "{power}"),
-    Emulator("riscv64", "", "riscv64-linux-musl", "rv64,v=true,vlen={vector_bits}"),
+    Emulator(
+        "riscv64",
+        "",
+        "riscv64-linux-musl",
+        "rv64,v=true,vlen={vector_bits}",
+        longer="rv64,v=true,vlen=256",
+    ),
 )
 
 
@@ -127,10 +152,10 @@ def link(machine: Machine, sources: Sequence[Path], objects: Sequence[Path], bin
     _run([sys.executable, "-m", "ziglang", "cc", *options, *files, "-o", str(binary)], environ)
 
 
-def run_emulated(machine: Machine, binary: Path, *arguments: str) -> tuple[int, str, str]:
-    """The exit status, the output and the complaints of a binary on an emulated machine."""
-    emulator = emulator_of(machine)
-    command = [*emulator.command(machine), str(binary), *arguments]
+def run_emulated(machine: Machine, binary: Path, *arguments: str, cpu: str = "") -> tuple[int, str, str]:
+    """The exit status, the output and the complaints of a binary on an emulated machine, or another `cpu`."""
+    command = emulator_of(machine).command(machine)
+    command = [*command[:-1], cpu or command[-1], str(binary), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     return done.returncode, done.stdout, done.stderr
 

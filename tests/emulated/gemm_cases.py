@@ -5,20 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from support import Array, filled
 
-from emulated.case_file import UNREAD, UNWRITTEN, Case, Placed, Signature, image
+from emulated.case_file import UNREAD, UNWRITTEN, Case, Placed, Scalars, Signature, Values, image
+from emulated.elements import Filling, allowed, cut, stored
 from emulated.kernels import Emitted, Kernels
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
+from tilewright.spec.dtype import DType
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, Strategy
 
 LAYOUTS = ("row", "col", "strided")
 DTYPES = ("f32", "f64")
+#: alpha and beta; of integers, the halves are threes.
 COEFFICIENTS = ((1.0, 0.0), (1.0, 1.0), (0.5, -2.0), (0.0, 1.0), (2.0, 0.0), (-1.0, 1.0), (0.0, 0.0))
 #: One case in so many has values that are not finite.
 NOT_FINITE = 9
@@ -39,12 +40,6 @@ class Shape(NamedTuple):
     dense: bool = False
 
 
-@cache
-def content(dtype: str, seed: int) -> Array:
-    """Integers to cut operands from; zeros are rare enough that a lost product shows."""
-    return filled((1 << 18,), Gemm(dtype=dtype).dtype.numpy, seed)
-
-
 def strides(layout: Layout, rows: int, columns: int, gap: int, turn: int) -> tuple[int, int]:
     """Strides in elements; strided operands are spread, reversed, or one of the other layouts."""
     match layout:
@@ -57,30 +52,36 @@ def strides(layout: Layout, rows: int, columns: int, gap: int, turn: int) -> tup
             return (spread, (columns + gap, 1), (-(columns + gap), -1), (1, rows + gap))[turn % 4]
 
 
-def gemm_case(kernel: Emitted, shape: Shape, turn: int) -> Case:
+def gemm_case(kernel: Emitted, shape: Shape, turn: int, filling: Filling = Filling.EXACT) -> Case:
     """One product; factors, gaps, ends and values that are not finite take turns."""
     problem = kernel.problem
     assert isinstance(problem, Gemm)
-    m, n, k, dense = shape
+    types, (m, n, k, dense) = problem.types, shape
+    shapes = ((m, k), (k, n), (m, n))
     alpha, beta = COEFFICIENTS[turn % len(COEFFICIENTS)]
-    dtype = problem.dtype
+    if types.a.is_integer:
+        alpha = 3.0 if alpha == 0.5 else alpha
     a, b, c = (
-        content(str(dtype), seed)[turn : turn + rows * columns].reshape(rows, columns).copy()
-        for seed, (rows, columns) in enumerate(((m, k), (k, n), (m, n)))
+        cut(dtype, filling, seed, sides, turn)
+        for seed, (dtype, sides) in enumerate(zip((types.a, types.b, types.c), shapes, strict=True))
     )
-    if turn % NOT_FINITE == 0 and k:
+    floats = not types.a.is_integer
+    if turn % NOT_FINITE == 0 and k and floats and not types.is_complex and filling is Filling.EXACT:
         a[turn % m, turn % k] = (np.inf, -np.inf, np.nan)[turn // NOT_FINITE % 3]
         b[(turn + 1) % k, turn % n] = np.inf
     with np.errstate(all="ignore"):
-        expected = problem.reference(a, b, c, alpha=alpha, beta=beta).astype(dtype.numpy)
-    if beta == 0:
+        exact = problem.reference(a, b, c, alpha=alpha, beta=beta)
+    bound = None
+    if filling is Filling.ROUGH:
+        bound = allowed(types, exact, a, b, beta * c.astype(exact.dtype), alpha)
+    if floats and beta == 0:
         c[...] = np.nan
-    if alpha == 0:
+    if floats and alpha == 0:
         a[...], b[...] = np.nan, np.nan
     gap = 0 if dense else GAPS[turn % 2]
     steps = [
-        strides(operand.layout, *array.shape, gap, turn + number)
-        for number, (operand, array) in enumerate(zip(problem.operands, (a, b, c), strict=True))
+        strides(operand.layout, rows, columns, gap, turn + number)
+        for number, (operand, (rows, columns)) in enumerate(zip(problem.operands, shapes, strict=True))
     ]
     places = [
         Placed(*image(array, step, gap), argument=number, at_end=bool((turn + number // 2) % 3))
@@ -88,19 +89,36 @@ def gemm_case(kernel: Emitted, shape: Shape, turn: int) -> Case:
             zip((a, b, c), steps, (UNREAD, UNREAD, UNWRITTEN), strict=True)
         )
     ]
-    places[2] = replace(places[2], expected=image(expected, steps[2], UNWRITTEN)[0])
+    places[2] = replace(
+        places[2],
+        expected=image(stored(exact, types.c), steps[2], UNWRITTEN)[0],
+        allowed=b"" if bound is None else image(bound, steps[2], 0)[0],
+    )
     return Case(
-        label=f"{kernel.name} {m}x{n}x{k} alpha {alpha:g} beta {beta:g} strides {steps} case {turn}",
+        label=f"{kernel.name} {m}x{n}x{k} {filling.value} alpha {alpha:g} beta {beta:g} strides {steps} "
+        f"case {turn}",
         kernel=kernel.number,
         signature=Signature.GEMM,
-        element=dtype.size,
+        element=types.c.real.size,
         integers=(m, n, k, *(step for pair in steps for step in pair)),
         operands=tuple(places),
         alpha=alpha,
         beta=beta,
-        numbers=True,
+        values=Values.of(types.c),
+        scalars=Scalars.of(types.acc),
         scratch_bytes=kernel.scratch_bytes,
     )
+
+
+def accumulator_of(kernel: Emitted) -> DType:
+    """The type of a kernel's sums."""
+    assert isinstance(kernel.problem, Gemm | BatchReduceGemm)
+    return kernel.problem.types.acc
+
+
+def lanes_of(kernel: Emitted) -> int:
+    """How many of a kernel's sums are in one vector."""
+    return kernel.machine.isa.lanes(accumulator_of(kernel))
 
 
 def around(*sizes: int) -> set[int]:
@@ -110,7 +128,7 @@ def around(*sizes: int) -> set[int]:
 
 def tile_shapes(kernel: Emitted, number: int) -> Iterator[Shape]:
     """Every tail of the register tile, a sample of the pairs for each kernel; depths take turns."""
-    blocking, lanes = kernel.cut, kernel.machine.isa.lanes(kernel.problem.dtype)
+    blocking, lanes = kernel.cut, lanes_of(kernel)
     assert isinstance(blocking, Blocking)
     sizes = sorted({1, 2, 3, *around(lanes, blocking.mr, blocking.nr), 2 * max(blocking.mr, blocking.nr) + 3})
     depths = [0, 1, 2, 7, 8, 9, 17, 33]
@@ -135,8 +153,8 @@ def block_shapes(kernel: Emitted) -> Iterator[Shape]:
 
 def vector_shapes(kernel: Emitted) -> Iterator[Shape]:
     """One column, one row and few rows: dot products, turned and streamed matrices."""
-    lanes = kernel.machine.isa.lanes(kernel.problem.dtype)
-    width, block = STREAMED_VECTORS * lanes, SUMS_BYTES // kernel.problem.dtype.size
+    lanes = lanes_of(kernel)
+    width, block = STREAMED_VECTORS * lanes, SUMS_BYTES // accumulator_of(kernel).size
     sides = [1, 2, DOT_ROWS + 1, 2 * DOT_ROWS + 3]
     depths = [0, 1, lanes - 1, lanes, lanes + 1, 4 * lanes, 5 * lanes + 1, 8 * lanes + 3]
     for turn, side in enumerate((*sides, *sides, width - 1, 2 * width + 3, lanes * lanes + 1)):
@@ -147,7 +165,7 @@ def vector_shapes(kernel: Emitted) -> Iterator[Shape]:
     yield Shape(1, block + width + 3, 9)
     yield Shape(block + width + 3, 1, 9)
     if kernel.machine.l2.size <= 1 << 16:
-        far = kernel.machine.l2.size // kernel.problem.dtype.size
+        far = kernel.machine.l2.size // accumulator_of(kernel).size
         for rows in range(2, STREAMED_ROWS + 2):
             yield Shape(rows, 3 * width + rows, far // (3 * width) + rows)
             yield Shape(3 * width + rows, rows, far // (3 * width) + rows)
@@ -182,18 +200,22 @@ def gemm_cases(kernels: Kernels, *, every_layout: bool) -> Iterator[Case]:
 # --- batch-reduce ---------------------------------------------------------------------------------
 
 
-def batch_reduce_case(kernel: Emitted, turn: int, *, at_end: bool) -> Case:
+def batch_reduce_case(kernel: Emitted, turn: int, *, at_end: bool, filling: Filling = Filling.EXACT) -> Case:
     """One batch of products with gaps between lines and matrices."""
     problem = kernel.problem
     assert isinstance(problem, BatchReduceGemm)
-    m, n, k, count, dtype = problem.m, problem.n, problem.k, problem.count, problem.dtype
-    shapes = ((count, m, k), (count, k, n), (1, m, n))
+    m, n, k, count, types = problem.m, problem.n, problem.k, problem.count, problem.types
+    dtypes, shapes = (types.a, types.b, types.c), ((count, m, k), (count, k, n), (1, m, n))
     a, b, c = (
-        content(str(dtype), seed)[turn : turn + int(np.prod(shape))].reshape(shape).copy()
-        for seed, shape in enumerate(shapes)
+        cut(dtype, filling, seed, shape, turn)
+        for seed, (dtype, shape) in enumerate(zip(dtypes, shapes, strict=True))
     )
-    expected = problem.reference(a, b, c[0]).astype(dtype.numpy)[np.newaxis]
-    if problem.beta == 0:
+    exact = problem.reference(a, b, c[0])
+    expected = stored(exact, types.c)[np.newaxis]
+    bound = None
+    if filling is Filling.ROUGH:
+        bound = allowed(types, exact, a, b, problem.beta * c[0].astype(exact.dtype), 1.0)[np.newaxis]
+    if problem.beta == 0 and not types.a.is_integer:
         c[...] = np.nan
     placed, leading, steps = [], [], []
     addresses = problem.batch.value == "address"
@@ -204,22 +226,26 @@ def batch_reduce_case(kernel: Emitted, turn: int, *, at_end: bool) -> Case:
         step = line * (rows if by_rows else columns) + 3
         every = (step, line, 1) if by_rows else (step, 1, line)
         laid_out, origin = image(array, every, UNREAD if number < 2 else UNWRITTEN)
-        changed = image(expected, every, UNWRITTEN)[0] if number == 2 else None
         argument = None if addresses and number < 2 else number
-        placed.append(Placed(laid_out, origin, argument, at_end, changed))
+        one = Placed(laid_out, origin, argument, at_end)
+        if number == 2:
+            about = b"" if bound is None else image(bound, every, 0)[0]
+            one = replace(one, expected=image(expected, every, UNWRITTEN)[0], allowed=about)
+        placed.append(one)
         leading.append(line)
         steps.append(0 if addresses else step)
         if addresses and number < 2:
-            offsets = np.arange(count, dtype="<i8") * (step * dtype.size)
+            offsets = np.arange(count, dtype="<i8") * (step * operand.dtype.size)
             placed.append(Placed(offsets.tobytes(), 0, number, at_end, None, target=len(placed) - 1))
+    place = "end" if at_end else "start"
     return Case(
-        label=f"{kernel.name} leading {leading} at {'end' if at_end else 'start'} case {turn}",
+        label=f"{kernel.name} {filling.value} leading {leading} at {place} case {turn}",
         kernel=kernel.number,
         signature=Signature.BATCH_REDUCE,
-        element=dtype.size,
+        element=types.c.real.size,
         integers=(*leading, *steps[:2]),
         operands=tuple(placed),
-        numbers=True,
+        values=Values.of(types.c),
     )
 
 

@@ -2,7 +2,7 @@
  *
  *     harness CASES
  *
- * cases.py writes the file and says what its fields mean; `kernels` is a generated table. Every case puts
+ * case_file.py writes the file and says what its fields mean; `kernels` is a generated table. Every case puts
  * its operands beside guard pages, calls one kernel, and compares the bytes of every operand and of the
  * memory around it with what they must be. A line for each case that fails, then a summary; the exit status
  * is 0 if none did. */
@@ -19,6 +19,9 @@ extern void *const kernels[];
 
 enum { GEMM, BATCH_REDUCE, UNARY };
 enum { DATA, POINTERS };
+enum { STAYS, CHANGES, CHANGES_ABOUT };       /* an operand: to itself, to these bytes, to about these values */
+enum { BYTES, HALF, BFLOAT, SINGLE, DOUBLE, LOW_HALF }; /* how the elements of results are compared */
+enum { FLOAT, WIDE_FLOAT, INTEGER, WIDE_INTEGER };      /* what alpha and beta are */
 
 #define MAGIC 0x315345534143LL /* "CASES1" */
 #define OPERANDS 5
@@ -31,8 +34,8 @@ enum { DATA, POINTERS };
 #define SHOWN 20         /* failures that get a line */
 
 typedef struct {
-    int64_t kernel, signature, element, numbers; /* numbers: values are compared, else bytes */
-    double relative, absolute;                   /* what a value may differ by */
+    int64_t kernel, signature, scalars, values, element; /* element: bytes of what is compared */
+    double relative, absolute;                           /* what a value may differ by */
     int64_t integers[INTEGERS];
     double alpha, beta;
     int64_t scratch, operands;
@@ -47,7 +50,7 @@ static char *regions[OPERANDS + 1]; /* the last one is scratch */
 static int64_t region_bytes, slack_bytes, scratch_bytes;
 static char *starts[OPERANDS];
 static Operand operands[OPERANDS];
-static char *contents[OPERANDS], *expectations[OPERANDS];
+static char *contents[OPERANDS], *expectations[OPERANDS], *differences[OPERANDS];
 static sigjmp_buf before_call;
 static volatile int fault_signal;
 static char *volatile fault_address;
@@ -110,6 +113,11 @@ static void place(int number) {
         }
 }
 
+#define CALL_GEMM(scalar)                                                                                          \
+    ((void (*)(void *, void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,     \
+               int64_t, scalar, scalar, void *))kernel)(at[0], at[1], at[2], s[0], s[1], s[2], s[3], s[4], s[5],   \
+                                                        s[6], s[7], s[8], (scalar)c->alpha, (scalar)c->beta, scratch)
+
 static void call(const Case *c) {
     char *at[ARGUMENTS] = {0};
     const int64_t *s = c->integers;
@@ -117,14 +125,14 @@ static void call(const Case *c) {
     char *scratch = regions[OPERANDS];
     for (int number = 0; number < c->operands; number++)
         if (operands[number].argument >= 0) at[operands[number].argument] = starts[number] + operands[number].origin;
-    if (c->signature == GEMM && c->element == 4)
-        ((void (*)(void *, void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
-                   int64_t, float, float, void *))kernel)(at[0], at[1], at[2], s[0], s[1], s[2], s[3], s[4], s[5],
-                                                          s[6], s[7], s[8], (float)c->alpha, (float)c->beta, scratch);
+    if (c->signature == GEMM && c->scalars == FLOAT)
+        CALL_GEMM(float);
+    else if (c->signature == GEMM && c->scalars == WIDE_FLOAT)
+        CALL_GEMM(double);
+    else if (c->signature == GEMM && c->scalars == INTEGER)
+        CALL_GEMM(int32_t);
     else if (c->signature == GEMM)
-        ((void (*)(void *, void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
-                   int64_t, double, double, void *))kernel)(at[0], at[1], at[2], s[0], s[1], s[2], s[3], s[4], s[5],
-                                                            s[6], s[7], s[8], c->alpha, c->beta, scratch);
+        CALL_GEMM(int64_t);
     else if (c->signature == BATCH_REDUCE)
         ((void (*)(void *, void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t))kernel)(
             at[0], at[1], at[2], s[0], s[1], s[2], s[3], s[4]);
@@ -133,52 +141,95 @@ static void call(const Case *c) {
             at[0], at[1], s[0], s[1], s[2], s[3], s[4], s[5]);
 }
 
-static double value_of(const char *at, int64_t element) {
-    float narrow;
-    double wide;
-    if (element == 4) {
-        memcpy(&narrow, at, 4);
-        return narrow;
-    }
-    memcpy(&wide, at, 8);
-    return wide;
+/* Bytes from `from` to the first that is not `byte`, -1 if there is none. */
+static int64_t first_other(const char *from, const char *to, int byte) {
+    uint64_t eight, every;
+    const char *at = from;
+    memset(&every, byte, 8);
+    for (; to - at >= 8; at += 8)
+        if (memcpy(&eight, at, 8), eight != every) break;
+    for (; at < to; at++)
+        if (*(const unsigned char *)at != byte) return at - from;
+    return -1;
 }
 
-/* Whether a value is the one required; a gap of a result holds its bytes and nothing else. */
-static int same(const Case *c, const char *found, const char *required) {
-    static const char gap[8] = {UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN};
-    double x, y;
+/* The first byte that two places differ in, -1 if there is none. */
+static int64_t first_difference(const char *x, const char *y, int64_t bytes) {
+    uint64_t left, right;
+    int64_t i = 0;
+    for (; bytes - i >= 8; i += 8)
+        if (memcpy(&left, x + i, 8), memcpy(&right, y + i, 8), left != right) break;
+    for (; i < bytes; i++)
+        if (x[i] != y[i]) return i;
+    return -1;
+}
+
+static double half_value(uint16_t bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                  : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                 : ldexp(fraction, -24);
+    return bits >> 15 ? -size : size;
+}
+
+static double value_of(const char *at, int64_t values) {
+    uint16_t half;
+    uint32_t word;
+    float narrow;
+    double wide;
+    switch (values) {
+    case HALF: return memcpy(&half, at, 2), half_value(half);
+    case BFLOAT: memcpy(&half, at, 2), word = (uint32_t)half << 16, memcpy(&narrow, &word, 4); return narrow;
+    case SINGLE: return memcpy(&narrow, at, 4), narrow;
+    case DOUBLE: return memcpy(&wide, at, 8), wide;
+    default: return *at;
+    }
+}
+
+/* Whether a value is the one required, or as near as `allowed`; a gap of a result holds its bytes and nothing else. */
+static int same(const Case *c, const char *found, const char *required, const char *allowed) {
+    double x, y, most;
     if (!memcmp(found, required, c->element)) return 1;
-    if (!c->numbers || !memcmp(required, gap, c->element)) return 0;
-    x = value_of(found, c->element);
-    y = value_of(required, c->element);
+    if (c->values == BYTES) return 0;
+    if (!allowed && first_other(required, required + c->element, UNWRITTEN) < 0) return 0;
+    if (c->values == LOW_HALF) return !((*found ^ *required) & 15);
+    x = value_of(found, c->values);
+    y = value_of(required, c->values);
     if (isnan(y)) return isnan(x);
-    return x == y || fabs(x - y) <= c->relative * fabs(y) + c->absolute;
+    most = c->relative * fabs(y) + c->absolute;
+    if (allowed) memcpy(&most, allowed, 8);
+    return x == y || fabs(x - y) <= most;
 }
 
 /* The first thing that is not as it must be, written to `why`; 0 if there is none. */
 static int differs(const Case *c, int number, char *why, size_t room) {
     const Operand *operand = &operands[number];
-    const char *required = operand->changes ? expectations[number] : contents[number];
+    const char *required = operand->changes ? expectations[number] : contents[number], *allowed = 0;
     char *from, *to, *start = starts[number], *end = start + operand->bytes;
+    int64_t at;
     window(number, &from, &to);
-    for (char *at = from; at < to; at++) {
-        if (at == start) at = end;
-        if (at >= to) break;
-        if (*(unsigned char *)at != beside(number)) {
-            snprintf(why, room, "operand %d: a byte %ld bytes %s it changed", number,
-                     (long)(at < start ? start - at : at - end + 1), at < start ? "in front of" : "behind");
-            return 1;
-        }
+    if ((at = first_other(from, start, beside(number))) >= 0) {
+        snprintf(why, room, "operand %d: a byte %ld bytes in front of it changed", number, (long)(start - from - at));
+        return 1;
     }
-    if (operand->kind == POINTERS) return 0;
-    for (int64_t i = 0; i < operand->bytes; i += c->element) {
-        if (same(c, start + i, required + i)) continue;
-        if (c->numbers)
-            snprintf(why, room, "operand %d: element %ld is %.17g, must be %.17g", number, (long)(i / c->element),
-                     value_of(start + i, c->element), value_of(required + i, c->element));
+    if ((at = first_other(end, to, beside(number))) >= 0) {
+        snprintf(why, room, "operand %d: a byte %ld bytes behind it changed", number, (long)at + 1);
+        return 1;
+    }
+    if (operand->kind == POINTERS || (at = first_difference(start, required, operand->bytes)) < 0) return 0;
+    if (!operand->changes) {
+        snprintf(why, room, "operand %d: byte %ld changed", number, (long)at);
+        return 1;
+    }
+    for (int64_t i = 0; i < operand->bytes / c->element; i++) {
+        char *found = start + i * c->element;
+        if (operand->changes == CHANGES_ABOUT) allowed = differences[number] + i * 8;
+        if (same(c, found, required + i * c->element, allowed)) continue;
+        if (c->values == BYTES)
+            snprintf(why, room, "operand %d: the bytes of element %ld differ", number, (long)i);
         else
-            snprintf(why, room, "operand %d: the bytes of element %ld differ", number, (long)(i / c->element));
+            snprintf(why, room, "operand %d: element %ld is %.17g, must be %.17g", number, (long)i,
+                     value_of(found, c->values), value_of(required + i * c->element, c->values));
         return 1;
     }
     return 0;
@@ -240,6 +291,7 @@ int main(int count, char **words) {
             memcpy(&operands[i], take(sizeof(Operand)), sizeof(Operand));
             contents[i] = take(operands[i].bytes);
             if (operands[i].changes) expectations[i] = take(operands[i].bytes);
+            if (operands[i].changes == CHANGES_ABOUT) differences[i] = take(operands[i].bytes / c.element * 8);
         }
         if (run(&c, why, sizeof why) && failed++ < SHOWN) {
             printf("%.*s: %s\n", (int)label_bytes, label, why);

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from support import Array
 
-from emulated.case_file import UNWRITTEN, Case, Placed, Signature, image
+from emulated.case_file import UNWRITTEN, Case, Placed, Signature, Values, image
 from tilewright.spec.dtype import Kind
 from tilewright.spec.problem import Layout
 from tilewright.spec.unary import Unary, UnaryOp
@@ -94,7 +94,7 @@ def unary_case(kernel: Emitted, sizes: tuple[int, int], turn: int) -> Case:
         element=dtype.size,
         integers=(*strides, *(() if fixed else sizes)),
         operands=tuple(placed),
-        numbers=problem.op not in BITWISE,
+        values=Values.BYTES if problem.op in BITWISE else Values.of(dtype),
         relative=allowed * float(limits.eps) if limits else 0.0,
         absolute=allowed * float(limits.smallest_subnormal) if limits else 0.0,
     )

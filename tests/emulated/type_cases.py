@@ -1,0 +1,172 @@
+"""Products of every element type: which of them a machine is the one to run, and their cases."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from emulated.case_file import Case
+from emulated.elements import Filling
+from emulated.emulators import emulator_of
+from emulated.gemm_cases import (
+    DTYPES,
+    Shape,
+    batch_reduce_case,
+    block_shapes,
+    gemm_case,
+    tile_shapes,
+    vector_shapes,
+)
+from emulated.kernels import Emitted, Kernels
+from tilewright.errors import UnsupportedDtype
+from tilewright.machine.isa import TileFma
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking
+from tilewright.macro.gemm import SUMS_COLUMNS, SUMS_ROWS, instruction_of
+from tilewright.spec.dtype import GEMM_DTYPES, I32
+from tilewright.spec.problem import BatchReduceGemm, Gemm, ProductTypes, Strategy
+
+#: Products of two types, and of one into another: A, B, C.
+MIXED: tuple[tuple[str, str, str], ...] = (
+    ("bf16", "bf16", "f32"),
+    ("f16", "f16", "f32"),
+    ("i8", "i8", "i32"),
+    ("u8", "u8", "i32"),
+    ("u8", "i8", "i32"),
+    ("i8", "u8", "i32"),
+    ("u8", "i8", "i16"),
+    ("i16", "i16", "i32"),
+    ("i4", "i4", "i32"),
+    ("u4", "i8", "i32"),
+    ("bf16", "f32", "f32"),
+    ("f16", "bf16", "f16"),
+    ("f32", "f32", "f16"),
+    ("f64", "f64", "f32"),
+    ("c128", "c128", "c64"),
+    ("i32", "i64", "i8"),
+)
+TYPES: tuple[ProductTypes, ...] = (
+    *(ProductTypes.parse(dtype) for dtype in GEMM_DTYPES),
+    *(ProductTypes.parse(*names) for names in MIXED),
+)
+#: Depths from which sums of products at the ends of the range wrap around: 255·255·k and 128·128·k.
+WRAPPING = {"u8": 33_030, "i8": 131_073}
+LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
+STRATEGIES = (Strategy.PACKING, Strategy.TILING, Strategy.AUTO)
+
+
+class Way(NamedTuple):
+    """What a product of two types is computed with: the row, its instruction, that with A and B exchanged."""
+
+    row: str
+    vector_bits: int
+    instruction: TileFma
+    turned: TileFma
+
+
+def way_of(machine: Machine, types: ProductTypes) -> Way | None:
+    """How a machine multiplies; None if it cannot, or if its emulator is known to be wrong about it."""
+    problems = [Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, c=c) for c in ("row", "col")]
+    try:
+        instructions = [instruction_of(problem, machine.isa) for problem in problems]
+    except UnsupportedDtype:
+        return None
+    if any(one.instruction in emulator_of(machine).wrong for one in instructions):
+        return None
+    return Way(machine.isa.name, machine.isa.vector_bits, *instructions)
+
+
+def new_types(machine: Machine, machines: Sequence[Machine]) -> list[ProductTypes]:
+    """The products that no earlier machine computes in the same way, those of `gemm_cases` aside."""
+    earlier = machines[: machines.index(machine)]
+    fresh = not any(other.isa.name == machine.isa.name for other in earlier)
+    found = []
+    for types in TYPES:
+        way = way_of(machine, types)
+        if way is None or (fresh and types.uniform and types.name in DTYPES):
+            continue
+        if all(way_of(other, types) != way for other in earlier):
+            found.append(types)
+    return found
+
+
+def sample_shapes(kernel: Emitted, number: int) -> Iterator[Shape]:
+    """Tails of the register tile, blocks beyond each size and, of narrow results, beyond kept sums."""
+    blocking = kernel.cut
+    problem = kernel.problem
+    assert isinstance(blocking, Blocking)
+    assert isinstance(problem, Gemm)
+    yield Shape(1, 1, 1)
+    yield from tile_shapes(kernel, number)
+    yield from block_shapes(kernel)
+    if problem.strategy is Strategy.AUTO:
+        yield from vector_shapes(kernel)
+    if problem.types.narrows and blocking.kc <= 200:
+        yield Shape(3, SUMS_COLUMNS + blocking.nr + 3, blocking.kc + 9)
+        yield Shape(SUMS_ROWS + blocking.mr + 1, 3, blocking.kc + 9)
+
+
+def _emit_gemm(
+    kernels: Kernels, types: ProductTypes, layouts: Sequence[str], strategy: Strategy, *, near: bool
+) -> Emitted:
+    a, b, c = layouts
+    problem = Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, strategy=strategy)
+    return kernels.emit(problem, near=near)
+
+
+def _fillings(types: ProductTypes) -> tuple[Filling, Filling]:
+    """What most cases hold, and what one in three does."""
+    return Filling.EXACT, Filling.ENDS if types.a.is_integer else Filling.ROUGH
+
+
+def gemm_cases_of(kernels: Kernels, types: ProductTypes, number: int) -> Iterator[Case]:
+    """All strides given at run time, on a machine with small caches; then layouts and strategies in turn."""
+    turns = itertools.count(5 * number)
+    fixed = LAYOUTS[3 * number % len(LAYOUTS)]
+    strategy = STRATEGIES[number % len(STRATEGIES)]
+    plans = ((("strided",) * 3, Strategy.AUTO, True), (fixed, strategy, number % 2 == 0))
+    for offset, (layouts, how, near) in enumerate(plans):
+        kernel = _emit_gemm(kernels, types, layouts, how, near=near)
+        usual, other = _fillings(types)
+        for turn, shape in zip(turns, sample_shapes(kernel, number + 3 * offset), strict=False):
+            yield gemm_case(kernel, shape, turn, other if turn % 3 == 2 else usual)
+        if types.a == types.b and types.c == I32 and types.a.name in WRAPPING and offset == 0:
+            # The turn chooses the ends: both at their largest size.
+            extreme = 4 * next(turns) + (3 if types.a.name == "u8" else 0)
+            yield gemm_case(kernel, Shape(2, 3, WRAPPING[types.a.name]), extreme, Filling.ENDS)
+
+
+def batch_reduce_cases_of(kernels: Kernels, types: ProductTypes, number: int, *, each: int) -> Iterator[Case]:
+    """Layouts, tails, beta, count and mode in turn; C at both guard pages."""
+    for turn in range(each * number, each * (number + 1)):
+        a, b, c = LAYOUTS[(turn + turn // 8) % 8]
+        problem = BatchReduceGemm(
+            1 + 7 * turn % 37,
+            1 + 17 * turn % 41,
+            1 + (5 * turn + turn // 8) % 40,
+            1 + turn % 3,
+            types.a,
+            b_dtype=types.b,
+            out_dtype=types.c,
+            a=a,
+            b=b,
+            c=c,
+            beta=turn // 2 % 2,
+            batch=("stride", "address")[(turn + turn // 4) % 2],
+        )
+        kernel = kernels.emit(problem)
+        for at_end, filling in itertools.product((False, True), _fillings(types)):
+            yield batch_reduce_case(kernel, turn, at_end=at_end, filling=filling)
+
+
+def type_cases(kernels: Kernels, machines: Sequence[Machine]) -> Iterator[Case]:
+    """What is new on a machine, and one batch-reduce kernel of each other product."""
+    new = new_types(kernels.machine, machines)
+    start = machines.index(kernels.machine)
+    for number, types in enumerate(TYPES, start):
+        if types in new:
+            yield from gemm_cases_of(kernels, types, number)
+            yield from batch_reduce_cases_of(kernels, types, number, each=2)
+        elif way_of(kernels.machine, types) is not None:
+            yield from batch_reduce_cases_of(kernels, types, number, each=1)
