@@ -251,7 +251,7 @@ class _Lowering:
         from tilewright.micro.unary import UnaryCall, Window, emit_unary
 
         isa, dtype = self.machine.isa, self.dtype(node.destination.buffer)
-        element = Element(node.op, dtype, fused=isa.fused)
+        element = Element(node.op, dtype, fused=isa.fused, half=isa.half)
         destination = Window(*self.slice(node.destination, scope))
         source = destination if node.source is None else Window(*self.slice(node.source, scope))
         sizes = (self.integer(node.rows, scope), self.integer(node.columns, scope))
@@ -316,7 +316,9 @@ class _Lowering:
         if node.carry is not None:
             found = self.carry(node.carry, scope)
             carry = [found.sums, found.row, *(self.f.unsigned(test, INT64) for test in found[2:])]
-        dispatch = Dispatch(kernel, pairs=node.c.interleave == 2, carries=node.carry is not None)
+        # Addresses of operands under way are constants beside few pointers.
+        steps = (a_depth.known, b_depth.known) if kernel.walks_ahead else (None, None)
+        dispatch = Dispatch(kernel, pairs=node.c.interleave == 2, carries=node.carry is not None, steps=steps)
         self.f.call(dispatch.emit(self.module), [*sizes, *operands, *scalars, *carry])
 
     def dot(self, node: TileMatmul, scope: _Scope) -> None:

@@ -67,7 +67,6 @@ argument a f32
 argument b f32
 argument w f64
 argument q i32
-argument h bf16
 local t f32 [8]
 """
 
@@ -96,8 +95,7 @@ RULES = {
     "unary relu b[0; 1, m] rows m columns n near": "zero has no source",
     "unary zero b[0; 1, m] = a[0; 1, m] rows m columns n near": "zero has no source",
     "unary relu b[0; 1, m] = w[0; 1, m] rows m columns n near": "differ in element type",
-    "unary relu q[0; 1, m] = q[0; 1, m] rows m columns n near": "relu needs f32 or f64, not i32",
-    "unary relu h[0; 1, m] = h[0; 1, m] rows m columns n near": "relu needs f32 or f64, not bf16",
+    "unary relu q[0; 1, m] = q[0; 1, m] rows m columns n near": "or bf16 or f16, not i32",
     "let x = lead(x, 64)": "'x' is not an argument buffer",
     "let x = lead(t, 64)": "'t' is not an argument buffer",
     "let x = lead(a, 48)": "unit 48 is not a power of two",

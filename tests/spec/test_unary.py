@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
-from tilewright.spec.dtype import DTYPES, F32, F64
+from tilewright.spec.dtype import DTYPES, F32, FUNCTION_DTYPES
 from tilewright.spec.problem import Layout
 from tilewright.spec.unary import MAX_UNARY_SIDE, Unary, UnaryOp
 
@@ -75,8 +75,8 @@ def test_what_is_refused(
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
 def test_which_types_an_operation_has(dtype: Any) -> None:
     for op in UnaryOp:
-        if op.computes and dtype not in (F32, F64):
-            with pytest.raises(UnsupportedDtype, match=r"; supported: f32, f64;"):
+        if op.computes and dtype not in FUNCTION_DTYPES:
+            with pytest.raises(UnsupportedDtype, match=r"; supported: f32, f64, bf16, f16;"):
                 Unary(op, dtype=dtype)
         else:
             assert Unary(op, dtype=dtype).dtype is dtype

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Type, Value, element_type, vector_of
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.values import Type, Value, memory_type, vector_of
 from tilewright.machine.isa import Isa
 from tilewright.micro.math import emit
 from tilewright.micro.transpose import PART_BITS
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import F32, DType
 from tilewright.spec.unary import UnaryOp
 
 #: The widest integer that vectors of every instruction set have as a lane.
@@ -27,11 +28,13 @@ class Element:
     ----------
     op, dtype : the operation and the element type.
     fused : multiply-adds round once on the row.
+    half : the row converts between float16 and float32.
     """
 
     op: UnaryOp
     dtype: DType
     fused: bool = True
+    half: bool = True
 
     @property
     def words(self) -> int:
@@ -42,7 +45,7 @@ class Element:
     def lane(self) -> Type:
         """The type of one lane."""
         if self.op.computes:
-            return element_type(self.dtype)
+            return memory_type(self.dtype)
         bits = min(self.dtype.bits, WORD_BITS)
         return Type(f"i{bits}", f"i{bits}")
 
@@ -75,13 +78,19 @@ class Element:
     def operate(self, f: Function, x: Value) -> Value:
         """The operation on every lane of a whole register, or of one element.
 
+        Floats of 16 bits are computed in float32 and rounded once.
+
         In between, the hardware would compute lanes that nobody filled, and these could raise
         floating-point flags: `operate_all` puts such vectors together.
         """
         if self.op is UnaryOp.IDENTITY:
             return x
         assert x.type.lanes == 1 or x.type.lanes * self.dtype.bits >= PART_BITS
-        return emit(f, self.op, self.dtype, x, fused=self.fused)
+        if self.dtype.bits >= F32.bits:
+            return emit(f, self.op, self.dtype, x, fused=self.fused)
+        convert = Convert(f, half=self.half)
+        found = emit(f, self.op, F32, convert(x, self.dtype, F32), fused=self.fused)
+        return convert(found, F32, self.dtype)
 
     def operate_all(self, f: Function, vectors: list[Value]) -> list[Value]:
         """The operation on several vectors of one width: side by side if they fill a register only so."""

@@ -127,7 +127,7 @@ GEMM_DTYPES: tuple[DType, ...] = (F32, F64, *(d for d in DTYPES.values() if d no
 ACCUMULATORS: tuple[DType, ...] = (F32, F64, I32, I64)
 
 #: The types whose elementwise functions exist beside moves.
-FUNCTION_DTYPES: tuple[DType, ...] = (F32, F64)
+FUNCTION_DTYPES: tuple[DType, ...] = (F32, F64, BF16, F16)
 
 
 def parse_dtype(value: DType | str | DTypeLike, supported: Sequence[DType] | None = None) -> DType:

@@ -97,7 +97,8 @@ class Unary:
     ----------
     op : a member or value of `UnaryOp`.
     m, n : sizes, 1 to 2**29 - 1; None means given at run time, so that one kernel serves every size.
-    dtype : element type of A and B: "f32" or "f64"; zero and identity take every type of whole bytes.
+    dtype : element type of A and B: "f32", "f64", or "bf16" and "f16", which are computed in float32 and
+        rounded once; zero and identity take every type.
     a : layout of A: "col", or "strided" (any two strides, of identity only, for B too).
     b : layout of B: "col"; "row", for which A is transposed; "strided" where A is.
 

@@ -1,0 +1,44 @@
+"""Unary functions of bf16 and f16: computed in float32, rounded once; every row that this host has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import host_rows
+
+import tilewright as tw
+from tilewright.spec.dtype import BF16, F16, DType
+from tilewright.spec.unary import UnaryOp
+
+FUNCTIONS = [op for op in UnaryOp if op.computes]
+#: The function itself may be wrong by 3.4 units of float32, far below half a place of the result.
+SLACK = 1.001
+
+
+@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
+@pytest.mark.parametrize("dtype", [BF16, F16], ids=str)
+@pytest.mark.parametrize("op", FUNCTIONS, ids=lambda op: op.value)
+@pytest.mark.parametrize("layout", ["col", "row"])
+def test_one_rounding(row: str, dtype: DType, op: UnaryOp, layout: str) -> None:
+    rng = np.random.default_rng(3)
+    for m, n in ((1, 1), (7, 5), (33, 70), (200, 3)):
+        problem = tw.Unary(op.value, m, n, dtype, b=layout)
+        kernel = tw.compile(problem, tw.machine(row))
+        # exp(11) is still a float16.
+        a = np.asfortranarray(np.clip(3 * rng.standard_normal((m, n)), -11, 11).astype(dtype.numpy))
+        b = np.full((m, n), np.nan, dtype.numpy, order="F" if layout == "col" else "C")
+        kernel(a, b)
+        exact = problem.reference(a)
+        # Half a place of the result, at least of the smallest normal number.
+        least = 2.0 ** (-14 if dtype == F16 else -126)
+        bound = SLACK * dtype.unit_roundoff * np.maximum(np.abs(exact), least)
+        assert (np.abs(b.astype(np.float64) - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16], ids=str)
+def test_special_values(dtype: DType) -> None:
+    values = np.array([[np.nan, np.inf, -np.inf, 0.0, -0.0]]).astype(dtype.numpy)
+    for op in FUNCTIONS:
+        problem = tw.Unary(op.value, 1, 5, dtype)
+        found = tw.compile(problem)(np.asfortranarray(values), np.zeros((1, 5), dtype.numpy, order="F"))
+        np.testing.assert_array_equal(found.astype(np.float64), problem.reference(values), op.value)
