@@ -46,9 +46,10 @@ a, b : array_like
 out : numpy.ndarray, optional
     Receives the result; exactly of its shape. May share memory with a and b.
 dtype : optional
-    Element type of the computation and result. By default NumPy's promotion of a and b, or the
-    dtype of a wider `out`. Computed in float32 or float64.
-alpha, beta : float
+    Element type of the result. By default NumPy's promotion of a and b, or the dtype of a wider `out`
+    (int8 into int32, bfloat16 into float32). Floats of up to 32 bits are summed in float32, integers of
+    up to 16 bits in 32, which wrap around; the result is rounded or cut once.
+alpha, beta : float, of complex products complex, of integers integers
     beta = 0 does not read out; alpha = 0 does not read a and b.
 bias, activation, threads
     Reserved; only None (threads: None or 1) is accepted.
