@@ -225,18 +225,22 @@ def info(
     _print_table(console, "versions", ("library", "version"), list(found.versions.items()))
 
 
+_Dtype = Annotated[
+    str, typer.Option(help="Element type of A and B, such as f32, bf16, i8, c64; of each, such as u8i8.")
+]
+_OutDtype = Annotated[
+    str | None, typer.Option(help="Element type of C; by default the wider of A's and B's.")
+]
+
+
 # --- bench --------------------------------------------------------------------------------------
 
 
 @bench_app.command("gemm")
 def bench_gemm(
     sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "256,512,768,1024,2048",
-    dtype: Annotated[
-        str, typer.Option(help="Element type of A and B, such as f32, bf16, i8, c64; of each, such as u8i8.")
-    ] = "f32",
-    out_dtype: Annotated[
-        str | None, typer.Option(help="Element type of C; by default the wider of A's and B's.")
-    ] = None,
+    dtype: _Dtype = "f32",
+    out_dtype: _OutDtype = None,
     target: Annotated[
         str, typer.Option(help="host, or a target whose kernels this host runs, such as x86-64-v3.")
     ] = "host",
@@ -483,7 +487,8 @@ def emit_gemm(
     m: Annotated[int | None, typer.Option(help="Rows of C; left out: given at run time.")] = None,
     n: Annotated[int | None, typer.Option(help="Columns of C; left out: given at run time.")] = None,
     k: Annotated[int | None, typer.Option(help="Depth; left out: given at run time.")] = None,
-    dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
+    dtype: _Dtype = "f32",
+    out_dtype: _OutDtype = None,
     a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
     b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
     c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
@@ -496,9 +501,11 @@ def emit_gemm(
     output: _Output = None,
 ) -> None:
     """Write the code generated for C = alpha·A·B + beta·C."""
+    from tilewright.explore.cases import parse_types
     from tilewright.spec.problem import Gemm
 
-    problem = Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
+    types = parse_types(dtype, out_dtype)
+    problem = Gemm(m, n, k, types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, strategy=strategy)
     machine = _machine(target, lowering)
     if mca:
         _print_estimate(problem, machine)
@@ -512,7 +519,8 @@ def emit_brgemm(
     n: Annotated[int, typer.Option(help="Columns of C.")],
     k: Annotated[int, typer.Option(help="Depth.")],
     count: Annotated[int, typer.Option(help="Products summed by one call.")] = 1,
-    dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
+    dtype: _Dtype = "f32",
+    out_dtype: _OutDtype = None,
     a: Annotated[str, typer.Option(help="Layout of A: row or col.")] = "col",
     b: Annotated[str, typer.Option(help="Layout of B.")] = "col",
     c: Annotated[str, typer.Option(help="Layout of C.")] = "col",
@@ -526,9 +534,12 @@ def emit_brgemm(
     output: _Output = None,
 ) -> None:
     """Write the code generated for C = beta·C + the sum of count products of hardcoded sizes."""
+    from tilewright.explore.cases import parse_types
     from tilewright.spec.problem import BatchReduceGemm
 
-    problem = BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=batch)
+    types = parse_types(dtype, out_dtype)
+    kinds = {"b_dtype": types.b, "out_dtype": types.c}
+    problem = BatchReduceGemm(m, n, k, count, types.a, a=a, b=b, c=c, beta=beta, batch=batch, **kinds)
     machine = _machine(target, lowering)
     if mca:
         _print_estimate(problem, machine)
