@@ -23,17 +23,26 @@ class Dispatch:
     kernel : the register tile.
     pairs : elements of C are pairs of numbers: two columns of the tile are adjacent whatever the stride.
     carries : sums are kept outside of C between depth blocks.
+    steps : elements from one step of the depth to the next in A and in B, where all calls agree on them.
     """
 
-    def __init__(self, kernel: MicroKernel, *, pairs: bool = False, carries: bool = False) -> None:
-        self.kernel, self.pairs, self.carries = kernel, pairs, carries
+    def __init__(
+        self,
+        kernel: MicroKernel,
+        *,
+        pairs: bool = False,
+        carries: bool = False,
+        steps: tuple[int | None, int | None] = (None, None),
+    ) -> None:
+        self.kernel, self.pairs, self.carries, self.steps = kernel, pairs, carries, steps
         self.isa, self.tile, self.element = kernel.isa, kernel.tile, kernel.element
         self.edge = kernel.edge
 
     @property
     def name(self) -> str:
         """The name of the dispatching function in a module."""
-        return f"{self.kernel.name}{'_pairs' * self.pairs}{'_carry' * self.carries}"
+        steps = "".join(f"_{name}{step}" for name, step in zip("ab", self.steps, strict=True) if step)
+        return f"{self.kernel.name}{steps}{'_pairs' * self.pairs}{'_carry' * self.carries}"
 
     def row_variants(self) -> tuple[int, ...]:
         """Heights of the straight-line tiles, tallest first; any height is a sum of them.
@@ -102,9 +111,9 @@ class Dispatch:
             depth=g["depth"],
             a=g["a"],
             a_lane=g["a_lane"],
-            a_depth=g["a_depth"],
+            a_depth=_known_or(self.steps[0], g["a_depth"]),
             b=g["b"],
-            b_depth=g["b_depth"],
+            b_depth=_known_or(self.steps[1], g["b_depth"]),
             c=g["c"],
             c_row=g["c_row"],
             alpha=g["alpha"],
@@ -249,6 +258,11 @@ _CARRY: tuple[tuple[str, Type], ...] = (
     ("first", INT64),
     ("last", INT64),
 )
+
+
+def _known_or(step: int | None, given: Value) -> Value:
+    """An argument, or the constant that it always is."""
+    return given if step is None else int64(step)
 
 
 class _Target(NamedTuple):

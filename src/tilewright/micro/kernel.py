@@ -195,6 +195,13 @@ class MicroKernel(ABC):
         """All depths of one product, several of each row of A in one register."""
         raise NotImplementedError
 
+    #: `walk_ahead` walks the depth.
+    walks_ahead = False
+
+    def walk_ahead(self, f: Function, part: Part, call: TileCall, acc: list[Value]) -> list[Value]:
+        """All depths of one product, whose operands are loaded some steps ahead."""
+        raise NotImplementedError
+
     @property
     def name(self) -> str:
         """What distinguishes the functions of this tile in a module."""
@@ -325,6 +332,8 @@ class MicroKernel(ABC):
         """All depths of one product."""
         if call.depth.known is not None and self.holds_depths(part, call, call.depth.known):
             return self.walk_held(f, part, call, call.depth.known, acc)
+        if self.walks_ahead:
+            return self.walk_ahead(f, part, call, acc)
         pointers = self._row_pointers(f, call, part.rows)
         steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
         call = call._replace(depth=steps)

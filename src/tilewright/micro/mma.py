@@ -2,7 +2,8 @@
 
 There are eight accumulators, and each blocks four of the 64 vector registers while it is in use, so 32 are
 left for operands. In LLVM they are values of <512 x i1>: a loop carries them, and each is moved to vector
-registers (xxmfacc) once, after the loop.
+registers (xxmfacc) once, after the loop. Operands are loaded two steps ahead, by pairs of registers
+(docs/decisions/015-operands-ahead.md).
 
 Sources: Power ISA 3.1, book I, chapter "Vector-Scalar Extension Facility": "Accumulators" and "VSX
 Matrix-Multiply Assist (MMA) Instructions"; Kuzma et al., "Fast Matrix Multiplication via Compiler-only
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import ClassVar
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT8, INT32, POINTER, Type, Value, element_type, vector_of, zero
@@ -22,6 +24,7 @@ from tilewright.spec.dtype import Kind
 
 _VECTOR = vector_of(INT8, 16)
 _PAIR = Type("<256 x i1>", "v256i1")
+_TWO_VECTORS = Type(f"{{ {_VECTOR.text}, {_VECTOR.text} }}", "")
 _ACCUMULATOR = Type("<512 x i1>", "v512i1")
 _ROWS = 4
 _FOUR_VECTORS = Type("{ " + ", ".join([_VECTOR.text] * _ROWS) + " }", "")
@@ -82,6 +85,9 @@ class Mma(Multiply):
     >>> acc = unit.multiply(f, unit.load_a(f, a, 0), unit.load_b(f, b, 0), acc)  # doctest: +SKIP
     """
 
+    ahead: ClassVar[int] = 2
+    together: ClassVar[int] = 2
+
     @property
     def _signs(self) -> _Signs:
         tile = self.tile
@@ -98,8 +104,7 @@ class Mma(Multiply):
     def load_a(self, f: Function, pointer: Value, down: int) -> Value:  # noqa: ARG002
         """Four lanes: one register, or two of float64."""
         if self.tile.a.bits == 64:
-            intrinsic = f.module.declare("llvm.ppc.vsx.lxvp", _PAIR, (POINTER,))
-            return f.call(intrinsic, [pointer])
+            return _load_pair(f, pointer)
         return self._load(f, pointer, flip=self._signs is _Signs.COLUMN)
 
     def load_b(self, f: Function, pointer: Value, across: int) -> Value:  # noqa: ARG002
@@ -108,8 +113,26 @@ class Mma(Multiply):
 
     def _load(self, f: Function, pointer: Value, *, flip: bool) -> Value:
         plain = f.load(_VECTOR, pointer, 1)
-        # Bytes wrap around, so minus 128 is the same as plus 128: the sign bit changes.
-        return f.minus(plain, _FLIPPED_ZERO) if flip else plain
+        return _flipped(f, plain) if flip else plain
+
+    def load_run_a(self, f: Function, pointer: Value, places: range) -> list[Value]:
+        """One operand or two, by one instruction; of float64 one is two registers."""
+        if len(places) == 1 or self.tile.a.bits == 64:
+            return super().load_run_a(f, pointer, places)
+        return self._load_two(f, pointer, flip=self._signs is _Signs.COLUMN)
+
+    def load_run_b(self, f: Function, pointer: Value, places: range) -> list[Value]:
+        """One operand or two, by one instruction."""
+        if len(places) == 1:
+            return super().load_run_b(f, pointer, places)
+        return self._load_two(f, pointer, flip=self._signs is _Signs.ROW)
+
+    def _load_two(self, f: Function, pointer: Value, *, flip: bool) -> list[Value]:
+        """Two registers in the order of memory, whatever their order in the pair."""
+        intrinsic = f.module.declare("llvm.ppc.vsx.disassemble.pair", _TWO_VECTORS, (_PAIR,))
+        parts = f.call(intrinsic, [_load_pair(f, pointer)])
+        plain = [_field(f, parts, number) for number in range(2)]
+        return [_flipped(f, value) for value in plain] if flip else plain
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
         """acc + a · b; of bytes the first operand of the instruction is the signed one."""
@@ -174,8 +197,18 @@ class Mma(Multiply):
         return [f.shuffle(acc, acc, [lane] * self.tile.n) for lane in range(self.tile.m)]
 
 
+def _load_pair(f: Function, pointer: Value) -> Value:
+    """Two adjacent registers, one of an even number and the next."""
+    return f.call(f.module.declare("llvm.ppc.vsx.lxvp", _PAIR, (POINTER,)), [pointer])
+
+
+def _flipped(f: Function, value: Value) -> Value:
+    """The sign bit of every byte changed: bytes wrap around, so minus 128 is the same as plus 128."""
+    return f.minus(value, _FLIPPED_ZERO)
+
+
 def _field(f: Function, parts: Value, number: int) -> Value:
-    """One of the four vectors that disassemble.acc gives."""
+    """One of the vectors that disassemble.acc or disassemble.pair gives."""
     return f.emit(_VECTOR, f"extractvalue {parts.typed}, {number}")
 
 

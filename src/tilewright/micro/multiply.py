@@ -30,6 +30,12 @@ class Multiply(ABC):
     #: The accumulators are state of the unit (ZA of SME, the tiles of AMX), not values of LLVM.
     resident: ClassVar[bool] = False
 
+    #: Steps of the depth by which operands are loaded before they are multiplied; 0: in the same step.
+    ahead: ClassVar[int] = 0
+
+    #: Adjacent operands of a panel that one instruction loads.
+    together: ClassVar[int] = 1
+
     def __init__(self, isa: Isa, tile: TileFma) -> None:
         self.isa, self.tile = isa, tile
 
@@ -74,6 +80,16 @@ class Multiply(ABC):
     @abstractmethod
     def load_b(self, f: Function, pointer: Value, across: int) -> Value:
         """The operand of B for n lanes and k depths, from a packed panel."""
+
+    def load_run_a(self, f: Function, pointer: Value, places: range) -> list[Value]:
+        """Operands of A that are adjacent in a packed panel, at most `together`."""
+        size = self.tile.m * self.tile.interleave_a * self.tile.a.size
+        return [self.load_a(f, f.at(pointer, number * size), down) for number, down in enumerate(places)]
+
+    def load_run_b(self, f: Function, pointer: Value, places: range) -> list[Value]:
+        """Operands of B that are adjacent in a packed panel, at most `together`."""
+        size = self.tile.n * self.tile.kr * self.tile.b.size
+        return [self.load_b(f, f.at(pointer, number * size), across) for number, across in enumerate(places)]
 
     @abstractmethod
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
