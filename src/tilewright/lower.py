@@ -299,9 +299,11 @@ class _Lowering:
         """A tile whose depths are outer products: written in place where its sizes are known."""
         kernel = self.micro_kernel(node)
         one = kernel.instruction
-        known = isinstance(node.rows, Constant) and isinstance(node.columns, Constant)
-        if known and one.m > 1:  # parts of an operation go through the buffer of the dispatching function
-            known = node.rows.value % one.m == 0 and node.columns == Constant(node.tile.nr)
+        rows, columns = node.rows, node.columns
+        known = isinstance(rows, Constant) and isinstance(columns, Constant)
+        if one.m > 1:  # parts of an operation go through the buffer of the dispatching function
+            whole = isinstance(rows, Constant) and rows.value % one.m == 0
+            known = whole and columns == Constant(node.tile.nr)
         if known and kernel.attributes is None:
             self.inline(node, kernel, scope)
             return
@@ -444,9 +446,8 @@ def lower(program: Program, machine: Machine) -> str:
     64-bit integers, the scalars, and a pointer to scratch where there is any (see `scratch_layout`).
     """
     verify(program)
-    isa = machine.isa
-    length = isa.vector_bits if isa.scalable and not isa.emulated else 0
-    module = Module(program.name, machine.triple, data_layout(machine), tuning(machine), length)
+    layout = data_layout(machine)
+    module = Module(program.name, machine.triple, layout, tuning(machine), machine.function_bits)
     a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
     dtype = accumulator(a, b) if program.scalars else a
     arguments = [

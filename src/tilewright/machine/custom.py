@@ -1,4 +1,9 @@
-"""Machines that no row names: "triple:cpu:+features", with the caches of an ordinary core."""
+"""Machines that no row names: "triple:cpu:+features", with the caches of an ordinary core.
+
+A feature of Arm's may name a length of vectors, as RISC-V's do: "+sve256" is SVE at 256 bits, and its row;
+"+sme512" is SME at a streaming length of 512. Without one, the length is that of the CPU where all parts of
+its name have one length, and nobody's knowledge elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from tilewright.errors import InvalidTarget
-from tilewright.machine.isa import ISAS, usable_isas
+from tilewright.machine.isa import ISAS, SVE, best_isa
 from tilewright.machine.machine import Cache, Machine, triple_arch
 
 _KIB = 2**10
@@ -28,13 +33,38 @@ _CACHES: dict[str, tuple[Cache, Cache, Cache]] = {
 _SMALL = (Cache(32 * _KIB, 8, 64), Cache(256 * _KIB, 8, 64), Cache(1 * _MIB, 16, 64))
 
 
+#: Lengths of vectors: SVE (the technical reference manuals of Arm; A64FX Microarchitecture Manual) and SME
+#: (`machdep.cpu.sme_max_svl_b` of macOS).
+_VECTOR_BITS = {
+    "a64fx": 512,
+    "neoverse-v1": 256,
+    "neoverse-n2": 128,
+    "neoverse-n3": 128,
+    "neoverse-v2": 128,
+    "neoverse-v3": 128,
+}
+_STREAMING_BITS = {"apple-m4": 512}
+
+_LENGTH = re.compile(r"\+(sve|sme)([1-9]\d+)")
+#: What lengths are multiples of, and how long the longest are (DDI 0487, ZCR_ELx.LEN).
+_GRANULE_BITS, _LONGEST_BITS = 128, 2048
+
+
 @dataclass(frozen=True)
 class TargetName:
-    """The parts of "triple:cpu:+feature,-feature"; features is empty where none are given."""
+    """The parts of "triple:cpu:+feature,-feature"; features is empty where none are given.
+
+    Attributes
+    ----------
+    triple, cpu, features : as LLVM takes them.
+    vector_bits, streaming_bits : the lengths that features name; 0 where none does.
+    """
 
     triple: str
     cpu: str
     features: str
+    vector_bits: int = 0
+    streaming_bits: int = 0
 
     @classmethod
     def parse(cls, text: str) -> TargetName:
@@ -54,7 +84,29 @@ class TargetName:
         for entry in entries:
             if not re.fullmatch(r"[+-][\w.+-]+", entry):
                 raise InvalidTarget(found=repr(text), reason=f"{entry!r} is not a feature with a sign")
-        return cls(triple, cpu, ",".join(entries))
+        lengths = {"sve": 0, "sme": 0}
+        for number, entry in enumerate(entries):
+            length = _LENGTH.fullmatch(entry)
+            if length is not None:
+                feature, bits = length[1], int(length[2])
+                if bits % _GRANULE_BITS or bits > _LONGEST_BITS:
+                    reason = f"{bits} is not a length of vectors: a multiple of {_GRANULE_BITS}"
+                    raise InvalidTarget(found=repr(text), reason=f"{reason} up to {_LONGEST_BITS}")
+                entries[number], lengths[feature] = f"+{feature}", bits
+        return cls(triple, cpu, ",".join(entries), lengths["sve"], lengths["sme"])
+
+    @property
+    def text(self) -> str:
+        """What it is spelled like.
+
+        >>> TargetName.parse("aarch64-linux-gnu:neoverse-v1:+sve256").text
+        'aarch64-linux-gnu:neoverse-v1:+sve256'
+        """
+        features = self.features
+        for name, bits in (("sve", self.vector_bits), ("sme", self.streaming_bits)):
+            if bits:
+                features = re.sub(rf"\+{name}(?![\w-])", f"+{name}{bits}", features)
+        return ":".join(part for part in (self.triple, self.cpu, features) if part)
 
     @property
     def arch(self) -> str:
@@ -63,9 +115,10 @@ class TargetName:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The features that rows of this architecture ask for."""
-        rows = (isa for isa in ISAS if isa.arch == self.arch)
-        return tuple(sorted({feature for isa in rows for feature in isa.features}))
+        """The features that rows of this architecture and their instructions ask for."""
+        rows = [isa for isa in ISAS if isa.arch == self.arch]
+        named = {feature for isa in rows for feature in isa.features}
+        return tuple(sorted(named | {tile.feature for isa in rows for tile in isa.tiles if tile.feature}))
 
     def machine(self, has: frozenset[str]) -> Machine:
         """The machine of a CPU that has these features: the best row, one core, caches by assumption.
@@ -75,9 +128,11 @@ class TargetName:
         """
         l1, l2, l3 = _CACHES.get(self.arch, _SMALL)
         given = [entry for entry in self.features.split(",") if entry and entry[1:] not in has]
+        vector_bits = self.vector_bits or _VECTOR_BITS.get(self.cpu, 0)
+        asked = self.vector_bits and "sve" in has
         return Machine(
-            name=":".join(part for part in (self.triple, self.cpu, self.features) if part),
-            isa=usable_isas(self.arch, has)[0],
+            name=self.text,
+            isa=SVE if asked else best_isa(self.arch, has, vector_bits),
             triple=self.triple,
             cpu=self.cpu,
             features=",".join([*(f"+{name}" for name in sorted(has)), *given]),
@@ -85,4 +140,6 @@ class TargetName:
             l2=l2,
             l3=l3,
             cores=1,
+            vector_bits=vector_bits,
+            streaming_bits=self.streaming_bits or _STREAMING_BITS.get(self.cpu, 0),
         )

@@ -134,6 +134,11 @@ class Machine:
         """The architecture, in the spelling of `Isa.arch`."""
         return triple_arch(self.triple)
 
+    @property
+    def function_bits(self) -> int:
+        """The length of scalable vectors that LLVM is told of each function; 0 where rows have none."""
+        return self.isa.vector_bits if self.isa.scalable and not self.isa.emulated else 0
+
     def emulated_on(self, host: Machine) -> Machine:
         """A machine that runs this one's kernels on another's CPU: its row, tiles and blocks.
 

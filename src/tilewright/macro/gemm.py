@@ -116,7 +116,8 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
     # Unfinished sums may not stand in C, which would round them. They wait in a block of their own; each
     # block of C then goes through the whole depth before the next one begins.
     place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc")) * nest.parts
-    nest = replace(nest, sums=Slice("sums", place, (Constant(SUMS_COLUMNS), Constant(1))))
+    sums = Slice("sums", place, (Constant(SUMS_COLUMNS), Constant(1)))
+    nest = replace(nest, sums=sums)
     rows = SUMS_ROWS // nest.tile.mr * nest.tile.mr
     columns = min(SUMS_COLUMNS // nest.tile.nr * nest.tile.nr, nest.blocking.nc) // nest.parts
     end = minimum(Name("ib") + rows, sizes.m)
@@ -131,7 +132,7 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
         ),
     )
     one = Compare(Relation.LE, Name("depths"), Name("kc"))
-    single = replace(nest, sums=replace(nest.sums, offset=Constant(0)))  # which one block does not touch
+    single = replace(nest, sums=replace(sums, offset=Constant(0)))  # which one block does not touch
     alone = (
         blocks[1],
         Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(single, Constant(0), sizes.m, "nc")),
@@ -203,8 +204,8 @@ def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
         some = Compare(Relation.LT, Constant(0), Name("depths"))
         adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
         single = AllOf((*adjacent, one_row))
-        few = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
-        body = decide(AnyOf((single, few)), streaming(nest, nest.types.acc, lanes), body)
+        several = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
+        body = decide(AnyOf((single, several)), streaming(nest, nest.types.acc, lanes), body)
         if nest.uniform and sizes.cs_b != Constant(1):
             deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
             body = decide(AnyOf((AllOf(deep),)), columns(nest, lanes), body)

@@ -4,6 +4,8 @@ A register tile is a grid of accumulators, each of which one instruction updates
 C, k depths at a time (`TileFma`). A `Multiply` says what such an accumulator is in LLVM, and which
 intrinsic multiplies; `kernel.py` walks the grid and the depth, and never asks which unit it drives.
 """
+# ruff: noqa: ARG002, D102
+# (`Multiply` documents the methods; not every instruction needs every argument.)
 
 from __future__ import annotations
 

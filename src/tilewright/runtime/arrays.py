@@ -162,14 +162,14 @@ def product_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> Shapes:
 
 def check_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Array:
     """`out` itself, or the error that says why it cannot take the result."""
-    out = check_array(out)
-    if out.shape != shape:
-        raise OutShape(found=out.shape, required=shape)
-    if not out.flags.writeable:
+    array = check_array(out)
+    if array.shape != shape:
+        raise OutShape(found=array.shape, required=shape)
+    if not array.flags.writeable:
         raise OutReadOnly
-    if not np.can_cast(computed, out.dtype, "same_kind"):
-        raise OutDtype(found=out.dtype, required=computed)
-    return out
+    if not np.can_cast(computed, array.dtype, "same_kind"):
+        raise OutDtype(found=array.dtype, required=computed)
+    return array
 
 
 def _as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
@@ -293,12 +293,12 @@ def prepare(
     return Product(types, a_matrix, b_matrix, c_matrix, alpha, beta, target, given, tuple(copies))
 
 
-def _special_product(a: Any, b: Any, out: Any, dtype: DTypeLike | None, factors: tuple[Any, Any]) -> bool:
+def _special_product(a: Any, b: Any, dtype: DTypeLike | None, factors: tuple[Any, Any]) -> bool:
     """Whether a product is not one of numbers by real factors: logical values, or complex factors."""
     if any(isinstance(value, (complex, np.complexfloating)) for value in factors):
         return True
     return dtype in (bool, np.bool_, "bool") or (
-        dtype is None and getattr(a, "dtype", None) == bool and getattr(b, "dtype", None) == bool
+        dtype is None and all(getattr(array, "dtype", None) == np.bool_ for array in (a, b))
     )
 
 
@@ -311,11 +311,14 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
     computed = result_dtype(array_a, array_b, None if out is None else check_array(out), dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
     given = None if out is None else check_out(out, shapes.result, computed)
+    result: Any
     if computed == np.bool_:
+        for name, value, required in (("alpha", alpha, 1), ("beta", beta, 0)):
+            if value != required:
+                needed = f"{required} where the result is logical"
+                raise InvalidScalar(name=name, found=repr(value), required=needed)
         ones = [np.asarray(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
-        result = matmul(*ones, dtype=np.int32, alpha=alpha, beta=0) != 0
-        if beta != 0:
-            raise InvalidScalar(name="beta", found=repr(beta), required="0 where the result is logical")
+        result = np.not_equal(matmul(*ones, dtype=np.int32), 0)
     else:
         if computed.kind != "c":
             name, value = (
@@ -331,7 +334,8 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
         if beta != 0:
             result = result + computed.type(beta) * given
     if given is None:
-        return result
+        found: Array = result
+        return found
     np.copyto(given, result, casting="same_kind")
     return given
 
@@ -349,12 +353,14 @@ def matmul(
     out: Any = None,
     *,
     dtype: DTypeLike | None = None,
-    alpha: float = 1.0,
-    beta: float = 0.0,
+    alpha: complex = 1.0,
+    beta: complex = 0.0,
 ) -> Array:
     """alpha · a @ b + beta · out for whatever NumPy's matmul accepts; see `tilewright.matmul`."""
-    if _special_product(a, b, out, dtype, (alpha, beta)):
+    if _special_product(a, b, dtype, (alpha, beta)):
         return _in_parts(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
+    assert not isinstance(alpha, complex)
+    assert not isinstance(beta, complex)
     product = prepare(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     if product.copies:
         logger.debug("matmul: %s", "; ".join(product.copies))

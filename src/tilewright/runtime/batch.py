@@ -122,7 +122,7 @@ def _code() -> Linked:
 
 @cache
 def batch_function(acc: DType) -> Any:
-    """The compiled loop over kernels with one type of sums, as a ctypes function that runs without the GIL."""
+    """The compiled loop over kernels of one type of sums, as a ctypes function that runs without the GIL."""
     scalar = C_TYPES[acc.name]
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3
     kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2 + [ctypes.c_void_p]

@@ -259,7 +259,7 @@ _UNSIGNED = {"i16": "uint16", "i32": "uint32", "i64": "uint64"}
 
 
 def native_kernels() -> list[tuple[tuple[np.dtype[Any], ...], GemmKernel]]:
-    """The kernels that native callers can reach, which use the common scratch, with NumPy's types for each."""
+    """The kernels that native callers can reach, which use the common scratch, with their NumPy types."""
     reachable: list[tuple[tuple[np.dtype[Any], ...], GemmKernel]] = []
     for kernel in list(matmul_kernels.values()):
         if kernel.scratch_bytes > scratch_pool().size:
