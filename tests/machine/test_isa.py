@@ -15,6 +15,7 @@ from tilewright.machine.isa import (
     ISAS,
     NEON,
     RVV128,
+    SVE,
     VSX,
     Edge,
     Isa,
@@ -139,7 +140,7 @@ def test_every_row_has_an_instruction_for_every_pair() -> None:
 def test_a_row_with_every_instruction_is_not_copied() -> None:
     for isa in ISAS:
         features = frozenset(tile.feature for tile in isa.tiles if tile.feature)
-        assert isa.limited(features) is isa
+        assert isa.limited(features, isa.vector_bits, 128) is isa
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ V3 = {"avx", "avx2", "f16c", "fma"}
         ("x86_64", V3 - {"f16c"}, (GENERIC128,)),
         ("x86_64", {"avx", "avx2"}, (GENERIC128,)),
         ("x86_64", {"avx", "avx512f", "avx512bw", "avx512vl", "avx512dq"}, (GENERIC128,)),  # avx2 turned off
-        ("aarch64", {"neon", "sve"}, (NEON, GENERIC128)),
+        ("aarch64", {"neon", "sve"}, (NEON, SVE, GENERIC128)),
         ("aarch64", set(), (GENERIC128,)),
         ("x86_64", {"neon"}, (GENERIC128,)),
         ("riscv64", {"m", "v"}, (RVV128, GENERIC128)),

@@ -48,8 +48,10 @@ EXPECTED: dict[str, dict[DType, tuple[int, int, int, int, int]]] = {
     "apple-m1": {F32: (8, 12, 1360, 760, 768), F64: (8, 6, 1360, 376, 384)},
     "graniterapids": {F32: (12, 32, 512, 312, 64512), F64: (12, 16, 512, 156, 32256)},
     "kunpeng-920": {F32: (12, 8, 1024, 36, 4096), F64: (4, 12, 336, 56, 6240)},
-    "a64fx": {F32: (12, 8, 1024, 672, 1024), F64: (4, 12, 1024, 332, 504)},
-    "apple-m4": {F32: (8, 12, 1360, 1016, 768), F64: (8, 6, 1360, 504, 384)},
+    # 14·2 accumulators of 512 bits + 2 of B + 1 of A = 31 registers; kc = 2.5 · 2 / 1 %, up to 512.
+    "a64fx": {F32: (14, 32, 512, 1344, 2048), F64: (14, 16, 512, 672, 1024)},
+    # The accumulators of SME are 2·2 of 16×16, or 4·2 of 8×8; kc = 64 KiB / (32 · 4 B) of B in half of L1.
+    "apple-m4": {F32: (32, 32, 512, 2688, 2048), F64: (32, 16, 512, 1344, 1024)},
     # 20·3 accumulators + 3 of B + 1 of A = 64 registers; kc = (512 KiB / 8) / (2 · 48 B) = 682, down to 680.
     "pwr9": {F32: (20, 12, 680, 40, 960), F64: (8, 14, 288, 64, 1134)},
     # The eight accumulators of MMA are 2·4 of 4×4 (4×2); kc = 2.5 · 2 / 1 %, up to 512.

@@ -77,7 +77,8 @@ def tile_assembly(name: str, dtype: DType, *, adjacent_a: bool) -> str:
     machine = vectors_of(name)
     one = machine.isa.tile(dtype)
     blocking = choose_blocking(machine, one)
-    module = Module("tile", machine.triple, data_layout(machine), tuning(machine))
+    layout, length = data_layout(machine), machine.function_bits
+    module = Module("tile", machine.triple, layout, tuning(machine), length)
     tile, operands = Tile(blocking.mr, blocking.nr), (Source(dtype), Source(dtype))
     kernel = VectorKernel(machine.isa, one, tile, operands, dtype, adjacent_a=adjacent_a)
     dispatch = Dispatch(kernel)

@@ -16,8 +16,8 @@ from tilewright.machine.feature_bits import (
     detection_of,
     required_features,
 )
-from tilewright.machine.isa import GENERIC128, ISAS
-from tilewright.machine.machine import Machine
+from tilewright.machine.isa import GENERIC128, ISAS, usable_isas
+from tilewright.machine.machine import Machine, enabled_features
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,14 @@ def order_targets(machines: Sequence[Machine]) -> Variants:
 
 
 def _variant(machine: Machine) -> Variant:
-    """A machine with what LLVM may use on its CPU beyond what its record names."""
+    """A machine with what LLVM may use on its CPU beyond what its record names.
+
+    No bit says how long scalable and streaming vectors are, so that a library's kernels use none of them.
+    """
     detection = detection_of(machine)
+    rows = usable_isas(machine.arch, enabled_features(machine.features))
+    fixed = next(isa for isa in (machine.isa, *rows) if not isa.scalable)
+    machine = replace(machine, isa=fixed, streaming_bits=0)
     has = cpu_features(machine.triple, machine.cpu, machine.features, detection.questions)
     return Variant(machine, required_features(machine, has))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tilewright.errors import InvalidSetting, IsaNotOnHost
 from tilewright.machine.amx_permission import amx_permitted
-from tilewright.machine.isa import Isa, find_isa, usable_isas
+from tilewright.machine.isa import Isa, best_isa, find_isa, usable_isas
 from tilewright.machine.machine import Machine, enabled_features, triple_arch
 from tilewright.machine.probe import (
     DEFAULT,
@@ -58,6 +58,7 @@ class HostFacts:
     affinity_cores : CPUs this process may run on.
     quota_cores : CPUs' worth of time its control group grants; None without a limit.
     cores : min(affinity, floor of the quota) and at least 1, or the number asked for.
+    vector_bits, streaming_bits : lengths of scalable and of streaming vectors; 0 where there are none.
     """
 
     triple: Fact[str]
@@ -71,6 +72,8 @@ class HostFacts:
     affinity_cores: Fact[int]
     quota_cores: Fact[float | None]
     cores: Fact[int]
+    vector_bits: Fact[int]
+    streaming_bits: Fact[int]
 
     def machine(self) -> Machine:
         """The record that models and back end use, named "host"."""
@@ -85,6 +88,8 @@ class HostFacts:
             l3=self.l3.cache() if self.l3 else None,
             cores=self.cores.value,
             page_bytes=self.page_bytes.value,
+            vector_bits=self.vector_bits.value,
+            streaming_bits=self.streaming_bits.value,
         )
 
     def table(self) -> tuple[tuple[str, str, str], ...]:
@@ -95,6 +100,9 @@ class HostFacts:
             ("features", self.features),
             ("isa", Fact(self.isa.value.name, self.isa.origin)),
         ]
+        for name, length in (("vector bits", self.vector_bits), ("streaming bits", self.streaming_bits)):
+            if length.value:
+                rows.append((name, length))
         for name, level in (("l1", self.l1), ("l2", self.l2), ("l3", self.l3)):
             if level is not None:
                 rows += [
@@ -178,7 +186,7 @@ def detect_host(
         triple=Fact(processor.triple, "LLVM process triple"),
         cpu=wishes.text("cpu") or Fact(processor.cpu, "LLVM host CPU"),
         features=features,
-        isa=_choose_isa(triple_arch(processor.triple), features, wishes.text("isa")),
+        isa=_choose_isa(processor, features, wishes.text("isa")),
         l1=caches.l1,
         l2=caches.l2,
         l3=caches.l3,
@@ -186,6 +194,8 @@ def detect_host(
         affinity_cores=affinity,
         quota_cores=quota,
         cores=wishes.number("cores") or _usable_cores(affinity, quota),
+        vector_bits=Fact(processor.vector_bits, "operating system"),
+        streaming_bits=Fact(processor.streaming_bits, "operating system"),
     )
 
 
@@ -231,12 +241,13 @@ def _check_feature(entry: str, known: dict[str, bool], origin: str) -> None:
         )
 
 
-def _choose_isa(arch: str, features: Fact[str], wanted: Fact[str] | None) -> Fact[Isa]:
+def _choose_isa(processor: Processor, features: Fact[str], wanted: Fact[str] | None) -> Fact[Isa]:
     """The best usable row, or the row asked for if it is usable."""
-    enabled = enabled_features(features.value)
-    usable = usable_isas(arch, enabled)
+    arch, enabled = triple_arch(processor.triple), enabled_features(features.value)
+    # Without their length, scalable vectors are of no use.
+    usable = [isa for isa in usable_isas(arch, enabled) if processor.vector_bits or not isa.scalable]
     if wanted is None:
-        return Fact(usable[0], features.origin)
+        return Fact(best_isa(arch, enabled, processor.vector_bits), features.origin)
     isa = find_isa(wanted.value)
     if isa not in usable:
         lacking = ", ".join(name for name in isa.features if name not in enabled)

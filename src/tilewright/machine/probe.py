@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tilewright.errors import InvalidSetting
-from tilewright.machine.machine import Cache
+from tilewright.machine.machine import Cache, triple_arch
 from tilewright.settings import parse_bytes
 
 if TYPE_CHECKING:
@@ -56,11 +56,19 @@ class Caches:
 
 @dataclass(frozen=True)
 class Processor:
-    """What LLVM says of this CPU; `features` pairs each name with whether the CPU has it."""
+    """What LLVM and the operating system say of this CPU.
+
+    Attributes
+    ----------
+    features : each name with whether the CPU has it.
+    vector_bits, streaming_bits : lengths of scalable and of streaming vectors; 0 where there are none.
+    """
 
     triple: str
     cpu: str
     features: tuple[tuple[str, bool], ...]
+    vector_bits: int = 0
+    streaming_bits: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Surroundings:
     cpus : CPU numbers this process may run on.
     page_bytes : size of an ordinary page.
     sysctl : reads one integer by name, None where the name does not exist (macOS).
-    processor : asks LLVM; called at most once per detection.
+    processor : asks LLVM and the operating system; called at most once per detection.
     """
 
     system: str
@@ -91,18 +99,28 @@ def this_host() -> Surroundings:
         cpus = tuple(sorted(os.sched_getaffinity(0)))
     else:
         cpus = tuple(range(os.cpu_count() or 1))
-    return Surroundings(sys.platform, Path("/"), cpus, mmap.PAGESIZE, _read_sysctl, _ask_llvm)
+    return Surroundings(sys.platform, Path("/"), cpus, mmap.PAGESIZE, _read_sysctl, _ask_processor)
 
 
-def _ask_llvm() -> Processor:
+def _ask_processor() -> Processor:
     # Imported here: loading LLVM takes 20 ms, and importing this package must stay cheap.
     import llvmlite.binding as llvm
 
     try:
-        features = tuple(sorted(llvm.get_host_cpu_features().items()))
+        detected = dict(llvm.get_host_cpu_features())
     except RuntimeError:  # llvmlite's answer where LLVM cannot detect features
-        features = ()
-    return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+        detected = {}
+    triple = llvm.get_process_triple()
+    arch, lengths = triple_arch(triple), (0, 0)
+    if arch != "x86_64":  # of which CPUID says everything
+        from tilewright.machine import system_facts as facts
+
+        others = facts.linux_features(arch, facts.auxiliary_value) if sys.platform == "linux" else {}
+        if arch == "aarch64":
+            lengths = facts.vector_lengths(_read_sysctl)
+            others |= facts.macos_features(_read_sysctl) if sys.platform == "darwin" else {}
+        detected = others | detected
+    return Processor(triple, llvm.get_host_cpu_name(), tuple(sorted(detected.items())), *lengths)
 
 
 def _read_sysctl(name: str) -> int | None:
