@@ -14,7 +14,7 @@ TDPBF16PS, TDPFP16PS, TDPBSSD/TDPBSUD/TDPBUSD/TDPBUUD; Intel 248966, ch. "Intel 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from tilewright.llvm.build import Function
@@ -140,25 +140,17 @@ class Amx(Multiply):
         self._effect(f, self.tile.instruction, (INT8, INT8, INT8), [acc, a, b])
         return acc
 
-    def rows(self, f: Function, accs: Sequence[Value]) -> list[list[Value]]:
-        """The rows, through a buffer in the frame, which the next call overwrites.
-
-        They are the whole vector file of AVX-512 for two accumulators: a kernel that keeps anything else
-        beside them stores them in parts.
-        """
+    def rows(self, f: Function, accs: Sequence[Value]) -> Iterator[list[Value]]:
+        """The rows, through a buffer in the frame, which the next call overwrites."""
         assert self._buffer is not None, "begin comes first"
         pitch = len(accs) * ROW_BYTES
         for number, acc in enumerate(accs):
             place = f.at(self._buffer, number * ROW_BYTES)
             self._effect(f, "tilestored64", (INT8, POINTER, INT64), [acc, place, int64(pitch)])
         kind = vector_of(element_type(self.tile.acc), self.tile.n)
-        return [
-            [
-                f.load(kind, f.at(self._buffer, start + offset), ROW_BYTES)
-                for offset in range(0, pitch, ROW_BYTES)
-            ]
-            for start in range(0, self.tile.m * pitch, pitch)
-        ]
+        for start in range(0, self.tile.m * pitch, pitch):
+            places = range(start, start + pitch, ROW_BYTES)
+            yield [f.load(kind, f.at(self._buffer, place), ROW_BYTES) for place in places]
 
 
 def _tile(number: int) -> Value:

@@ -7,7 +7,7 @@ and floats up to the rounding and flushing of its own that an instruction has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from tilewright.llvm.build import Function
@@ -113,18 +113,15 @@ class EmulatedEngine(Multiply):
         inside = f.add(f.mul(lane, kr), f.both(p, int64(kr - 1)))
         return f.add(f.mul(f.shift_right(p, shift), group), inside)
 
-    def rows(self, f: Function, accs: Sequence[Value]) -> list[list[Value]]:
+    def rows(self, f: Function, accs: Sequence[Value]) -> Iterator[list[Value]]:
         """The rows, in vectors of one accumulator, or of the row where that is wider."""
         tile, size = self.tile, self.tile.acc.size
         kind = vector_of(element_type(tile.acc), tile.n)
         together = max(1, self.isa.lanes(tile.acc) // tile.n)
-        found = []
         for row in range(tile.m):
             pieces = [f.load(kind, f.at(acc, row * tile.n * size), size) for acc in accs]
-            found.append(
-                [f.concatenate(pieces[first : first + together]) for first in range(0, len(pieces), together)]
-            )
-        return found
+            firsts = range(0, len(pieces), together)
+            yield [f.concatenate(pieces[first : first + together]) for first in firsts]
 
 
 def emulate(isa: Isa, tile: TileFma) -> Multiply:

@@ -15,6 +15,10 @@ from tilewright.spec.dtype import DType
 #: Sets of sums beside the grid, which steps take in turn: adding to one takes POWER10 6 cycles, a step 4.
 BIAS_SETS = 2
 
+#: Vectors of sums that leave a unit of its own accumulators before they are stored: half of the registers,
+#: beside as many of C.
+STRIP_VECTORS = 16
+
 
 class EngineKernel(MicroKernel):
     """acc[i, j] += A[i] · B[j] for m rows and n columns at a time, both from packed panels.
@@ -225,11 +229,24 @@ class EngineKernel(MicroKernel):
             acc[first:count] = [f.plus(*pair) for pair in pairs]
         return acc[:count]
 
+    def strips(self, f: Function, part: Part, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
+        """What a unit holds itself leaves it in as many rows as vector registers have room for."""
+        if not self.unit.resident:
+            yield from super().strips(f, part, acc)
+            return
+        m, (down, across) = self.instruction.m, self._grid(part)
+        together = min(m, max(1, STRIP_VECTORS // len(part.widths)))
+        for i in range(down):
+            rows = iter(self.unit.rows(f, self._resident[i * across : (i + 1) * across]))
+            for first in range(0, m, together):
+                count = min(together, m - first)
+                yield i * m + first, count, [vector for _ in range(count) for vector in next(rows)]
+        self.unit.end(f)
+
     def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
         """Every row of every accumulator, the sums beside the grid taken off."""
         unit, (down, across) = self.unit, self._grid(part)
-        count = 0 if unit.resident else down * across
-        grid, biases = (self._resident if unit.resident else acc[:count]), acc[count:]
+        grid, biases = acc[: down * across], acc[down * across :]
         extra = [unit.bias_rows(f, total) for total in biases]
         found: list[Value] = []
         for i in range(down):

@@ -247,7 +247,26 @@ class MicroKernel(ABC):
             acc = self._walk_depth(f, part, call, masks, acc)
         else:
             acc = self._walk_batch(f, part, call, masks, acc)
-        acc = self.finish(f, part, acc)
+        for first, rows, sums in self.strips(f, part, acc):
+            self._end(f, part._replace(rows=rows), self._below(f, call, first), sums, masks)
+
+    def strips(self, f: Function, part: Part, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
+        """Rows of the part that are finished and stored together: the first, how many, their sums."""
+        yield 0, part.rows, self.finish(f, part, acc)
+
+    def _below(self, f: Function, call: TileCall, first: int) -> TileCall:
+        """The call as it is for the rows from some row on."""
+        if first == 0:
+            return call
+        carry = call.carry
+        if carry is not None:
+            carry = carry._replace(sums=f.at(carry.sums, f.mul(carry.row, first * self.acc.size)))
+        return call._replace(c=f.at(call.c, f.mul(call.c_row, first * self.c.size)), carry=carry)
+
+    def _end(
+        self, f: Function, part: Part, call: TileCall, acc: list[Value], masks: list[Value | None]
+    ) -> None:
+        """What becomes of finished sums."""
         if call.added:
             # Only now: multiply-adds that began with C would wait for whoever stored it last.
             old = self._values_of_c(f, part, call, masks)

@@ -10,7 +10,7 @@ intrinsic multiplies; `kernel.py` walks the grid and the depth, and never asks w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from tilewright.llvm.build import Function
@@ -98,10 +98,11 @@ class Multiply(ABC):
         """acc + a · b."""
 
     @abstractmethod
-    def rows(self, f: Function, accs: Sequence[Value]) -> list[list[Value]]:
+    def rows(self, f: Function, accs: Sequence[Value]) -> Iterable[list[Value]]:
         """The m rows of accumulators that stand side by side: each a list of vectors of the acc type.
 
         The widths of the vectors of one row add up to n times the number of accumulators.
+        Where the unit holds them (`resident`), each row leaves it when it is asked for.
         """
 
 

@@ -27,7 +27,7 @@ UMOPA, SUMOPA, USMOPA, MOVA, STR (array vector); Procedure Call Standard for the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from tilewright.llvm.build import Function, vector_length
@@ -164,8 +164,9 @@ class Sme(Multiply):
         self._call(f, f"{name}{wide}.{a.type.suffix}", VOID, [acc, mask, mask, a, b])
         return acc
 
-    def rows(self, f: Function, accs: Sequence[Value]) -> list[list[Value]]:
-        return [[self._row(f, acc, row) for acc in accs] for row in range(self.tile.m)]
+    def rows(self, f: Function, accs: Sequence[Value]) -> Iterator[list[Value]]:
+        for row in range(self.tile.m):
+            yield [self._row(f, acc, row) for acc in accs]
 
     def _row(self, f: Function, acc: Value, row: int) -> Value:
         element = element_type(self.tile.acc)
