@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
@@ -16,7 +16,8 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from tilewright.machine.catalog import CATALOG
-from tilewright.machine.machine import Machine
+from tilewright.machine.isa import TileFma, usable_isas
+from tilewright.machine.machine import Machine, enabled_features
 
 HARNESS = Path(__file__).parent / "harness.c"
 #: A binary that takes longer than this hangs.
@@ -40,6 +41,7 @@ class Emulator:
         what is masked, as tests/runtime/guarded*.py see.
     longer : the same CPU with longer vectors, which must give the same results.
     wrong : instructions that qemu 7.2 computes something else with.
+    lacks : features of the row's instructions that qemu 7.2 does not have.
     """
 
     arch: str
@@ -50,6 +52,11 @@ class Emulator:
     slack_bytes: int = 0
     longer: str = ""
     wrong: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+    def runs(self, tile: TileFma) -> bool:
+        """Whether an instruction gives what it should."""
+        return tile.instruction not in self.wrong and tile.feature not in self.lacks
 
     def command(self, machine: Machine) -> list[str]:
         """The emulator and its options; the binary follows."""
@@ -79,7 +86,7 @@ EMULATORS: tuple[Emulator, ...] = (
         wrong=("smopa", "umopa", "sumopa", "usmopa"),
     ),
     Emulator("x86_64", "generic128", "x86_64-linux-musl", "Nehalem"),
-    Emulator("x86_64", "avx2", "x86_64-linux-musl", "Haswell", slack_bytes=128),
+    Emulator("x86_64", "avx2", "x86_64-linux-musl", "Haswell", slack_bytes=128, lacks=("avxvnni",)),
     Emulator("powerpc64le", "", "powerpc64le-linux-musl", "{power}"),
     Emulator(
         "riscv64",
@@ -107,8 +114,21 @@ def emulator_of(machine: Machine) -> Emulator:
 
 
 def emulated_machines() -> tuple[Machine, ...]:
-    """The machines of the catalogue that an emulator runs, as Linux has them."""
-    return tuple(_on_linux(entry.machine) for entry in CATALOG if find_emulator(entry.machine))
+    """The machines of the catalogue that an emulator runs, as Linux has them, with each of their rows whose
+    vectors are as long as the machine's."""
+    found: list[Machine] = []
+    for entry in CATALOG:
+        if find_emulator(entry.machine):
+            found.append(_on_linux(entry.machine))
+            found.extend(_at_its_length(found[-1]))
+    return tuple(found)
+
+
+def _at_its_length(machine: Machine) -> Iterator[Machine]:
+    """The machine on scalable rows that it has beside its own."""
+    for isa in usable_isas(machine.arch, enabled_features(machine.features)):
+        if isa.scalable and isa.name != machine.isa.name and machine.vector_bits:
+            yield replace(machine.with_isa(isa), name=f"{machine.name}-{isa.name}")
 
 
 def _on_linux(machine: Machine) -> Machine:
@@ -116,6 +136,24 @@ def _on_linux(machine: Machine) -> Machine:
     if "linux" in machine.triple:
         return machine
     return replace(machine, triple=f"{machine.arch}-unknown-linux-gnu")
+
+
+def variants(machines: Sequence[Machine]) -> Iterator[Machine]:
+    """The first machines of their kind with less: no square products, streaming vectors of half the length.
+
+    Where there are squares, the dot products of the same types are not chosen.
+    """
+    squares, streams = set(), set()
+    for machine in machines:
+        isa = machine.isa
+        if isa.name not in squares and any(tile.m == 2 for tile in isa.tiles):
+            squares.add(isa.name)
+            rows = replace(isa, tiles=tuple(tile for tile in isa.tiles if tile.m == 1))
+            yield replace(machine, name=f"{machine.name}-dots", isa=rows)
+        if isa.name not in streams and machine.streaming_bits:
+            streams.add(isa.name)
+            half = machine.streaming_bits // 2
+            yield replace(machine, name=f"{machine.name}-{half}", streaming_bits=half)
 
 
 @cache

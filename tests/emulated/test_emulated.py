@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from emulated.case_file import Case, write_cases
+from emulated.elements import Filling
 from emulated.emulators import (
+    EMULATORS,
     HARNESS,
     NOT_EMULATED,
     emulated_machines,
@@ -23,18 +25,22 @@ from emulated.emulators import (
     link,
     missing_tool,
     run_emulated,
+    variants,
 )
 from emulated.gemm_cases import batch_reduce_case, batch_reduce_cases, gemm_cases
 from emulated.kernels import Kernels
-from emulated.type_cases import type_cases
+from emulated.type_cases import TYPES, named, type_cases, way_of
 from emulated.unary_cases import unary_cases
 from tilewright.machine.catalog import CATALOG
+from tilewright.machine.isa import ISAS, Isa
 from tilewright.machine.machine import Machine
 from tilewright.spec.problem import BatchReduceGemm
 
 MACHINES = emulated_machines()
+#: Those that products of every element type run on.
+TYPED = (*MACHINES, *variants(MACHINES))
 #: Batch-reduce kernels of each combination of layouts: on the first machine of a row, on the others.
-BATCH_REDUCES = (5, 1)
+BATCH_REDUCES = (3, 1)
 
 
 def build(kernels: Kernels, folder: Path) -> Path:
@@ -92,13 +98,25 @@ def test_kernels_run(machine: Machine, tmp_path: Path) -> None:
     assert status == 0, output + complaints
 
 
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+@pytest.mark.parametrize("machine", TYPED, ids=lambda machine: machine.name)
 def test_every_element_type_runs(machine: Machine, tmp_path: Path) -> None:
     """In each way that a row has to multiply: the first machine that has it meets all cases of the type."""
     skip_without_tools(machine)
     kernels = Kernels(machine)
-    status, output, complaints = run(kernels, type_cases(kernels, MACHINES), tmp_path)
+    status, output, complaints = run(kernels, type_cases(kernels, TYPED), tmp_path)
     assert status == 0, output + complaints
+
+
+@pytest.mark.parametrize(
+    "isa", [isa for isa in ISAS if isa.name not in NOT_EMULATED], ids=lambda isa: isa.name
+)
+def test_every_instruction_runs(isa: Isa) -> None:
+    """Some machine multiplies some types with it, or its emulator says why not."""
+    ways = [way for machine in TYPED for types in TYPES if (way := way_of(machine, types))]
+    ran = {name for way in ways if way.row == isa.name for name in (way.instruction, way.turned)}
+    arch = isa.arch or "x86_64"
+    emulator = next(row for row in EMULATORS if row.arch == arch and row.isa in ("", isa.name))
+    assert {named(tile) for tile in isa.tiles if emulator.runs(tile)} == ran
 
 
 def test_the_harness_sees_what_is_wrong(tmp_path: Path) -> None:
@@ -128,4 +146,52 @@ def test_the_harness_sees_what_is_wrong(tmp_path: Path) -> None:
     lines = output.splitlines()
     assert len(lines) == len(broken) + 1, output
     for line, why in zip(lines, broken, strict=False):
+        assert why in line
+
+
+#: Types of A and C, what operands hold, the bits that the last byte expected is changed by, whether that is
+#: wrong. A rough sum is right where the case says by how much it may differ.
+COMPARED = (
+    ("bf16", None, Filling.EXACT, 0, False),
+    ("bf16", None, Filling.EXACT, 0x80, True),
+    ("f16", None, Filling.EXACT, 0, False),
+    ("f16", None, Filling.EXACT, 0x80, True),
+    ("c64", None, Filling.EXACT, 0, False),
+    ("c64", None, Filling.EXACT, 0x80, True),
+    ("c64", None, Filling.ROUGH, 0, False),
+    ("f32", None, Filling.ROUGH, 0, False),
+    ("f32", None, Filling.ROUGH, 0x40, True),
+    ("i4", None, Filling.EXACT, 0x20, False),
+    ("i4", None, Filling.EXACT, 0x01, True),
+    ("u4", "i32", Filling.EXACT, 0x01, True),
+    ("i8", None, Filling.ENDS, 0, False),
+    ("i8", None, Filling.ENDS, 0x10, True),
+    ("i64", None, Filling.EXACT, 0x80, True),
+)
+
+
+def test_the_harness_compares_each_type_as_it_must(tmp_path: Path) -> None:
+    machine = next(machine for machine in MACHINES if emulator_of(machine).slack_bytes == 0)
+    skip_without_tools(machine)
+    kernels = Kernels(machine)
+    cases, wrong = [], []
+    for dtype, out, filling, flipped, differs in COMPARED:
+        problem = BatchReduceGemm(5, 5, 5, dtype=dtype, out_dtype=out, a="row", b="row", c="row")
+        right = batch_reduce_case(kernels.emit(problem), 0, at_end=True, filling=filling)
+        a, b, c = right.operands
+        assert c.expected is not None
+        changed = replace(c, expected=c.expected[:-1] + bytes([c.expected[-1] ^ flipped]))
+        cases.append(replace(right, operands=(a, b, changed)))
+        wrong += ["operand 2: "] * differs
+        if filling is Filling.ROUGH and not flipped:
+            exact = replace(c, allowed=bytes(len(c.allowed)))
+            cases.append(replace(right, operands=(a, b, exact)))
+            wrong.append("operand 2: ")
+    # Where A and C change places, an input is written to.
+    cases.append(replace(right, operands=(replace(a, argument=2), b, replace(c, argument=0, expected=None))))
+    wrong.append("operand 0: byte 0 changed")
+    _, output, _ = run(kernels, cases, tmp_path)
+    lines = output.splitlines()
+    assert len(lines) == len(wrong) + 1, output
+    for line, why in zip(lines, wrong, strict=False):
         assert why in line

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from typing import NamedTuple
 
 from emulated.case_file import Case
 from emulated.elements import Filling
 from emulated.emulators import emulator_of
 from emulated.gemm_cases import (
-    DTYPES,
     Shape,
     batch_reduce_case,
     block_shapes,
@@ -52,43 +52,56 @@ TYPES: tuple[ProductTypes, ...] = (
 )
 #: Depths from which sums of products at the ends of the range wrap around: 255·255·k and 128·128·k.
 WRAPPING = {"u8": 33_030, "i8": 131_073}
+#: Of what other machines run too, one type in so many.
+THINNED = 3
 LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
 STRATEGIES = (Strategy.PACKING, Strategy.TILING, Strategy.AUTO)
 
 
+class Novelty(Enum):
+    """What a machine adds to those before it, for one product of two types."""
+
+    WAY = "a row's instruction that none of them multiplied with"
+    LENGTH = "vectors of a length that the instruction did not have"
+    NONE = "no more than another CPU of the same kind"
+
+
 class Way(NamedTuple):
-    """What a product of two types is computed with: the row, its instruction, that with A and B exchanged."""
+    """What products are computed with: the row, its instruction, that for B times A, and their vectors."""
 
     row: str
+    instruction: str
+    turned: str
     vector_bits: int
-    instruction: TileFma
-    turned: TileFma
+
+
+def named(tile: TileFma) -> str:
+    """An instruction with the types it multiplies."""
+    return f"{tile.instruction} {tile.a} {tile.b}"
 
 
 def way_of(machine: Machine, types: ProductTypes) -> Way | None:
     """How a machine multiplies; None if it cannot, or if its emulator is known to be wrong about it."""
     problems = [Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, c=c) for c in ("row", "col")]
     try:
-        instructions = [instruction_of(problem, machine.isa) for problem in problems]
+        tiles = [instruction_of(problem, machine.isa) for problem in problems]
     except UnsupportedDtype:
         return None
-    if any(one.instruction in emulator_of(machine).wrong for one in instructions):
+    if not all(map(emulator_of(machine).runs, tiles)):
         return None
-    return Way(machine.isa.name, machine.isa.vector_bits, *instructions)
+    instruction, turned = map(named, tiles)
+    return Way(machine.isa.name, instruction, turned, tiles[0].n * tiles[0].acc.bits)
 
 
-def new_types(machine: Machine, machines: Sequence[Machine]) -> list[ProductTypes]:
-    """The products that no earlier machine computes in the same way, those of `gemm_cases` aside."""
-    earlier = machines[: machines.index(machine)]
-    fresh = not any(other.isa.name == machine.isa.name for other in earlier)
-    found = []
-    for types in TYPES:
-        way = way_of(machine, types)
-        if way is None or (fresh and types.uniform and types.name in DTYPES):
-            continue
-        if all(way_of(other, types) != way for other in earlier):
-            found.append(types)
-    return found
+def novelty(machine: Machine, types: ProductTypes, machines: Sequence[Machine]) -> Novelty | None:
+    """What a machine adds to those before it; None if it has no way."""
+    way = way_of(machine, types)
+    if way is None:
+        return None
+    others = [way_of(other, types) for other in machines[: machines.index(machine)]]
+    if way in others:
+        return Novelty.NONE
+    return Novelty.LENGTH if any(other and other[:3] == way[:3] for other in others) else Novelty.WAY
 
 
 def sample_shapes(kernel: Emitted, number: int) -> Iterator[Shape]:
@@ -120,14 +133,14 @@ def _fillings(types: ProductTypes) -> tuple[Filling, Filling]:
     return Filling.EXACT, Filling.ENDS if types.a.is_integer else Filling.ROUGH
 
 
-def gemm_cases_of(kernels: Kernels, types: ProductTypes, number: int) -> Iterator[Case]:
+def gemm_cases_of(kernels: Kernels, types: ProductTypes, number: int, *, fixed: bool) -> Iterator[Case]:
     """All strides given at run time, on a machine with small caches; then layouts and strategies in turn."""
+    plans: list[tuple[tuple[str, ...], Strategy, bool]] = [(("strided",) * 3, Strategy.AUTO, True)]
+    if fixed:
+        plans.append((LAYOUTS[3 * number % 8], STRATEGIES[number % 3], number % 2 == 0))
     turns = itertools.count(5 * number)
-    fixed = LAYOUTS[3 * number % len(LAYOUTS)]
-    strategy = STRATEGIES[number % len(STRATEGIES)]
-    plans = ((("strided",) * 3, Strategy.AUTO, True), (fixed, strategy, number % 2 == 0))
-    for offset, (layouts, how, near) in enumerate(plans):
-        kernel = _emit_gemm(kernels, types, layouts, how, near=near)
+    for offset, (layouts, strategy, near) in enumerate(plans):
+        kernel = _emit_gemm(kernels, types, layouts, strategy, near=near)
         usual, other = _fillings(types)
         for turn, shape in zip(turns, sample_shapes(kernel, number + 3 * offset), strict=False):
             yield gemm_case(kernel, shape, turn, other if turn % 3 == 2 else usual)
@@ -137,36 +150,44 @@ def gemm_cases_of(kernels: Kernels, types: ProductTypes, number: int) -> Iterato
             yield gemm_case(kernel, Shape(2, 3, WRAPPING[types.a.name]), extreme, Filling.ENDS)
 
 
-def batch_reduce_cases_of(kernels: Kernels, types: ProductTypes, number: int, *, each: int) -> Iterator[Case]:
+def batch_reduce_cases_of(kernels: Kernels, types: ProductTypes, turn: int) -> Iterator[Case]:
     """Layouts, tails, beta, count and mode in turn; C at both guard pages."""
-    for turn in range(each * number, each * (number + 1)):
-        a, b, c = LAYOUTS[(turn + turn // 8) % 8]
-        problem = BatchReduceGemm(
-            1 + 7 * turn % 37,
-            1 + 17 * turn % 41,
-            1 + (5 * turn + turn // 8) % 40,
-            1 + turn % 3,
-            types.a,
-            b_dtype=types.b,
-            out_dtype=types.c,
-            a=a,
-            b=b,
-            c=c,
-            beta=turn // 2 % 2,
-            batch=("stride", "address")[(turn + turn // 4) % 2],
-        )
-        kernel = kernels.emit(problem)
-        for at_end, filling in itertools.product((False, True), _fillings(types)):
-            yield batch_reduce_case(kernel, turn, at_end=at_end, filling=filling)
+    a, b, c = LAYOUTS[(turn + turn // 8) % 8]
+    problem = BatchReduceGemm(
+        1 + 7 * turn % 37,
+        1 + 17 * turn % 41,
+        1 + (5 * turn + turn // 8) % 40,
+        1 + turn % 3,
+        types.a,
+        b_dtype=types.b,
+        out_dtype=types.c,
+        a=a,
+        b=b,
+        c=c,
+        beta=turn // 2 % 2,
+        batch=("stride", "address")[(turn + turn // 4) % 2],
+    )
+    kernel = kernels.emit(problem)
+    for at_end, filling in itertools.product((False, True), _fillings(types)):
+        yield batch_reduce_case(kernel, turn, at_end=at_end, filling=filling)
 
 
 def type_cases(kernels: Kernels, machines: Sequence[Machine]) -> Iterator[Case]:
-    """What is new on a machine, and one batch-reduce kernel of each other product."""
-    new = new_types(kernels.machine, machines)
+    """Everything of what is new on a machine; of the rest one type in `THINNED`, each machine others."""
     start = machines.index(kernels.machine)
+    pairs: set[tuple[str, str]] = set()
     for number, types in enumerate(TYPES, start):
-        if types in new:
-            yield from gemm_cases_of(kernels, types, number)
-            yield from batch_reduce_cases_of(kernels, types, number, each=2)
-        elif way_of(kernels.machine, types) is not None:
-            yield from batch_reduce_cases_of(kernels, types, number, each=1)
+        pair, sampled = (types.a.name, types.b.name), number % THINNED == 0
+        fixed = pair not in pairs  # types of C differ in the store, which one kernel of each shows
+        match novelty(kernels.machine, types, machines):
+            case Novelty.WAY:
+                yield from gemm_cases_of(kernels, types, number, fixed=fixed)
+                for turn in (number, number + len(TYPES))[: 1 + fixed]:
+                    yield from batch_reduce_cases_of(kernels, types, turn)
+                pairs.add(pair)
+            case Novelty.LENGTH:
+                if sampled:
+                    yield from gemm_cases_of(kernels, types, number, fixed=False)
+                yield from batch_reduce_cases_of(kernels, types, number)
+            case Novelty.NONE if sampled:
+                yield from batch_reduce_cases_of(kernels, types, number)
