@@ -174,7 +174,7 @@ def test_a_constant_that_f32_rounds() -> None:
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_multiply_add_rounds_once_or_twice(fused: bool) -> None:
-    if fused and not tw.machine().isa.tile(F32).fused:
+    if fused and not tw.machine().isa.fused:
         pytest.skip("this host has no fused multiply-add")
 
     def body(f: Function) -> None:
@@ -221,7 +221,7 @@ def test_splat_shuffle_and_select() -> None:
         x = f.load(VECTOR, f.arguments["p"], 4)
         one = f.splat(f.load(element_type(F32), f.at(f.arguments["p"], 8), 4), 4)
         mixed = f.shuffle(x, one, (3, 0, 4, 7))
-        chosen = f.select(f.differs(mixed, one), f.float_multiply(mixed, mixed), zero(VECTOR))
+        chosen = f.select(f.differs(mixed, one), f.times(mixed, mixed), zero(VECTOR))
         f.store(chosen, f.arguments["p"], 4)
         f.prefetch(f.arguments["p"], write=False, locality=3)
         f.ret()

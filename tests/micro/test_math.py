@@ -101,7 +101,7 @@ def native(write: Write, dtype: DType, isa: Isa, *, fused: bool, lanes: int | No
 
 def kinds() -> list[tuple[Isa, bool]]:
     """Every row of this host; those with fused multiply-add also without using it."""
-    rows = [(isa, isa.tile(F32).fused) for isa in host_rows()]
+    rows = [(isa, isa.fused) for isa in host_rows()]
     return rows + [(isa, False) for isa, fused in rows if fused]
 
 
@@ -420,7 +420,7 @@ def test_masked_scores_raise_nothing(dtype: DType) -> None:
 @pytest.mark.parametrize("name", [*ULPS, *EXACT])
 def test_every_number_of_lanes_gives_the_same_bits(name: str, dtype: DType) -> None:
     isa = host_rows()[0]
-    fused = isa.tile(dtype).fused
+    fused = isa.fused
     x = domain(name, points(dtype)[::37])
     expected = native(write_of(name), dtype, isa, fused=fused)(x)
     for lanes in (0, 1, 3, 2 * isa.lanes(dtype)):
@@ -457,7 +457,7 @@ CALL = re.compile(r"^\s(callq?|bl|jal|call|tail)\s", re.MULTILINE)
 def assembly(name: str, dtype: DType, target: str) -> str:
     machine = find_machine(target)
     module = Module("math", machine.triple, data_layout(machine), tuning(machine))
-    fused = machine.isa.tile(dtype).fused
+    fused = machine.isa.fused
     text = loop_text(module, write_of(name), dtype, machine.isa.lanes(dtype), fused=fused)
     return emit_assembly(text, "math", machine)
 
@@ -490,7 +490,7 @@ def test_every_target_without_calls_spills_or_scalars(name: str, dtype: DType, t
 def test_calls_spills_and_scalars_are_found(target: str) -> None:
     machine = find_machine(target)
     module = Module("math", machine.triple, data_layout(machine))
-    text = loop_text(module, math.exp, F32, 0, fused=machine.isa.tile(F32).fused)
+    text = loop_text(module, math.exp, F32, 0, fused=machine.isa.fused)
     (loop,) = innermost_loops(emit_assembly(text, "math", machine), machine.triple)
     assert len(scalars(loop)) >= 10
     for line in (
