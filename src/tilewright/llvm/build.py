@@ -226,7 +226,10 @@ class Function(ControlFlow):
         return self.emit(INT1, f"xor {condition.typed}, true")
 
     def ceildiv(self, left: Value, right: Value) -> Value:
-        """left / right rounded up, of a non-negative by a positive integer."""
+        """left / right rounded up, of a non-negative by a positive integer; constants folded."""
+        if left.known is not None and right.known is not None:
+            quotient = -(-left.known // right.known)
+            return Value(left.type, str(quotient), quotient)
         return self._binary("udiv", self.add(left, self.sub(right, 1)), right)
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
