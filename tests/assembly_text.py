@@ -76,7 +76,7 @@ def functions(text: str, triple: str) -> dict[str, AssemblyLoop]:
 
 def multiplies(loop: AssemblyLoop) -> int:
     """Vector multiplies and multiply-adds of any target; scalar ones count where they share the name."""
-    x86_and_arm = r"vfmadd\d+p|mulp|fmla|fmul"
+    x86_and_arm = r"vfmadd\d+p|mulp|fmla|fmad(?=\sz)|fmul"
     return len(loop.matching(rf"^({x86_and_arm}|xvn?m(add|sub)[am]|xvmul|vfn?m(acc|add|sac|sub|ul)\.v)"))
 
 
@@ -87,7 +87,7 @@ def quadwords_loaded(loop: AssemblyLoop) -> int:
 
 def vector_stack_moves(loop: AssemblyLoop) -> list[str]:
     """Instructions that move a vector register from or to the stack."""
-    x86, arm = r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp", r"\b[qv]\d+.*\bsp\b"
+    x86, arm = r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp", r"\b[qvz]\d+.*\bsp\b"
     # POWER's stack pointer is r1; of RISC-V's vectors only whole registers (vs1r.v, vl1r.v) go to the stack.
     power, riscv = r"^(st|l)(xv|v)\w*\s.*(\(1\)|, 1, \d+)$", r"^v(s|l)\dr\w*\.v\s"
     return loop.matching(f"{x86}|{arm}|{power}|{riscv}")

@@ -85,7 +85,7 @@ def native(write: Write, dtype: DType, isa: Isa, *, fused: bool, lanes: int | No
     """The function on arrays."""
     machine = tw.machine().with_isa(isa)
     width = isa.lanes(dtype) if lanes is None else lanes
-    module = Module("math", machine.triple, data_layout(machine), tuning(machine))
+    module = Module("math", machine.triple, data_layout(machine), tuning(machine), machine.function_bits)
     text = loop_text(module, write, dtype, width, fused=fused)
     code = Linked(emit_object(text, "math", machine), ("f",), {})
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code.address("f"))
@@ -456,7 +456,7 @@ CALL = re.compile(r"^\s(callq?|bl|jal|call|tail)\s", re.MULTILINE)
 @cache
 def assembly(name: str, dtype: DType, target: str) -> str:
     machine = find_machine(target)
-    module = Module("math", machine.triple, data_layout(machine), tuning(machine))
+    module = Module("math", machine.triple, data_layout(machine), tuning(machine), machine.function_bits)
     fused = machine.isa.fused
     text = loop_text(module, write_of(name), dtype, machine.isa.lanes(dtype), fused=fused)
     return emit_assembly(text, "math", machine)
@@ -489,7 +489,7 @@ def test_every_target_without_calls_spills_or_scalars(name: str, dtype: DType, t
 @pytest.mark.parametrize("target", ["znver5", "x86-64-v2", "neoverse-v2"])
 def test_calls_spills_and_scalars_are_found(target: str) -> None:
     machine = find_machine(target)
-    module = Module("math", machine.triple, data_layout(machine))
+    module = Module("math", machine.triple, data_layout(machine), None, machine.function_bits)
     text = loop_text(module, math.exp, F32, 0, fused=machine.isa.fused)
     (loop,) = innermost_loops(emit_assembly(text, "math", machine), machine.triple)
     assert len(scalars(loop)) >= 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -20,7 +21,7 @@ from tilewright.spec.dtype import BF16, F32, F64, DType
 
 
 def kernel(isa: Isa, mr: int, vectors: int, dtype: DType = F32, *, adjacent_a: bool = False) -> VectorKernel:
-    one = isa.limited(frozenset()).tile(dtype)
+    one = replace(isa, tiles=tuple(tile for tile in isa.tiles if tile.in_place)).tile(dtype)
     tile, operands = Tile(mr, vectors * isa.lanes(dtype)), (Source(dtype), Source(dtype))
     return VectorKernel(isa, one, tile, operands, dtype, adjacent_a=adjacent_a)
 

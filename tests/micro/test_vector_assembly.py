@@ -188,11 +188,13 @@ def test_turned_rows_store_few_vectors(name: str, dtype: DType) -> None:
     POWER has 12 vector registers that outlive a call (ELFv2 ABI 2.2.2.1: v20 to v31): nothing is stored.
     """
     whole = function_of(name, dtype, f"turned_{dtype}")
-    stores = whole.matching(r"^v?mov[au]p[sd]\s+%[xyz]mm\d+, -?\d*\(%rsp\)$|^st[rp]\s+q\d+.*\[sp")
+    stores = whole.matching(r"^v?mov[au]p[sd]\s+%[xyz]mm\d+, -?\d*\(%rsp\)$|^st[rp]\s+[qz]\d+.*\[sp")
     stores += [line for line in vector_stack_moves(whole) if line.startswith(("stxv", "stv", "vs"))]
     slots = {re.sub(r"^.*?(-?\d*\(%rsp\)|\[sp.*)$", r"\1", line) for line in stores}
     if find_machine(name).arch == "powerpc64le":
         assert not slots
+    elif find_machine(name).isa.scalable:  # places of such vectors are computed, and not seen here
+        assert len(slots) <= HELD_OVER_A_CALL
     else:
         assert 0 < len(slots) <= HELD_OVER_A_CALL
     assert set(whole.matching(r"^(callq?|bl)\b")) == {
