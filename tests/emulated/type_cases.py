@@ -11,6 +11,7 @@ from emulated.case_file import Case
 from emulated.elements import Filling
 from emulated.emulators import emulator_of
 from emulated.gemm_cases import (
+    DTYPES,
     Shape,
     batch_reduce_case,
     block_shapes,
@@ -53,7 +54,7 @@ TYPES: tuple[ProductTypes, ...] = (
 #: Depths from which sums of products at the ends of the range wrap around: 255·255·k and 128·128·k.
 WRAPPING = {"u8": 33_030, "i8": 131_073}
 #: Of what other machines run too, one type in so many.
-THINNED = 3
+THINNED = 4
 LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
 STRATEGIES = (Strategy.PACKING, Strategy.TILING, Strategy.AUTO)
 
@@ -61,7 +62,8 @@ STRATEGIES = (Strategy.PACKING, Strategy.TILING, Strategy.AUTO)
 class Novelty(Enum):
     """What a machine adds to those before it, for one product of two types."""
 
-    WAY = "a row's instruction that none of them multiplied with"
+    INSTRUCTION = "an instruction of a row that none of them has, or the row itself"
+    WAY = "an instruction that none of them multiplied these types with"
     LENGTH = "vectors of a length that the instruction did not have"
     NONE = "no more than another CPU of the same kind"
 
@@ -98,14 +100,18 @@ def novelty(machine: Machine, types: ProductTypes, machines: Sequence[Machine]) 
     way = way_of(machine, types)
     if way is None:
         return None
-    others = [way_of(other, types) for other in machines[: machines.index(machine)]]
+    same_row = [other for other in machines[: machines.index(machine)] if other.isa.name == way.row]
+    others = [way_of(other, types) for other in same_row]
     if way in others:
         return Novelty.NONE
-    return Novelty.LENGTH if any(other and other[:3] == way[:3] for other in others) else Novelty.WAY
+    if any(other and other[:3] == way[:3] for other in others):
+        return Novelty.LENGTH
+    known = {named(tile) for other in same_row for tile in other.isa.tiles}
+    return Novelty.WAY if {way.instruction, way.turned} <= known else Novelty.INSTRUCTION
 
 
 def sample_shapes(kernel: Emitted, number: int) -> Iterator[Shape]:
-    """Tails of the register tile, blocks beyond each size and, of narrow results, beyond kept sums."""
+    """Tails of the register tile, blocks beyond each size and, of narrow results, beyond their sums."""
     blocking = kernel.cut
     problem = kernel.problem
     assert isinstance(blocking, Blocking)
@@ -116,8 +122,8 @@ def sample_shapes(kernel: Emitted, number: int) -> Iterator[Shape]:
     if problem.strategy is Strategy.AUTO:
         yield from vector_shapes(kernel)
     if problem.types.narrows and blocking.kc <= 200:
-        yield Shape(3, SUMS_COLUMNS + blocking.nr + 3, blocking.kc + 9)
-        yield Shape(SUMS_ROWS + blocking.mr + 1, 3, blocking.kc + 9)
+        wide, high = SUMS_COLUMNS + blocking.nr + 3, SUMS_ROWS + blocking.mr + 1
+        yield Shape(3, wide, blocking.kc + 9) if number % 2 else Shape(high, 3, blocking.kc + 9)
 
 
 def _emit_gemm(
@@ -173,21 +179,25 @@ def batch_reduce_cases_of(kernels: Kernels, types: ProductTypes, turn: int) -> I
 
 
 def type_cases(kernels: Kernels, machines: Sequence[Machine]) -> Iterator[Case]:
-    """Everything of what is new on a machine; of the rest one type in `THINNED`, each machine others."""
+    """Everything of what is new on a machine; of the rest one type in `THINNED`, each machine others.
+
+    The first machine of a row runs `DTYPES` elsewhere.
+    """
     start = machines.index(kernels.machine)
-    pairs: set[tuple[str, str]] = set()
+    first = all(other.isa.name != kernels.machine.isa.name for other in machines[:start])
+    pairs = set()
     for number, types in enumerate(TYPES, start):
+        new = novelty(kernels.machine, types, machines)
+        if new is None or (first and types.name in DTYPES):
+            continue
         pair, sampled = (types.a.name, types.b.name), number % THINNED == 0
-        fixed = pair not in pairs  # types of C differ in the store, which one kernel of each shows
-        match novelty(kernels.machine, types, machines):
-            case Novelty.WAY:
-                yield from gemm_cases_of(kernels, types, number, fixed=fixed)
-                for turn in (number, number + len(TYPES))[: 1 + fixed]:
-                    yield from batch_reduce_cases_of(kernels, types, turn)
-                pairs.add(pair)
-            case Novelty.LENGTH:
-                if sampled:
-                    yield from gemm_cases_of(kernels, types, number, fixed=False)
-                yield from batch_reduce_cases_of(kernels, types, number)
-            case Novelty.NONE if sampled:
-                yield from batch_reduce_cases_of(kernels, types, number)
+        # Types of C differ in the store, and mixed ones in the conversion: one kernel of each shows it.
+        fixed = new is Novelty.INSTRUCTION and types.a == types.b == types.c
+        whole = new is Novelty.INSTRUCTION or (new is Novelty.WAY and pair not in pairs)
+        if whole or (new is Novelty.LENGTH and sampled):
+            yield from gemm_cases_of(kernels, types, number, fixed=fixed)
+        if new is not Novelty.NONE or sampled:
+            yield from batch_reduce_cases_of(kernels, types, number)
+        if fixed:
+            yield from batch_reduce_cases_of(kernels, types, number + len(TYPES))
+        pairs.add(pair)
