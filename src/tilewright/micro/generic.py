@@ -7,7 +7,7 @@ from dataclasses import replace
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
 from tilewright.llvm.matrix import add_product, column_of, multiply_matrices
-from tilewright.llvm.values import Value, vector_type, zero
+from tilewright.llvm.values import Value, vector_of, vector_type, zero
 from tilewright.machine.isa import MULTIPLY_ADD, Broadcast, Isa, TileFma
 from tilewright.micro.kernel import Part, Source, TileCall
 from tilewright.micro.vector import VectorKernel
@@ -49,7 +49,7 @@ class GenericKernel(VectorKernel):
         fresh: bool,
     ) -> list[Value]:
         """One depth: a product with all whole vectors of B, another with the masked one."""
-        column, across = self._column(f, rows), len(part.widths)
+        column, across = self._as_sums(f, self._column(f, rows)), len(part.widths)
         whole = across - 1 if part.masked else across
         following = list(acc)
         for first, last in ((0, whole), (whole, across)):
@@ -57,7 +57,7 @@ class GenericKernel(VectorKernel):
                 continue
             columns, before = sum(part.widths[first:last]), sum(part.widths[:first])
             row = self.load_b(f, f.at(b, before * self.b.dtype.size), columns, masks[first])
-            product = multiply_matrices(f, row, column, (columns, 1, column.type.lanes))
+            product = multiply_matrices(f, self._as_sums(f, row), column, (columns, 1, column.type.lanes))
             for index in range(part.rows):
                 start = index * columns
                 for v in range(first, last):
@@ -67,6 +67,10 @@ class GenericKernel(VectorKernel):
                     begins = fresh and acc[place] == zero(acc[place].type)
                     following[place] = piece if begins else add_product(f, acc[place], piece)
         return following
+
+    def _as_sums(self, f: Function, vector: Value) -> Value:
+        """Elements in the type of the sums; scalable rows load them as integers."""
+        return f.cast(vector, vector_of(self.element, vector.type.lanes))
 
     def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
         """Never: every depth goes through `depth_step`."""
