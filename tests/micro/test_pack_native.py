@@ -244,7 +244,7 @@ def test_every_form_between_guard_pages(isa: Isa, form: Form) -> None:
             )
             bytes_apart = (strides[0] * form.source.size, strides[1] * form.source.size)
             source = given.place(block, bytes_apart, at_end=number % 2 == 0)
-            panels = found.place(np.zeros(size, form.to.numpy), (form.to.size,), at_end=number % 4 < 2)
+            panels = found.place(np.ones(size, form.to.numpy), (form.to.size,), at_end=number % 4 < 2)
             before = found.outside(panels)
             pack(panels.ctypes.data, source.ctypes.data, *strides, lanes, depth)
             where = f"panel {panel}, {lanes} lanes, depth {depth}, {how}"
