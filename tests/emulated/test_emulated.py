@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from product_types import TYPES
 
 from emulated.case_file import Case, write_cases
 from emulated.elements import Filling
@@ -29,7 +30,7 @@ from emulated.emulators import (
 )
 from emulated.gemm_cases import batch_reduce_case, batch_reduce_cases, gemm_cases
 from emulated.kernels import Kernels
-from emulated.type_cases import TYPES, named, type_cases, way_of
+from emulated.type_cases import named, type_cases, way_of
 from emulated.unary_cases import unary_cases
 from tilewright.machine.catalog import CATALOG
 from tilewright.machine.isa import ISAS, Isa

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from product_types import TYPES
+
 from emulated.case_file import Case
 from emulated.elements import Filling
 from emulated.emulators import emulator_of
@@ -25,32 +27,9 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.gemm import SUMS_COLUMNS, SUMS_ROWS, instruction_of
-from tilewright.spec.dtype import GEMM_DTYPES, I32
+from tilewright.spec.dtype import I32
 from tilewright.spec.problem import BatchReduceGemm, Gemm, ProductTypes, Strategy
 
-#: Products of two types, and of one into another: A, B, C.
-MIXED: tuple[tuple[str, str, str], ...] = (
-    ("bf16", "bf16", "f32"),
-    ("f16", "f16", "f32"),
-    ("i8", "i8", "i32"),
-    ("u8", "u8", "i32"),
-    ("u8", "i8", "i32"),
-    ("i8", "u8", "i32"),
-    ("u8", "i8", "i16"),
-    ("i16", "i16", "i32"),
-    ("i4", "i4", "i32"),
-    ("u4", "i8", "i32"),
-    ("bf16", "f32", "f32"),
-    ("f16", "bf16", "f16"),
-    ("f32", "f32", "f16"),
-    ("f64", "f64", "f32"),
-    ("c128", "c128", "c64"),
-    ("i32", "i64", "i8"),
-)
-TYPES: tuple[ProductTypes, ...] = (
-    *(ProductTypes.parse(dtype) for dtype in GEMM_DTYPES),
-    *(ProductTypes.parse(*names) for names in MIXED),
-)
 #: Depths from which sums of products at the ends of the range wrap around: 255·255·k and 128·128·k.
 WRAPPING = {"u8": 33_030, "i8": 131_073}
 #: Of what other machines run too, one type in so many.

@@ -190,14 +190,22 @@ class Kernel:
 
 
 def runs_on(machine: Machine, host: Machine) -> bool:
-    """Whether a host has every feature that LLVM may use for a machine."""
+    """Whether a host has every feature that LLVM may use for a machine, and vectors of the same length."""
     same_arch = machine.arch == host.arch
-    return same_arch and enabled_features(machine.features) <= enabled_features(host.features)
+    same_vectors = machine.function_bits in (0, host.vector_bits)
+    streams = any(tile.streaming for tile in machine.isa.tiles) and not machine.isa.emulated
+    same_vectors = same_vectors and (not streams or machine.streaming_bits == host.streaming_bits)
+    return (
+        same_arch and same_vectors and enabled_features(machine.features) <= enabled_features(host.features)
+    )
 
 
 def _compile(problem: Problem, machine: Machine) -> Compilation:
     """All stages, the code generation replaced by the object cache where it has the object."""
     state = run_stages(problem, machine, until="nest")
-    what = f"{state.name} {problem!r} {state.blocking!r}"
+    # Of one row, machines differ in instructions and in the length of their vectors.
+    names = ",".join(tile.instruction for tile in machine.isa.tiles)
+    unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
+    what = f"{state.name} {problem!r} {state.blocking!r} {unit}"
     code = cached_object(what, machine, lambda: run_stages(problem, machine).object)
     return state.with_field("object", code)
