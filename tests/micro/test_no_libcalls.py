@@ -1,0 +1,81 @@
+"""Kernels of every element type call nothing: no memcpy, no conversion of a run-time library, no fmaf.
+
+LLVM writes such calls for what a target lacks, and only the object says so.
+"""
+
+from __future__ import annotations
+
+import pytest
+from object_symbols import undefined_symbols
+from product_types import TYPES
+
+from tilewright.llvm.target import emit_object
+from tilewright.machine.catalog import CATALOG, find_machine
+from tilewright.machine.isa import usable_isas
+from tilewright.machine.machine import Machine, enabled_features
+from tilewright.pipeline import Problem, run_stages
+from tilewright.spec.problem import BatchReduceGemm, Gemm, ProductTypes
+
+#: Of the element types, one in so many is compiled as a product of any sizes, and where a machine before
+#: multiplies them likewise, as one of known sizes: the next machine takes the next ones.
+THINNED_ANY, THINNED_KNOWN = 16, 9
+
+
+def machines() -> list[Machine]:
+    """Every row that a machine of the catalogue has, at the machine's length of vectors."""
+    return [
+        entry.machine.with_isa(isa)
+        for entry in CATALOG
+        for isa in usable_isas(entry.machine.arch, enabled_features(entry.machine.features))
+        if not isa.scalable or entry.machine.vector_bits
+    ]
+
+
+MACHINES = machines()
+
+
+def known_sizes(types: ProductTypes, number: int) -> BatchReduceGemm:
+    """Partial tiles and vectors, two products; layouts take turns."""
+    a, b, c = (("row", "col")[number >> axis & 1] for axis in range(3))
+    return BatchReduceGemm(
+        7, 21, 9, 2, types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, beta=number >> 3 & 1
+    )
+
+
+def any_sizes(types: ProductTypes) -> Gemm:
+    """Every path of the strategies, every way to pack."""
+    layout = "strided"
+    return Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=layout, b=layout, c=layout)
+
+
+def way(machine: Machine, types: ProductTypes) -> tuple[str, ...]:
+    """The architecture, the row, and its instructions for both orders of A and B."""
+    isa = machine.isa
+    instructions = (isa.tile(a, b).instruction for a, b in ((types.a, types.b), (types.b, types.a)))
+    return machine.arch, isa.name, *instructions
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.name}-{machine.isa.name}")
+def test_nothing_is_called(machine: Machine) -> None:
+    start = MACHINES.index(machine)
+    problems: list[Problem] = []
+    for number, types in enumerate(TYPES, start):
+        before = (way(other, types) for other in MACHINES[:start])
+        if number % THINNED_KNOWN == 0 or way(machine, types) not in before:
+            problems.append(known_sizes(types, number))
+        if number % THINNED_ANY == 0:
+            problems.append(any_sizes(types))
+    for problem in problems:
+        assert undefined_symbols(run_stages(problem, machine).object) == set(), problem
+
+
+def test_what_is_called_is_seen() -> None:
+    """Integers of 128 bits are divided by a call, and exp is one."""
+    machine = find_machine("x86-64-v2")
+    text = (
+        f'target triple = "{machine.triple}"\n'
+        "define i128 @f(i128 %x, i128 %y) {\n%z = sdiv i128 %x, %y\nret i128 %z\n}\n"
+        "define float @g(float %x) {\n%y = call float @llvm.exp.f32(float %x)\nret float %y\n}\n"
+        "declare float @llvm.exp.f32(float)\n"
+    )
+    assert undefined_symbols(emit_object(text, "called", machine)) == {"__divti3", "expf"}
