@@ -88,8 +88,31 @@ class Convert:
             kind = _like(element_type(to), value)
             word = "fpext" if to.bits > source.bits else "fptrunc"
             return f.emit(kind, f"{word} {value.typed} to {kind.text}")
-        assert source == F32, "sums of narrow floats are float32"
+        if source.bits > F32.bits:
+            value = self._to_odd(value)
         return self._to_bf16(value) if to == BF16 else self._to_f16(value)
+
+    def _to_odd(self, value: Value) -> Value:
+        """float64 to float32, to the odd one of two neighbours where it is neither.
+
+        Rounded so, a second rounding to half the bits gives what one rounding from float64 would (Boldo
+        and Melquiond, IEEE Trans. Computers 57(4), 2008).
+        """
+        f, floats, words = self.f, _like(_FLOAT, value), _like(_INT32, value)
+        near = f.emit(floats, f"fptrunc {value.typed} to {floats.text}")
+        back = f.emit(value.type, f"fpext {near.typed} to {value.type.text}")
+        truth = truth_of(value.type)
+        inexact = f.emit(truth, f"fcmp one {back.typed}, {value.text}")  # false for NaN
+        bits = f.cast(near, words)
+        even = f.compare("==", f.both(bits, _every(bits, 1)), _every(bits, 0))
+        # Bits of both signs grow with the magnitude: one more where the neighbour was rounded towards zero.
+        positive = f.compare(">=", bits, _every(bits, 0))
+        above = f.emit(truth, f"fcmp ogt {value.typed}, {back.text}")
+        below = f.emit(truth, f"fcmp olt {value.typed}, {back.text}")
+        outwards = f.select(positive, above, below)
+        step = f.select(outwards, _every(bits, 1), _every(bits, -1))
+        odd = f.select(f.both(inexact, even), f.add(bits, step), bits)
+        return f.cast(odd, floats)
 
     # --- bfloat16: the upper half of a float32 ---------------------------------------------------
 
