@@ -60,6 +60,25 @@ def of_isa(*rows: Isa) -> list[tuple[str, DType]]:
     return [(name, dtype) for name in names for dtype in FLOATS]
 
 
+#: Tests of paths that products of few rows do not have where a matrix unit multiplies the type.
+OF_VECTOR_UNITS = {
+    "test_turned_rows",
+    "test_streamed_rows",
+    "test_epilogues",
+    "test_turned_rows_store_few_vectors",
+}
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_on_matrix_units(request: pytest.FixtureRequest) -> None:
+    """One row goes through the unit too, so that its sums have the order of every other row's."""
+    node = request.node
+    if node.originalname in OF_VECTOR_UNITS:
+        name, dtype = (node.callspec.params[word] for word in ("name", "dtype"))
+        if find_machine(name).isa.tile(dtype).m > 1:
+            pytest.xfail("matrix units take packed operands: few rows are not streamed there")
+
+
 each_target = pytest.mark.parametrize("name", targets())
 each_dtype = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 

@@ -6,13 +6,18 @@ instructions compute on integers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Type, Value, element_type, memory_type, truth_of, vector_of
+from tilewright.llvm.values import Type, Value, element_type, memory_type, truth_of, vector_of, zero
 from tilewright.spec.dtype import BF16, F16, F32, DType, Kind
 
 _INT32 = Type("i32", "i32")
 _INT16 = Type("i16", "i16")
 _FLOAT = element_type(F32)
+
+#: Lanes that the narrowest conversion of x86 reads (VCVTPH2PS, VCVTPS2PH).
+_LEAST_HALVES = 4
 
 
 def _like(element: Type, value: Value) -> Type:
@@ -141,6 +146,8 @@ class Convert:
 
     def _from_f16(self, value: Value) -> Value:
         f, floats = self.f, _like(_FLOAT, value)
+        if self.half and value.type.lanes < _LEAST_HALVES:
+            return self._few(value, self._from_f16)
         if self.half:
             halves = f.cast(value, _like(element_type(F16), value))
             return f.emit(floats, f"fpext {halves.typed} to {floats.text}")
@@ -156,9 +163,19 @@ class Convert:
         bits = f.select(special, f.either(shifted, _every(wide, 0xFF << 23)), bits)
         return f.cast(f.either(bits, sign), floats)
 
+    def _few(self, value: Value, convert: Callable[[Value], Value]) -> Value:
+        """A scalar or a few lanes beside zeros: what an instruction finds in the others would raise flags."""
+        f, lanes = self.f, value.type.lanes
+        vector = value if lanes else f.splat(value, 1)
+        places = [min(lane, max(lanes, 1)) for lane in range(_LEAST_HALVES)]
+        whole = convert(f.shuffle(vector, zero(vector.type), places))
+        return f.shuffle(whole, whole, range(lanes)) if lanes else f.extract(whole, 0)
+
     def _to_f16(self, value: Value) -> Value:
         f = self.f
         shorts = _like(_INT16, value)
+        if self.half and value.type.lanes < _LEAST_HALVES:
+            return self._few(value, self._to_f16)
         if self.half:
             kind = _like(element_type(F16), value)
             return f.cast(f.emit(kind, f"fptrunc {value.typed} to {kind.text}"), shorts)

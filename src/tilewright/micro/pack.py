@@ -153,7 +153,7 @@ class PackKernel:
     def _clear(self, f: Function, destination: Value, panel_bytes: Value) -> None:
         """Zeros for the depths that fill the last unit."""
         begin = f.mul(f.ceildiv(f.arguments["depth"], int64(self.kr)), self.group_bytes)
-        width = self.chunks[0][1] * self.word_bits // 8
+        width = self.chunks[-1][1] * self.word_bits // 8  # which divides the bytes of each word of every lane
         bytes_ = vector_of(Type("i8", "i8"), width)
         with f.loop(begin, panel_bytes, int64(width), "clear") as at:
             f.store(zero(bytes_), f.at(destination, at), 1)
@@ -210,6 +210,7 @@ class PackKernel:
             elements = f.cast(words, vector_of(part, width * self.kr))
             return [Convert(f, half=self.isa.half)(elements, self.source, self.to)]
         both = f.cast(words, vector_of(part, 2 * width))
+        both = Convert(f, half=self.isa.half)(both, self.source.real, self.to)
         if self.parts is Parts.SPLIT:
             return [f.shuffle(both, both, range(first, 2 * width, 2)) for first in (0, 1)]
         swapped = f.shuffle(both, both, [lane ^ 1 for lane in range(2 * width)])
@@ -362,6 +363,9 @@ class PackKernel:
             if self.parts is not Parts.WHOLE:
                 place = f.at(at, f.mul(word, depth_bytes))
                 self._store(f, f.load(vector_of(kind, 2), place, size), 1, to)
+            elif self.kr == 1:
+                value = f.load(kind, f.at(at, f.mul(word, depth_bytes)), size)
+                f.store(Convert(f, half=self.isa.half)(value, self.source, self.to), to, self.to.size)
             else:
                 with f.loop(int64(0), int64(self.kr), int64(1), "depth") as inner:
                     p = f.add(f.mul(word, self.kr), inner)
