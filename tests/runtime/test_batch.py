@@ -166,7 +166,9 @@ class Walk:
         for a, b, c in self.products:
             product = stack_a[a].astype(wide) @ stack_b[b].astype(wide)
             value = wide(alpha) * product + wide(beta) * found[c].astype(wide)
-            found[c] = (value if wide is np.int64 or found.dtype.kind == "c" else value.real).astype(found.dtype)
+            found[c] = (value if wide is np.int64 or found.dtype.kind == "c" else value.real).astype(
+                found.dtype
+            )
         return found
 
 

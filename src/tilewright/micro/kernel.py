@@ -174,9 +174,16 @@ class MicroKernel(ABC):
 
     @abstractmethod
     def depth_step(
-        self, f: Function, part: Part, rows: list[Value], b: Value, masks: list[Value | None], acc: list[Value],
-        *, fresh: bool,
-    ) -> list[Value]:  # fmt: skip
+        self,
+        f: Function,
+        part: Part,
+        rows: list[Value],
+        b: Value,
+        masks: list[Value | None],
+        acc: list[Value],
+        *,
+        fresh: bool,
+    ) -> list[Value]:
         """One step of the depth, from the places of each row of A and of the vectors of B.
 
         Where `fresh` holds, empty accumulators are products instead of sums that begin with zero.
@@ -524,11 +531,11 @@ class MicroKernel(ABC):
         for index, value in enumerate(acc):
             v = index % count
             pointer, mask = self._c_pointer(f, rows[index // count], part, v), masks[v]
-            value = self.convert(f, value, self.acc, self.c)
+            narrow = self.convert(f, value, self.acc, self.c)
             if mask is None:
-                f.store(value, pointer, self.c.size)
+                f.store(narrow, pointer, self.c.size)
             else:
-                f.masked_store(value, pointer, mask, self.c.size)
+                f.masked_store(narrow, pointer, mask, self.c.size)
 
     def _add_c(
         self,

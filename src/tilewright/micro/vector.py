@@ -43,11 +43,13 @@ class VectorKernel(MicroKernel):
         self._apart = call.b_apart
         super().emit_part(f, part, call)
 
-    def begin(self, f: Function, part: Part) -> list[Value]:
+    def begin(self, f: Function, part: Part) -> list[Value]:  # noqa: ARG002
+        """Empty vectors for every row, and for what a bias adds."""
         rows = part.rows + self.unit.biased
         return [zero(vector_type(self.acc, width)) for _ in range(rows) for width in part.widths]
 
     def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
+        """The sums, what a bias added taken off."""
         if not self.unit.biased:
             return acc
         count = len(part.widths)
@@ -55,9 +57,17 @@ class VectorKernel(MicroKernel):
         return [f.minus(value, bias[index % count]) for index, value in enumerate(sums)]
 
     def depth_step(
-        self, f: Function, part: Part, rows: list[Value], b: Value, masks: list[Value | None], acc: list[Value],
-        *, fresh: bool,
-    ) -> list[Value]:  # fmt: skip
+        self,
+        f: Function,
+        part: Part,
+        rows: list[Value],
+        b: Value,
+        masks: list[Value | None],
+        acc: list[Value],
+        *,
+        fresh: bool,
+    ) -> list[Value]:
+        """One word of A for each row times the vectors of B."""
         unit, widths = self.unit, part.widths
         step_bytes = self.b.dtype.size * (self.instruction.kr if self.b.packed else 1)
         vectors_b = [
