@@ -3,15 +3,17 @@
 from typing import TYPE_CHECKING, Any
 
 from tilewright import errors as errors
-from tilewright.api import compile, explain, matmul, targets, transpose
+from tilewright.api import compile, explain, matmul, pack, targets, transpose, unpack
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
 from tilewright.spec.dtype import DType
+from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
+    from tilewright.runtime.packed import PackedMatrix
 
 __version__ = "0.1.0"
 
@@ -20,6 +22,8 @@ __all__ = [
     "DType",
     "Gemm",
     "Kernel",
+    "PackedMatrix",
+    "Packing",
     "TilewrightError",
     "Unary",
     "compile",
@@ -27,8 +31,10 @@ __all__ = [
     "explain",
     "machine",
     "matmul",
+    "pack",
     "targets",
     "transpose",
+    "unpack",
 ]
 
 
@@ -38,4 +44,8 @@ def __getattr__(name: str) -> Any:
         from tilewright.runtime.kernel import Kernel
 
         return Kernel
+    if name == "PackedMatrix":
+        from tilewright.runtime.packed import PackedMatrix
+
+        return PackedMatrix
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,7 +18,7 @@ from tilewright.runtime.builtin import Builtin
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
     from tilewright.machine.isa import Lowering
     from tilewright.machine.machine import Machine
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from tilewright.runtime.explain import Explanation
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
+    from tilewright.runtime.packed import PackedMatrix
+    from tilewright.runtime.packing import PackingKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
+    from tilewright.spec.packing import Packing
     from tilewright.spec.problem import BatchReduceGemm, Gemm
     from tilewright.spec.unary import Unary
 
@@ -42,7 +45,8 @@ Parameters
 ----------
 a, b : array_like
     Shapes (..., m, k) and (..., k, n); batch axes broadcast; a 1-D operand is a row of a or a column
-    of b, and its axis is missing from the result. Any strides, alignment and byte order.
+    of b, and its axis is missing from the result. Any strides, alignment and byte order. Either may be a
+    `PackedMatrix`, which is not packed again.
 out : numpy.ndarray, optional
     Receives the result; exactly of its shape. May share memory with a and b.
 dtype : optional
@@ -62,7 +66,7 @@ Raises
 ------
 ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
 OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, UnsupportedArgument, SizeOverflow,
-ScratchAllocation
+ScratchAllocation, PackedDtype, PackedRole, ForeignPacked
     Each before `out` changes.
 
 Notes
@@ -105,7 +109,12 @@ def _matmul(
     if threads not in (None, 1):
         raise UnsupportedArgument(name="threads", value=threads, remedy="pass None or 1")
     from tilewright.runtime import arrays
+    from tilewright.runtime.packed import PackedMatrix
 
+    if PackedMatrix in (type(a), type(b)):
+        from tilewright.runtime import packed_gemm
+
+        return packed_gemm.matmul(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     result = arrays.matmul(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
         _connect()
@@ -208,6 +217,75 @@ else:
     transpose = _transpose_builtin.function
 
 
+def pack(
+    b: ArrayLike,
+    *,
+    role: str = "b",
+    tiles: Sequence[int] | None = None,
+    target: str | Machine | None = None,
+) -> PackedMatrix:
+    """A matrix in the tiles in which products read it: packed once, multiplied often.
+
+    Parameters
+    ----------
+    b : array_like
+        Shape (k, n); in the role of A, (m, k). Any strides. Of a linear layer's weight (out, in) pass
+        ``weight.T``.
+    role : "b" or "a"
+        On which side of products it stands.
+    tiles : two ints, optional
+        Lanes and adjacent depths of one tile, (N0, K0) or (M0, K0), for `mmt4d`; by default those of the
+        machine, which `matmul` takes.
+    target : optional
+        As in `compile`: the machine whose tiles are taken.
+
+    Returns
+    -------
+    PackedMatrix
+        Its ``data4d`` is [N1, K1, N0, K0], or [M1, K1, M0, K0]. Depths that fill the last tile are zero.
+        Lanes that fill it are zero where `tiles` are given; otherwise they repeat the last lane, so that
+        products raise no floating-point flag of their own, and no product reads them into a result.
+
+    Raises
+    ------
+    InvalidOperand, UnsupportedDtype, InvalidChoice, InvalidTiles, UnknownTarget
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> x, b = np.ones((2, 300), np.float32), np.ones((300, 50), np.float32)
+    >>> packed = tw.pack(b)
+    >>> bool((tw.matmul(x, packed) == x @ b).all())
+    True
+    >>> tw.pack(b, tiles=(8, 4)).data4d.shape
+    (7, 75, 8, 4)
+
+    Source: seed 003, pack_2d_4d.
+    """
+    from tilewright.runtime.packing import pack as implementation
+
+    return implementation(b, role=role, tiles=tiles, target=target)
+
+
+def unpack(packed: PackedMatrix) -> NDArray[Any]:
+    """The matrix that was packed, bit for bit, C-contiguous, without the padding of its tiles.
+
+    Raises
+    ------
+    NotPacked : for anything but a `PackedMatrix`.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.unpack(tw.pack(np.arange(6.0).reshape(2, 3)))
+    array([[0., 1., 2.],
+           [3., 4., 5.]])
+    """
+    from tilewright.runtime.packing import unpack as implementation
+
+    return implementation(packed)
+
+
 def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     """Which strategy and kernel a call or a problem takes, and why.
 
@@ -271,8 +349,14 @@ def compile(
 ) -> UnaryKernel: ...
 
 
+@overload
 def compile(
-    problem: Gemm | BatchReduceGemm | Unary,
+    problem: Packing, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> PackingKernel: ...
+
+
+def compile(
+    problem: Gemm | BatchReduceGemm | Unary | Packing,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

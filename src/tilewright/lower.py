@@ -288,7 +288,7 @@ class _Lowering:
 
     def acc(self, node: TileMatmul) -> DType:
         """The type of the sums of a product."""
-        return accumulator(self.dtype(node.a.buffer), self.dtype(node.b.buffer))
+        return accumulator(self.dtype(node.a.buffer).real, self.dtype(node.b.buffer).real)
 
     def step(self, window: Slice, depth: Value, kernel: MicroKernel) -> Value:
         """Elements from one step of the depth to the next, given the second stride of an operand."""
@@ -449,7 +449,7 @@ def lower(program: Program, machine: Machine) -> str:
     layout = data_layout(machine)
     module = Module(program.name, machine.triple, layout, tuning(machine), machine.function_bits)
     a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
-    dtype = accumulator(a, b) if program.scalars else a
+    dtype = accumulator(a.real, b.real) if program.scalars else a
     arguments = [
         *((buffer.name, POINTER) for buffer in program.arguments),
         *((name, INT64) for name in program.sizes),

@@ -15,15 +15,17 @@ from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
 from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.spec.names import kernel_name
+from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
+    from tilewright.macro.packing import PanelForm
     from tilewright.macro.unary import Blocks
 
-Problem: TypeAlias = Gemm | BatchReduceGemm | Unary
-#: How a problem is cut: by caches, into tiles of known sizes, into blocks.
-Cut: TypeAlias = "Blocking | Cover | Blocks"
+Problem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing
+#: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
+Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.unary import choose_blocks  # 2 ms that products need not pay
 
             return choose_blocks(problem, state.machine)
+        case Packing() as problem:
+            from tilewright.macro.packing import panel_form
+
+            return panel_form(problem.types, problem.role, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -69,6 +75,11 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(blocks, Blocks)
             return build_unary(problem, blocks, state.name)
+        case Packing() as problem, form:
+            from tilewright.macro.packing import PanelForm, build_packing
+
+            assert isinstance(form, PanelForm)
+            return build_packing(problem, form, state.name)
         case _:
             raise AssertionError(f"{state.problem} was cut as {state.blocking}")
 

@@ -50,6 +50,8 @@ def strides(layout: Layout, rows: int, columns: int, gap: int, turn: int) -> tup
         case Layout.STRIDED:
             spread = (2 * columns + gap, 2)
             return (spread, (columns + gap, 1), (-(columns + gap), -1), (1, rows + gap))[turn % 4]
+        case Layout.PACKED:
+            raise ValueError(layout)
 
 
 def gemm_case(kernel: Emitted, shape: Shape, turn: int, filling: Filling = Filling.EXACT) -> Case:

@@ -243,10 +243,10 @@ RULES: dict[str, tuple[Program, str, str]] = {
         "pack panel",
         "an interleave must be positive",
     ),
-    "pack: into an argument": (
-        inside(replace(PACK, destination=WINDOW)),
+    "pack: into its source": (
+        inside(replace(PACK, destination=replace(PACK.destination, buffer=PACK.source.buffer))),
         "pack a",
-        "the destination must be a scratch buffer",
+        "the destination must be another buffer than the source",
     ),
     "matmul: C declared": (inside(replace(MATMUL, c=BAD_SLICE)), "matmul nowhere", "'nowhere'"),
     "matmul: A declared": (inside(replace(MATMUL, a=BAD_SLICE)), "matmul c", "'nowhere'"),

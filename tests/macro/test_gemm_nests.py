@@ -33,7 +33,7 @@ from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.macro.nest import SCALARS, SIZES, Sizes, sizes_of
 from tilewright.macro.streaming import STREAMED_ROWS, STREAMED_VECTORS
 from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
-from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
+from tilewright.spec.problem import STRIDED_LAYOUTS, Gemm, Layout, ProductTypes, Strategy
 
 Array: TypeAlias = NDArray[Any]
 
@@ -195,6 +195,8 @@ def strides_of(layout: Layout, rows: int, columns: int, variant: int) -> tuple[i
                 (-1, -(rows + gap)),
             ]
             return choices[variant % len(choices)]
+        case Layout.PACKED:
+            raise ValueError(layout)
 
 
 def integers(random: np.random.Generator, rows: int, columns: int, dtype: DType) -> Array:
@@ -255,7 +257,7 @@ def check(
 
 # --- every machine --------------------------------------------------------------------------------------
 
-ABC = [(a, b, c) for a in Layout for b in Layout for c in Layout]
+ABC = list(product(STRIDED_LAYOUTS, repeat=3))
 SCALAR_PAIRS = ((1.0, 0.0), (2.0, 1.0), (-0.5, 2.0), (0.0, 3.0), (0.0, 0.0))
 
 

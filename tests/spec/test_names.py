@@ -16,6 +16,7 @@ from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
 from tilewright.spec.names import kernel_name, parse_kernel_name
+from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes, Strategy
 from tilewright.spec.unary import Unary, UnaryOp
 
@@ -33,6 +34,8 @@ def triples() -> Iterator[ProductTypes]:
 def gemms() -> Iterator[Gemm]:
     for (m, n, k), dtype in product(product((None, 0, 64), repeat=3), (F32, BF16)):
         for (a, b, c), strategy in product(product(Layout, repeat=3), Strategy):
+            if c is Layout.COL and Layout.PACKED in (a, b):
+                continue
             yield Gemm(m, n, k, dtype, a=a, b=b, c=c, strategy=strategy)
     for types in triples():
         if not (types.uniform and types.a == F32) and types != ProductTypes.parse(BF16):
@@ -55,8 +58,19 @@ def unaries() -> Iterator[Unary]:
         yield Unary("identity", dtype=dtype, a="strided", b="strided")
 
 
+def packings() -> Iterator[Packing]:
+    for role, dtype, other in product(Role, GEMM_DTYPES, GEMM_DTYPES):
+        with suppress(UnsupportedDtype):
+            yield Packing(role, dtype, other)
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
-    problems: list[Gemm | BatchReduceGemm | Unary] = [*gemms(), *batch_reduces(), *unaries()]
+    problems: list[Gemm | BatchReduceGemm | Unary | Packing] = [
+        *gemms(),
+        *batch_reduces(),
+        *unaries(),
+        *packings(),
+    ]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)
     for number, (problem, name) in enumerate(zip(problems, names, strict=True)):

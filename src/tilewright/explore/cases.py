@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
 from tilewright.spec.dtype import DTYPES, F64, DType, Kind
-from tilewright.spec.problem import Gemm, Layout, ProductTypes, exact_dtype
+from tilewright.spec.problem import Gemm, Layout, ProductTypes, exact_dtype, parse_choice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,8 +48,8 @@ class Case:
         for name, size in (("m", self.gemm.m), ("n", self.gemm.n), ("k", self.gemm.k), ("batch", self.batch)):
             if size is None or size < 1:
                 raise InvalidSize(name=name, found=size, required="at least 1 to be measured")
-        if Layout.STRIDED in (self.gemm.a, self.gemm.b):
-            raise InvalidChoice(name="layout of a measured operand", found="strided", allowed="row, col")
+        for layout in (self.gemm.a, self.gemm.b):
+            parse_choice(Layout, layout, "layout of a measured operand", (Layout.ROW, Layout.COL))
         if not self.label:
             object.__setattr__(self, "label", self.name.removeprefix("gemm "))
 

@@ -152,8 +152,8 @@ class _Verifier:
             raise InvalidTileIr(where=where, reason=f"{source} can't be packed as {node.parts.value} {to}")
         if node.parts is not Parts.WHOLE and node.kr != 1:
             raise InvalidTileIr(where=where, reason="parts of complex numbers are not interleaved")
-        if self.buffers[node.destination.buffer].space is Space.ARGUMENT:
-            raise InvalidTileIr(where=where, reason="the destination must be a scratch buffer")
+        if node.destination.buffer == node.source.buffer:
+            raise InvalidTileIr(where=where, reason="the destination must be another buffer than the source")
 
     def unary(self, node: Unary, scope: frozenset[str]) -> None:
         where = f"unary {node.destination.buffer}"

@@ -87,10 +87,9 @@ def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...
     too large to be read in place once per row of tiles. The copy stays near: seed 000's online
     packing (§4.1.1). Without limits this is seed 004's Tiling (§4.1.3).
     """
-    sizes, tile = nest.sizes, nest.tile
+    sizes = nest.sizes
     if nest.types.narrows:
-        # Sums wait for the next depth block beside the tile's column, which fits in a block of them.
-        nest = replace(nest, sums=Slice("sums", Name("i") * tile.nr, (Constant(tile.nr), Constant(1))))
+        nest = _beside_column(nest)
     readable = (*ones(sizes.cs_b), *nest.whole_tile())
     choices: tuple[AllOf, ...] = (AllOf(readable),) if readable else ()
     if limits is not None:
@@ -153,9 +152,14 @@ def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tupl
         (nest.matmul(nest.a_panel(), nest.b_panel(), columns),),
     )
     jr = Loop("j", jc, minimum(jc + Name(nc), sizes.n), Constant(nest.columns_step), (ir,))
-    rows = nest.pack_a(minimum(Name("mc"), end - ic))
-    ic_loop = Loop("ic", begin, end, Name("mc"), (rows, jr))
-    return (nest.depth_loop(nest.pack_b(jc, minimum(Name(nc), sizes.n - jc)), ic_loop),)
+    pack_a, pack_b = (
+        nest.pack_a(minimum(Name("mc"), end - ic)),
+        nest.pack_b(jc, minimum(Name(nc), sizes.n - jc)),
+    )
+    rows = () if nest.a in nest.packed else (pack_a,)
+    columns_packed = () if nest.b in nest.packed else (pack_b,)
+    ic_loop = Loop("ic", begin, end, Name("mc"), (*rows, jr))
+    return (nest.depth_loop(*columns_packed, ic_loop),)
 
 
 def _balanced(extent: Expression, block: int, unit: int) -> Expression:
@@ -182,22 +186,52 @@ def _most_depths(nest: Nest) -> int:
     return max(unit, -(-nest.blocking.kc // nest.parts // unit) * unit)
 
 
+def _near(nest: Nest, limits: Thresholds, words: tuple[Compare, ...]) -> AnyOf:
+    """When A is small or seldom read, so that tiles read it in place."""
+    sizes = nest.sizes
+    choices: tuple[Compare, ...] = (
+        Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a)),
+        Compare(Relation.LE, sizes.n, Constant(limits.few_columns)),
+    )
+    if nest.in_place and not nest.uniform:
+        # Each tile converts what it reads: once for every nr columns of A, mr rows of B.
+        few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
+        choices = (few, Compare(Relation.LE, sizes.n, Constant(limits.few_columns // 2)))
+    held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.types.narrows else ()
+    return AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
+
+
+def _prepacked(nest: Nest, limits: Thresholds) -> tuple[Statement, ...]:
+    """Operands whose panels exist: five loops around them, or A in place beside panels of B.
+
+    Tiles and depth blocks are those of every other nest, so that each sum has the same order.
+    """
+    body, sizes, words = packing(nest), nest.sizes, nest.words
+    if nest.b not in nest.packed or nest.a in nest.packed or words is None:
+        return body
+    near = _near(nest, limits, words)
+    columns = Constant(nest.columns_step)
+    if nest.types.narrows:
+        nest = _beside_column(nest)
+        walk = Loop("j", Constant(0), sizes.n, columns, (nest.depth_loop(*nest.column_packed()),))
+    else:
+        walk = nest.depth_loop(Loop("j", Constant(0), sizes.n, columns, nest.column_packed()))
+    return decide(near, (walk,), body)
+
+
+def _beside_column(nest: Nest) -> Nest:
+    """The sums of a narrower C wait for the next depth block beside the tile's column of a few of them."""
+    row = nest.tile.nr
+    return replace(nest, sums=Slice("sums", Name("i") * row, (Constant(row), Constant(1))))
+
+
 def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
     """One column: dot products; few rows: stream B; A small or seldom read: in place; else five loops."""
     sizes = nest.sizes
-    small = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a))
-    narrow = Compare(Relation.LE, sizes.n, Constant(limits.few_columns))
     body = packing(nest)
     words = nest.words
     if words is not None:
-        held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.types.narrows else ()
-        choices: tuple[Compare, ...] = (small, narrow)
-        if nest.in_place and not nest.uniform:
-            # Each tile converts what it reads: once for every nr columns of A, mr rows of B.
-            few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
-            choices = (few, Compare(Relation.LE, sizes.n, Constant(limits.few_columns // 2)))
-        near = AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
-        body = decide(near, tiling(nest, limits), body)
+        body = decide(_near(nest, limits, words), tiling(nest, limits), body)
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
     if nest.parts == 1 and words is not None:
         far = Compare(Relation.LT, Constant(limits.in_place_b), sizes.n * sizes.k)
@@ -236,10 +270,13 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     """
     sizes, isa, types = sizes_of(problem), machine.isa, problem.types
     edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
-    nest = Nest(sizes, blocking, edge, types, instruction_of(problem, isa))
+    nest = Nest(sizes, blocking, edge, types, instruction_of(problem, isa), packed=problem.packed)
     if problem.c is Layout.COL:
         nest = replace(nest, sizes=sizes.turned(), a="b", b="a")
+    limits = thresholds(blocking, types, machine.l2.size)
     match problem.strategy:
+        case _ if problem.packed:
+            body = _prepacked(nest, limits)
         case Strategy.TILING if nest.words == ():
             body = tiling(nest)
             if types.narrows:
@@ -248,7 +285,6 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
         case Strategy.TILING | Strategy.PACKING:
             body = packing(nest)
         case Strategy.AUTO:
-            limits = thresholds(blocking, types, machine.l2.size)
             body = _auto(nest, limits, isa.lanes(types.acc))
     body = (*_depths(nest), *body)
     one = nest.instruction
@@ -262,7 +298,11 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
         Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
         rows,
     )
-    stored = (types.a, types.b, types.c.real)
+    stored = (
+        one.a if "a" in problem.packed else types.a,
+        one.b if "b" in problem.packed else types.b,
+        types.c.real,
+    )
     arguments = tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in zip("abc", stored, strict=True))
     return Program(
         name=name,

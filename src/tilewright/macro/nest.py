@@ -69,7 +69,7 @@ def sizes_of(problem: Gemm) -> Sizes:
         return Name(name) if known is None else Constant(known)
 
     def strides(name: str, layout: Layout) -> tuple[Expression, Expression]:
-        row = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
+        row = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")  # not used where it is packed
         column = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
         return row, column
 
@@ -133,7 +133,8 @@ class Nest:
     """What every loop nest of one GEMM shares.
 
     `a` and `b` are the buffers in the roles of A (broadcast, rows) and B (vectors, columns); a
-    column-major C is computed as Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them.
+    column-major C is computed as Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them. Of `packed`
+    operands, each micro-panel holds the whole depth; a packed C has one contiguous tile behind the other.
 
     Sizes are counted in elements of the operands. Complex products are real ones on their parts (see
     `Parts`): a tile has twice the depth and twice the columns that its slices of the operands have.
@@ -146,6 +147,7 @@ class Nest:
     instruction: TileFma
     a: str = "a"
     b: str = "b"
+    packed: frozenset[str] = frozenset()
     sums: Slice | None = None  # where the sums of a narrower C wait
 
     @property
@@ -191,15 +193,27 @@ class Nest:
         """Depths of a packed panel: whole steps of the instruction."""
         return roundup(Name("depth") * self.parts, self.instruction.k)
 
+    def whole_depth(self) -> Expression:
+        """Depths of the panels of a packed operand: all of them, in whole steps of the instruction."""
+        return roundup(self.sizes.k * self.parts, self.instruction.k)
+
+    def c_tile(self) -> Slice:
+        """The register tile of C at (i, j)."""
+        sizes, i, j, parts = self.sizes, Name("i"), Name("j"), self.parts
+        if "c" in self.packed:
+            # Tile (q, t) is number q·N1 + t: the tiles before it hold i rows of all N1·nr columns, and j
+            # columns of mr rows.
+            row = self.tile.nr
+            offset = i * roundup(sizes.n * parts, row) + j * (self.tile.mr * parts)
+            return Slice("c", offset, (Constant(row), Constant(parts)), interleave=parts)
+        offset, strides = i * sizes.rs_c + j * sizes.cs_c, (sizes.rs_c * parts, sizes.cs_c * parts)
+        return Slice("c", offset * parts, strides, interleave=parts)  # pairs of columns are adjacent
+
     def matmul(self, a: Slice, b: Slice, columns: Expression) -> TileMatmul:
         """The one register tile at (i, j), rows and columns of C cut at the matrix edge."""
-        sizes, i, j = self.sizes, Name("i"), Name("j")
-        c = Slice("c", i * sizes.rs_c + j * sizes.cs_c, (sizes.rs_c, sizes.cs_c))
-        if self.parts > 1:  # pairs of columns are adjacent
-            offset, strides = c.offset * self.parts, (sizes.rs_c * self.parts, sizes.cs_c * self.parts)
-            c = Slice("c", offset, strides, interleave=self.parts)
+        sizes, i = self.sizes, Name("i")
         return TileMatmul(
-            c=c,
+            c=self.c_tile(),
             a=a,
             b=b,
             rows=minimum(self.blocking.mr, sizes.m - i),
@@ -225,19 +239,28 @@ class Nest:
         return Slice(self.b, Name("j") + Name("pc") * sizes.rs_b, (Constant(1), sizes.rs_b))
 
     def a_panel(self, first: Expression | None = None) -> Slice:
-        """The micro-panel of packed A that holds row i; packing began with row ic, or `first`."""
-        kr = self.instruction.interleave_a
+        """The micro-panel of A that holds row i, at depth pc; packing began with row ic, or `first`."""
+        if self.a in self.packed:
+            before = Name("pc") * (self.parts * self.tile.mr)
+            return self._a_panel_at(self.a, Name("i") * self.whole_depth() + before)
         start = (Name("i") - (Name("ic") if first is None else first)) * self.panel_depth()
-        return Slice("a_pack", start, (Constant(kr), Constant(kr * self.tile.mr)), interleave=kr)
+        return self._a_panel_at("a_pack", start)
+
+    def _a_panel_at(self, buffer: str, start: Expression) -> Slice:
+        kr = self.instruction.interleave_a
+        return Slice(buffer, start, (Constant(kr), Constant(kr * self.tile.mr)), interleave=kr)
 
     def b_panel(self) -> Slice:
-        """The micro-panel of packed B that holds column j."""
+        """The micro-panel of B that holds column j, at depth pc."""
+        if self.b in self.packed:
+            before = Name("pc") * (self.parts * self.tile.nr)
+            return self._b_panel_at(self.b, Name("j") * (self.whole_depth() * self.parts) + before)
         start = (Name("j") - Name("jc")) * (self.panel_depth() * self.parts)
-        return self._b_panel_at(start)
+        return self._b_panel_at("b_pack", start)
 
-    def _b_panel_at(self, start: Expression) -> Slice:
+    def _b_panel_at(self, buffer: str, start: Expression) -> Slice:
         kr = self.instruction.kr
-        return Slice("b_pack", start, (Constant(kr), Constant(kr * self.tile.nr)), interleave=kr)
+        return Slice(buffer, start, (Constant(kr), Constant(kr * self.tile.nr)), interleave=kr)
 
     def pack_a(self, rows: Expression, first: Expression | None = None) -> Pack:
         """Packs rows ic .. ic+rows of A (or from `first`) at depth pc."""
@@ -245,7 +268,7 @@ class Nest:
         first = Name("ic") if first is None else first
         source = Slice(self.a, first * sizes.rs_a + Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
         kr, parts = one.interleave_a, Parts.SPLIT if self.parts > 1 else Parts.WHOLE
-        start = Slice("a_pack", Constant(0), (Constant(kr), Constant(kr * self.tile.mr)), interleave=kr)
+        start = self._a_panel_at("a_pack", Constant(0))
         return Pack(start, source, rows, Name("depth"), self.tile.mr, kr, one.k, parts)
 
     def pack_b(self, first: Expression, columns: Expression) -> Pack:
@@ -253,7 +276,7 @@ class Nest:
         sizes, one = self.sizes, self.instruction
         source = Slice(self.b, first * sizes.cs_b + Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b))
         parts = Parts.ROTATED if self.parts > 1 else Parts.WHOLE
-        start = self._b_panel_at(Constant(0))
+        start = self._b_panel_at("b_pack", Constant(0))
         return Pack(start, source, columns, Name("depth"), self.tile.nr, one.kr, one.k, parts)
 
     def whole_tile(self) -> tuple[Compare, ...]:
@@ -274,7 +297,11 @@ class Nest:
 
     def column_copied(self) -> tuple[Statement, ...]:
         """The column of tiles at j, A in place, B copied into a micro-panel first."""
-        return (self.pack_b(Name("j"), self._columns()), self._rows(self._b_panel_at(Constant(0))))
+        return (self.pack_b(Name("j"), self._columns()), self._rows(self._b_panel_at("b_pack", Constant(0))))
+
+    def column_packed(self) -> tuple[Statement, ...]:
+        """The column of tiles at j, A in place, B in the panels of a packed operand."""
+        return (self._rows(self.b_panel()),)
 
     def _columns(self) -> Expression:
         return minimum(self.columns_step, self.sizes.n - Name("j"))

@@ -37,7 +37,8 @@ Array: TypeAlias = NDArray[Any]
 logger = logging.getLogger("tilewright")
 
 
-def _convert(value: Any, name: str) -> Array:
+def convert(value: Any, name: str) -> Array:
+    """An operand as an array of at least one axis."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -172,7 +173,7 @@ def check_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Arra
     return array
 
 
-def _as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
+def as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
     """The array in the kernel's dtype: itself where it is native, aligned and whole-strided."""
     if not np.can_cast(array.dtype, dtype, "same_kind"):
         raise UnsafeCast(name=name, found=array.dtype, required=str(dtype))
@@ -182,7 +183,7 @@ def _as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
     return np.array(array, dtype=dtype, order="K", copy=True)
 
 
-def _direct_out(out: Array, dtype: np.dtype[Any], a: Array, b: Array) -> bool:
+def direct_out(out: Array, dtype: np.dtype[Any], a: Array, b: Array) -> bool:
     """Whether a kernel may write into `out`: same dtype, aligned, sharing nothing with an input."""
     return (
         out.dtype == dtype
@@ -194,7 +195,7 @@ def _direct_out(out: Array, dtype: np.dtype[Any], a: Array, b: Array) -> bool:
     )
 
 
-def _merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+def merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     """Batches of A over one shared B as one tall product, where no copy is needed.
 
     Before: a (batch, m, k), b (k, n), c (batch, m, n). After: a (batch·m, k), c (batch·m, n).
@@ -235,7 +236,7 @@ class Product(NamedTuple):
 
     def matrices(self) -> tuple[Array, Array, Array]:
         """a, b and c with rows merged and batch axes broadcast: what `GemmKernel.run_batch` takes."""
-        a, b, c = _merge_rows(self.a, self.b, self.c)
+        a, b, c = merge_rows(self.a, self.b, self.c)
         batch = c.shape[:-2]
         if a.shape[:-2] != batch:
             a = np.broadcast_to(a, (*batch, *a.shape[-2:]))
@@ -254,7 +255,7 @@ def prepare(
     beta: float = 0.0,
 ) -> Product:
     """Every check and conversion of `matmul`; `out` has not changed afterwards."""
-    array_a, array_b = _convert(a, "a"), _convert(b, "b")
+    array_a, array_b = convert(a, "a"), convert(b, "b")
     out = None if out is None else check_array(out)
     computed = result_dtype(array_a, array_b, out, dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
@@ -267,13 +268,13 @@ def prepare(
     operands = []
     for name, array, kind in (("a", array_a, types.a), ("b", array_b, types.b)):
         wanted = computed if find_dtype(computed) == kind else kind.numpy
-        operand = _as_operand(array, wanted, name)
+        operand = as_operand(array, wanted, name)
         operands.append(operand.view(kind.numpy) if wanted != kind.numpy else operand)
         if operand is not array:
             why = "" if array.dtype != wanted else ", misaligned or strided by parts of elements"
             copies.append(f"{name} is copied: {array.dtype} to {wanted}{why}")
     operand_a, operand_b = operands
-    if given is not None and _direct_out(given, computed, operand_a, operand_b):
+    if given is not None and direct_out(given, computed, operand_a, operand_b):
         target = given
     else:
         target = np.empty(shapes.result, computed)
@@ -307,7 +308,7 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
 
     A logical product is true where a sum of products of ones is not zero, as NumPy has it.
     """
-    array_a, array_b = _convert(a, "a"), _convert(b, "b")
+    array_a, array_b = convert(a, "a"), convert(b, "b")
     computed = result_dtype(array_a, array_b, None if out is None else check_array(out), dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
     given = None if out is None else check_out(out, shapes.result, computed)

@@ -12,7 +12,10 @@ from tilewright.pipeline import Problem
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.packed_gemm import PackedGemmKernel
+from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.unary import UnaryKernel
+from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm, parse_choice
 from tilewright.spec.unary import Unary
 
@@ -20,6 +23,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Gemm: GemmKernel,
     BatchReduceGemm: BatchReduceKernel,
     Unary: UnaryKernel,
+    Packing: PackingKernel,
 }
 
 
@@ -79,6 +83,12 @@ def compile_problem(
 ) -> UnaryKernel: ...
 
 
+@overload
+def compile_problem(
+    problem: Packing, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> PackingKernel: ...
+
+
 def compile_problem(
     problem: Problem, target: str | Machine | None = None, lowering: Lowering | str = Lowering.TARGET
 ) -> Kernel:
@@ -86,5 +96,7 @@ def compile_problem(
     kind = _KINDS.get(type(problem))
     if kind is None:
         raise NotAProblem(known=", ".join(known.__name__ for known in _KINDS), found=repr(problem))
+    if isinstance(problem, Gemm) and problem.packed:
+        kind = PackedGemmKernel
     way = parse_choice(Lowering, lowering, "lowering")
     return kind.compiled(problem, resolve_target(target).with_lowering(way))

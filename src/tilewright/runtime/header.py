@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, NamedTuple
 from tilewright.ir.nodes import Program
 from tilewright.lower import SCRATCH_ALIGNMENT, scratch_layout
 from tilewright.spec.dtype import DType, Kind, accumulator
+from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
 from tilewright.spec.unary import Unary, UnaryOp
 
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
 
-_WORDS = {Layout.ROW: "row-major", Layout.COL: "column-major", Layout.STRIDED: "any strides"}
+_WORDS = {
+    Layout.ROW: "row-major",
+    Layout.COL: "column-major",
+    Layout.STRIDED: "any strides",
+    Layout.PACKED: "packed in tiles",
+}
+
+
+_LANES = {Role.A: "rows", Role.B: "columns"}
 
 
 class Parameter(NamedTuple):
@@ -109,6 +118,10 @@ def formula(kernel: Kernel) -> str:
             return f"C = {'C + ' if beta else ''}sum of A[i] * B[i], i from 0 to {count - 1}."
         case Unary(op=op):
             return f"B = {op.value}(A), element by element."
+        case Packing(role=role):
+            return (
+                f"The panels of a matrix in the role of {role.value.upper()}; lanes are its {_LANES[role]}."
+            )
 
 
 def overlap(kernel: Kernel) -> str:
@@ -116,6 +129,8 @@ def overlap(kernel: Kernel) -> str:
     match kernel.problem:
         case Unary():
             return "B is A's own memory in the same layout, or apart from it; strides are in elements."
+        case Packing():
+            return "The panels overlap nothing; strides are in elements."
         case _:
             return "C overlaps neither A nor B; strides and leading dimensions are in elements."
 
@@ -127,6 +142,9 @@ def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
 
 def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     program = kernel.nest
+    if isinstance(kernel.problem, Packing):
+        yield from _packing(kernel.problem, program)
+        return
     operands = {operand.name: operand for operand in kernel.problem.operands}
     for buffer in program.arguments[:-1]:
         yield _input(kernel, operands[buffer.name])
@@ -135,10 +153,26 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", _integer(kernel, name, operands))
     for name in program.scalars:
-        scalar = c_type(accumulator(program.arguments[0].dtype, program.arguments[1].dtype))
+        scalar = c_type(accumulator(*(buffer.dtype.real for buffer in program.arguments[:2])))
         yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
     if program.needs_scratch:
         yield Parameter("void *scratch", _scratch(program))
+
+
+def _packing(problem: Packing, program: Program) -> Iterator[Parameter]:
+    """The parameters of a kernel that packs."""
+    source, panels = program.arguments
+    shape = "lanes x depth" if problem.role is Role.A else "depth x lanes"
+    yield Parameter(f"const {c_type(source.dtype)} *source", f"{shape} of {source.dtype}, any strides")
+    yield Parameter(f"{c_type(panels.dtype)} *panels", f"panels of {panels.dtype}")
+    meanings = {
+        "lanes": f"{_LANES[problem.role]} of the matrix",
+        "depth": "the other of its sizes",
+        "lane_stride": "from one lane to the next",
+        "depth_stride": "from one depth to the next",
+    }
+    for name in program.sizes:
+        yield Parameter(f"int64_t {name}", meanings[name])
 
 
 def _axes(kernel: Kernel, operand: Operand) -> str:
@@ -186,7 +220,7 @@ def _integer(kernel: Kernel, name: str, operands: dict[str, Operand]) -> str:
             meaning = f"from one of the {step} of {letter} to the next"
         case _:
             step, contiguous = {"rs": ("rows", Layout.COL), "cs": ("columns", Layout.ROW)}[kind]
-            unread = unread or operand.layout is contiguous
+            unread = unread or operand.layout in (contiguous, Layout.PACKED)
             meaning = f"from one of the {step} of {letter} to the next"
     return f"{meaning}; not read" if unread else meaning
 

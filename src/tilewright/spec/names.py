@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from tilewright.errors import InvalidChoice
+from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy, parse_choice
 from tilewright.spec.unary import Unary
 
 _LAYOUTS = {layout.letter: layout for layout in Layout}
 
 _GEMM = re.compile(
-    r"gemm_(?P<dtype>\w+?)_(?P<m>m|\d+)x(?P<n>n|\d+)x(?P<k>k|\d+)_(?P<layouts>[rcs]{3})"
+    r"gemm_(?P<dtype>\w+?)_(?P<m>m|\d+)x(?P<n>n|\d+)x(?P<k>k|\d+)_(?P<layouts>[rcsp]{3})"
     r"_(?P<strategy>[a-z]+)_(?P<isa>\w+)"
 )
 _BATCH_REDUCE = re.compile(
@@ -21,13 +22,14 @@ _BATCH_REDUCE = re.compile(
 _UNARY = re.compile(
     r"unary_(?P<op>[a-z_]+?)_(?P<dtype>[a-z]+\d+)_(?P<m>m|\d+)x(?P<n>n|\d+)_(?P<layouts>[cs][rcs])_(?P<isa>\w+)"
 )
+_PACKING = re.compile(r"pack_(?P<role>[ab])_(?P<dtype>[a-z]+\d+)_with_(?P<other>[a-z]+\d+)_(?P<isa>\w+)")
 
 
-def kernel_name(problem: Gemm | BatchReduceGemm | Unary, isa: str) -> str:
+def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing, isa: str) -> str:
     """The name of a problem's kernel on an ISA row, also its exported symbol.
 
     Sizes are numbers, or their letter where they are given at run time; then one letter a layout
-    (row, col, strided); then what differs from the default; then the row.
+    (row, col, strided, packed); then what differs from the default; then the row.
 
     >>> kernel_name(Gemm(m=64, dtype="f64", b="col"), "avx512")
     'gemm_f64_64xnxk_rcr_auto_avx512'
@@ -35,6 +37,8 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary, isa: str) -> str:
     'brgemm_f32_64x48x64x16_ccc_avx512'
     >>> kernel_name(Unary("relu", 64, None, b="row"), "avx512")
     'unary_relu_f32_64xn_cr_avx512'
+    >>> kernel_name(Packing("b", "bf16"), "avx512")
+    'pack_b_bf16_with_bf16_avx512'
     """
     layouts = "".join(operand.layout.letter for operand in problem.operands)
     match problem:
@@ -45,6 +49,8 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary, isa: str) -> str:
         case Unary(m=m, n=n):
             sizes = f"{'m' if m is None else m}x{'n' if n is None else n}"
             return f"unary_{problem.op.value}_{problem.dtype}_{sizes}_{layouts}_{isa}"
+        case Packing(role=role, dtype=dtype, other=other):
+            return f"pack_{role.value}_{dtype}_with_{other}_{isa}"
         case BatchReduceGemm(m=m, n=n, k=k, count=count):
             marks = "" if problem.beta else "_replace"
             marks += "_address" if problem.batch is BatchMode.ADDRESS else ""
@@ -65,7 +71,7 @@ def _parse_types(name: str) -> tuple[str, str | None, str | None]:
     return words[0], None, words[1] if len(words) == 2 else None
 
 
-def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary, str]:
+def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packing, str]:
     """The problem and the ISA row of a name that `kernel_name` wrote; `InvalidChoice` otherwise.
 
     >>> parse_kernel_name("brgemm_f32_64x48x64x16_ccc_replace_avx512")[0].beta
@@ -92,8 +98,10 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary, str]:
         m, n = (None if found[size] == size else int(found[size]) for size in "mn")
         a, b = (_LAYOUTS[letter] for letter in found["layouts"])
         return Unary(found["op"], m, n, found["dtype"], a=a, b=b), found["isa"]
+    if found := _PACKING.fullmatch(name):
+        return Packing(found["role"], found["dtype"], found["other"]), found["isa"]
     raise InvalidChoice(
         name="kernel name",
         found=repr(name),
-        allowed="gemm_..., brgemm_... or unary_... as kernel_name writes",
+        allowed="gemm_..., brgemm_..., unary_... or pack_... as kernel_name writes",
     )

@@ -21,16 +21,25 @@ MAX_SIZE = 2**63 - 1
 
 
 class Layout(Enum):
-    """Which axis of a matrix is contiguous; STRIDED leaves both strides to run time."""
+    """Which axis of a matrix is contiguous; STRIDED leaves both strides to run time.
+
+    PACKED is seed 003's tiled layout with the tile sizes of the machine's register tile: A as
+    [M1, K1, M0, K0], B as [N1, K1, N0, K0], C as [M1, N1, M0, N0].
+    """
 
     ROW = "row"
     COL = "col"
     STRIDED = "strided"
+    PACKED = "packed"
 
     @property
     def letter(self) -> str:
-        """The letter used in kernel names: r, c or s."""
+        """The letter used in kernel names: r, c, s or p."""
         return self.value[0]
+
+
+#: The layouts of matrices whose elements have two strides.
+STRIDED_LAYOUTS = (Layout.ROW, Layout.COL, Layout.STRIDED)
 
 
 class Strategy(Enum):
@@ -297,7 +306,8 @@ class Gemm:
     b_dtype : that of B; by default A's.
     out_dtype : that of C; by default the wider of A's and B's. Sums are kept in float32, float64, 32 or 64
         bits (`ProductTypes.acc`), alpha and beta are of that type, and C is converted when it is stored.
-    a, b, c : layouts "row", "col" or "strided" (any two strides, given at run time).
+    a, b, c : layouts "row", "col", "strided" (any two strides, given at run time) or "packed" (tiles of the
+        machine's register tile, each contiguous: `tilewright.pack` makes them; C not "col" beside them).
     strategy : "auto", "tiling" (operands in place) or "packing".
 
     alpha and beta are given with each call. beta = 0 never reads C; alpha = 0 or k = 0 never
@@ -353,6 +363,11 @@ class Gemm:
             "c": parse_choice(Layout, c, "c"),
             "strategy": parse_choice(Strategy, strategy, "strategy"),
         }
+        if values["c"] is Layout.COL and Layout.PACKED in (values["a"], values["b"]):
+            # It would be computed as Cᵀ = Bᵀ·Aᵀ, and panels of A are not panels of B.
+            raise InvalidChoice(
+                name="c", found="'col'", allowed="row, strided, packed where a or b is packed"
+            )
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -360,6 +375,15 @@ class Gemm:
     def types(self) -> ProductTypes:
         """The element types of A, B and C, and that of the sums."""
         return ProductTypes.parse(self.dtype, self.b_dtype, self.out_dtype)
+
+    @property
+    def packed(self) -> frozenset[str]:
+        """The names of the operands in packed layout.
+
+        >>> Gemm(b="packed").packed
+        frozenset({'b'})
+        """
+        return frozenset(operand.name for operand in self.operands if operand.layout is Layout.PACKED)
 
     @property
     def operands(self) -> tuple[Operand, Operand, Operand]:

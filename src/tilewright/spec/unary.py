@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
 from tilewright.spec.dtype import DTYPES, FUNCTION_DTYPES, DType, parse_dtype
-from tilewright.spec.problem import Layout, Operand, parse_choice
+from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, parse_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,7 +137,9 @@ class Unary:
         b: Layout | str = Layout.COL,
     ) -> None:
         what = parse_choice(UnaryOp, op, "op")
-        of_a, of_b = parse_choice(Layout, a, "a"), parse_choice(Layout, b, "b")
+        of_a, of_b = (
+            parse_choice(Layout, given, name, STRIDED_LAYOUTS) for given, name in ((a, "a"), (b, "b"))
+        )
         strided = of_a is Layout.STRIDED
         if of_a is Layout.ROW or (strided and what is not UnaryOp.IDENTITY):
             raise InvalidChoice(name="a", found=repr(of_a.value), allowed="col (or strided, of identity)")

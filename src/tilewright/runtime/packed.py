@@ -1,0 +1,228 @@
+"""Packed matrices: a weight copied once into the tiles of a machine, and what it knows of itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from tilewright.macro.packing import PanelForm
+from tilewright.spec.dtype import DType
+from tilewright.spec.packing import Role
+
+Array: TypeAlias = NDArray[Any]
+
+#: Panels start on a page, so that no vector of them crosses a cache line.
+PANEL_ALIGNMENT = 4096
+
+_NOTHING: Mapping[str, Array] = MappingProxyType({})
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An uninitialised C-contiguous array that starts on a page."""
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    block = np.empty(size + PANEL_ALIGNMENT, np.uint8)
+    start = -block.__array_interface__["data"][0] % PANEL_ALIGNMENT
+    return block[start : start + size].view(dtype).reshape(shape)
+
+
+@dataclass(frozen=True)
+class PackedForm:
+    """What the bytes of a packed matrix mean.
+
+    Attributes
+    ----------
+    role : of A or of B.
+    dtype : element type of the matrix that was packed, as NumPy promotion sees it.
+    other : of the operand it is multiplied with.
+    panels : tile sizes and the element type in memory.
+    row : the instruction-set row the tiles belong to; empty where the caller chose them.
+    group : depths that share one scale; 0 where there are no scales, or one for the whole depth.
+    """
+
+    role: Role
+    dtype: DType
+    other: DType
+    panels: PanelForm
+    row: str
+    group: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedMatrix:
+    """A matrix in the tiles of a machine, packed once and multiplied often; immutable.
+
+    Made by `tilewright.pack` and `PackedMatrix.load`; `tilewright.matmul` and `tilewright.linear` take it in
+    place of an array and skip packing. Pickles.
+
+    Attributes
+    ----------
+    form : what the bytes mean.
+    shape : of the matrix: (k, n) in the role of B, (m, k) of A.
+    data4d : the tiles, read-only: [N1, K1, N0, K0] of B, [M1, K1, M0, K0] of A (seed 003).
+    vectors : further read-only arrays by name, such as scales.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> packed = tw.pack(np.ones((3, 5), np.float32))
+    >>> packed.shape, packed.dtype
+    ((3, 5), dtype('float32'))
+    """
+
+    form: PackedForm
+    shape: tuple[int, int]
+    data4d: Array
+    vectors: Mapping[str, Array] = field(default_factory=lambda: _NOTHING)
+
+    #: NumPy must leave ``array @ packed`` to this class.
+    __array_priority__ = 1000.0
+    __array_ufunc__ = None
+
+    def __post_init__(self) -> None:
+        lanes, depth = self.form.role.lanes_and_depth(self.shape)
+        assert self.data4d.shape == self.form.panels.shape(lanes, depth)
+        assert self.data4d.flags.c_contiguous
+        for array in (self.data4d, *self.vectors.values()):
+            array.flags.writeable = False
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type of the matrix that was packed."""
+        return self.form.dtype.numpy
+
+    @property
+    def ndim(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Lanes and adjacent depths of one tile: (N0, K0) of B, (M0, K0) of A."""
+        return self.form.panels.lanes, self.form.panels.kr
+
+    @property
+    def role(self) -> str:
+        """Which operand of a product it is: "a" or "b"."""
+        return self.form.role.value
+
+    @property
+    def machine_row(self) -> str:
+        """The instruction-set row of the tiles; empty where the caller chose them."""
+        return self.form.row
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tiles, padding included, and of the vectors beside them."""
+        return self.data4d.nbytes + sum(vector.nbytes for vector in self.vectors.values())
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        stored = self.form.panels.storage
+        kind = f"{self.form.dtype}" if stored == self.form.dtype else f"{self.form.dtype} as {stored}"
+        lanes, kr = self.tiles
+        where = f" for {self.form.row}" if self.form.row else ""
+        return (
+            f"PackedMatrix({rows}x{columns} {kind}, role {self.role}, tiles {lanes}x{kr}{where}, "
+            f"{self.nbytes:,} bytes)"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PackedMatrix):
+            return NotImplemented
+        alike = (self.form, self.shape, set(self.vectors)) == (other.form, other.shape, set(other.vectors))
+        return alike and all(
+            mine.tobytes() == theirs.tobytes()
+            for mine, theirs in (
+                (self.data4d, other.data4d),
+                *((self.vectors[name], other.vectors[name]) for name in self.vectors),
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.form, self.shape, self.data4d[:1, :1].tobytes()))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        from tilewright.runtime.packing import unpack
+
+        if copy is False:
+            raise ValueError("a PackedMatrix becomes an array by unpacking, which copies")
+        array = unpack(self)
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __rmatmul__(self, left: Any) -> Array:
+        from tilewright.runtime.packed_gemm import matmul
+
+        return matmul(left, self)
+
+    def __matmul__(self, right: Any) -> Array:
+        from tilewright.runtime.packed_gemm import matmul
+
+        return matmul(self, right)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def copy(self) -> PackedMatrix:
+        """The same matrix in memory of its own: of one that a file is mapped into, apart from the file."""
+        data = aligned_empty(self.data4d.shape, self.data4d.dtype)
+        data[...] = self.data4d
+        return PackedMatrix(
+            self.form,
+            self.shape,
+            data,
+            MappingProxyType({name: v.copy() for name, v in self.vectors.items()}),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.form, self.shape, self.data4d, dict(self.vectors))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the matrix into a file that `load` reads and can map into memory; replaces it at once.
+
+        Raises
+        ------
+        PackedNotWritable : if the file cannot be written; what was there is unchanged.
+        """
+        from tilewright.runtime.packed_file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = True, repack: bool = False
+    ) -> PackedMatrix:
+        """The matrix of a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : the file.
+        mmap : map the tiles into memory, shared between processes, instead of reading them.
+        verify : compare the checksum of the tiles, which reads them all.
+        repack : unpack and pack again a matrix in tiles of another machine.
+
+        Raises
+        ------
+        PackedFileNotFound : no such file, or one that cannot be read.
+        PackedFileTruncated : it ends too early.
+        PackedFileDamaged : it is no such file, or was altered.
+        PackedVersion : written in another format.
+        ForeignPacked : its tiles are another machine's, and `repack` is false.
+        """
+        from tilewright.runtime.packed_file import load
+
+        return load(path, mapped=mmap, verify=verify, repack=repack)
+
+
+def _restored(
+    form: PackedForm, shape: tuple[int, int], data: Array, vectors: dict[str, Array]
+) -> PackedMatrix:
+    """A pickled matrix; panels start on a page again."""
+    panels = aligned_empty(data.shape, data.dtype)
+    panels[...] = data
+    return PackedMatrix(form, shape, panels, MappingProxyType(vectors))

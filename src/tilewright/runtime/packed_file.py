@@ -1,0 +1,277 @@
+"""Packed matrices in files: a checked header, then arrays on page borders that can be mapped into memory.
+
+All integers are little-endian. Bytes 0..8: magic; 8..12: format version; 12..16: bytes of the description;
+16..24: bytes of the file; 24..28: CRC-32 of bytes 0..24 and of the description; then the description, JSON in
+ASCII; zeros up to a page; then each array on a page of its own, zeros between them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.errors import (
+    ForeignPacked,
+    PackedFileDamaged,
+    PackedFileNotFound,
+    PackedFileTruncated,
+    PackedNotWritable,
+    PackedVersion,
+    TilewrightError,
+)
+from tilewright.ir.nodes import Parts
+from tilewright.machine.host import host_machine
+from tilewright.macro.packing import PanelForm, panel_form
+from tilewright.runtime.operands import Array
+from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
+from tilewright.spec.dtype import DTYPES
+from tilewright.spec.packing import Packing, Role
+
+MAGIC = b"TWPACKED"
+#: Grows with every change that older versions of this package would misread.
+VERSION = 1
+
+_HEAD = struct.Struct("<8sIIQ")
+_CRC = struct.Struct("<I")
+_START = _HEAD.size + _CRC.size
+
+#: Bytes that the checksum of an array is computed over at a time.
+_CHUNK = 1 << 24
+
+#: No description is this long: a length beyond it is an altered one, and nothing is allocated for it.
+_LONGEST_DESCRIPTION = 1 << 20
+
+
+class _Entry(NamedTuple):
+    """One array of a file: name, element type, shape, and where its bytes are."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    size: int
+    crc: int
+
+
+def _page(size: int) -> int:
+    return -(-size // PANEL_ALIGNMENT) * PANEL_ALIGNMENT
+
+
+def _bytes_of(array: Array) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _checksum(array: Array) -> int:
+    data, crc = _bytes_of(array), 0
+    for start in range(0, len(data), _CHUNK):
+        crc = zlib.crc32(data[start : start + _CHUNK], crc)
+    return crc
+
+
+def _description(packed: PackedMatrix, entries: list[_Entry]) -> dict[str, Any]:
+    form = packed.form
+    panels = form.panels
+    return {
+        "role": form.role.value,
+        "dtype": form.dtype.name,
+        "other": form.other.name,
+        "row": form.row,
+        "group": form.group,
+        "panels": {
+            "storage": panels.storage.name,
+            "lanes": panels.lanes,
+            "kr": panels.kr,
+            "unit": panels.unit,
+            "parts": panels.parts.value,
+        },
+        "shape": list(packed.shape),
+        "arrays": [entry._asdict() for entry in entries],
+    }
+
+
+def _encoded(packed: PackedMatrix, arrays: dict[str, Array]) -> tuple[bytes, list[_Entry]]:
+    """The head of a file, padded to a page, and where its arrays go.
+
+    Offsets stand in the description, whose length moves them: they are laid out behind a first guess, which
+    grows until the description fits.
+    """
+    room = PANEL_ALIGNMENT
+    sums = {name: _checksum(array) for name, array in arrays.items()}
+    while True:
+        entries, end = [], room
+        for name, array in arrays.items():
+            kind = next(d.name for d in DTYPES.values() if d.numpy == array.dtype)
+            entries.append(_Entry(name, kind, array.shape, end, array.nbytes, sums[name]))
+            end = _page(end + array.nbytes)
+        text = json.dumps(_description(packed, entries), separators=(",", ":")).encode("ascii")
+        if _START + len(text) <= room:
+            length = max([room, *(entry.offset + entry.size for entry in entries)])
+            head = _HEAD.pack(MAGIC, VERSION, len(text), length)
+            crc = _CRC.pack(zlib.crc32(text, zlib.crc32(head)))
+            return (head + crc + text).ljust(room, b"\0"), entries
+        room += PANEL_ALIGNMENT
+
+
+def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
+    """Writes a packed matrix beside the file and puts it in its place at once."""
+    target = Path(path)
+    arrays = {"panels": packed.data4d, **packed.vectors}
+    head, entries = _encoded(packed, arrays)
+    try:
+        with _replacing(target) as stream:
+            stream.write(head)
+            at = len(head)
+            for entry in entries:
+                stream.write(b"\0" * (entry.offset - at))
+                stream.write(_bytes_of(arrays[entry.name]))
+                at = entry.offset + entry.size
+    except OSError as error:
+        raise PackedNotWritable(path=str(target), reason=error.strerror or str(error)) from error
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[Any]:
+    """A new file that takes the name at the end; where writing fails, nothing is left of it."""
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(number, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _umask() -> int:
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
+
+
+def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bool) -> PackedMatrix:
+    """What `PackedMatrix.load` does, which documents it."""
+    where = str(path)
+    try:
+        with Path(path).open("rb") as stream:
+            length = os.fstat(stream.fileno()).st_size
+            described = _read_head(stream, where, length)
+            form, shape, entries = _parse(described, where, length)
+            foreign = _foreign(form, where)
+            if foreign is not None and not repack:
+                raise foreign
+            arrays = {entry.name: _array(path, stream, entry, where, mapped=mapped) for entry in entries}
+    except OSError as error:
+        if isinstance(error, TilewrightError):
+            raise
+        raise PackedFileNotFound(path=where, reason=error.strerror or str(error)) from error
+    if verify:
+        for entry in entries:
+            if _checksum(arrays[entry.name]) != entry.crc:
+                raise PackedFileDamaged(path=where, reason=f"the checksum of its {entry.name} differs")
+    panels = arrays.pop("panels")
+    packed = PackedMatrix(form, shape, panels, MappingProxyType(arrays))
+    if foreign is None:
+        return packed
+    from tilewright.runtime.packing import repacked
+
+    return repacked(packed)
+
+
+def _read_head(stream: Any, where: str, length: int) -> bytes:
+    """The description of a file whose head is whole."""
+    start = stream.read(_START)
+    if not MAGIC.startswith(start[: len(MAGIC)]):
+        raise PackedFileDamaged(path=where, reason="it does not begin as a packed matrix does")
+    if len(start) < _START:
+        raise PackedFileTruncated(path=where, found=length, required=f"at least {_START}")
+    _, version, size, whole = _HEAD.unpack_from(start)
+    (crc,) = _CRC.unpack_from(start, _HEAD.size)
+    text = stream.read(min(size, _LONGEST_DESCRIPTION))
+    intact = zlib.crc32(text, zlib.crc32(start[: _HEAD.size])) == crc
+    if intact and version != VERSION:
+        raise PackedVersion(path=where, found=version, required=VERSION)
+    if not intact and length < _START + size <= _LONGEST_DESCRIPTION:
+        raise PackedFileTruncated(path=where, found=length, required=f"at least {_START + size}")
+    if not intact:
+        raise PackedFileDamaged(path=where, reason="the checksum of its header differs")
+    if length < whole:
+        raise PackedFileTruncated(path=where, found=length, required=whole)
+    if length > whole:
+        raise PackedFileDamaged(path=where, reason=f"it has {length} bytes, its header says {whole}")
+    described: bytes = text
+    return described
+
+
+def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int, int], list[_Entry]]:
+    """What a description says; who wrote the checksum may still have written nonsense."""
+    try:
+        said = json.loads(text)
+        inner = said["panels"]
+        panels = PanelForm(
+            DTYPES[inner["storage"]], inner["lanes"], inner["kr"], inner["unit"], Parts(inner["parts"])
+        )
+        role = Role(said["role"])
+        form = PackedForm(
+            role, DTYPES[said["dtype"]], DTYPES[said["other"]], panels, said["row"], said["group"]
+        )
+        rows, columns = (int(size) for size in said["shape"])
+        entries = [_Entry(**{**entry, "shape": tuple(entry["shape"])}) for entry in said["arrays"]]
+        sizes = (rows, columns, *(size for entry in entries for size in entry.shape))
+        shape = panels.shape(*role.lanes_and_depth((rows, columns)))
+        whole = all(
+            entry.offset % PANEL_ALIGNMENT == 0
+            and entry.size == int(np.prod(entry.shape, dtype=object)) * DTYPES[entry.dtype].size
+            and entry.offset >= 0
+            and entry.offset + entry.size <= length
+            for entry in entries
+        )
+        first = entries[0]
+        fits = (first.name, first.shape, first.dtype) == ("panels", shape, panels.storage.name)
+    except (KeyError, ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError) as error:
+        raise PackedFileDamaged(path=where, reason=f"its header is not understood ({error!r})") from error
+    if not whole or not fits or min(sizes, default=0) < 0:
+        raise PackedFileDamaged(path=where, reason="its header describes arrays that do not fit")
+    return form, (rows, columns), entries
+
+
+def _foreign(form: PackedForm, where: str) -> ForeignPacked | None:
+    """The error that says why this host cannot use a matrix as it is."""
+    if not form.row or form.group:
+        return None  # tiles that the caller chose; scaled forms are checked where they are used
+    machine = host_machine()
+    required = panel_form(Packing(form.role, form.dtype, form.other).types, form.role, machine)
+    if required == form.panels:
+        return None
+    stored = form.panels
+    return ForeignPacked(
+        packed=f"the matrix in {where}",
+        found=f"tiles {stored.lanes}x{stored.kr} of {stored.storage} for the row {form.row}",
+        required=f"{required.lanes}x{required.kr} of {required.storage}",
+        row=machine.isa.name,
+    )
+
+
+def _array(path: str | os.PathLike[str], stream: Any, entry: _Entry, where: str, *, mapped: bool) -> Array:
+    dtype = DTYPES[entry.dtype].numpy
+    if mapped and entry.size:
+        found = np.memmap(path, dtype=np.uint8, mode="r", offset=entry.offset, shape=(entry.size,))
+        return np.asarray(found).view(dtype).reshape(entry.shape)
+    array = aligned_empty(entry.shape, dtype)
+    stream.seek(entry.offset)
+    if stream.readinto(_bytes_of(array)) != entry.size:
+        raise PackedFileTruncated(path=where, found="fewer", required=entry.offset + entry.size)
+    return array

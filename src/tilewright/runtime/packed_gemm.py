@@ -1,0 +1,335 @@
+"""Products with packed operands: kernels, and `matmul` where an operand is a `PackedMatrix`."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from tilewright.errors import (
+    ForeignPacked,
+    MissingOut,
+    PackedDtype,
+    PackedRole,
+    UnsupportedDtype,
+)
+from tilewright.machine.host import host_machine
+from tilewright.macro.packing import PanelForm, panel_form
+from tilewright.runtime.arrays import (
+    as_operand,
+    check_array,
+    check_out,
+    convert,
+    direct_out,
+    merge_rows,
+    product_shapes,
+    product_types,
+    result_dtype,
+)
+from tilewright.runtime.batch import batch_function, merge_axes, outer_offsets
+from tilewright.runtime.gemm import GemmKernel
+from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
+from tilewright.runtime.packed import PackedMatrix
+from tilewright.spec.packing import Role
+from tilewright.spec.problem import Gemm, Layout, Operand, ProductTypes
+
+#: Axes of A, B and C by name.
+_AXES = {"a": "mk", "b": "kn", "c": "mn"}
+
+
+class PackedGemmKernel(GemmKernel):
+    """A kernel of a `Gemm` with operands in packed layout: ``kernel(a, b, c, alpha=1, beta=0)``.
+
+    A packed operand is a `PackedMatrix` or its tiles, a C-contiguous array of four axes, of which C must be
+    one. Where only tiles tell a size, it is that of whole tiles.
+    """
+
+    @cached_property
+    def forms(self) -> dict[str, PanelForm]:
+        """The tiles of each packed operand."""
+        types, blocking = self.types, self.blocking
+        forms = {
+            "a": panel_form(types, Role.A, self.machine),
+            "b": panel_form(types, Role.B, self.machine),
+            # Tiles of C: rows are lanes, all columns of a tile are adjacent.
+            "c": PanelForm(types.c.real, blocking.mr, blocking.nr, blocking.nr),
+        }
+        return {name: forms[name] for name in self.problem.packed}
+
+    def _make_native(self) -> Any:
+        return self.__call__
+
+    def __call__(  # type: ignore[override]
+        self, a: Any, b: Any, c: Array, *, alpha: float = 1.0, beta: float = 0.0
+    ) -> Array:
+        """c = alpha · a @ b + beta · c on operands of the problem's layouts.
+
+        Raises
+        ------
+        OperandMismatch : if an operand has another shape, dtype or layout, before c changes.
+        ForeignPacked : if a packed matrix is in other tiles.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        acc = self.types.acc
+        factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
+        m, n, k = self._sizes_of((a, b, c))
+        arrays = [part.data4d if isinstance(part, PackedMatrix) else part for part in (a, b, c)]
+        if not c.flags.writeable:
+            self._refuse(self.problem.operands[2], "writeable =", False, True)
+        for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+        with self.pool.block() as scratch:
+            self.run_packed(arrays, (m, n, k), factors, scratch)
+        return c
+
+    def run_packed(
+        self, arrays: list[Array], sizes: tuple[int, int, int], factors: tuple[float, float], scratch: int
+    ) -> None:
+        """One product of arrays that are known to fit; packed ones are their tiles."""
+        strides: list[int] = []
+        for array in arrays:
+            strides += element_strides(array) if array.ndim == 2 else (0, 0)
+        self.function(*map(data_address, arrays), *sizes, *strides, *factors, scratch)
+
+    def _sizes_of(self, operands: tuple[Any, Any, Any]) -> tuple[int, int, int]:
+        """m, n and k, which all operands agree on."""
+        problem, known = self.problem, {}
+        for name in "mnk":
+            if getattr(problem, name) is not None:
+                known[name] = getattr(problem, name)
+
+        def learn(operand: Operand, shape: tuple[int, ...]) -> None:
+            for axis, found in zip(_AXES[operand.name], shape, strict=True):
+                if known.setdefault(axis, found) != found:
+                    self._refuse(operand, f"{axis} =", found, known[axis])
+
+        tiles = []
+        for operand, given in zip(problem.operands, operands, strict=True):
+            if operand.layout is not Layout.PACKED:
+                check_operand(self.name, operand, given)
+                learn(operand, given.shape)
+            elif isinstance(given, PackedMatrix):
+                self._check_matrix(operand, given)
+                learn(operand, given.shape)
+            else:
+                tiles.append((operand, given))
+        for operand, given in tiles:
+            self._check_tiles(operand, given)
+            form = self.forms[operand.name]
+            across, deep = form.parts.spread
+            whole = given.shape[0] * form.lanes // across, given.shape[1] * form.kr // deep
+            axes = _AXES[operand.name] if operand.name != "b" else "nk"
+            for axis, size in zip(axes, whole, strict=True):
+                known.setdefault(axis, size)
+        for operand, given in tiles:
+            lanes, depth = (known[axis] for axis in (_AXES[operand.name] if operand.name != "b" else "nk"))
+            required = self.forms[operand.name].shape(lanes, depth)
+            if given.shape != required:
+                self._refuse(operand, "shape", given.shape, required)
+        return known["m"], known["n"], known["k"]
+
+    def _check_matrix(self, operand: Operand, packed: PackedMatrix) -> None:
+        if operand.name == "c":
+            self._refuse(operand, "type", "PackedMatrix, which is immutable", "an array of four axes")
+        if packed.role != operand.name:
+            raise PackedRole(found=packed.role, required=operand.name)
+        form = self.forms[operand.name]
+        if packed.form.panels != form:
+            raise _foreign(packed, form, self.machine.isa.name)
+        if packed.form.dtype != operand.dtype:
+            self._refuse(operand, "dtype", packed.form.dtype, operand.dtype)
+
+    def _check_tiles(self, operand: Operand, tiles: Any) -> None:
+        form = self.forms[operand.name]
+        if not isinstance(tiles, np.ndarray):
+            self._refuse(operand, "type", type(tiles).__name__, "PackedMatrix or numpy.ndarray")
+        for what, found, required in (
+            ("dtype", tiles.dtype, form.storage.numpy),
+            ("dimensions", tiles.ndim, 4),
+            ("tiles", tiles.shape[-2:], (form.lanes, form.kr)),
+            ("contiguous, aligned =", (tiles.flags.c_contiguous, tiles.flags.aligned), (True, True)),
+        ):
+            if found != required:
+                self._refuse(operand, what, found, required)
+
+
+def _foreign(packed: PackedMatrix, form: PanelForm, row: str) -> ForeignPacked:
+    stored = packed.form.panels
+    return ForeignPacked(
+        packed=repr(packed),
+        found=f"tiles {stored.lanes}x{stored.kr} of {stored.storage}",
+        required=f"{form.lanes}x{form.kr} of {form.storage}",
+        row=row,
+    )
+
+
+_compiling = threading.Lock()
+#: The kernels of this process for products with one packed operand, by its role and the element types.
+packed_kernels: dict[tuple[Role, str], PackedGemmKernel] = {}
+
+
+def packed_kernel(types: ProductTypes, role: Role) -> PackedGemmKernel:
+    """The kernel of products with one packed operand on this host: any sizes, any strides of the others."""
+    key = (role, types.name)
+    kernel = packed_kernels.get(key)
+    if kernel is None:
+        with _compiling:
+            kernel = packed_kernels.get(key)
+            if kernel is None:
+                layouts = {name: Layout.PACKED if name == role.value else Layout.STRIDED for name in "abc"}
+                problem = Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, **layouts)  # type: ignore[arg-type]
+                kernel = packed_kernels[key] = PackedGemmKernel.compiled(problem, host_machine())
+    return kernel
+
+
+class Route(NamedTuple):
+    """How products of some type with one packed matrix run.
+
+    Attributes
+    ----------
+    kernel : the kernel.
+    operand : element type that the other operand is converted to.
+    result : element type of the result.
+    """
+
+    kernel: PackedGemmKernel
+    operand: np.dtype[Any]
+    result: np.dtype[Any]
+
+
+def find_route(packed: PackedMatrix, other: np.dtype[Any], computed: np.dtype[Any] | None) -> Route:
+    """The kernel for an operand of some type beside a packed one.
+
+    Parameters
+    ----------
+    computed : element type of the result; None asks for NumPy's promotion.
+
+    Raises
+    ------
+    PackedDtype : if the operand's values are not all values of the type that the matrix was packed for.
+    ForeignPacked : if this host has other tiles.
+    """
+    form = packed.form
+    role, fallback = form.role, form.other.numpy
+    native = other.newbyteorder("=")
+    for kind in (native, fallback):
+        if kind == fallback and not np.can_cast(native, fallback, "safe"):
+            raise PackedDtype(found=other, packed=repr(packed), required=fallback)
+        try:
+            result = np.result_type(kind, packed.dtype) if computed is None else computed
+            types = _types(role, kind, packed.dtype, result)
+        except (TypeError, UnsupportedDtype):
+            if kind == fallback:
+                raise
+            continue
+        stored = types.a if role is Role.A else types.b
+        panels = panel_form(types, role, host_machine())
+        if stored == form.dtype and panels == form.panels:
+            operand = types.b if role is Role.A else types.a
+            return Route(packed_kernel(types, role), operand.numpy, types.c.numpy)
+    raise _foreign(packed, panels, host_machine().isa.name)
+
+
+def _types(role: Role, other: np.dtype[Any], packed: np.dtype[Any], result: np.dtype[Any]) -> ProductTypes:
+    a, b = (packed, other) if role is Role.A else (other, packed)
+    return product_types(a, b, result)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    out: Any = None,
+    *,
+    dtype: DTypeLike | None = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+) -> Array:
+    """alpha · a @ b + beta · out, where a or b is a `PackedMatrix`; see `tilewright.matmul`."""
+    if isinstance(a, PackedMatrix) and isinstance(b, PackedMatrix):
+        b = np.asarray(b)  # one of them is unpacked: weights are one side of a product
+    packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
+    side = "b" if packed is b else "a"
+    if packed.role != side:
+        raise PackedRole(found=packed.role, required=side)
+    array = convert(other, "a" if side == "b" else "b")
+    given = None if out is None else check_array(out)
+    first, second = (array.shape, packed.shape) if side == "b" else (packed.shape, array.shape)
+    shapes = product_shapes(first, second)
+    computed = None
+    if dtype is not None or given is not None:
+        computed = result_dtype(array, np.empty(0, packed.dtype), given, dtype)
+    route = find_route(packed, array.dtype, computed)
+    kernel, acc = route.kernel, route.kernel.types.acc
+    alpha, beta = factor(alpha, "alpha", acc), factor(beta, "beta", acc)
+    if given is None and beta != 0:
+        raise MissingOut(beta=beta)
+    if given is not None:
+        check_out(given, shapes.result, route.result)
+    operand = as_operand(array, route.operand, "a" if side == "b" else "b")
+    direct = given is not None and direct_out(given, route.result, operand, packed.data4d)
+    target = cast("Array", given) if direct else np.empty(shapes.result, route.result)
+    if beta != 0 and not direct:
+        target[...] = given
+    matrices = _matrices(operand, target, side)
+    with kernel.pool.block() as scratch:
+        _run(kernel, packed, side, matrices, (shapes.m, shapes.n, shapes.k), (alpha, beta), scratch)
+    if given is None:
+        return cast("Array", target[()])
+    if not direct:
+        np.copyto(given, target, casting="same_kind")
+    return given
+
+
+def _matrices(operand: Array, target: Array, side: str) -> tuple[Array, Array]:
+    """The other operand and C with two axes or more, rows of a batch merged where they can be."""
+    if operand.ndim == 1 and side == "b":
+        return operand[np.newaxis, :], target[..., np.newaxis, :]
+    if operand.ndim == 1:
+        return operand[:, np.newaxis], target[..., np.newaxis]
+    if side == "b" and operand.ndim > 2:
+        tall, _, c = merge_rows(operand, np.empty((0, 0)), target)
+        return tall, c
+    return operand, target
+
+
+def _run(
+    kernel: PackedGemmKernel,
+    packed: PackedMatrix,
+    side: str,
+    matrices: tuple[Array, Array],
+    sizes: tuple[int, int, int],
+    factors: tuple[float, float],
+    scratch: int,
+) -> None:
+    """Every product of a batch, whose longest axis runs in compiled code."""
+    other, c = matrices
+    batch, first = c.shape[:-2], (0,) * (c.ndim - 2)
+    if 0 in batch:
+        return
+    plain, target = other[first], c[first]
+    arrays = [plain, packed.data4d, target] if side == "b" else [packed.data4d, plain, target]
+    if side == "b":
+        sizes = (target.shape[0], *sizes[1:])  # rows of a batch are merged
+    if not batch:
+        kernel.run_packed(arrays, sizes, factors, scratch)
+        return
+    still = (0,) * len(batch)
+    steps = [other.strides[:-2], still, c.strides[:-2]]
+    if side == "a":
+        steps[0], steps[1] = steps[1], steps[0]
+    axes = merge_axes(batch, steps)
+    if not axes:
+        kernel.run_packed(arrays, sizes, factors, scratch)
+        return
+    longest = max(axes, key=lambda axis: axis.length)
+    others = [axis for axis in axes if axis is not longest]
+    strides = [s for array in arrays for s in (element_strides(array) if array.ndim == 2 else (0, 0))]
+    pointers = [data_address(array) for array in arrays]
+    run = batch_function(kernel.types.acc)
+    for offsets in outer_offsets(others):
+        places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+        run(kernel.address, longest.length, *longest.steps, *places, *sizes, *strides, *factors, scratch)

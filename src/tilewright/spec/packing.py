@@ -1,0 +1,92 @@
+"""The problem of packing: one operand of a product copied into the tiles of a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tilewright.spec.dtype import GEMM_DTYPES, DType, accumulator, parse_dtype
+from tilewright.spec.problem import Layout, Operand, ProductTypes, parse_choice
+
+
+class Role(Enum):
+    """Which operand of a product a packed matrix is: A (m, k), whose lanes are rows, or B (k, n), columns."""
+
+    A = "a"
+    B = "b"
+
+    def lanes_and_depth(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Which of the two sizes of a matrix are lanes, which the depth.
+
+        >>> Role.B.lanes_and_depth((300, 20))
+        (20, 300)
+        """
+        return (shape[0], shape[1]) if self is Role.A else (shape[1], shape[0])
+
+    def shape(self, lanes: int, depth: int) -> tuple[int, int]:
+        """The sizes of the matrix: the inverse of `lanes_and_depth`."""
+        return (lanes, depth) if self is Role.A else (depth, lanes)
+
+
+@dataclass(frozen=True, init=False)
+class Packing:
+    """panels = the matrix in tiles of the machine: [N1, K1, N0, K0] of B, [M1, K1, M0, K0] of A.
+
+    Parameters
+    ----------
+    role : "b" or "a".
+    dtype : element type of the matrix.
+    other : that of the matrix it is multiplied with; by default the same.
+
+    Tile sizes and the element type of the panels are those of the machine's multiply instruction. Sizes and
+    strides are given at run time.
+
+    Raises
+    ------
+    InvalidChoice, UnsupportedDtype
+
+    Examples
+    --------
+    >>> Packing("b", "bf16").other.name
+    'bf16'
+
+    Source: seed 003, pack_2d_4d.
+    """
+
+    role: Role
+    dtype: DType
+    other: DType
+
+    def __init__(
+        self, role: Role | str = Role.B, dtype: DType | str = "f32", other: DType | str | None = None
+    ) -> None:
+        kind = parse_dtype(dtype, GEMM_DTYPES)
+        partner = kind if other is None else parse_dtype(other, GEMM_DTYPES)
+        accumulator(kind, partner)  # refuses types that no product has
+        values = {"role": parse_choice(Role, role, "role"), "dtype": kind, "other": partner}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def types(self) -> ProductTypes:
+        """The element types of a product with this operand; C is of the type of the sums."""
+        a, b = (self.dtype, self.other) if self.role is Role.A else (self.other, self.dtype)
+        return ProductTypes.parse(a, b)
+
+    @property
+    def operands(self) -> tuple[Operand, Operand]:
+        """The matrix, and its panels."""
+        return (
+            Operand("source", None, None, self.dtype, Layout.STRIDED),
+            Operand("panels", None, None, self.dtype, Layout.PACKED),
+        )
+
+    @property
+    def flops(self) -> int | None:
+        """None: nothing is computed."""
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None

@@ -1,0 +1,251 @@
+"""Packed matrices: the same bits as without packing, what they know of themselves, and every refusal."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import LAYOUTS, Array, unaligned
+
+import tilewright as tw
+from tilewright import errors
+from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedMatrix
+from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, Kind
+
+#: Sizes around register tiles, vectors, depth blocks and their edges.
+SIZES = ((1, 1, 2), (1, 100, 33), (5, 700, 70), (13, 64, 32), (100, 1200, 100), (37, 513, 257), (2, 3, 5))
+each_dtype = pytest.mark.parametrize("dtype", [d.name for d in GEMM_DTYPES])
+
+
+def values(shape: tuple[int, ...], name: str, seed: int = 0) -> Array:
+    """Numbers of a type whose sums round."""
+    random, dtype = np.random.default_rng(seed), DTYPES[name]
+    if dtype.is_integer:
+        low = 0 if dtype.kind is Kind.UNSIGNED else -8
+        return random.integers(low, 8, shape).astype(dtype.numpy)
+    found = random.standard_normal(shape)
+    if dtype.kind is Kind.COMPLEX:
+        return (found + 1j * random.standard_normal(shape)).astype(dtype.numpy)
+    return found.astype(dtype.numpy)
+
+
+def same_bits(found: Array, expected: Array) -> bool:
+    return found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+
+
+@each_dtype
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_products_have_the_bits_of_unpacked_ones(dtype: str, sizes: tuple[int, int, int]) -> None:
+    m, k, n = sizes
+    a, b = values((m, k), dtype, 1), values((k, n), dtype, 2)
+    expected = tw.matmul(a, b)
+    assert same_bits(tw.matmul(a, tw.pack(b)), expected)
+    assert same_bits(tw.matmul(tw.pack(a, role="a"), b), expected)
+
+
+@pytest.mark.parametrize("m", range(1, 9))
+def test_few_rows_have_the_bits_of_many(m: int) -> None:
+    a, b = values((64, 1100), "f32", 1), values((1100, 300), "f32", 2)
+    many = tw.matmul(a, tw.pack(b))
+    assert same_bits(tw.matmul(a[:m], tw.pack(b)), many[:m])
+
+
+@each_dtype
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("role", ["a", "b"])
+def test_unpack_gives_back_every_bit(dtype: str, layout: str, role: str) -> None:
+    matrix = values((67, 45), dtype)
+    packed = tw.pack(LAYOUTS[layout](matrix), role=role)
+    assert same_bits(tw.unpack(packed), matrix)
+    assert tw.unpack(packed).flags.c_contiguous
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    shape=st.tuples(st.integers(0, 70), st.integers(0, 70)),
+    tiles=st.none() | st.tuples(st.integers(1, 40), st.integers(1, 9)),
+    role=st.sampled_from(["a", "b"]),
+    dtype=st.sampled_from(["f32", "bf16", "f64", "i8"]),
+)
+def test_any_tiles_round_trip(
+    shape: tuple[int, int], tiles: tuple[int, int] | None, role: str, dtype: str
+) -> None:
+    matrix = values(shape, dtype)
+    packed = tw.pack(matrix, role=role, tiles=tiles)
+    assert same_bits(tw.unpack(packed), matrix)
+    if tiles is not None:
+        assert packed.tiles == tiles
+        lanes, depth = shape if role == "a" else shape[::-1]
+        assert packed.data4d.shape == (-(-lanes // tiles[0]), -(-depth // tiles[1]), *tiles)
+        assert np.count_nonzero(packed.data4d) == np.count_nonzero(matrix)  # the padding is zeros
+
+
+def test_tiles_are_those_of_the_source_document() -> None:
+    b = values((10, 12), "f32")
+    tiles = tw.pack(b, tiles=(4, 5)).data4d
+    expected = b.T.reshape(3, 4, 2, 5).transpose(0, 2, 1, 3)  # seed 003, pack_2d_4d of Bᵀ
+    assert np.array_equal(tiles, expected)
+
+
+def test_padding_lanes_repeat_a_lane_and_padding_depths_are_zero() -> None:
+    b = values((7, 5), "i8")
+    packed = tw.pack(b)
+    lanes, kr = packed.tiles
+    panel = packed.data4d[0].transpose(0, 2, 1).reshape(-1, lanes)
+    assert np.array_equal(panel[:7, :5], b)
+    assert np.array_equal(panel[:7, 5:], np.repeat(b[:, -1:], lanes - 5, axis=1))
+    assert not panel[7:].any()
+    assert len(panel) % kr == 0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_any_layout_of_the_other_operand_and_of_out(layout: str) -> None:
+    a, b = values((50, 90), "f32", 1), values((90, 70), "f32", 2)
+    packed, expected = tw.pack(b), tw.matmul(a, b)
+    assert same_bits(tw.matmul(LAYOUTS[layout](a), packed), expected)
+    out = LAYOUTS[layout](np.full((50, 70), np.nan, np.float32))
+    assert tw.matmul(a, packed, out=out) is out
+    assert np.array_equal(out, expected)
+
+
+@pytest.mark.parametrize("batch", [(3,), (2, 3), (1,), (0,)])
+@pytest.mark.parametrize("layout", ["C", "strided", "padded columns", "reversed"])
+def test_batches(batch: tuple[int, ...], layout: str) -> None:
+    a, b = values((*batch, 20, 40), "f32", 1), values((40, 50), "f32", 2)
+    assert same_bits(tw.matmul(LAYOUTS[layout](a), tw.pack(b)), tw.matmul(a, b))
+    c = values((*batch, 50, 9), "f32", 3)
+    packed = tw.pack(b, role="a")
+    assert same_bits(tw.matmul(packed, LAYOUTS[layout](c)), tw.matmul(b, c))
+
+
+def test_vectors() -> None:
+    a, b = values((40,), "f32", 1), values((40, 50), "f32", 2)
+    assert same_bits(tw.matmul(a, tw.pack(b)), tw.matmul(a[None], b)[0])
+    x = values((50,), "f32", 1)
+    assert np.allclose(tw.matmul(tw.pack(b, role="a"), x), b @ x, rtol=1e-5, atol=1e-5)
+
+
+def test_factors_out_and_overlap() -> None:
+    a, b = values((30, 60), "f64", 1), values((60, 60), "f64", 2)
+    packed, out = tw.pack(b), values((30, 60), "f64", 3)
+    expected = tw.matmul(a, b, out.copy(), alpha=2.0, beta=-0.5)
+    assert same_bits(tw.matmul(a, packed, out, alpha=2.0, beta=-0.5), expected)
+    same = a.copy()
+    tw.matmul(same, packed, out=same)
+    assert same_bits(same, tw.matmul(a, b))
+    assert not tw.matmul(a * np.nan, packed, alpha=0.0).any()
+
+
+def test_operators() -> None:
+    a, b = values((30, 60), "f32", 1), values((60, 20), "f32", 2)
+    assert same_bits(a @ tw.pack(b), tw.matmul(a, b))
+    assert same_bits(tw.pack(a, role="a") @ b, tw.matmul(a, b))
+    assert same_bits(tw.matmul(tw.pack(a, role="a"), tw.pack(b)), tw.matmul(a, b))
+
+
+def test_narrower_operands_are_converted_and_results_widened() -> None:
+    b = values((40, 30), "f32", 2)
+    for name in ("f16", "bf16", "i8"):
+        a = values((20, 40), name, 1)
+        found = tw.matmul(a, tw.pack(b))
+        assert same_bits(found, tw.matmul(a.astype(np.float32), b))
+    x, w = values((20, 40), "bf16", 1), values((40, 30), "bf16", 2)
+    assert same_bits(tw.matmul(x, tw.pack(w), dtype="f32"), tw.matmul(x, w, dtype="f32"))
+    i, j = values((20, 40), "i8", 1), values((40, 30), "i8", 2)
+    assert same_bits(tw.matmul(i, tw.pack(j), dtype=np.int32), tw.matmul(i, j, dtype=np.int32))
+    shifted = unaligned(values((20, 40), "f32", 1))
+    assert same_bits(tw.matmul(shifted, tw.pack(b)), tw.matmul(shifted, b))
+
+
+def test_what_a_packed_matrix_knows() -> None:
+    b = values((70, 50), "bf16")
+    packed = tw.pack(b)
+    assert (packed.shape, packed.ndim, packed.role) == ((70, 50), 2, "b")
+    assert packed.dtype == ml_dtypes.bfloat16
+    assert packed.machine_row == tw.machine().isa.name
+    assert packed.nbytes == packed.data4d.nbytes
+    assert "70x50 bf16" in repr(packed)
+    assert packed.machine_row in repr(packed)
+    assert packed.data4d.ctypes.data % PANEL_ALIGNMENT == 0
+    assert same_bits(np.asarray(packed), b)
+    assert np.asarray(packed, np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="unpacking"):
+        np.asarray(packed, copy=False)
+
+
+def test_packed_matrices_are_immutable() -> None:
+    source = values((70, 50), "f32")
+    packed, before = tw.pack(source), source.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        packed.data4d[0, 0, 0, 0] = 1
+    with pytest.raises(AttributeError):
+        packed.shape = (1, 2)  # type: ignore[misc]
+    source[...] = np.nan  # the tiles are a copy
+    assert same_bits(tw.unpack(packed), before)
+
+
+def test_equality_copies_and_pickles() -> None:
+    b = values((70, 50), "f32")
+    packed = tw.pack(b)
+    others: list[Any] = [tw.pack(b), packed.copy(), copy.copy(packed), pickle.loads(pickle.dumps(packed))]
+    for other in others:
+        assert other == packed
+        assert hash(other) == hash(packed)
+        assert same_bits(tw.matmul(b.T.copy(), other), tw.matmul(b.T.copy(), packed))
+    assert packed.copy().data4d is not packed.data4d
+    changed = b.copy()
+    changed[3, 4] += 1
+    for different in (tw.pack(changed), tw.pack(b, role="a"), tw.pack(b, tiles=(8, 1)), b):
+        assert not bool(np.all(packed == different))
+
+
+# --- what is refused, before anything is computed ---------------------------------------------------
+
+
+def test_wrong_inner_size_and_dtype_and_role_are_refused() -> None:
+    packed, out = tw.pack(values((40, 30), "f32")), np.full((20, 30), 7, np.float32)
+    with pytest.raises(errors.ShapeMismatch):
+        tw.matmul(values((20, 41), "f32"), packed, out)
+    with pytest.raises(errors.PackedDtype, match="astype"):
+        tw.matmul(values((20, 40), "f64"), packed, out)
+    with pytest.raises(errors.PackedRole, match="role='a'"):
+        tw.matmul(packed, values((30, 20), "f32"))
+    with pytest.raises(errors.OutShape):
+        tw.matmul(values((20, 40), "f32"), packed, out[:, 1:])
+    assert (out == 7).all()
+
+
+def test_tiles_of_another_machine_are_refused() -> None:
+    b = values((40, 30), "f32")
+    other = tw.pack(b, target="emulate:pwr10")
+    assert other.machine_row != tw.machine().isa.name
+    assert same_bits(tw.unpack(other), b)
+    out = np.full((20, 30), 7, np.float32)
+    for foreign in (other, tw.pack(b, tiles=(5, 3))):
+        with pytest.raises(errors.ForeignPacked, match="pack it on this machine"):
+            tw.matmul(values((20, 40), "f32"), foreign, out)
+    assert (out == 7).all()
+
+
+def test_what_cannot_be_packed_is_refused() -> None:
+    with pytest.raises(errors.InvalidOperand):
+        tw.pack(np.ones(3, np.float32))
+    with pytest.raises(errors.UnsupportedDtype):
+        tw.pack(np.array([["a"]]))
+    with pytest.raises(errors.InvalidChoice):
+        tw.pack(np.ones((3, 3)), role="c")
+    for tiles in ((0, 1), (4,), (4, 1, 1), (2.5, 1)):
+        with pytest.raises(errors.InvalidTiles):
+            tw.pack(np.ones((3, 3)), tiles=tiles)  # type: ignore[arg-type]
+    with pytest.raises(errors.NotPacked):
+        tw.unpack(np.ones((3, 3)))  # type: ignore[arg-type]
+
+
+def test_the_class_is_public() -> None:
+    assert tw.PackedMatrix is PackedMatrix
