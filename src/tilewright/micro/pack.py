@@ -32,6 +32,10 @@ OFFSET_BYTES = 8
 #: Words that are put together from runs of lanes in registers.
 WORD_BYTES = 16
 
+#: Panels of adjacent lanes that are copied side by side: four runs of 32 to 128 bytes. One at a time took up
+#: to twice as long, eight no less than four (docs/decisions/021-pack-panels-side-by-side.md).
+PANELS_TOGETHER = 4
+
 #: The widest integer that vectors of every instruction set have as a lane.
 WORD_BITS = 64
 
@@ -139,19 +143,41 @@ class PackKernel:
         lane_bytes, depth_bytes = (f.mul(f.arguments[name], size) for name in ("lane_stride", "depth_stride"))
         units = f.ceildiv(f.mul(f.arguments["depth"], self.depths), int64(self.unit))
         panel_bytes = f.mul(units, self.unit * self.panel * self.to.size)
-        state = [f.arguments["destination"], f.arguments["source"]]
-        with f.carried_loop(int64(0), lanes, int64(self.lanes), state, "panel") as (first, values, advance):
+        state = [int64(0), f.arguments["destination"], f.arguments["source"]]
+        begin, *state = self._side_by_side(f, state, (lane_bytes, depth_bytes), panel_bytes)
+        with f.carried_loop(begin, lanes, int64(self.lanes), state, "panel") as (first, values, advance):
             destination, source = values
             left = f.sub(lanes, first)
             self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes))
-            if self.unit > self.kr:
-                self._clear(f, destination, panel_bytes)
+            self._clear(f, destination, panel_bytes)
             advance((f.at(destination, panel_bytes), f.at(source, f.mul(lane_bytes, self.lanes))))
         f.ret()
         return f.callee
 
+    def _side_by_side(
+        self, f: Function, state: list[Value], strides: tuple[Value, Value], panel_bytes: Value
+    ) -> list[Value]:
+        """Whole panels of adjacent lanes, several at once; where the others begin.
+
+        A run of one panel is a line or two, and the next one in another page, which no prefetcher follows.
+        """
+        lane_bytes, depth_bytes = strides
+        together = PANELS_TOGETHER * self.lanes
+        adjacent = f.compare("==", f.arguments["lane_stride"], 1)
+        end = f.select(adjacent, f.sub(f.arguments["lanes"], together - 1), int64(0))
+        with f.carried_loop(int64(0), end, int64(together), state, "panels") as (_, values, advance):
+            done, destination, source = values
+            self._copy(f, destination, source, depth_bytes, None, panel_bytes)
+            with f.loop(int64(0), int64(PANELS_TOGETHER), int64(1), "cleared") as panel:
+                self._clear(f, f.at(destination, f.mul(panel, panel_bytes)), panel_bytes)
+            following = f.at(destination, f.mul(panel_bytes, PANELS_TOGETHER))
+            advance((f.add(done, together), following, f.at(source, f.mul(lane_bytes, together))))
+        return list(advance.results)
+
     def _clear(self, f: Function, destination: Value, panel_bytes: Value) -> None:
         """Zeros for the depths that fill the last unit."""
+        if self.unit == self.kr:
+            return
         begin = f.mul(f.ceildiv(f.arguments["depth"], int64(self.kr)), self.group_bytes)
         width = self.chunks[-1][1] * self.word_bits // 8  # which divides the bytes of each word of every lane
         bytes_ = vector_of(Type("i8", "i8"), width)
@@ -240,9 +266,18 @@ class PackKernel:
     # --- the three ways ---------------------------------------------------------------------------
 
     def _copy(
-        self, f: Function, destination: Value, source: Value, depth_bytes: Value, left: Value | None
+        self,
+        f: Function,
+        destination: Value,
+        source: Value,
+        depth_bytes: Value,
+        left: Value | None,
+        panel_bytes: Value | None = None,
     ) -> None:
-        """Adjacent lanes: runs of the panel's width from kr depths; missing lanes repeat the last one."""
+        """Adjacent lanes: runs of the panel's width from kr depths; missing lanes repeat the last one.
+
+        Given the bytes of a panel, several panels are copied side by side.
+        """
         masks = {
             start: None if left is None else f.first_lanes(f.minimum(left, int64(self.lanes)), start, width)
             for start, width in self.chunks
@@ -254,7 +289,7 @@ class PackKernel:
         with f.carried_loop(int64(0), self._whole_words(f), int64(1), state, "copy") as (_, values, advance):
             to, at = values
             depths = [f.at(at, f.mul(depth_bytes, depth)) for depth in range(self.kr)]
-            self._copy_group(f, to, depths, masks, last, None)
+            self._copy_groups(f, to, depths, masks, last, None, panel_bytes)
             advance((f.at(to, self.group_bytes), f.at(at, f.mul(depth_bytes, self.kr))))
         if self.kr > 1:
             to, at = advance.results
@@ -266,7 +301,31 @@ class PackKernel:
                     f.at(at, f.select(some, f.mul(depth_bytes, depth), int64(0)))
                     for depth, some in enumerate(exist)
                 ]
-                self._copy_group(f, to, depths, masks, last, exist)
+                self._copy_groups(f, to, depths, masks, last, exist, panel_bytes)
+
+    def _copy_groups(
+        self,
+        f: Function,
+        to: Value,
+        depths: list[Value],
+        masks: dict[int, Value | None],
+        last: Value,
+        exist: list[Value] | None,
+        panel_bytes: Value | None,
+    ) -> None:
+        """One word of every lane of one panel, or of the panels side by side."""
+        if panel_bytes is None:
+            self._copy_group(f, to, depths, masks, last, exist)
+            return
+        run = self.lanes * self.source.size
+        if exist is None:
+            for panel in range(PANELS_TOGETHER):
+                places = [f.at(depth, run * panel) for depth in depths]
+                self._copy_group(f, f.at(to, f.mul(panel_bytes, panel)), places, masks, last, None)
+            return
+        with f.loop(int64(0), int64(PANELS_TOGETHER), int64(1), "beside") as panel:  # once: less code
+            places = [f.at(depth, f.mul(panel, run)) for depth in depths]
+            self._copy_group(f, f.at(to, f.mul(panel, panel_bytes)), places, masks, last, exist)
 
     def _copy_group(
         self,
