@@ -33,34 +33,34 @@ from tilewright.spec.dtype import BF16, F32, F64, I8, I16, U8, DType
 from tilewright.spec.problem import Gemm, Strategy
 
 #: mr, nr, kc, mc, nc per machine and dtype, from the inequalities by hand. For haswell in f32:
-#: 6·2 accumulators + 2 of B + 1 of A = 15 ≤ 16 registers; kc = (32 KiB / 2) / 64 B = 256, as L2/8 holds no
-#: more; mc = (65536 - 2·256·16) / 3 / 256 = 74, down to 12·6; nc = 2 MiB / 1 KiB = 2048.
+#: 6·2 accumulators + 2 of B + 1 of A = 15 ≤ 16 registers; kc = (256 KiB / 4) / (2 · 64 B) = 512, as L2/4
+#: holds no more; mc = (65536 - 2·512·16) / 3 / 512 = 32, down to 5·6; nc = 2 MiB / 2 KiB = 1024.
 EXPECTED: dict[str, dict[DType, tuple[int, int, int, int, int]]] = {
-    "haswell": {F32: (6, 16, 256, 72, 2048), F64: (6, 8, 256, 36, 1024)},
-    "cascadelake": {F32: (14, 32, 512, 140, 3520), F64: (14, 16, 512, 70, 1760)},
-    "sapphirerapids": {F32: (12, 32, 512, 312, 13440), F64: (12, 16, 512, 156, 6720)},
-    "znver2": {F32: (6, 16, 512, 72, 2048), F64: (6, 8, 512, 36, 1024)},
-    "znver4": {F32: (14, 32, 512, 140, 4096), F64: (14, 16, 512, 70, 2048)},
-    "znver5": {F32: (12, 32, 512, 144, 4096), F64: (12, 16, 512, 72, 2048)},
-    "neoverse-n1": {F32: (12, 8, 1024, 72, 2048), F64: (4, 12, 680, 56, 1536)},
-    "neoverse-v1": {F32: (12, 8, 1024, 72, 2048), F64: (4, 12, 680, 56, 1536)},
-    "neoverse-v2": {F32: (12, 8, 1024, 72, 7296), F64: (4, 12, 680, 56, 5484)},
-    "apple-m1": {F32: (8, 12, 1360, 760, 768), F64: (8, 6, 1360, 376, 384)},
-    "graniterapids": {F32: (12, 32, 512, 312, 64512), F64: (12, 16, 512, 156, 32256)},
-    "kunpeng-920": {F32: (12, 8, 1024, 36, 4096), F64: (4, 12, 336, 56, 6240)},
-    # 14·2 accumulators of 512 bits + 2 of B + 1 of A = 31 registers; kc = 2.5 · 2 / 1 %, up to 512.
-    "a64fx": {F32: (14, 32, 512, 1344, 2048), F64: (14, 16, 512, 672, 1024)},
+    "haswell": {F32: (6, 16, 512, 30, 1024), F64: (6, 8, 512, 12, 512)},
+    "cascadelake": {F32: (14, 32, 1024, 56, 1760), F64: (14, 16, 1024, 28, 880)},
+    "sapphirerapids": {F32: (12, 32, 1024, 144, 6720), F64: (12, 16, 1024, 72, 3360)},
+    "znver2": {F32: (6, 16, 1024, 30, 1024), F64: (6, 8, 1024, 12, 512)},
+    "znver4": {F32: (14, 32, 1024, 56, 2048), F64: (14, 16, 1024, 28, 1024)},
+    "znver5": {F32: (12, 32, 1024, 60, 2048), F64: (12, 16, 1024, 24, 1024)},
+    "neoverse-n1": {F32: (12, 8, 2048, 36, 1024), F64: (4, 12, 1360, 24, 768)},
+    "neoverse-v1": {F32: (12, 8, 2048, 36, 1024), F64: (4, 12, 1360, 24, 768)},
+    "neoverse-v2": {F32: (12, 8, 2048, 36, 3648), F64: (4, 12, 1360, 24, 2736)},
+    "apple-m1": {F32: (8, 12, 2048, 504, 504), F64: (8, 6, 2048, 248, 252)},
+    "graniterapids": {F32: (12, 32, 1024, 144, 32256), F64: (12, 16, 1024, 72, 16128)},
+    "kunpeng-920": {F32: (12, 8, 1488, 24, 2816), F64: (4, 12, 680, 24, 3084)},
+    # 14·2 accumulators of 512 bits + 2 of B + 1 of A = 31 registers; kc = 2.5 · 2 / 0.5 %, up to 1024.
+    "a64fx": {F32: (14, 32, 1024, 658, 1024), F64: (14, 16, 1024, 322, 512)},
     # The accumulators of SME are 2·2 of 16×16, or 4·2 of 8×8; kc = 64 KiB / (32 · 4 B) of B in half of L1.
     "apple-m4": {F32: (32, 32, 512, 2688, 2048), F64: (32, 16, 512, 1344, 1024)},
-    # 20·3 accumulators + 3 of B + 1 of A = 64 registers; kc = (512 KiB / 8) / (2 · 48 B) = 682, down to 680.
-    "pwr9": {F32: (20, 12, 680, 40, 960), F64: (8, 14, 288, 64, 1134)},
-    # The eight accumulators of MMA are 2·4 of 4×4 (4×2); kc = 2.5 · 2 / 1 %, up to 512.
-    "pwr10": {F32: (8, 16, 512, 160, 15360), F64: (8, 8, 512, 80, 7680)},
+    # 20·3 accumulators + 3 of B + 1 of A = 64 registers; kc = 512 KiB / (6·20·4 B + 2·12·4 B) = 910, down to 904.
+    "pwr9": {F32: (20, 12, 904, 40, 720), F64: (8, 14, 584, 24, 560)},
+    # The eight accumulators of MMA are 2·4 of 4×4 (4×2); kc = 2.5 · 2 / 0.5 %, up to 1024.
+    "pwr10": {F32: (8, 16, 1024, 72, 7680), F64: (8, 8, 1024, 32, 3840)},
     # 7·4 accumulators + 4 of B, none of A = 32 registers; 8·3 fit too, with a lower ratio.
-    "rva23": {F32: (7, 16, 512, 154, 2048), F64: (7, 8, 512, 77, 1024)},
+    "rva23": {F32: (7, 16, 1024, 70, 1024), F64: (7, 8, 1024, 35, 512)},
     "x86-64-v2": {F32: (6, 8, 512, 36, 1024), F64: (6, 4, 512, 18, 512)},
-    "x86-64-v3": {F32: (6, 16, 256, 72, 2048), F64: (6, 8, 256, 36, 1024)},
-    "x86-64-v4": {F32: (14, 32, 512, 140, 1408), F64: (14, 16, 512, 70, 704)},
+    "x86-64-v3": {F32: (6, 16, 512, 30, 1024), F64: (6, 8, 512, 12, 512)},
+    "x86-64-v4": {F32: (14, 32, 1024, 56, 704), F64: (14, 16, 1024, 28, 352)},
 }
 FLOATS = (F32, F64)
 #: The rows with the instructions whose operands may stay where they are: multiply-adds of vectors.
@@ -233,7 +233,7 @@ def test_loads_that_bound_every_tile_leave_none() -> None:
 @each_machine
 @each_dtype
 def test_kc(name: str, dtype: DType) -> None:
-    """UPDATE_CYCLES / (kc / FMAs a cycle) ≤ share, unless two panels would fill L2/8; never below (1)."""
+    """UPDATE_CYCLES / (kc / FMAs a cycle) ≤ share, unless two panels would fill L2/4; never below (1)."""
     machine = find_machine(name)
     blocking = blocking_of(machine, dtype)
     kc, row_bytes = blocking.kc, blocking.nr * dtype.size
@@ -244,8 +244,11 @@ def test_kc(name: str, dtype: DType) -> None:
     half_l1 = machine.l1.size // 2
     assert kc + DEPTH_UNIT > half_l1 / row_bytes, "seed 004 (1): a panel in half of L1 is the least"
     if kc * row_bytes > half_l1:
-        assert panels_bytes <= machine.l2.size / 8
-    shortened = panels_bytes + 2 * DEPTH_UNIT * row_bytes > machine.l2.size / 8
+        assert panels_bytes <= machine.l2.size / 4
+    shortened = panels_bytes + 2 * DEPTH_UNIT * row_bytes > machine.l2.size / 4
+    block_bytes = 6 * (kc + DEPTH_UNIT) * blocking.mr * dtype.size
+    shortened |= block_bytes + panels_bytes + 2 * DEPTH_UNIT * row_bytes > machine.l2.size
+    assert blocking.mc >= 2 * blocking.mr, "a micro-panel of B serves several tiles"
     assert update_share <= UPDATE_SHARE or shortened
 
 

@@ -8,8 +8,15 @@ from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
 
-#: Share of a tile's time that its load-add-store of C may cost (see `depth_block`).
-UPDATE_SHARE = 0.01
+#: Share of a tile's time that its load-add-store of C in cache may cost (see `depth_block`). Large C goes to
+#: memory and back each time: half a percent instead of one made n = 3000 five percent faster.
+UPDATE_SHARE = 0.005
+
+#: Part of L2 that two micro-panels of B may take, the one in use and the next.
+PANELS_L2_PART = 4
+
+#: Register tiles that the block of A has at least, so that a micro-panel of B is read from L3 once for all of them.
+ROW_TILES = 2
 
 #: Cycles to update one vector of C: prefetch, load, add and store are 4 of the 2 memory slots a cycle.
 UPDATE_CYCLES_PER_VECTOR = 2.5
@@ -347,10 +354,11 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
     per kc:
 
         update share = UPDATE_CYCLES_PER_VECTOR / (kc / fma_per_cycle) ≤ UPDATE_SHARE
-        kc ≥ UPDATE_CYCLES_PER_VECTOR · fma_per_cycle / UPDATE_SHARE            (500 at 2 FMAs)
+        kc ≥ UPDATE_CYCLES_PER_VECTOR · fma_per_cycle / UPDATE_SHARE           (1000 at 2 FMAs)
 
-    bounded by (1') two micro-panels of B (the one in use and the next) ≤ L2/8, so that most of L2
-    stays with the block of A. The result never falls below seed 004's (1).
+    bounded by (1') two micro-panels of B (the one in use and the next) ≤ L2/4, so that most of L2
+    stays with the block of A, and (1'') that block, which has a third of the rest, holds `ROW_TILES` tiles:
+    3·ROW_TILES·mr·kc ≤ L2 - 2·kc·nr in bytes. The result never falls below seed 004's (1).
 
     kc depends on machine and dtypes only (and on k through `balanced`): promise 5. An instruction that
     takes several depths at once takes as many times more of them.
@@ -359,8 +367,10 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
     wanted = UPDATE_CYCLES_PER_VECTOR * per_cycle / UPDATE_SHARE
     wanted = -(-int(wanted) // 64) * 64 * instruction.k
     in_l1 = machine.l1.size / 2 / (tile.nr * instruction.b.size)
-    in_l2 = machine.l2.size / 8 / (2 * tile.nr * instruction.b.size)
-    return _down(max(in_l1, min(wanted, in_l2)), depth_unit(instruction))
+    in_l2 = machine.l2.size / PANELS_L2_PART / (2 * tile.nr * instruction.b.size)
+    bytes_a_depth = 3 * ROW_TILES * tile.mr * instruction.a.size + 2 * tile.nr * instruction.b.size
+    beside_a = machine.l2.size / bytes_a_depth
+    return _down(max(in_l1, min(wanted, in_l2, beside_a)), depth_unit(instruction))
 
 
 def row_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:
@@ -397,7 +407,7 @@ def choose_blocking(machine: Machine, instruction: TileFma) -> Blocking:
     >>> from tilewright.spec.dtype import F32
     >>> machine = find_machine("znver5")
     >>> choose_blocking(machine, machine.isa.tile(F32))
-    Blocking(mr=12, nr=32, kr=1, mc=144, nc=4096, kc=512)
+    Blocking(mr=12, nr=32, kr=1, mc=60, nc=2048, kc=1024)
     """
     tile = register_tile(machine.isa, instruction, machine.l1.ways)
     kc = depth_block(machine, instruction, tile)
