@@ -266,6 +266,12 @@ class InvalidChoice(TilewrightError, ValueError):
     message = "{name} is {found}, must be one of: {allowed}"
 
 
+class InvalidGroup(TilewrightError, ValueError):
+    """Depths that cannot share one scale."""
+
+    message = "a group of {group} depths is not supported; pass one of {allowed}, or None for one a column"
+
+
 class UnknownTarget(TilewrightError, ValueError):
     """A target name that no row has."""
 

@@ -28,6 +28,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    Stored,
     TileMatmul,
     Traffic,
     Unary,
@@ -49,14 +50,24 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
 from tilewright.machine.machine import Machine
-from tilewright.micro.dispatch import Dispatch
+from tilewright.micro.dispatch import Dispatch, DispatchedWeights
 from tilewright.micro.dot import DotKernel
 from tilewright.micro.engine import EngineKernel
 from tilewright.micro.epilogue import EpilogueKernel
 from tilewright.micro.generic import GenericKernel
-from tilewright.micro.kernel import BatchCall, KeptSums, MicroKernel, Source, TileCall
+from tilewright.micro.kernel import (
+    BatchCall,
+    GroupCall,
+    KeptSums,
+    MicroKernel,
+    PanelCall,
+    Source,
+    TileCall,
+)
 from tilewright.micro.pack import PackKernel
+from tilewright.micro.panels import PanelKernel
 from tilewright.micro.turned import TurnedKernel
+from tilewright.micro.unpack import UnpackKernel
 from tilewright.micro.vector import VectorKernel
 from tilewright.spec.dtype import DType, accumulator
 
@@ -237,7 +248,30 @@ class _Lowering:
                 inner.lasts[node.axis] = self.f.compare(">=", self.f.add(position, step), end)
             self.block(node.body, inner)
 
+    def unpack(self, node: Pack, stored: Stored, scope: _Scope) -> None:
+        """Panels of words into panels of an instruction."""
+        f, window = self.f, node.source
+        assert window.panels is not None
+        assert window.panels.lanes == node.panel, "panels of the weight are those of the product"
+        to, zero = self.dtype(node.destination.buffer), stored.zero
+        shape = (node.panel, node.kr, node.unit)
+        kernel = UnpackKernel(self.machine.isa, stored.elements, to, shape, zeros=zero is not None)
+        (destination, _, _), (source, _, _) = self.slice(node.destination, scope), self.slice(window, scope)
+        lanes, depth = self.integer(node.lanes, scope), self.integer(node.depth, scope)
+        operands = [destination, source, self.integer(window.panels.apart, scope), lanes, depth]
+        if zero is None:
+            operands += [f.maximum(depth, int64(1)), source, int64(0), int64(0)]
+        else:
+            assert zero.panels is not None
+            pointer, _, step = self.slice(zero, scope)
+            apart = self.integer(zero.panels.apart, scope)
+            operands += [self.integer(stored.group, scope), pointer, apart, step]
+        f.call(kernel.emit(self.module), operands)
+
     def pack(self, node: Pack, scope: _Scope) -> None:
+        if node.stored is not None:
+            self.unpack(node, node.stored, scope)
+            return
         source, to = self.dtype(node.source.buffer), self.dtype(node.destination.buffer)
         kernel = PackKernel(self.machine.isa, source, to, node.panel, node.kr, node.unit, node.parts)
         destination, _, _ = self.slice(node.destination, scope)
@@ -271,11 +305,15 @@ class _Lowering:
         """The register tile of a node: its instruction follows from the elements of its operands."""
         isa = self.machine.isa
         a, b = (Source(self.dtype(part.buffer), part.interleave > 1) for part in (node.a, node.b))
+        if node.stored is not None:
+            b = Source(node.stored.elements.value_type(a.dtype), packed=True)
         instruction = isa.tile(a.dtype, b.dtype)
         adjacent_a = node.a.strides[0] == Constant(instruction.interleave_a)
         adjacent_a = adjacent_a and (isa.broadcast is not Broadcast.MEMORY or instruction.m > 1)
         c = self.dtype(node.c.buffer).real
         a, b = (source._replace(dtype=source.dtype.real) for source in (a, b))
+        if node.stored is not None:
+            return PanelKernel(isa, instruction, node.tile, (a, b), c, node.stored.elements)
         if instruction.instruction == MATRIX_MULTIPLY:
             return GenericKernel(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
         kind = VectorKernel if instruction.m == 1 else EngineKernel
@@ -285,6 +323,27 @@ class _Lowering:
         """Where sums wait, and whether this iteration is the first or the last."""
         sums, sums_row, _ = self.slice(node.sums, scope)
         return KeptSums(sums, sums_row, self.at_first(node.axis, scope), scope.lasts[node.axis])
+
+    def panels(self, node: TileMatmul, scope: _Scope) -> PanelCall | None:
+        """The panels of words that a tile reads."""
+        if node.stored is None:
+            return None
+        panels = node.b.panels
+        assert panels is not None
+        return PanelCall(panels.lanes, self.integer(panels.apart, scope))
+
+    def groups(self, node: TileMatmul, scope: _Scope) -> GroupCall | None:
+        """Groups of depths, with their scales and zero points."""
+        if node.groups is None:
+            return None
+        window, depth = node.groups.scale, self.integer(node.groups.depth, scope)
+        assert window.panels is not None
+        scale, _, step = self.slice(window, scope)
+        zero = None
+        if node.stored is not None and node.stored.zero is not None:
+            zero, _, _ = self.slice(node.stored.zero, scope)
+        apart = self.integer(window.panels.apart, scope)
+        return GroupCall(depth, window.panels.lanes, apart, scale, step, zero)
 
     def acc(self, node: TileMatmul) -> DType:
         """The type of the sums of a product."""
@@ -320,8 +379,22 @@ class _Lowering:
             carry = [found.sums, found.row, *(self.f.unsigned(test, INT64) for test in found[2:])]
         # Addresses of operands under way are constants beside few pointers.
         steps = (a_depth.known, b_depth.known) if kernel.walks_ahead else (None, None)
-        dispatch = Dispatch(kernel, pairs=node.c.interleave == 2, carries=node.carry is not None, steps=steps)
-        self.f.call(dispatch.emit(self.module), [*sizes, *operands, *scalars, *carry])
+        groups, scales = self.groups(node, scope), []
+        if groups is not None:
+            zero = [] if groups.zero is None else [groups.zero]
+            scales = [groups.scale, groups.step, groups.depth, *zero]
+        dispatch = Dispatch(
+            kernel,
+            pairs=node.c.interleave == 2,
+            carries=node.carry is not None,
+            steps=steps,
+            weights=DispatchedWeights(
+                panels=node.stored is not None,
+                scales=groups is not None,
+                zeros=groups is not None and groups.zero is not None,
+            ),
+        )
+        self.f.call(dispatch.emit(self.module), [*sizes, *operands, *scalars, *carry, *scales])
 
     def dot(self, node: TileMatmul, scope: _Scope) -> None:
         """A tile of one column: vectors run along the depth."""
@@ -389,6 +462,8 @@ class _Lowering:
             beta=None if node.beta == Scalar(0.0) else self.scalar(node.beta, dtype, scope),
             batch=batch,
             b_apart=b_apart,
+            panels=self.panels(node, scope),
+            groups=self.groups(node, scope),
         )
         if node.carry is not None:  # C is added once, by whoever has the last sums
             call = call._replace(carry=self.carry(node.carry, scope))
@@ -396,10 +471,10 @@ class _Lowering:
             case _ if node.carry is not None:
                 pass
             case Scalar(1.0) if whole:
-                last = not kernel.chains or self.adds_c_last(depth, batch)
+                last = not kernel.chains or node.groups is not None or self.adds_c_last(depth, batch)
                 call = call._replace(beta=None, added=last, chain=not last)
             case FirstElse(axis, Scalar(0.0), Scalar(1.0)) if whole:
-                if kernel.chains:
+                if kernel.chains and node.groups is None:
                     later = self.f.negate(self.at_first(axis, scope))
                     call = call._replace(beta=None, chain=later)
         kernel.emit_inline(self.f, rows.known, columns.known, call)
@@ -449,6 +524,8 @@ def lower(program: Program, machine: Machine) -> str:
     layout = data_layout(machine)
     module = Module(program.name, machine.triple, layout, tuning(machine), machine.function_bits)
     a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
+    if a.is_integer != b.is_integer:  # words of a weight, whose elements are taken for A's type
+        b = a
     dtype = accumulator(a.real, b.real) if program.scalars else a
     arguments = [
         *((buffer.name, POINTER) for buffer in program.arguments),

@@ -34,12 +34,14 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    Stored,
     TileMatmul,
     Unary,
     Unless,
     apply,
 )
 from tilewright.spec.unary import meaning
+from tilewright.spec.weights import Weights
 
 Array: TypeAlias = NDArray[Any]
 
@@ -118,8 +120,8 @@ class Run:
         )
 
     def elements(self, part: Slice, shape: tuple[int, int], names: Mapping[str, int]) -> _Elements:
-        """A window as it is read and written, of any interleave."""
-        if part.interleave == 1:
+        """A window as it is read and written, of any interleave, in panels or not."""
+        if part.interleave == 1 and part.panels is None:
             return _Elements(self.window(part, shape, names), ...)
         held = self.buffers[part.buffer]
         if part.index is not None:
@@ -129,7 +131,10 @@ class Run:
         flat, origin = held
         first, second = (self.integer(stride, names) for stride in part.strides)
         i, p = np.ogrid[: shape[0], : shape[1]]
-        at = origin + self.integer(part.offset, names) + i * first
+        lane = i if part.panels is None else i % part.panels.lanes
+        at = origin + self.integer(part.offset, names) + lane * first
+        if part.panels is not None:
+            at = at + i // part.panels.lanes * self.integer(part.panels.apart, names)
         at = at + p // part.interleave * second + p % part.interleave
         if at.size and not (at.min() >= 0 and at.max() < flat.size):
             raise InvalidTileIr(
@@ -169,7 +174,10 @@ class Run:
     def pack(self, node: Pack, names: Mapping[str, int]) -> None:
         """The meaning of `Pack`."""
         lanes, depth = self.integer(node.lanes, names), self.integer(node.depth, names)
-        source = _parts(self.elements(node.source, (lanes, depth), names).values, node.parts)
+        if node.stored is None:
+            source = _parts(self.elements(node.source, (lanes, depth), names).values, node.parts)
+        else:
+            source = self.stored(node.source, node.stored, (lanes, depth), names)
         held = self.buffers[node.destination.buffer]
         assert isinstance(held, tuple)
         lanes, depth = source.shape
@@ -188,6 +196,22 @@ class Run:
             names,
         )
         flat[:, 0] = order.reshape(-1)
+
+    def stored(self, part: Slice, how: Stored, shape: tuple[int, int], names: Mapping[str, int]) -> Array:
+        """The elements of a packed weight less their zero points, of shape (lanes, depth), in float64."""
+        lanes, depth = shape
+        if not how.elements.scaled:
+            floats: Array = self.elements(part, shape, names).values.astype(np.float64)
+            return floats
+        form = Weights(how.elements)
+        words = self.elements(part, (lanes, form.words(depth)), names).values
+        values: Array = form.unpacked(words, depth).astype(np.float64)
+        if how.zero is None:
+            return values - how.elements.middle
+        group = self.integer(how.group, names)
+        zeros = self.elements(how.zero, (lanes, -(-depth // group)), names).values
+        values -= np.repeat(zeros, group, axis=1)[:, :depth]
+        return values
 
     def unary(self, node: Unary, names: Mapping[str, int]) -> None:
         """The meaning of `Unary`."""
@@ -208,7 +232,14 @@ class Run:
         value: Array = np.zeros((rows, columns), exact)
         for left, right in self.batch(node, names) if depth else ():
             a = self.elements(left, (rows, depth), names).values.astype(exact)
-            b = self.elements(right, (columns, depth), names).values.astype(exact)
+            if node.stored is None:
+                b = self.elements(right, (columns, depth), names).values.astype(exact)
+            else:
+                b = self.stored(right, node.stored, (columns, depth), names)
+            if node.groups is not None:
+                group = self.integer(node.groups.depth, names)
+                scales = self.elements(node.groups.scale, (columns, -(-depth // group)), names).values
+                b = b * np.repeat(scales, group, axis=1)[:, :depth].astype(exact)
             value += a @ b.T
         if node.carry is not None:
             sums = self.window(node.carry.sums, (rows, columns), names)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from tilewright.spec.dtype import DType
 from tilewright.spec.unary import UnaryOp
+from tilewright.spec.weights import Elements
 
 # --- integer expressions ------------------------------------------------------------------------
 
@@ -234,6 +235,14 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Panels:
+    """Lanes of a window that stand in panels: how many in each, and elements from one panel to the next."""
+
+    lanes: int
+    apart: Expression
+
+
+@dataclass(frozen=True)
 class Slice:
     """A 2-D window of a buffer: element (i, p) is at offset + i·strides[0] + p·strides[1].
 
@@ -243,6 +252,8 @@ class Slice:
 
     With an interleave of q, q consecutive elements of the second axis are adjacent, and strides[1] leads
     to the next q: element (i, p) is at offset + i·strides[0] + (p // q)·strides[1] + p % q.
+
+    With panels of l lanes, lane i is lane i % l of a panel that starts (i // l)·apart elements on.
     """
 
     buffer: str
@@ -250,6 +261,7 @@ class Slice:
     strides: tuple[Expression, Expression]
     index: Expression | None = None
     interleave: int = 1
+    panels: Panels | None = None
 
 
 @dataclass(frozen=True)
@@ -322,6 +334,30 @@ class Parts(Enum):
 
 
 @dataclass(frozen=True)
+class Stored:
+    """How a packed weight stands in memory: its slice counts words, each of several depths of one column.
+
+    Attributes
+    ----------
+    elements : what a word holds.
+    zero : zero points (column, group), of float32; None where they are the middle of the elements' range.
+    group : depths that share a zero point.
+    """
+
+    elements: Elements
+    zero: Slice | None = None
+    group: Expression = Constant(0)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sums of each group of depths are multiplied by scales (column, group), of float32, and then added."""
+
+    scale: Slice
+    depth: Expression
+
+
+@dataclass(frozen=True)
 class Pack:
     """Copies lanes × depth of `source` into micro-panels of `panel` lanes.
 
@@ -331,6 +367,9 @@ class Pack:
 
     Panel q starts at destination.offset + q·panel·depth (depth rounded up to unit); inside it, `kr`
     consecutive depths of one lane are adjacent, then the lanes, then the next kr depths.
+
+    Of a `stored` source, panels of as many lanes, the integers less their zero points are packed; scales
+    are left to the product (see `Groups`).
     """
 
     destination: Slice
@@ -341,6 +380,7 @@ class Pack:
     kr: int = 1
     unit: int = 1
     parts: Parts = Parts.WHOLE
+    stored: Stored | None = None
 
 
 class Form(Enum):
@@ -390,7 +430,8 @@ class TileMatmul:
     columns ≤ nr; depth = 0 contributes 0 whatever alpha; beta = 0 does not read C.
 
     Sums go depth by depth, except those of dot products (see `Form`). With `carry`, sums of several depth
-    blocks are collected before alpha and beta apply.
+    blocks are collected before alpha and beta apply. With `stored`, B stands in words. With `groups`, the sum
+    is that of Σ_g scale_g · Σ_p, group by group.
     """
 
     c: Slice
@@ -405,6 +446,8 @@ class TileMatmul:
     batch: Batch | None = None
     form: Form = Form.OUTER
     carry: Carry | None = None
+    stored: Stored | None = None
+    groups: Groups | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from tilewright.ir.nodes import (
     Expression,
     FirstElse,
     Form,
+    Groups,
     If,
     Lead,
     Let,
@@ -29,6 +30,7 @@ from tilewright.ir.nodes import (
     Name,
     Operator,
     Pack,
+    Panels,
     Parts,
     Program,
     Relation,
@@ -37,6 +39,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    Stored,
     Tile,
     TileMatmul,
     Traffic,
@@ -47,6 +50,7 @@ from tilewright.ir.text import INDENT
 from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import DTYPES
 from tilewright.spec.unary import UnaryOp
+from tilewright.spec.weights import Elements
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<float>-?\d+(?:\.(?!\.)\d*(?:e[+-]?\d+)?|e[+-]?\d+)|-?(?:inf|nan)\b)|(?P<int>\d+)"
@@ -227,8 +231,30 @@ class _Line:
         self.expect(",")
         depth = self.expression()
         interleave = self.integer() if self.take("by") else 1
+        panels = None
+        if self.take("panels"):
+            lanes = self.integer()
+            self.expect("apart")
+            panels = Panels(lanes, self.expression())
         self.expect("]")
-        return Slice(buffer, offset, (lane, depth), index, interleave)
+        return Slice(buffer, offset, (lane, depth), index, interleave, panels)
+
+    def stored(self) -> Stored | None:
+        if not self.take("stored"):
+            return None
+        elements = self.choice(Elements)
+        if not self.take("zero"):
+            return Stored(elements)
+        zero = self.slice()
+        self.expect("every")
+        return Stored(elements, zero, self.expression())
+
+    def groups(self) -> Groups | None:
+        if not self.take("scale"):
+            return None
+        scale = self.slice()
+        self.expect("every")
+        return Groups(scale, self.expression())
 
 
 def _logical_lines(text: str) -> list[_Line]:
@@ -359,8 +385,9 @@ class _Parser:
         line.expect("unit")
         unit = line.integer()
         parts = line.choice(Parts)
+        stored = line.stored()
         line.end()
-        return Pack(destination, source, lanes, depth, panel, kr, unit, parts)
+        return Pack(destination, source, lanes, depth, panel, kr, unit, parts, stored)
 
     @staticmethod
     def _unary(line: _Line) -> Unary:
@@ -402,8 +429,10 @@ class _Parser:
             sums = line.slice()
             line.expect("over")
             carry = Carry(sums, line.name())
+        stored, groups = line.stored(), line.groups()
         line.end()
-        return TileMatmul(c, a, b, rows, columns, depth, tile, alpha, beta, batch, form, carry)
+        sizes = (rows, columns, depth)
+        return TileMatmul(c, a, b, *sizes, tile, alpha, beta, batch, form, carry, stored, groups)
 
     @staticmethod
     def _epilogue(line: _Line) -> Epilogue:

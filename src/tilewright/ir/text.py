@@ -14,6 +14,7 @@ from tilewright.ir.nodes import (
     Expression,
     FirstElse,
     Form,
+    Groups,
     If,
     Lead,
     Let,
@@ -26,6 +27,7 @@ from tilewright.ir.nodes import (
     ScalarValue,
     Slice,
     Statement,
+    Stored,
     TileMatmul,
     Unary,
     Unless,
@@ -85,7 +87,25 @@ def _print_slice(window: Slice) -> str:
     lane, depth = (print_expression(stride) for stride in window.strides)
     index = "" if window.index is None else f"{{{print_expression(window.index)}}}"
     interleave = "" if window.interleave == 1 else f" by {window.interleave}"
-    return f"{window.buffer}{index}[{print_expression(window.offset)}; {lane}, {depth}{interleave}]"
+    panels = ""
+    if window.panels is not None:
+        panels = f" panels {window.panels.lanes} apart {print_expression(window.panels.apart)}"
+    return f"{window.buffer}{index}[{print_expression(window.offset)}; {lane}, {depth}{interleave}{panels}]"
+
+
+def _print_stored(stored: Stored | None) -> str:
+    if stored is None:
+        return ""
+    zero = ""
+    if stored.zero is not None:
+        zero = f" zero {_print_slice(stored.zero)} every {print_expression(stored.group)}"
+    return f" stored {stored.elements.value}{zero}"
+
+
+def _print_groups(groups: Groups | None) -> str:
+    if groups is None:
+        return ""
+    return f" scale {_print_slice(groups.scale)} every {print_expression(groups.depth)}"
 
 
 def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
@@ -103,9 +123,9 @@ def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
             if otherwise:
                 yield f"{indent}else:"
                 yield from _print_block(otherwise, indent + INDENT)
-        case Pack(destination, source, lanes, depth, panel, kr, unit, parts):
+        case Pack(destination, source, lanes, depth, panel, kr, unit, parts, stored):
             sizes = f"lanes {print_expression(lanes)} depth {print_expression(depth)} panel {panel} kr {kr}"
-            sizes += f" unit {unit} {parts.value}"
+            sizes += f" unit {unit} {parts.value}{_print_stored(stored)}"
             yield f"{indent}pack {_print_slice(destination)} = {_print_slice(source)} {sizes}"
         case Unary(op, destination, source, rows, columns, traffic):
             given = "" if source is None else f" = {_print_slice(source)}"
@@ -131,7 +151,8 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     rows, columns, depth = map(print_expression, sizes)
     batch = "" if node.batch is None else _print_batch(node.batch)
     carry = "" if node.carry is None else f" carry {_print_slice(node.carry.sums)} over {node.carry.axis}"
-    yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}{carry}"
+    weights = _print_stored(node.stored) + _print_groups(node.groups)
+    yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}{carry}{weights}"
 
 
 def _print_batch(batch: Batch) -> str:

@@ -26,11 +26,12 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    Stored,
     TileMatmul,
     Unary,
     Unless,
 )
-from tilewright.spec.dtype import FUNCTION_DTYPES, Kind
+from tilewright.spec.dtype import F32, FUNCTION_DTYPES, Kind
 from tilewright.spec.unary import UnaryOp
 
 #: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
@@ -92,6 +93,10 @@ class _Verifier:
         if window.buffer not in self.buffers:
             raise InvalidTileIr(where=where, reason=f"buffer {window.buffer!r} is not declared")
         index = () if window.index is None else (window.index,)
+        if window.panels is not None:
+            self.expression(window.panels.apart, scope, where)
+            if window.panels.lanes <= 0:
+                raise InvalidTileIr(where=where, reason="panels have at least one lane")
         for part in (window.offset, *window.strides, *index):
             self.expression(part, scope, where)
         if window.interleave <= 0:
@@ -148,6 +153,9 @@ class _Verifier:
         if node.unit % node.kr:
             raise InvalidTileIr(where=where, reason=f"unit {node.unit} is not a multiple of kr {node.kr}")
         to, source = (self.buffers[window.buffer].dtype for window in (node.destination, node.source))
+        if node.stored is not None:
+            self.stored(node.stored, node.source, scope, where)
+            source = node.stored.elements.value_type(to)
         if not to.holds(source.real) or (node.parts is Parts.WHOLE) is (source.kind is Kind.COMPLEX):
             raise InvalidTileIr(where=where, reason=f"{source} can't be packed as {node.parts.value} {to}")
         if node.parts is not Parts.WHOLE and node.kr != 1:
@@ -191,8 +199,33 @@ class _Verifier:
         if min(node.tile.mr, node.tile.nr, node.tile.kr) <= 0:
             raise InvalidTileIr(where=where, reason="mr, nr and kr must be positive")
         a, b, c = (self.buffers[window.buffer].dtype for window in (node.a, node.b, node.c))
+        if node.groups is not None:
+            self.weights(node.groups.scale, node.groups.depth, scope, where)
+        if node.stored is not None:
+            self.stored(node.stored, node.b, scope, where)
+            b = node.stored.elements.value_type(a)
         if a.is_integer != b.is_integer or a.is_integer != c.is_integer:
             raise InvalidTileIr(where=where, reason=f"{c} can't hold products of {a} and {b}")
+
+    def stored(self, how: Stored, window: Slice, scope: frozenset[str], where: str) -> None:
+        """A packed weight: words of its type, in panels."""
+        if self.buffers[window.buffer].dtype != how.elements.storage:
+            raise InvalidTileIr(where=where, reason=f"{how.elements.value} stands in {how.elements.storage}")
+        if window.panels is None or window.strides[0] != Constant(how.elements.unit):
+            raise InvalidTileIr(where=where, reason="words stand in panels, those of a depth adjacent")
+        if how.zero is not None:
+            self.weights(how.zero, how.group, scope, where)
+
+    def weights(self, window: Slice, group: Expression, scope: frozenset[str], where: str) -> None:
+        """Scales or zero points: float32, in panels."""
+        self.slice(window, scope, where)
+        self.expression(group, scope, where)
+        if self.buffers[window.buffer].dtype != F32:
+            raise InvalidTileIr(where=where, reason="scales and zero points are f32")
+        if window.panels is None or window.strides[0] != Constant(1):
+            raise InvalidTileIr(where=where, reason="scales stand in panels, those of a group adjacent")
+        if isinstance(group, Constant) and group.value <= 0:
+            raise InvalidTileIr(where=where, reason=f"a group of {group.value} depths is not positive")
 
     def form(self, node: TileMatmul, where: str) -> None:
         one = Constant(1)

@@ -32,8 +32,10 @@ from tilewright.ir.nodes import (
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, depth_unit
+from tilewright.macro.narrow import NARROW_ROWS, NARROW_STORED_ROWS, narrow, plain_elements
 from tilewright.macro.nest import SCALARS, SIZES, Nest, decide, ones, sizes_of
 from tilewright.macro.streaming import STREAMED_ROWS, columns, dots, streaming, sums_buffer
+from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
 
 #: Rows and columns of the block in which sums of a narrower C wait for the next depth block: B is packed
@@ -176,13 +178,18 @@ def _depths(nest: Nest) -> tuple[Statement, ...]:
     sizes = nest.sizes
     return (
         Let("depths", Unless("alpha", sizes.k)),
-        Let("kc", _balanced(sizes.k, _most_depths(nest), depth_unit(nest.instruction))),
+        Let("kc", _balanced(sizes.k, _most_depths(nest), _unit(nest))),
     )
+
+
+def _unit(nest: Nest) -> int:
+    """kc is a multiple of this: whole steps of the instruction, whole groups; both are powers of two."""
+    return max(depth_unit(nest.instruction), nest.weights.group if nest.weights else 0)
 
 
 def _most_depths(nest: Nest) -> int:
     """Depths of the longest panels: whole units, which `_balanced` does not exceed."""
-    unit = depth_unit(nest.instruction)
+    unit = _unit(nest)
     return max(unit, -(-nest.blocking.kc // nest.parts // unit) * unit)
 
 
@@ -201,12 +208,28 @@ def _near(nest: Nest, limits: Thresholds, words: tuple[Compare, ...]) -> AnyOf:
     return AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
 
 
-def _prepacked(nest: Nest, limits: Thresholds) -> tuple[Statement, ...]:
+def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Few rows by tiles of their own, where vectors read the words of B; else the given loops."""
+    sizes, words, weights = nest.sizes, nest.words, nest.weights
+    elements = plain_elements(nest.instruction) if weights is None else weights.elements
+    others = {"c", nest.a} & nest.packed
+    if elements is None or nest.instruction.m > 1 or words is None or others:
+        return body
+    rows = NARROW_ROWS if weights is None else NARROW_STORED_ROWS
+    few = Compare(Relation.LE, sizes.m, Constant(rows))
+    some = Compare(Relation.LT, Constant(0), Name("depths"))
+    condition = AllOf((few, some, *ones(sizes.cs_a, sizes.cs_c), *words))
+    return decide(AnyOf((condition,)), narrow(nest, isa, elements), body)
+
+
+def _prepacked(nest: Nest, limits: Thresholds, isa: Isa) -> tuple[Statement, ...]:
     """Operands whose panels exist: five loops around them, or A in place beside panels of B.
 
     Tiles and depth blocks are those of every other nest, so that each sum has the same order.
     """
     body, sizes, words = packing(nest), nest.sizes, nest.words
+    if nest.weights is not None:
+        return _few_rows(nest, isa, body)
     if nest.b not in nest.packed or nest.a in nest.packed or words is None:
         return body
     near = _near(nest, limits, words)
@@ -216,7 +239,7 @@ def _prepacked(nest: Nest, limits: Thresholds) -> tuple[Statement, ...]:
         walk = Loop("j", Constant(0), sizes.n, columns, (nest.depth_loop(*nest.column_packed()),))
     else:
         walk = nest.depth_loop(Loop("j", Constant(0), sizes.n, columns, nest.column_packed()))
-    return decide(near, (walk,), body)
+    return _few_rows(nest, isa, decide(near, (walk,), body))
 
 
 def _beside_column(nest: Nest) -> Nest:
@@ -270,13 +293,15 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     """
     sizes, isa, types = sizes_of(problem), machine.isa, problem.types
     edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
-    nest = Nest(sizes, blocking, edge, types, instruction_of(problem, isa), packed=problem.packed)
+    weights = problem.weights
+    packed = problem.packed if weights is None else frozenset()
+    nest = Nest(sizes, blocking, edge, types, instruction_of(problem, isa), packed=packed, weights=weights)
     if problem.c is Layout.COL:
         nest = replace(nest, sizes=sizes.turned(), a="b", b="a")
     limits = thresholds(blocking, types, machine.l2.size)
     match problem.strategy:
         case _ if problem.packed:
-            body = _prepacked(nest, limits)
+            body = _prepacked(nest, limits, isa)
         case Strategy.TILING if nest.words == ():
             body = tiling(nest)
             if types.narrows:
@@ -300,10 +325,12 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     )
     stored = (
         one.a if "a" in problem.packed else types.a,
-        one.b if "b" in problem.packed else types.b,
+        weights.elements.storage if weights else one.b if "b" in problem.packed else types.b,
         types.c.real,
     )
-    arguments = tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in zip("abc", stored, strict=True))
+    named = dict(zip("abc", stored, strict=True))
+    named |= dict.fromkeys(weights.vectors if weights else (), F32)
+    arguments = tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in named.items())
     return Program(
         name=name,
         sizes=SIZES,

@@ -12,18 +12,22 @@ from tilewright.ir.nodes import (
     Constant,
     Expression,
     FirstElse,
+    Groups,
     If,
     Let,
     Loop,
     Name,
     Pack,
+    Panels,
     Parts,
     Relation,
     Scalar,
     Slice,
     Statement,
+    Stored,
     Tile,
     TileMatmul,
+    ceildiv,
     maximum,
     minimum,
     roundup,
@@ -31,6 +35,7 @@ from tilewright.ir.nodes import (
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.macro.blocking import Blocking
 from tilewright.spec.problem import Gemm, Layout, ProductTypes
+from tilewright.spec.weights import Elements, Weights
 
 #: Run-time parameters of every GEMM program, in the order of its C signature.
 SIZES = ("m", "n", "k", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
@@ -149,6 +154,7 @@ class Nest:
     b: str = "b"
     packed: frozenset[str] = frozenset()
     sums: Slice | None = None  # where the sums of a narrower C wait
+    weights: Weights | None = None  # how B stands in words, if it does
 
     @property
     def tile(self) -> Tile:
@@ -223,6 +229,7 @@ class Nest:
             alpha=Scalar("alpha"),
             beta=Scalar("beta") if self.sums else FirstElse("pc", Scalar("beta"), Scalar(1.0)),
             carry=Carry(self.sums, "pc") if self.sums else None,
+            groups=self.groups(Name("j")),
         )
 
     def a_in_place(self) -> Slice:
@@ -277,7 +284,49 @@ class Nest:
         source = Slice(self.b, first * sizes.cs_b + Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b))
         parts = Parts.ROTATED if self.parts > 1 else Parts.WHOLE
         start = self._b_panel_at("b_pack", Constant(0))
+        if self.weights is not None:
+            elements, lanes = self.weights.elements, self.tile.nr
+            source, stored = self.stored_b(elements, first), self.stored(elements, first)
+            return Pack(start, source, columns, Name("depth"), lanes, one.kr, one.k, parts, stored)
         return Pack(start, source, columns, Name("depth"), self.tile.nr, one.kr, one.k, parts)
+
+    # --- weights in words -------------------------------------------------------------------------
+
+    def stored_b(self, elements: Elements, column: Expression) -> Slice:
+        """The words of the panels from a column on, at depth pc."""
+        lanes, unit, depths = self.tile.nr, elements.unit, elements.depths
+        words, row = ceildiv(self.sizes.k, depths), lanes * unit
+        offset = column * (words * unit) + ceildiv(Name("pc"), depths) * row
+        interleave = 1 if elements.scaled else depths
+        strides, panels = (Constant(unit), Constant(row)), Panels(lanes, words * row)
+        return Slice(self.b, offset, strides, interleave=interleave, panels=panels)
+
+    def stored(self, elements: Elements, column: Expression) -> Stored:
+        """How the words of the columns from some one on are taken apart."""
+        if self.weights is None or not self.weights.zeros:
+            return Stored(elements)
+        return Stored(elements, self._scales("zeros", column), self._group())
+
+    def groups(self, column: Expression) -> Groups | None:
+        """The scales of the columns from some one on."""
+        if self.weights is None or not self.weights.elements.scaled:
+            return None
+        return Groups(self._scales("scales", column), self._group())
+
+    def _group(self) -> Expression:
+        """Depths that share a scale, inside one depth block."""
+        assert self.weights is not None
+        return Constant(self.weights.group) if self.weights.group else Name("kc")
+
+    def _scales(self, buffer: str, column: Expression) -> Slice:
+        """The scales (or zero points) of the groups from depth pc on, in panels as the columns are."""
+        assert self.weights is not None
+        lanes, group = self.tile.nr, self.weights.group
+        if not group:
+            return Slice(buffer, column, (Constant(1), Constant(0)), panels=Panels(lanes, Constant(lanes)))
+        groups = maximum(ceildiv(self.sizes.k, group), 1)
+        offset = column * groups + ceildiv(Name("pc"), group) * lanes
+        return Slice(buffer, offset, (Constant(1), Constant(lanes)), panels=Panels(lanes, groups * lanes))
 
     def whole_tile(self) -> tuple[Compare, ...]:
         """That the tile at j has all its columns, where the row cannot cut it in memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilewright.ir.nodes import Buffer, Constant, Name, Pack, Parts, Program, Slice, Space
 from tilewright.machine.machine import Machine
@@ -46,6 +47,7 @@ class PanelForm:
         return (-(-lanes * across // self.lanes), padded // self.kr, self.lanes, self.kr)
 
 
+@lru_cache(maxsize=64)
 def panel_form(types: ProductTypes, role: Role, machine: Machine) -> PanelForm:
     """The panels of one operand of products of some types on a machine.
 

@@ -8,11 +8,25 @@ from typing import NamedTuple
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
-from tilewright.micro.kernel import CACHE_LINE, KeptSums, MicroKernel, Part, TileCall
+from tilewright.micro.kernel import CACHE_LINE, GroupCall, KeptSums, MicroKernel, PanelCall, Part, TileCall
 
 #: Heights of the partial tiles: four rows of two vectors fill both FMA pipes for their whole latency, so
 #: that more heights would gain little, and each costs 6 ms of the first call.
 PARTIAL_HEIGHTS = (8, 4, 2, 1)
+
+
+class DispatchedWeights(NamedTuple):
+    """What a tile of a packed weight takes beside other tiles.
+
+    panels : B stands in words of one panel. scales : groups of depths have scales. zeros : and zero points.
+    """
+
+    panels: bool = False
+    scales: bool = False
+    zeros: bool = False
+
+
+_PLAIN = DispatchedWeights()
 
 
 class Dispatch:
@@ -24,6 +38,7 @@ class Dispatch:
     pairs : elements of C are pairs of numbers: two columns of the tile are adjacent whatever the stride.
     carries : sums are kept outside of C between depth blocks.
     steps : elements from one step of the depth to the next in A and in B, where all calls agree on them.
+    weights : what tiles of packed weights take.
     """
 
     def __init__(
@@ -33,8 +48,10 @@ class Dispatch:
         pairs: bool = False,
         carries: bool = False,
         steps: tuple[int | None, int | None] = (None, None),
+        weights: DispatchedWeights = _PLAIN,
     ) -> None:
         self.kernel, self.pairs, self.carries, self.steps = kernel, pairs, carries, steps
+        self.weights = weights
         self.isa, self.tile, self.element = kernel.isa, kernel.tile, kernel.element
         self.edge = kernel.edge
 
@@ -42,7 +59,8 @@ class Dispatch:
     def name(self) -> str:
         """The name of the dispatching function in a module."""
         steps = "".join(f"_{name}{step}" for name, step in zip("ab", self.steps, strict=True) if step)
-        return f"{self.kernel.name}{steps}{'_pairs' * self.pairs}{'_carry' * self.carries}"
+        weights = "_scaled" * self.weights.scales + "_zeros" * self.weights.zeros
+        return f"{self.kernel.name}{steps}{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}"
 
     def row_variants(self) -> tuple[int, ...]:
         """Heights of the straight-line tiles, tallest first; any height is a sum of them.
@@ -91,6 +109,8 @@ class Dispatch:
             ("alpha", self.element),
             ("beta", self.element),
             *(_CARRY if self.carries else ()),
+            *(_SCALES if self.weights.scales else ()),
+            *((("zero", POINTER),) if self.weights.zeros else ()),
         ]
 
     def emit(self, module: Module) -> Callee:
@@ -120,6 +140,8 @@ class Dispatch:
             beta=g["beta"],
             prefetch=True,
             carry=self._carry(f, g["sums"]) if self.carries else None,
+            panels=PanelCall(self.tile.nr, int64(0)) if self.weights.panels else None,
+            groups=self._groups(f) if self.weights.scales else None,
         )
         parts = self.parts(rows)
         for part in parts[:-1]:
@@ -136,6 +158,11 @@ class Dispatch:
         """The sums outside of C, as the last arguments of a function give them."""
         first, last = (f.compare("!=", f.arguments[name], 0) for name in ("first", "last"))
         return KeptSums(sums, f.arguments["sums_row"], first, last)
+
+    def _groups(self, f: Function) -> GroupCall:
+        """The scales of the tile's columns, as the last arguments of a function give them."""
+        g = f.arguments
+        return GroupCall(g["group"], self.tile.nr, int64(0), g["scale"], g["scale_step"], g.get("zero"))
 
     # --- the function that picks ------------------------------------------------------------
 
@@ -203,6 +230,7 @@ class Dispatch:
         if self.carries:
             assert places[2] is not None
             arguments += [places[2], g["sums_row"], g["first"], g["last"]]
+        arguments += [g[name] for name in (*(name for name, _ in _SCALES), "zero") if name in g]
         f.call(callee, arguments)
 
     def _spill(self, f: Function, heights: dict[int, Callee]) -> None:
@@ -258,6 +286,8 @@ _CARRY: tuple[tuple[str, Type], ...] = (
     ("first", INT64),
     ("last", INT64),
 )
+
+_SCALES: tuple[tuple[str, Type], ...] = (("scale", POINTER), ("scale_step", INT64), ("group", INT64))
 
 
 def _known_or(step: int | None, given: Value) -> Value:

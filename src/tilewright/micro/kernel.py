@@ -88,6 +88,28 @@ class KeptSums(NamedTuple):
     last: Value
 
 
+class PanelCall(NamedTuple):
+    """The panels that a tile of several reads: lanes of each, elements from one to the next."""
+
+    lanes: int
+    apart: Value
+
+
+class GroupCall(NamedTuple):
+    """Groups of depths, each with a scale of its own for every column, of the type of the accumulators.
+
+    Scales stand in panels of some lanes, `apart` elements from one to the next; `step` elements lead to
+    those of the next group. Zero points, where there are any, stand likewise.
+    """
+
+    depth: Value
+    lanes: int
+    apart: Value
+    scale: Value
+    step: Value
+    zero: Value | None
+
+
 class TileCall(NamedTuple):
     """The operands of one tile; strides in elements.
 
@@ -115,6 +137,8 @@ class TileCall(NamedTuple):
     batch: BatchCall | None = None
     carry: KeptSums | None = None
     b_apart: Value | None = None
+    panels: PanelCall | None = None
+    groups: GroupCall | None = None
 
 
 class BatchCall(NamedTuple):
@@ -243,6 +267,12 @@ class MicroKernel(ABC):
         if part.masked:
             before = sum(part.widths[:-1])
             masks[-1] = f.first_lanes(f.sub(call.columns, before), 0, part.widths[-1])
+        if call.groups is not None:
+            from tilewright.micro.groups import grouped  # which knows this class
+
+            for first, rows, sums in grouped(self, f, part, call, masks):
+                self._end(f, part._replace(rows=rows), self._below(f, call, first), sums, masks)
+            return
         acc = self.begin(f, part)
         if isinstance(call.chain, Value):
             with f.once_if(call.chain, acc) as (_, advance):
@@ -251,7 +281,7 @@ class MicroKernel(ABC):
         elif call.chain:
             acc = self._chained(f, part, call, masks, acc)
         if call.batch is None:
-            acc = self._walk_depth(f, part, call, masks, acc)
+            acc = self.walk_depth(f, part, call, masks, acc)
         else:
             acc = self._walk_batch(f, part, call, masks, acc)
         for first, rows, sums in self.strips(f, part, acc):
@@ -330,6 +360,12 @@ class MicroKernel(ABC):
         row_bytes = f.mul(call.c_row, self.c.size)
         return [f.at(call.c, f.mul(row_bytes, row)) for row in range(part.rows)]
 
+    def group_bytes(self, f: Function, call: TileCall, depth: Value) -> tuple[Value, Value]:
+        """Bytes of A and of B from one group of depths to the next: whole steps of the instruction."""
+        steps = f.ceildiv(depth, int64(self.instruction.k))
+        a_bytes, b_bytes = f.mul(call.a_depth, self.a.dtype.size), f.mul(call.b_depth, self.b.dtype.size)
+        return f.mul(steps, a_bytes), f.mul(steps, b_bytes)
+
     def _walk_batch(
         self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
@@ -348,11 +384,11 @@ class MicroKernel(ABC):
                     a=f.at(f.load(POINTER, a, 8), batch.a_offset),
                     b=f.at(f.load(POINTER, b, 8), batch.b_offset),
                 )
-            sums = self._walk_depth(f, part, first, masks, sums)
+            sums = self.walk_depth(f, part, first, masks, sums)
             advance((f.at(a, a_bytes), f.at(b, b_bytes), *sums))
         return advance.results[2:]
 
-    def _walk_depth(
+    def walk_depth(
         self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
         """All depths of one product."""

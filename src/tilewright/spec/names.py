@@ -45,7 +45,8 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing, isa: str) -> 
         case Gemm(m=m, n=n, k=k):
             letters = zip("mnk", (m, n, k), strict=True)
             sizes = "x".join(letter if size is None else str(size) for letter, size in letters)
-            return f"gemm_{problem.types.name}_{sizes}_{layouts}_{problem.strategy.value}_{isa}"
+            weights = f"_{problem.weights.name}" if problem.weights else ""
+            return f"gemm_{problem.types.name}_{sizes}_{layouts}{weights}_{problem.strategy.value}_{isa}"
         case Unary(m=m, n=n):
             sizes = f"{'m' if m is None else m}x{'n' if n is None else n}"
             return f"unary_{problem.op.value}_{problem.dtype}_{sizes}_{layouts}_{isa}"

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
-from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
+from tilewright.spec.dtype import BF16, F32, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
+from tilewright.spec.weights import Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+#: The types of A beside weights in words.
+WEIGHTED_DTYPES = (F32, BF16)
 
 #: Sizes and strides are signed 64-bit everywhere.
 MAX_SIZE = 2**63 - 1
@@ -309,6 +313,8 @@ class Gemm:
     a, b, c : layouts "row", "col", "strided" (any two strides, given at run time) or "packed" (tiles of the
         machine's register tile, each contiguous: `tilewright.pack` makes them; C not "col" beside them).
     strategy : "auto", "tiling" (operands in place) or "packing".
+    weights : how a packed B stands in words, with scales or not; None where its panels hold the elements of
+        the multiply instruction. A is of float32 or bfloat16, and B's elements are taken for A's type.
 
     alpha and beta are given with each call. beta = 0 never reads C; alpha = 0 or k = 0 never
     reads A or B.
@@ -335,6 +341,7 @@ class Gemm:
     b: Layout
     c: Layout
     strategy: Strategy
+    weights: Weights | None
 
     def __init__(
         self,
@@ -349,7 +356,10 @@ class Gemm:
         b_dtype: DType | str | None = None,
         out_dtype: DType | str | None = None,
         strategy: Strategy | str = Strategy.AUTO,
+        weights: Weights | None = None,
     ) -> None:
+        if weights is not None:
+            b, b_dtype = Layout.PACKED, weights.elements.value_type(parse_dtype(dtype, WEIGHTED_DTYPES))
         types = ProductTypes.parse(dtype, b_dtype, out_dtype)
         values = {
             "m": check_size(m, "m"),
@@ -362,6 +372,7 @@ class Gemm:
             "b": parse_choice(Layout, b, "b"),
             "c": parse_choice(Layout, c, "c"),
             "strategy": parse_choice(Strategy, strategy, "strategy"),
+            "weights": weights,
         }
         if values["c"] is Layout.COL and Layout.PACKED in (values["a"], values["b"]):
             # It would be computed as Cᵀ = Bᵀ·Aᵀ, and panels of A are not panels of B.

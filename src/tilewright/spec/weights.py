@@ -1,0 +1,146 @@
+"""How the elements of a packed weight are held: narrower than the product's, several depths in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.errors import InvalidGroup
+from tilewright.spec.dtype import BF16, F16, F32, I32, DType
+
+#: Depths that may share one scale: whole words of every form, whole steps of every multiply instruction, and
+#: at most as many as one depth block has room for.
+GROUPS = (32, 64, 128, 256, 512, 1024)
+
+
+class Elements(Enum):
+    """What a word of a packed weight holds.
+
+    I8 and I4 stand for s · (u - z): u is unsigned, s the scale of its column and group, z the zero point,
+    the middle of u's range where the weight has none of its own.
+    """
+
+    F32 = "f32"
+    BF16 = "bf16"
+    F16 = "f16"
+    I8 = "i8"
+    I4 = "i4"
+
+    @property
+    def bits(self) -> int:
+        """Of one element."""
+        return {"f32": 32, "bf16": 16, "f16": 16, "i8": 8, "i4": 4}[self.value]
+
+    @property
+    def depths(self) -> int:
+        """Consecutive depths of a column in one word; halves are converted side by side, one in a word."""
+        return 1 if self is Elements.F16 else 32 // self.bits
+
+    @property
+    def word_bytes(self) -> int:
+        """Of one word."""
+        return self.depths * self.bits // 8
+
+    @property
+    def storage(self) -> DType:
+        """The element type of the buffer: of floats their own, of integers whole words."""
+        return {"f32": F32, "bf16": BF16, "f16": F16}.get(self.value, I32)
+
+    @property
+    def unit(self) -> int:
+        """Elements of the buffer in one word."""
+        return self.word_bytes // self.storage.size
+
+    @property
+    def scaled(self) -> bool:
+        """Whether elements are integers with a scale."""
+        return self in (Elements.I8, Elements.I4)
+
+    @property
+    def middle(self) -> int:
+        """What is taken off an unsigned element that has no zero point of its own."""
+        return 1 << self.bits - 1 if self.scaled else 0
+
+    def value_type(self, activation: DType) -> DType:
+        """The float type that holds every element less its zero point, for products with activations.
+
+        Differences of bytes have 8 bits and a sign, which bfloat16 holds.
+
+        >>> Elements.I4.value_type(BF16).name, Elements.F16.value_type(F32).name
+        ('bf16', 'f16')
+        """
+        return {"f32": F32, "bf16": BF16, "f16": F16}.get(self.value, activation)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The form of a packed weight.
+
+    Attributes
+    ----------
+    elements : what words hold.
+    group : depths that share a scale; 0 where each column has one.
+    zeros : zero points are given, one beside each scale.
+
+    Raises
+    ------
+    InvalidGroup : a group that words or multiply instructions would cut.
+
+    >>> Weights(Elements.I4, 64).name
+    'i4g64'
+    """
+
+    elements: Elements
+    group: int = 0
+    zeros: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.elements.scaled or not self.zeros
+        if self.group not in ((0, *GROUPS) if self.elements.scaled else (0,)):
+            raise InvalidGroup(group=self.group, allowed=", ".join(map(str, GROUPS)))
+
+    @property
+    def name(self) -> str:
+        """As kernel names spell it."""
+        group = f"g{self.group}" if self.group else ""
+        return f"{self.elements.value}{group}{'z' * self.zeros}"
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        """The arrays beside the words, by name."""
+        return ("scales", *(("zeros",) if self.zeros else ())) if self.elements.scaled else ()
+
+    def groups(self, depth: int) -> int:
+        """Scales of one column; the last group may be shorter."""
+        return max(1, -(-depth // self.group)) if self.group else 1
+
+    def words(self, depth: int) -> int:
+        """Words of one column."""
+        return -(-depth // self.elements.depths)
+
+    def unpacked(self, words: NDArray[Any], depth: int) -> NDArray[Any]:
+        """The unsigned integers in words of shape (..., w): (..., depth).
+
+        >>> Weights(Elements.I4).unpacked(np.array([[0x87654321]], np.uint32), 3)
+        array([[1., 2., 3.]], dtype=float32)
+        """
+        elements = self.elements
+        raw = words.astype(np.uint32)[..., None]
+        places = np.arange(elements.depths, dtype=np.uint32) * np.uint32(elements.bits)
+        parts = (raw >> places) & np.uint32((1 << elements.bits) - 1)
+        return parts.reshape(*words.shape[:-1], -1)[..., :depth].astype(np.float32)
+
+    def spans(self, depth: int) -> Iterator[tuple[int, int]]:
+        """The first depth of each group and the one behind its last.
+
+        >>> list(Weights(Elements.I4, 32).spans(70))
+        [(0, 32), (32, 64), (64, 70)]
+        """
+        step = self.group or max(depth, 1)
+        for first in range(0, max(depth, 1), step):
+            yield first, min(first + step, depth)
