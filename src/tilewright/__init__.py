@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from tilewright import errors as errors
-from tilewright.api import compile, explain, matmul, pack, targets, transpose, unpack
+from tilewright.api import compile, explain, matmul, mmt4d, pack, targets, transpose, unpack
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
 from tilewright.spec.dtype import DType
+from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.unary import Unary
@@ -22,6 +23,7 @@ __all__ = [
     "DType",
     "Gemm",
     "Kernel",
+    "Mmt4d",
     "PackedMatrix",
     "Packing",
     "TilewrightError",
@@ -31,6 +33,7 @@ __all__ = [
     "explain",
     "machine",
     "matmul",
+    "mmt4d",
     "pack",
     "targets",
     "transpose",

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from tilewright.runtime.explain import Explanation
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
+    from tilewright.runtime.mmt4d import Mmt4dKernel
     from tilewright.runtime.packed import PackedMatrix
     from tilewright.runtime.packing import PackingKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
+    from tilewright.spec.mmt4d import Mmt4d
     from tilewright.spec.packing import Packing
     from tilewright.spec.problem import BatchReduceGemm, Gemm
     from tilewright.spec.unary import Unary
@@ -286,6 +288,49 @@ def unpack(packed: PackedMatrix) -> NDArray[Any]:
     return implementation(packed)
 
 
+def mmt4d(
+    lhs4d: ArrayLike | PackedMatrix, rhs4d: ArrayLike | PackedMatrix, out4d: NDArray[Any] | None = None
+) -> NDArray[Any]:
+    """The product of matrices in tiles, the second one transposed: seed 003's linalg.mmt4d.
+
+    out[m1, n1] += Σ over k1 of lhs[m1, k1] @ rhs[n1, k1].T, each of these a tile.
+
+    Parameters
+    ----------
+    lhs4d : array_like, shape (M1, K1, M0, K0)
+    rhs4d : array_like, shape (N1, K1, N0, K0)
+        Any tile sizes. Those of the machine (``tw.pack(b).tiles``) and their multiples are read where they
+        stand; tiles that whole vectors don't fill, or of other element types than the machine multiplies,
+        are packed again on the way.
+    out4d : numpy.ndarray of shape (M1, N1, M0, N0), optional
+        The product is added to it, as in the source document. Without it the result is a new array.
+
+    Returns
+    -------
+    numpy.ndarray of shape (M1, N1, M0, N0), or `out4d`
+        float32 for floats of up to 32 bits, int32 for integers of up to 16; `out4d` may also be narrower, and
+        is rounded once.
+
+    Raises
+    ------
+    InvalidOperand, TilesMismatch, UnsupportedDtype, OutShape, OutDtype, OutReadOnly, OutNotArray
+        Each before `out4d` changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> a, b = np.ones((10, 6), np.float32), np.ones((6, 7), np.float32)
+    >>> lhs, rhs = tw.pack(a, role="a", tiles=(4, 2)), tw.pack(b, tiles=(8, 2))
+    >>> tw.mmt4d(lhs, rhs).shape
+    (3, 1, 4, 8)
+
+    Source: seed 003.
+    """
+    from tilewright.runtime.mmt4d import mmt4d as implementation
+
+    return implementation(lhs4d, rhs4d, out4d)
+
+
 def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     """Which strategy and kernel a call or a problem takes, and why.
 
@@ -355,8 +400,14 @@ def compile(
 ) -> PackingKernel: ...
 
 
+@overload
 def compile(
-    problem: Gemm | BatchReduceGemm | Unary | Packing,
+    problem: Mmt4d, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> Mmt4dKernel: ...
+
+
+def compile(
+    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

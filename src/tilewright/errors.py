@@ -230,6 +230,15 @@ class PackedVersion(TilewrightError, ValueError):
     )
 
 
+class TilesMismatch(TilewrightError, ValueError):
+    """The depths of two operands in tiles differ."""
+
+    message = (
+        "mmt4d: lhs has shape {lhs}, whose depth is {lhs_depth} tiles, and rhs {rhs}, whose depth is "
+        "{rhs_depth}: numbers and sizes of the tiles must be equal; pack both with the same K0"
+    )
+
+
 class InvalidTiles(TilewrightError, ValueError):
     """Tile sizes that no tile has."""
 

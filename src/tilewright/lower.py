@@ -464,6 +464,7 @@ class _Lowering:
             b_apart=b_apart,
             panels=self.panels(node, scope),
             groups=self.groups(node, scope),
+            prefetch=depth.known is None,  # of a long one: C arrives while the last of it is walked
         )
         if node.carry is not None:  # C is added once, by whoever has the last sums
             call = call._replace(carry=self.carry(node.carry, scope))

@@ -14,18 +14,20 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
 from tilewright.macro.gemm import build_gemm, instruction_of
+from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
+    from tilewright.macro.mmt4d import Mmt4dCut
     from tilewright.macro.packing import PanelForm
     from tilewright.macro.unary import Blocks
 
-Problem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing
+Problem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing | Mmt4d
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
-Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm"
+Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm | Mmt4dCut"
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.packing import panel_form
 
             return panel_form(problem.types, problem.role, state.machine)
+        case Mmt4d() as problem:
+            from tilewright.macro.mmt4d import choose_mmt4d
+
+            return choose_mmt4d(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -80,6 +86,11 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(form, PanelForm)
             return build_packing(problem, form, state.name)
+        case Mmt4d() as problem, cut:
+            from tilewright.macro.mmt4d import Mmt4dCut, build_mmt4d
+
+            assert isinstance(cut, Mmt4dCut)
+            return build_mmt4d(problem, cut, machine, state.name)
         case _:
             raise AssertionError(f"{state.problem} was cut as {state.blocking}")
 

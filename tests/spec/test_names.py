@@ -15,6 +15,7 @@ from tilewright.errors import InvalidChoice, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
+from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name, parse_kernel_name
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes, Strategy
@@ -64,12 +65,19 @@ def packings() -> Iterator[Packing]:
             yield Packing(role, dtype, other)
 
 
+def mmt4ds() -> Iterator[Mmt4d]:
+    for counts, tiles in product(product((None, 0, 64), repeat=3), ((1, 2, 3), (16, 16, 1))):
+        m1, n1, k1 = counts
+        yield Mmt4d(*tiles, "u8", b_dtype="i8", m1=m1, n1=n1, k1=k1)
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
-    problems: list[Gemm | BatchReduceGemm | Unary | Packing] = [
+    problems: list[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d] = [
         *gemms(),
         *batch_reduces(),
         *unaries(),
         *packings(),
+        *mmt4ds(),
     ]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)

@@ -115,6 +115,20 @@ def register_tiles(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, ...]:
     """
     per_cycle = instruction.per_cycle or isa.fma_per_cycle
     latency = instruction.latency or isa.fma_latency
+    most = instruction.accumulators
+    tiles = []
+    for tile in register_candidates(isa, instruction):
+        hides = tile.accumulators >= per_cycle * latency
+        feeds = tile.loads_per_depth * per_cycle <= tile.accumulators * isa.loads_per_cycle
+        if most:
+            hides, feeds = tile.accumulators == most or instruction.biased, True
+        if hides and feeds:
+            tiles.append(tile)
+    return tuple(tiles)
+
+
+def register_candidates(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, ...]:
+    """Every mr×nr that fits the registers, whole vectors of A where the FMA takes lanes of them."""
     most = instruction.accumulators or isa.vector_registers
     tiles = []
     for across in range(1, most + 1):
@@ -122,15 +136,11 @@ def register_tiles(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, ...]:
             mr = down * instruction.m
             tile = _candidate(isa, instruction, mr, across)
             fits = tile.registers <= isa.vector_registers and tile.accumulators <= most
-            hides = tile.accumulators >= per_cycle * latency
-            feeds = tile.loads_per_depth * per_cycle <= tile.accumulators * isa.loads_per_cycle
-            if instruction.accumulators:
-                hides, feeds = tile.accumulators == most or instruction.biased, True
             by_lane = isa.broadcast is Broadcast.LANE and instruction.m == 1
             word_lanes = isa.vector_bits // (instruction.a.bits * instruction.kr)
             whole = not by_lane or mr % word_lanes == 0
             pairs = instruction.m == 1 or tile.nr % isa.lanes(instruction.acc) == 0
-            if fits and hides and feeds and whole and pairs:
+            if fits and whole and pairs:
                 tiles.append(tile)
     return tuple(tiles)
 

@@ -108,8 +108,8 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
     """The five loops with both operands packed (seed 004 Algorithm 1)."""
     sizes = nest.sizes
     blocks = (
-        Let("mc", _balanced(sizes.m, nest.blocking.mc, nest.tile.mr)),
-        Let("nc", _balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
+        Let("mc", balanced(sizes.m, nest.blocking.mc, nest.tile.mr)),
+        Let("nc", balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
     )
     jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
     if not nest.types.narrows:
@@ -123,7 +123,7 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
     columns = min(SUMS_COLUMNS // nest.tile.nr * nest.tile.nr, nest.blocking.nc) // nest.parts
     end = minimum(Name("ib") + rows, sizes.m)
     several = (
-        Let("nc", _balanced(sizes.n, columns, nest.columns_step)),
+        Let("nc", balanced(sizes.n, columns, nest.columns_step)),
         Loop(
             "jc",
             Constant(0),
@@ -164,7 +164,7 @@ def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tupl
     return (nest.depth_loop(*columns_packed, ic_loop),)
 
 
-def _balanced(extent: Expression, block: int, unit: int) -> Expression:
+def balanced(extent: Expression, block: int, unit: int) -> Expression:
     """`extent` in equal parts of at most `block`, each a multiple of `unit`.
 
     An extent of 0 gives 0, and its loops make no turn or one empty one.
@@ -178,7 +178,7 @@ def _depths(nest: Nest) -> tuple[Statement, ...]:
     sizes = nest.sizes
     return (
         Let("depths", Unless("alpha", sizes.k)),
-        Let("kc", _balanced(sizes.k, _most_depths(nest), _unit(nest))),
+        Let("kc", balanced(sizes.k, _most_depths(nest), _unit(nest))),
     )
 
 

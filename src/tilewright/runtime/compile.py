@@ -12,9 +12,11 @@ from tilewright.pipeline import Problem
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.mmt4d import Mmt4dKernel
 from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.unary import UnaryKernel
+from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm, parse_choice
 from tilewright.spec.unary import Unary
@@ -24,6 +26,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     BatchReduceGemm: BatchReduceKernel,
     Unary: UnaryKernel,
     Packing: PackingKernel,
+    Mmt4d: Mmt4dKernel,
 }
 
 
@@ -87,6 +90,12 @@ def compile_problem(
 def compile_problem(
     problem: Packing, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> PackingKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: Mmt4d, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> Mmt4dKernel: ...
 
 
 def compile_problem(

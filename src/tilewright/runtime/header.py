@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tilewright.ir.nodes import Program
 from tilewright.lower import SCRATCH_ALIGNMENT, scratch_layout
 from tilewright.spec.dtype import DType, Kind, accumulator
+from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
 from tilewright.spec.unary import Unary, UnaryOp
@@ -119,9 +120,9 @@ def formula(kernel: Kernel) -> str:
         case Unary(op=op):
             return f"B = {op.value}(A), element by element."
         case Packing(role=role):
-            return (
-                f"The panels of a matrix in the role of {role.value.upper()}; lanes are its {_LANES[role]}."
-            )
+            return f"Packs a matrix in the role of {role.value.upper()}: lanes are its {_LANES[role]}."
+        case Mmt4d():
+            return "out = lhs * rhs^T + beta * out, tile by tile; beta 0 does not read out."
 
 
 def overlap(kernel: Kernel) -> str:
@@ -142,9 +143,13 @@ def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
 
 def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     program = kernel.nest
-    if isinstance(kernel.problem, Packing):
-        yield from _packing(kernel.problem, program)
-        return
+    match kernel.problem:
+        case Packing() as problem:
+            yield from _packing(problem, program)
+            return
+        case Mmt4d() as problem:
+            yield from _mmt4d(problem, program)
+            return
     operands = {operand.name: operand for operand in kernel.problem.operands}
     for buffer in program.arguments[:-1]:
         yield _input(kernel, operands[buffer.name])
@@ -173,6 +178,23 @@ def _packing(problem: Packing, program: Program) -> Iterator[Parameter]:
     }
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", meanings[name])
+
+
+def _mmt4d(problem: Mmt4d, program: Program) -> Iterator[Parameter]:
+    """The parameters of an mmt4d."""
+    m0, n0, k0 = problem.m0, problem.n0, problem.k0
+    tiles = {"lhs": ("m1 x k1", m0, k0), "rhs": ("n1 x k1", n0, k0), "out": ("m1 x n1", m0, n0)}
+    for buffer in program.arguments:
+        constant = "" if buffer.name == "out" else "const "
+        counts, rows, columns = tiles[buffer.name]
+        meaning = f"{counts} x {rows} x {columns} of {buffer.dtype}"
+        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+    for name in program.sizes:
+        known = getattr(problem, name)
+        meaning = f"tiles in {name[0]}" if known is None else f"tiles in {name[0]}; not read, it is {known}"
+        yield Parameter(f"int64_t {name}", meaning)
+    yield Parameter(f"{c_type(problem.types.acc)} beta", "factor of out: 0 or 1")
+    yield Parameter("void *scratch", _scratch(program))
 
 
 def _axes(kernel: Kernel, operand: Operand) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tilewright.errors import InvalidChoice
+from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy, parse_choice
 from tilewright.spec.unary import Unary
@@ -25,7 +26,13 @@ _UNARY = re.compile(
 _PACKING = re.compile(r"pack_(?P<role>[ab])_(?P<dtype>[a-z]+\d+)_with_(?P<other>[a-z]+\d+)_(?P<isa>\w+)")
 
 
-def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing, isa: str) -> str:
+_MMT4D = re.compile(
+    r"mmt4d_(?P<dtype>[a-z]+\d+)_(?P<other>[a-z]+\d+)_(?P<m1>m|\d+)x(?P<n1>n|\d+)x(?P<k1>k|\d+)"
+    r"_by_(?P<m0>\d+)x(?P<n0>\d+)x(?P<k0>\d+)_(?P<isa>\w+)"
+)
+
+
+def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d, isa: str) -> str:
     """The name of a problem's kernel on an ISA row, also its exported symbol.
 
     Sizes are numbers, or their letter where they are given at run time; then one letter a layout
@@ -39,6 +46,8 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing, isa: str) -> 
     'unary_relu_f32_64xn_cr_avx512'
     >>> kernel_name(Packing("b", "bf16"), "avx512")
     'pack_b_bf16_with_bf16_avx512'
+    >>> kernel_name(Mmt4d(8, 16, 1), "avx2")
+    'mmt4d_f32_f32_mxnxk_by_8x16x1_avx2'
     """
     layouts = "".join(operand.layout.letter for operand in problem.operands)
     match problem:
@@ -52,6 +61,10 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing, isa: str) -> 
             return f"unary_{problem.op.value}_{problem.dtype}_{sizes}_{layouts}_{isa}"
         case Packing(role=role, dtype=dtype, other=other):
             return f"pack_{role.value}_{dtype}_with_{other}_{isa}"
+        case Mmt4d(m0=m0, n0=n0, k0=k0):
+            counts = zip("mnk", (problem.m1, problem.n1, problem.k1), strict=True)
+            tiles = "x".join(letter if count is None else str(count) for letter, count in counts)
+            return f"mmt4d_{problem.dtype}_{problem.b_dtype}_{tiles}_by_{m0}x{n0}x{k0}_{isa}"
         case BatchReduceGemm(m=m, n=n, k=k, count=count):
             marks = "" if problem.beta else "_replace"
             marks += "_address" if problem.batch is BatchMode.ADDRESS else ""
@@ -72,7 +85,7 @@ def _parse_types(name: str) -> tuple[str, str | None, str | None]:
     return words[0], None, words[1] if len(words) == 2 else None
 
 
-def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packing, str]:
+def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d, str]:
     """The problem and the ISA row of a name that `kernel_name` wrote; `InvalidChoice` otherwise.
 
     >>> parse_kernel_name("brgemm_f32_64x48x64x16_ccc_replace_avx512")[0].beta
@@ -101,8 +114,13 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packi
         return Unary(found["op"], m, n, found["dtype"], a=a, b=b), found["isa"]
     if found := _PACKING.fullmatch(name):
         return Packing(found["role"], found["dtype"], found["other"]), found["isa"]
+    if found := _MMT4D.fullmatch(name):
+        counts = {f"{letter}1": found[f"{letter}1"] for letter in "mnk"}
+        known = {name: None if count == name[0] else int(count) for name, count in counts.items()}
+        m0, n0, k0 = (int(found[f"{letter}0"]) for letter in "mnk")
+        return Mmt4d(m0, n0, k0, found["dtype"], b_dtype=found["other"], **known), found["isa"]
     raise InvalidChoice(
         name="kernel name",
         found=repr(name),
-        allowed="gemm_..., brgemm_..., unary_... or pack_... as kernel_name writes",
+        allowed="gemm_..., brgemm_..., unary_..., pack_... or mmt4d_... as kernel_name writes",
     )
