@@ -14,6 +14,7 @@ import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
 from tilewright.errors import ScratchAllocation, UnsupportedArgument
 from tilewright.runtime.builtin import Builtin
+from tilewright.runtime.lifetime import hold_during_forks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +88,7 @@ array([[3., 3., 3., 3.],
 """
 
 _preparing = threading.RLock()
+hold_during_forks(_preparing)
 _native: list[NativeMatmul] = []  # the one entry of this process, once made
 
 

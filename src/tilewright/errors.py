@@ -135,6 +135,15 @@ class InvalidScalar(TilewrightError, TypeError):
     message = "{name} is {found}, must be {required}"
 
 
+class InvalidThreads(TilewrightError, ValueError):
+    """A number of threads that is none."""
+
+    message = (
+        "{name} is {found}, must be an integer from 1 to {most}; "
+        "more threads than cores are allowed, but they take turns"
+    )
+
+
 class InvalidOperand(TilewrightError, ValueError):
     """An operand that NumPy cannot make an array of."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _BYTES_PER_SUFFIX = {"": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30, "gib": 2**30}
 _BYTES = re.compile(r"([0-9]+)\s*([a-z]*)", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]+")
+_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -44,6 +45,8 @@ class Settings:
     cores: int | None = None
     num_threads: int | None = None
     omp_num_threads: int | None = None
+    cpu_quota: float | None = None
+    spin_us: float | None = None
     huge_pages: bool = True
     cache: bool = True
     cache_dir: str | None = None
@@ -86,6 +89,18 @@ def _parse_count(name: str, text: str) -> int:
     if not _COUNT.fullmatch(text) or int(text) == 0:
         raise InvalidSetting(name=name, found=repr(text), required="a positive integer")
     return int(text)
+
+
+def _parse_quota(name: str, text: str) -> float:
+    if not _DECIMAL.fullmatch(text) or float(text) == 0:
+        raise InvalidSetting(name=name, found=repr(text), required="a positive number of cores, such as 1.5")
+    return float(text)
+
+
+def _parse_microseconds(name: str, text: str) -> float:
+    if not _DECIMAL.fullmatch(text):
+        raise InvalidSetting(name=name, found=repr(text), required="microseconds, such as 50 or 0")
+    return float(text)
 
 
 def _parse_flag(name: str, text: str) -> bool:
@@ -139,6 +154,18 @@ VARIABLES: tuple[Variable, ...] = (
         "omp_num_threads",
         _parse_openmp_threads,
         "upper bound of the thread count; the first number of a list counts, a malformed list is ignored",
+    ),
+    Variable(
+        "TILEWRIGHT_CPU_QUOTA",
+        "cpu_quota",
+        _parse_quota,
+        "CPU quota in cores, such as 1.5, in place of the control group's",
+    ),
+    Variable(
+        "TILEWRIGHT_SPIN_US",
+        "spin_us",
+        _parse_microseconds,
+        "for how long threads poll for work before they sleep, in microseconds (default 50)",
     ),
     Variable(
         "TILEWRIGHT_HUGE_PAGES", "huge_pages", _parse_flag, "ask for huge pages for scratch (default 1)"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -34,13 +35,17 @@ from tilewright.llvm.values import (
     vector_type,
     zero,
 )
+from tilewright.machine.catalog import find_machine
+from tilewright.runtime.builtin import address_of
 from tilewright.spec.dtype import F32, F64, DType
 
 Body = Callable[[Function], None]
 VECTOR = vector_type(F32, 4)
 
 
-def compiled(body: Body, arguments: Sequence[str], kind: Any = ctypes.c_int64) -> Callable[..., Any]:
+def compiled(
+    body: Body, arguments: Sequence[str], kind: Any = ctypes.c_int64, imports: Mapping[str, int] | None = None
+) -> Callable[..., Any]:
     """A native function of 64-bit integers (or pointers) whose body the test writes."""
     machine = tw.machine()
     module = Module("m", machine.triple, data_layout(machine))
@@ -48,7 +53,7 @@ def compiled(body: Body, arguments: Sequence[str], kind: Any = ctypes.c_int64) -
     kinds = [(name, POINTER if name.startswith("p") else INT64) for name in arguments]
     f = module.define("f", VOID if kind is None else result[kind], kinds, exported=True)
     body(f)
-    code = Linked(emit_object(str(module), "m", machine), ("f",), {})
+    code = Linked(emit_object(str(module), "m", machine), ("f",), imports or {})
     native = [ctypes.c_void_p if name.startswith("p") else ctypes.c_int64 for name in arguments]
     function: Any = ctypes.CFUNCTYPE(kind, *native)(code.address("f"))
 
@@ -271,3 +276,68 @@ def test_what_llvm_rejects_is_our_error() -> None:
     for emit in (emit_object, emit_assembly):
         with pytest.raises(CompilationFailed, match="the module of broken"):
             emit(text, "broken", machine)
+
+
+def test_memory_that_threads_share() -> None:
+    word = np.array([5], np.int64)
+
+    def add(f: Function) -> None:
+        f.ret(f.fetch_add(f.arguments["p"], f.arguments["x"]))
+
+    def swap(f: Function) -> None:
+        f.ret(f.exchange(f.arguments["p"], f.arguments["x"]))
+
+    def replace(f: Function) -> None:
+        done = f.replace_if(f.arguments["p"], f.arguments["x"], f.arguments["y"])
+        f.ret(f.select(done, int64(1), int64(0)))
+
+    def copy(f: Function) -> None:
+        f.store_shared(f.add(f.load_shared(INT64, f.arguments["p"]), 1), f.arguments["p"])
+        f.pause()
+        f.ret(f.load_shared(INT64, f.arguments["p"]))
+
+    assert (compiled(add, ("p", "x"))(pointer(word), -3), word[0]) == (5, 2)
+    assert (compiled(swap, ("p", "x"))(pointer(word), 7), word[0]) == (2, 7)
+    exchange = compiled(replace, ("p", "x", "y"))
+    assert (exchange(pointer(word), 6, 9), word[0]) == (0, 7)
+    assert (exchange(pointer(word), 7, 9), word[0]) == (1, 9)
+    assert (compiled(copy, ("p",))(pointer(word)), word[0]) == (10, 10)
+
+
+def test_additions_of_threads_do_not_get_lost() -> None:
+    def add(f: Function) -> None:
+        with f.loop(int64(0), f.arguments["x"], int64(1)):
+            f.fetch_add(f.arguments["p"], 1)
+        f.ret(f.arguments["x"])
+
+    word, function = np.zeros(1, np.int64), compiled(add, ("p", "x"))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: function(pointer(word), 100_000), range(4)))
+    assert word[0] == 400_000
+
+
+@pytest.mark.parametrize(("target", "word"), [("znver5", "pause"), ("neoverse-v2", "yield"), ("pwr10", None)])
+def test_polling_is_announced(target: str, word: str | None) -> None:
+    machine = find_machine(target)
+    module = Module("m", machine.triple, data_layout(machine))
+    f = module.define("f", VOID, (), exported=True)
+    f.pause()
+    f.ret()
+    lines = emit_assembly(str(module), "m", machine).split()
+    assert (word in lines) if word else not {"pause", "yield"} & set(lines)
+
+
+def test_variadic_calls() -> None:
+    text, form = ctypes.create_string_buffer(32), ctypes.create_string_buffer(b"%s %ld")
+
+    def write(f: Function) -> None:
+        kinds = (POINTER, INT64, POINTER)
+        printf = f.module.declare("tw_snprintf", INT32, kinds, variadic=True)
+        g = f.arguments
+        written = f.call(printf, [g["p"], int64(32), g["pf"], g["pf"], g["x"]])
+        f.ret(f.extend(written, INT64))
+
+    imports = {"tw_snprintf": address_of(ctypes.CDLL(None).snprintf)}
+    call = compiled(write, ("p", "pf", "x"), imports=imports)
+    assert call(ctypes.addressof(text), ctypes.addressof(form), -7) == 9
+    assert text.value == b"%s %ld -7"

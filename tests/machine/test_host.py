@@ -312,6 +312,9 @@ THREADS = [
     (4, None, {"num_threads": 64}, 4),
     (4, None, {"cores": 2}, 2),
     (4, 2, {"cores": 64}, 2),
+    (4, None, {"cpu_quota": 1.9}, 1),
+    (4, 1, {"cpu_quota": 3.0}, 3),
+    (4, None, {"cpu_quota": 0.5}, 1),
 ]
 
 

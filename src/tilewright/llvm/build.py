@@ -69,14 +69,17 @@ class Module:
             f'target datalayout = "{data_layout}"',
             f'target triple = "{triple}"',
         )
+        self.triple = triple
         self.functions: dict[str, Function] = {}
         self.declarations: dict[str, str] = {}
 
-    def declare(self, name: str, result: Type, arguments: Sequence[Type]) -> Callee:
-        """An external function or intrinsic; declared once."""
-        kinds = ", ".join(kind.text for kind in arguments)
+    def declare(
+        self, name: str, result: Type, arguments: Sequence[Type], *, variadic: bool = False
+    ) -> Callee:
+        """An external function or intrinsic; declared once. Of a variadic one, the fixed arguments."""
+        kinds = ", ".join([*(kind.text for kind in arguments), *(["..."] if variadic else [])])
         self.declarations.setdefault(name, f"declare {result.text} @{name}({kinds})")
-        return Callee(result, f"@{name}")
+        return Callee(result, f"@{name}", f"{result.text} ({kinds})" if variadic else "")
 
     def external(self, name: str) -> Value:
         """The address of an imported symbol."""
@@ -115,10 +118,11 @@ class Module:
 
 
 class Callee(NamedTuple):
-    """Something to call: its result type, and its name or a pointer."""
+    """Something to call: its result type, its name or a pointer, its whole type where that is variadic."""
 
     result: Type
     text: str
+    signature: str = ""
 
 
 class Function(ControlFlow):
@@ -161,7 +165,8 @@ class Function(ControlFlow):
 
     def call(self, callee: Callee, arguments: Sequence[Value]) -> Value:
         """Calls a function of this module or an imported one."""
-        text = f"call {callee.result.text} {callee.text}({', '.join(value.typed for value in arguments)})"
+        kind = callee.signature or callee.result.text
+        text = f"call {kind} {callee.text}({', '.join(value.typed for value in arguments)})"
         if callee.result is VOID:
             self.effect(text)
             return poison(VOID)
@@ -299,6 +304,41 @@ class Function(ControlFlow):
         """What was written before is visible before what is written after."""
         self.effect("fence seq_cst")
 
+    # --- memory that several threads write --------------------------------------------------------
+
+    def load_shared(self, kind: Type, pointer: Value) -> Value:
+        """An integer that other threads write; what they wrote before it is visible afterwards."""
+        return self.emit(kind, f"load atomic {kind.text}, {pointer.typed} acquire, align {_whole(kind)}")
+
+    def store_shared(self, value: Value, pointer: Value) -> None:
+        """An integer that other threads read; what was written before is visible to them with it."""
+        self.effect(f"store atomic {value.typed}, {pointer.typed} release, align {_whole(value.type)}")
+
+    def fetch_add(self, pointer: Value, value: Value | int) -> Value:
+        """Adds to a shared 64-bit integer; what it was before."""
+        addend = int64(value) if isinstance(value, int) else value
+        return self.emit(addend.type, f"atomicrmw add {pointer.typed}, {addend.typed} acq_rel")
+
+    def exchange(self, pointer: Value, value: Value) -> Value:
+        """Writes a shared integer; what it was before."""
+        return self.emit(value.type, f"atomicrmw xchg {pointer.typed}, {value.typed} acq_rel")
+
+    def replace_if(self, pointer: Value, expected: Value, value: Value) -> Value:
+        """Writes a shared integer if it is the expected one; whether it was."""
+        pair = Type(f"{{ {value.type.text}, i1 }}", "")
+        both = self.emit(pair, f"cmpxchg {pointer.typed}, {expected.typed}, {value.typed} seq_cst seq_cst")
+        return self.emit(INT1, f"extractvalue {both.typed}, 1")
+
+    def pause(self) -> None:
+        """Tells the CPU that this thread polls memory; nothing where LLVM has no intrinsic for it."""
+        found = _PAUSES.get(self.module.triple.partition("-")[0])
+        if found is not None:
+            name, arguments = found
+            intrinsic = self.module.declare(name, VOID, [value.type for value in arguments])
+            self.call(intrinsic, arguments)
+
+    # --- memory under masks -----------------------------------------------------------------------
+
     def masked_load(
         self, kind: Type, pointer: Value, mask: Value, align: int, others: Value | None = None
     ) -> Value:
@@ -404,5 +444,17 @@ class Function(ControlFlow):
         """The same bits as another type of the same size."""
         return value if value.type == kind else self.emit(kind, f"bitcast {value.typed} to {kind.text}")
 
+
+def _whole(kind: Type) -> int:
+    """Bytes of an integer, to which atomic ones are aligned."""
+    return int(kind.text.removeprefix("i")) // 8
+
+
+#: Intrinsics that spend a moment cheaply: Intel SDM vol. 2, PAUSE; Arm ARM C6.2, YIELD (HINT #1).
+_PAUSES: dict[str, tuple[str, list[Value]]] = {
+    "x86_64": ("llvm.x86.sse2.pause", []),
+    "aarch64": ("llvm.aarch64.hint", [int32(1)]),
+    "arm64": ("llvm.aarch64.hint", [int32(1)]),
+}
 
 _RELATIONS = {"<": "slt", "<=": "sle", "==": "eq", "!=": "ne", ">": "sgt", ">=": "sge"}

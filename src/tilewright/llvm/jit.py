@@ -13,7 +13,13 @@ import llvmlite.binding as llvm
 from tilewright.llvm.target import initialize
 
 _numbers = itertools.count()
-_lock = threading.Lock()
+#: Held while the JIT links.
+linking = threading.Lock()
+
+
+def llvm_lock() -> Any:
+    """What llvmlite holds during each call of LLVM."""
+    return llvm.ffi.lib._lock  # noqa: SLF001
 
 
 @lru_cache(maxsize=1)
@@ -47,7 +53,7 @@ class Linked:
             builder.export_symbol(name)
         for name, address in imports.items():
             builder.import_symbol(name, address)
-        with _lock:
+        with linking:
             self._tracker: Any = builder.link(_lljit(), f"tilewright.{next(_numbers)}")
 
     def address(self, name: str) -> int:

@@ -12,7 +12,8 @@ from tilewright.errors import CompilationFailed
 from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.machine.machine import Machine
 
-_lock = threading.RLock()
+#: Held while LLVM compiles.
+compiling = threading.RLock()
 
 #: LLVM's -O1 code generator gives the same speed as -O2 and -O3 for our explicit vectors, 10 % sooner.
 CODEGEN_LEVEL = 1
@@ -58,7 +59,7 @@ def data_layout(machine: Machine) -> str:
 
 def parse(text: str, name: str) -> Any:
     """A verified LLVM module from text; `CompilationFailed` carries LLVM's reason."""
-    with _lock:
+    with compiling:
         try:
             module = llvm.parse_assembly(text)
             module.verify()
@@ -77,13 +78,13 @@ def _selectable(text: str, name: str, machine: Machine) -> tuple[Any, Any]:
 
 def emit_object(text: str, name: str, machine: Machine) -> bytes:
     """Machine code of a module, as an object file."""
-    with _lock:
+    with compiling:
         module, target = _selectable(text, name, machine)
         return bytes(target.emit_object(module))
 
 
 def emit_assembly(text: str, name: str, machine: Machine) -> str:
     """Assembly text of a module."""
-    with _lock:
+    with compiling:
         module, target = _selectable(text, name, machine)
         return str(target.emit_assembly(module))

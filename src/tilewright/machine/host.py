@@ -75,6 +75,11 @@ class HostFacts:
     vector_bits: Fact[int]
     streaming_bits: Fact[int]
 
+    @property
+    def usable_cores(self) -> int:
+        """How many threads can run at once: min(affinity, floor of the quota), at least 1."""
+        return _usable_cores(self.affinity_cores, self.quota_cores).value
+
     def machine(self) -> Machine:
         """The record that models and back end use, named "host"."""
         return Machine(
@@ -149,6 +154,11 @@ class _Wishes:
         value = getattr(self.settings, field)
         return None if value is None else Fact(value, self._origin(field))
 
+    def quota(self) -> Fact[float | None] | None:
+        """The CPU quota to go by in place of the control group's, None if there is none."""
+        value = self.settings.cpu_quota
+        return None if value is None else Fact(value, variable_of("cpu_quota"))
+
 
 def detect_host(
     settings: Settings | None = None,
@@ -181,7 +191,7 @@ def detect_host(
     features = _features(processor, wishes.text("features"))
     caches = _caches(place, wishes)
     affinity = Fact(len(place.cpus), "CPU affinity")
-    quota = read_quota(place)
+    quota = wishes.quota() or read_quota(place)
     return HostFacts(
         triple=Fact(processor.triple, "LLVM process triple"),
         cpu=wishes.text("cpu") or Fact(processor.cpu, "LLVM host CPU"),
@@ -292,8 +302,7 @@ def default_thread_count(settings: Settings, facts: HostFacts) -> int:
     >>> default_thread_count(Settings(num_threads=1), detect_host(Settings()))
     1
     """
-    granted = _usable_cores(facts.affinity_cores, facts.quota_cores).value
-    bounds = (granted, facts.cores.value, settings.omp_num_threads, settings.num_threads)
+    bounds = (facts.usable_cores, facts.cores.value, settings.omp_num_threads, settings.num_threads)
     return min(bound for bound in bounds if bound is not None)
 
 

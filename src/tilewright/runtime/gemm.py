@@ -27,6 +27,7 @@ from tilewright.runtime.batch import (
 )
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.native import GemmRecord, bind_native
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.scratch import ScratchPool
@@ -228,6 +229,7 @@ def make_wanted() -> None:
 
 
 _compiling = threading.RLock()
+hold_during_forks(_compiling)
 
 #: The kernels behind `matmul` that this process has, by name of the element types.
 matmul_kernels: dict[str, GemmKernel] = {}

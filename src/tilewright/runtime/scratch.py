@@ -8,14 +8,17 @@ Python, which maps one more block into a fresh slot.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import mmap
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tilewright.errors import ScratchAllocation
+from tilewright.runtime.lifetime import outlive, private_memory, reset_after_forks
 from tilewright.settings import read_settings
 
 #: Blocks of native callers; more of them at once go through Python.
@@ -31,7 +34,7 @@ class _Block:
     def __init__(self, size: int, *, huge_pages: bool) -> None:
         length = -(-size // HUGE_PAGE) * HUGE_PAGE + HUGE_PAGE
         try:
-            self.memory = mmap.mmap(-1, length)
+            self.memory = private_memory(length)
         except (OSError, ValueError, OverflowError) as error:
             raise ScratchAllocation(size=size, reason=str(error)) from error
         if huge_pages and hasattr(mmap, "MADV_HUGEPAGE"):
@@ -64,8 +67,10 @@ class ScratchPool:
         self.table = Table()
         self._blocks: list[_Block] = []
         self._free: list[int] = []
+        self._native: list[int] = []
         self._lock = threading.Lock()
         self._huge_pages = read_settings().huge_pages
+        _pools.add(self)
 
     @property
     def table_address(self) -> int:
@@ -89,6 +94,18 @@ class ScratchPool:
         finally:
             self._free.append(address)
 
+    def reset(self) -> None:
+        """In the child of a fork: blocks that other threads had taken are free."""
+        self._lock = threading.Lock()
+        native = self._native[: self.table.count]
+        self.table.slots[: len(native)] = native
+        self._free = [block.address for block in self._blocks if block.address not in native]
+
+    def keep(self) -> None:
+        """When the process ends: the memory stays under daemon threads that still compute."""
+        for block in self._blocks:
+            outlive(block.memory)
+
     def supply(self) -> None:
         """Maps blocks for native callers: the first one, and one for each that found none."""
         with self._lock:
@@ -96,5 +113,23 @@ class ScratchPool:
             if table.count == 0 or (table.wanted and table.count < SLOTS):
                 address = self._map()
                 table.slots[table.count] = address
+                self._native.append(address)
                 table.count += 1  # after the slot is filled: native code reads up to count
             table.wanted = 0
+
+
+_pools: weakref.WeakSet[ScratchPool] = weakref.WeakSet()
+
+
+def _reset_pools() -> None:
+    for pool in _pools:
+        pool.reset()
+
+
+def _keep_pools() -> None:
+    for pool in _pools:
+        pool.keep()
+
+
+reset_after_forks(_reset_pools)
+atexit.register(_keep_pools)

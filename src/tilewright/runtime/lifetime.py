@@ -1,0 +1,85 @@
+"""Forks and the end of the process: what is not cut in the middle, and what outlives Python's objects.
+
+A fork copies one thread. Locks that another thread holds would stay held in the copy for ever, and LLVM would
+stay inside of what it was doing; so the locks registered here are taken before a fork and released after it,
+on both sides. What belonged to the other threads is forgotten in the copy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, TypeAlias
+
+Lock: TypeAlias = AbstractContextManager[Any]
+
+#: Outermost first, which is the order in which they are taken; those of `llvm` come after them.
+_locks: list[Lock] = []
+_taken: list[Lock] = []
+_resets: list[Callable[[], None]] = []
+
+
+def hold_during_forks(lock: Lock, *, outermost: bool = False) -> None:
+    """Registers a lock that is taken inside those registered before, or outside of all of them."""
+    _locks.insert(0 if outermost else len(_locks), lock)
+
+
+def reset_after_forks(reset: Callable[[], None]) -> None:
+    """Registers what the child does first, while no other thread of it exists."""
+    _resets.append(reset)
+
+
+def outlive(value: object) -> None:
+    """Keeps an object until the process ends.
+
+    When the interpreter ends it drops modules while daemon threads still run compiled code, which must
+    find its memory.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+
+
+def private_memory(size: int) -> mmap.mmap:
+    """Zeroed pages of this process alone: Python's own anonymous memory is shared with the child of a fork.
+
+    Raises
+    ------
+    OSError, ValueError, OverflowError : as `mmap.mmap`.
+    """
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+def _llvm_locks() -> list[Lock]:
+    """Those of the layer below, which cannot register them, if it is in use."""
+    if "tilewright.llvm.jit" not in sys.modules:
+        return []
+    from tilewright.llvm.jit import linking, llvm_lock
+    from tilewright.llvm.target import compiling
+
+    return [compiling, linking, llvm_lock()]
+
+
+def _before() -> None:
+    for lock in (*_locks, *_llvm_locks()):
+        lock.__enter__()
+        _taken.append(lock)
+
+
+def _after() -> None:
+    while _taken:
+        _taken.pop().__exit__(None, None, None)
+
+
+def _after_in_child() -> None:
+    for reset in _resets:
+        reset()
+    _after()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)

@@ -1,0 +1,493 @@
+"""Machine code of the thread pool: the loop of workers, fork and join.
+
+Nothing here touches a Python object. The one exception is a caller on Python's main thread: between its
+tasks it takes the GIL every now and then, so that signal handlers run. What the words of the shared memory
+mean stands in `pool_memory.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.control import Block
+from tilewright.llvm.target import data_layout
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
+from tilewright.machine.machine import Machine
+from tilewright.runtime.builtin import address_of
+from tilewright.runtime.pool_memory import (
+    ASLEEP,
+    ASLEPT,
+    FREE,
+    NO_TASK,
+    TAKEN,
+    TEAM_ALIGNMENT,
+    WAITED,
+    Slot,
+    State,
+    Team,
+)
+
+#: The exported functions.
+WORK, OPEN, CLOSE, RUN = "tw_pool_work", "tw_team_open", "tw_team_close", "tw_team_run"
+
+#: Looks at a word between two readings of the clock: about a microsecond of them.
+LOOKS = 16
+#: Sleepers that one thread wakes; each of them wakes as many, so that n are awake after log n steps.
+WAKES = 2
+
+#: asm/unistd.h, __NR_futex of 64-bit Linux, by the name of the CPU in `platform.machine`.
+FUTEX_CALLS = {"x86_64": 202, "ppc64le": 221, "aarch64": 98, "riscv64": 98}
+#: linux/futex.h, FUTEX_WAIT and FUTEX_WAKE with FUTEX_PRIVATE_FLAG.
+FUTEX_WAIT, FUTEX_WAKE = 128, 129
+
+#: struct timespec of 64-bit systems.
+TIMESPEC_BYTES, NANOSECONDS = 16, 1_000_000_000
+
+
+class Wait(Enum):
+    """How a thread sleeps until a word changes."""
+
+    FUTEX = "futex"
+    CONDITION = "pthread condition"
+
+
+def host_wait() -> Wait:
+    """Futexes on Linux, conditions of pthread elsewhere."""
+    futexes = sys.platform == "linux" and platform.machine() in FUTEX_CALLS
+    return Wait.FUTEX if futexes else Wait.CONDITION
+
+
+_LIBRARY = {
+    Wait.FUTEX: ("clock_gettime", "syscall"),
+    Wait.CONDITION: (
+        "clock_gettime",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
+        "pthread_cond_wait",
+        "pthread_cond_broadcast",
+    ),
+}
+_INTERPRETER = (
+    "PyThread_get_thread_ident",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "PyErr_CheckSignals",
+    "PyErr_Fetch",
+)
+
+
+def imported_symbols(wait: Wait) -> dict[str, int]:
+    """Addresses of what the code imports from the C library and the interpreter."""
+    sources = ((ctypes.CDLL(None), _LIBRARY[wait]), (ctypes.pythonapi, _INTERPRETER))
+    return {f"tw_{name}": address_of(getattr(library, name)) for library, names in sources for name in names}
+
+
+def emit_pool(machine: Machine, wait: Wait) -> str:
+    """The module with `WORK`, `OPEN`, `CLOSE` and `RUN`."""
+    return str(_PoolCode(machine, wait).module)
+
+
+class _Words:
+    """Reads and writes fields of the structures in one function."""
+
+    def __init__(self, f: Function) -> None:
+        self.f = f
+
+    def place(self, base: Value, kind: type[ctypes.Structure], name: str, index: int = 0) -> Value:
+        """The address of a field."""
+        return self.f.at(base, getattr(kind, name).offset + 8 * index)
+
+    def get(self, base: Value, kind: type[ctypes.Structure], name: str, type_: Type = INT64) -> Value:
+        """A field that no other thread writes meanwhile."""
+        return self.f.load(type_, self.place(base, kind, name), 8)
+
+    def put(self, value: Value | int, base: Value, kind: type[ctypes.Structure], name: str) -> None:
+        """Writes a field that no other thread uses meanwhile."""
+        value = int64(value) if isinstance(value, int) else value
+        self.f.store(value, self.place(base, kind, name), 8)
+
+    def shared(self, base: Value, kind: type[ctypes.Structure], name: str) -> Value:
+        """A field that other threads write."""
+        return self.f.load_shared(INT64, self.place(base, kind, name))
+
+    def slot(self, state: Value, index: Value) -> Value:
+        """One slot of a pool."""
+        return self.f.at(self.place(state, State, "slots"), self.f.mul(index, ctypes.sizeof(Slot)))
+
+    def bits(self, word: Value, mask: int) -> Value:
+        """The bits of a word under a mask."""
+        return self.f.both(word, int64(mask))
+
+    def team_of(self, word: Value) -> Value:
+        """The team in a word, as an integer."""
+        return self.bits(word, -TEAM_ALIGNMENT)
+
+    @contextmanager
+    def forever(self, name: str) -> Iterator[tuple[Block, Block]]:
+        """Repeats a block until it jumps to the second of two; a jump to the first repeats it at once."""
+        f = self.f
+        again, done = f.new_block(name), f.new_block(f"{name}.done")
+        f.jump(again)
+        f.place(again)
+        yield again, done
+        if not f.block.terminated:
+            f.jump(again)
+        f.place(done)
+
+    def leave_if(self, condition: Value, target: Block) -> None:
+        """Goes elsewhere if a condition holds."""
+        following = self.f.new_block("on")
+        self.f.jump_if(condition, target, following)
+        self.f.place(following)
+
+
+#: The arguments of `run`.
+_JOB = (("team", POINTER), ("body", POINTER), ("env", POINTER), ("tasks", INT64))
+
+
+class _PoolCode:
+    """Emits the functions, those first that others call."""
+
+    def __init__(self, machine: Machine, wait: Wait) -> None:
+        self.module = Module("tw_pool", machine.triple, data_layout(machine))
+        self.clock = self.emit_clock()
+        waits = {Wait.FUTEX: self.emit_futex, Wait.CONDITION: self.emit_condition}
+        self.sleep, self.wake = waits[wait]()
+        self.crowded = self.emit_crowded()
+        self.wake_some = self.emit_wake_some()
+        self.poll = self.emit_poll()
+        self.serial = self.emit_serial()
+        self.post = self.emit_post()
+        self.join = self.emit_join()
+        self.run = self.emit_run()
+        self.emit_open()
+        self.emit_close()
+        self.take = self.emit_take()
+        self.emit_work()
+
+    def define(
+        self, name: str, result: Type, arguments: Sequence[tuple[str, Type]], *, exported: bool = False
+    ) -> _Words:
+        """A new function."""
+        return _Words(self.module.define(name, result, arguments, exported=exported))
+
+    # --- the operating system ---------------------------------------------------------------------
+
+    def emit_clock(self) -> Callee:
+        """``int64 clock()``: nanoseconds of a clock that only goes forward."""
+        f = self.define("clock", INT64, []).f
+        read = self.module.declare("tw_clock_gettime", INT32, (INT32, POINTER))
+        now = f.stack(INT64, TIMESPEC_BYTES // 8, 8)
+        f.call(read, [int32(time.CLOCK_MONOTONIC), now])
+        seconds = f.mul(f.load(INT64, now, 8), NANOSECONDS)
+        f.ret(f.add(seconds, f.load(INT64, f.at(now, 8), 8)))
+        return f.callee
+
+    def emit_futex(self) -> tuple[Callee, Callee]:
+        """``sleep(slot, word)`` returns once the slot has another word, or sooner; ``wake(slot)``."""
+        # The kernel compares 32 bits; the low ones are enough, and where they are depends on the CPU.
+        low = 0 if sys.byteorder == "little" else 4
+        number = int64(FUTEX_CALLS[platform.machine()])
+        call = self.module.declare("tw_syscall", INT64, (INT64,), variadic=True)
+        made = []
+        for name, operation in (("sleep", FUTEX_WAIT), ("wake", FUTEX_WAKE)):
+            arguments = [("slot", POINTER), *([("word", INT64)] if name == "sleep" else [])]
+            f = self.define(name, VOID, arguments).f
+            value = f.truncate(f.arguments["word"], INT32) if name == "sleep" else int32(1)
+            place = f.at(f.arguments["slot"], Slot.word.offset + low)
+            f.call(call, [number, place, int32(operation), value, null(), null(), int32(0)])
+            f.ret()
+            made.append(f.callee)
+        return made[0], made[1]
+
+    def emit_condition(self) -> tuple[Callee, Callee]:
+        """The same with the mutex and the condition of the slot."""
+        lock, unlock = (
+            self.module.declare(f"tw_pthread_mutex_{name}", INT32, (POINTER,)) for name in ("lock", "unlock")
+        )
+        w = self.define("sleep", VOID, [("slot", POINTER), ("word", INT64)])
+        f, slot = w.f, w.f.arguments["slot"]
+        mutex, condition = w.place(slot, Slot, "mutex"), w.place(slot, Slot, "condition")
+        f.call(lock, [mutex])
+        with w.forever("sleeping") as (_, done):
+            w.leave_if(f.compare("!=", w.shared(slot, Slot, "word"), f.arguments["word"]), done)
+            wait = self.module.declare("tw_pthread_cond_wait", INT32, (POINTER, POINTER))
+            f.call(wait, [condition, mutex])
+        f.call(unlock, [mutex])
+        f.ret()
+        sleep = f.callee
+        w = self.define("wake", VOID, [("slot", POINTER)])
+        f, slot = w.f, w.f.arguments["slot"]
+        mutex = w.place(slot, Slot, "mutex")
+        f.call(lock, [mutex])  # who sleeps has compared the word before, or will afterwards
+        f.call(
+            self.module.declare("tw_pthread_cond_broadcast", INT32, (POINTER,)),
+            [w.place(slot, Slot, "condition")],
+        )
+        f.call(unlock, [mutex])
+        f.ret()
+        return sleep, f.callee
+
+    def emit_crowded(self) -> Callee:
+        """``bool crowded(state)``: whether callers and workers that are awake outnumber the cores."""
+        w = self.define("crowded", Type("i1", "i1"), [("state", POINTER)])
+        f, state = w.f, w.f.arguments["state"]
+        awake = f.add(w.shared(state, State, "active"), w.shared(state, State, "awake"))
+        f.ret(f.compare(">", awake, w.get(state, State, "cores")))
+        return f.callee
+
+    # --- callers ------------------------------------------------------------------------------------
+
+    def emit_wake_some(self) -> Callee:
+        """``wake_some(team)``: wakes the next `WAKES` sleepers that the team was offered to."""
+        w = self.define("wake_some", VOID, [("team", POINTER)])
+        f, team = w.f, w.f.arguments["team"]
+        state = w.get(team, Team, "state", POINTER)
+        started = w.shared(state, State, "started")
+        offered = f.either(f.as_integer(team), int64(ASLEPT))
+        left = f.stack(INT64, 1, 8)
+        f.store(int64(WAKES), left, 8)
+        with w.forever("look") as (again, done):
+            index = f.fetch_add(w.place(team, Team, "woken"), 1)
+            w.leave_if(f.compare(">=", index, started), done)
+            slot = w.slot(state, index)
+            asleep = f.compare("==", w.shared(slot, Slot, "word"), offered)
+            with f.when(f.negate(asleep)):
+                f.jump(again)
+            f.call(self.wake, [slot])
+            rest = f.sub(f.load(INT64, left, 8), 1)
+            f.store(rest, left, 8)
+            w.leave_if(f.compare("==", rest, 0), done)
+        f.ret()
+        return f.callee
+
+    def emit_poll(self) -> Callee:
+        """``poll(team)``: lets signal handlers run when it is time; if one raises, the team is cancelled."""
+        w = self.define("poll", VOID, [("team", POINTER)])
+        f, team = w.f, w.f.arguments["team"]
+        now = f.call(self.clock, [])
+        with f.when(f.compare("<", now, w.get(team, Team, "poll_at"))):
+            f.ret()
+        state = w.get(team, Team, "state", POINTER)
+        w.put(f.add(now, w.get(state, State, "poll_ns")), team, Team, "poll_at")
+        module = self.module
+        held = f.call(module.declare("tw_PyGILState_Ensure", INT32, ()), [])
+        raised = f.call(module.declare("tw_PyErr_CheckSignals", INT32, ()), [])
+        with f.when(f.compare("!=", raised, 0)):
+            fetch = module.declare("tw_PyErr_Fetch", VOID, (POINTER,) * 3)
+            f.call(fetch, [w.place(team, Team, "exception", index) for index in range(3)])
+            w.put(1, team, Team, "cancelled")
+            f.store_shared(int64(NO_TASK), w.place(team, Team, "next"))
+        f.call(module.declare("tw_PyGILState_Release", VOID, (INT32,)), [held])
+        f.ret()
+        return f.callee
+
+    def call_body(self, w: _Words, body: Value, env: Value, thread: Value, task: Value) -> None:
+        """One task."""
+        w.f.call(Callee(VOID, body.text), [env, thread, task])
+
+    def emit_serial(self) -> Callee:
+        """``serial(team, body, env, tasks)``: every task on this thread."""
+        w = self.define("serial", VOID, _JOB)
+        f, team = w.f, w.f.arguments["team"]
+        done = f.new_block("cancelled")
+        nested = f.compare("!=", w.get(team, Team, "running"), 0)  # perhaps on a worker
+        asked = f.compare("!=", w.get(team, Team, "polls"), 0)
+        polls = f.both(asked, f.negate(nested))
+        with f.loop(int64(0), f.arguments["tasks"], int64(1), "task") as task:
+            w.leave_if(f.compare("!=", w.get(team, Team, "cancelled"), 0), done)
+            self.call_body(w, f.arguments["body"], f.arguments["env"], int64(0), task)
+            with f.when(polls):
+                f.call(self.poll, [team])
+        f.jump(done)
+        f.place(done)
+        f.ret()
+        return f.callee
+
+    def emit_post(self) -> Callee:
+        """``int64 post(team, helpers, before, after)``: offers the team; how many helpers it still wants."""
+        arguments = [("team", POINTER), ("helpers", INT64), ("before", INT64), ("after", INT64)]
+        w = self.define("post", INT64, arguments)
+        f, team = w.f, w.f.arguments["team"]
+        before, after = f.arguments["before"], f.arguments["after"]
+        state = w.get(team, Team, "state", POINTER)
+        started = w.shared(state, State, "started")
+        left = f.stack(INT64, 1, 8)
+        f.store(f.arguments["helpers"], left, 8)
+        done = f.new_block("posted")
+        with f.loop(int64(0), started, int64(1), "slot") as index:
+            w.leave_if(f.compare("==", f.load(INT64, left, 8), 0), done)
+            slot = w.slot(state, index)
+            with f.when(f.compare("==", w.shared(slot, Slot, "word"), before)):
+                claimed = f.replace_if(w.place(slot, Slot, "word"), before, after)
+                f.store(f.sub(f.load(INT64, left, 8), f.select(claimed, int64(1), int64(0))), left, 8)
+        f.jump(done)
+        f.place(done)
+        f.ret(f.load(INT64, left, 8))
+        return f.callee
+
+    def emit_join(self) -> Callee:
+        """``join(team, slot)``: takes the offer back, or waits until the worker has no more tasks."""
+        w = self.define("join", VOID, [("team", POINTER), ("slot", POINTER)])
+        f, team, slot = w.f, w.f.arguments["team"], w.f.arguments["slot"]
+        word = w.place(slot, Slot, "word")
+        state = w.get(team, Team, "state", POINTER)
+        deadline = f.stack(INT64, 1, 8)
+        f.store(int64(0), deadline, 8)
+        with w.forever("look") as (again, gone):
+            found = f.load_shared(INT64, word)
+            w.leave_if(f.compare("!=", w.team_of(found), f.as_integer(team)), gone)
+            with f.when(f.compare("==", w.bits(found, TAKEN), 0)):
+                idle = f.either(w.bits(found, ASLEPT), int64(FREE))
+                f.jump_if(f.replace_if(word, found, idle), gone, again)
+            with f.when(f.compare("!=", w.bits(found, WAITED), 0)):
+                f.call(self.sleep, [slot, found])
+                f.jump(again)
+            self.look_at(w, word, found, again)
+            now = f.call(self.clock, [])
+            with f.when(f.compare("==", f.load(INT64, deadline, 8), 0)):
+                f.store(f.add(now, w.get(state, State, "spin_ns")), deadline, 8)
+            late = f.compare(">", now, f.load(INT64, deadline, 8))
+            with f.when(f.either(late, f.call(self.crowded, [state]))):
+                f.replace_if(word, found, f.either(found, int64(WAITED)))
+        f.ret()
+        return f.callee
+
+    def look_at(self, w: _Words, word: Value, expected: Value, changed: Block) -> None:
+        """Looks at a word for about a microsecond; goes elsewhere once it is another."""
+        f = w.f
+        with f.loop(int64(0), int64(LOOKS), int64(1), "pause"):
+            w.leave_if(f.compare("!=", f.load_shared(INT64, word), expected), changed)
+            f.pause()
+
+    def emit_run(self) -> Callee:
+        """``run(team, body, env, tasks)``: every task once; see `Team`."""
+        w = self.define(RUN, VOID, _JOB, exported=True)
+        f, team = w.f, w.f.arguments["team"]
+        job = [f.arguments[name] for name in ("team", "body", "env", "tasks")]
+        _, body, env, tasks = job
+        threads = f.minimum(w.get(team, Team, "threads"), tasks)
+        # Tasks of a task of the same team are done where they come up.
+        nested = f.compare("!=", w.get(team, Team, "running"), 0)
+        with f.when(f.either(nested, f.compare("<=", threads, 1))):
+            f.call(self.serial, job)
+            f.ret()
+        with f.when(f.compare("!=", w.get(team, Team, "cancelled"), 0)):
+            f.ret()
+        w.put(1, team, Team, "running")
+        for value, name in ((body, "body"), (env, "env"), (tasks, "tasks")):
+            w.put(value, team, Team, name)
+        for name in ("arrived", "woken"):
+            w.put(0, team, Team, name)
+        w.put(1, team, Team, "next")  # the first is the caller's own
+        here = f.as_integer(team)
+        wanted = f.sub(threads, 1)
+        wanted = f.call(self.post, [team, wanted, int64(FREE), here])
+        asleep = f.either(here, int64(ASLEPT))
+        missing = f.call(self.post, [team, wanted, int64(ASLEEP), asleep])
+        with f.when(f.compare("!=", missing, wanted)):
+            f.call(self.wake_some, [team])
+        self.call_body(w, body, env, int64(0), int64(0))
+        with w.forever("tasks") as (_, done):
+            with f.when(f.compare("!=", w.get(team, Team, "polls"), 0)):
+                f.call(self.poll, [team])
+            task = f.fetch_add(w.place(team, Team, "next"), 1)
+            w.leave_if(f.compare(">=", task, tasks), done)
+            self.call_body(w, body, env, int64(0), task)
+        state = w.get(team, Team, "state", POINTER)
+        with f.loop(int64(0), w.shared(state, State, "started"), int64(1), "slot") as index:
+            f.call(self.join, [team, w.slot(state, index)])
+        w.put(0, team, Team, "running")
+        f.ret()
+        return f.callee
+
+    def emit_open(self) -> None:
+        """``open(state, team, threads)``: makes a team of at most so many threads; fewer where others run."""
+        arguments = [("state", POINTER), ("team", POINTER), ("threads", INT64)]
+        w = self.define(OPEN, VOID, arguments, exported=True)
+        f, state, team = w.f, w.f.arguments["state"], w.f.arguments["team"]
+        active = f.add(f.fetch_add(w.place(state, State, "active"), 1), 1)
+        share = f.emit(INT64, f"sdiv {f.arguments['threads'].typed}, {f.maximum(active, int64(1)).text}")
+        w.put(f.maximum(share, int64(1)), team, Team, "threads")
+        w.put(Value(POINTER, self.run.text), team, Team, "run")
+        w.put(state, team, Team, "state")
+        for name in ("cancelled", "running"):
+            w.put(0, team, Team, name)
+        ident = f.call(self.module.declare("tw_PyThread_get_thread_ident", INT64, ()), [])
+        main = f.compare("==", ident, w.get(state, State, "main_thread"))
+        w.put(f.select(main, int64(1), int64(0)), team, Team, "polls")
+        poll_at = f.add(f.call(self.clock, []), w.get(state, State, "poll_ns"))
+        w.put(poll_at, team, Team, "poll_at")
+        f.ret()
+
+    def emit_close(self) -> None:
+        """``close(team)``: its share is free for others."""
+        w = self.define(CLOSE, VOID, [("team", POINTER)], exported=True)
+        state = w.get(w.f.arguments["team"], Team, "state", POINTER)
+        w.f.fetch_add(w.place(state, State, "active"), -1)
+        w.f.ret()
+
+    # --- workers ------------------------------------------------------------------------------------
+
+    def emit_take(self) -> Callee:
+        """``take(team)``: tasks of a team on a worker, until there are none."""
+        w = self.define("take", VOID, [("team", POINTER)])
+        f, team = w.f, w.f.arguments["team"]
+        body, env = (w.get(team, Team, name, POINTER) for name in ("body", "env"))
+        tasks, following = w.get(team, Team, "tasks"), w.place(team, Team, "next")
+        slot = f.stack(INT64, 1, 8)
+        f.store(f.fetch_add(following, 1), slot, 8)
+        with f.when(f.compare(">=", f.load(INT64, slot, 8), tasks)):
+            f.ret()
+        thread = f.add(f.fetch_add(w.place(team, Team, "arrived"), 1), 1)
+        with w.forever("tasks") as (_, done):
+            self.call_body(w, body, env, thread, f.load(INT64, slot, 8))
+            f.store(f.fetch_add(following, 1), slot, 8)
+            w.leave_if(f.compare(">=", f.load(INT64, slot, 8), tasks), done)
+        f.ret()
+        return f.callee
+
+    def emit_work(self) -> None:
+        """``work(state, slot)``: what a worker does; never returns."""
+        w = self.define(WORK, VOID, [("state", POINTER), ("slot", POINTER)], exported=True)
+        f, state, slot = w.f, w.f.arguments["state"], w.f.arguments["slot"]
+        word, awake = w.place(slot, Slot, "word"), w.place(state, State, "awake")
+        deadline = f.stack(INT64, 1, 8)
+        f.fetch_add(awake, 1)
+        with w.forever("begin") as (begin, _):
+            f.store(f.add(f.call(self.clock, []), w.get(state, State, "spin_ns")), deadline, 8)
+            offered, doze, up = (f.new_block(name) for name in ("offered", "doze", "up"))
+            with w.forever("spin") as (_, late):
+                self.look_at(w, word, int64(FREE), offered)
+                over = f.compare(">", f.call(self.clock, []), f.load(INT64, deadline, 8))
+                w.leave_if(f.either(over, f.call(self.crowded, [state])), late)
+            f.fetch_add(awake, -1)
+            f.jump_if(f.replace_if(word, int64(FREE), int64(ASLEEP)), doze, up)
+            f.place(doze)
+            f.call(self.sleep, [slot, int64(ASLEEP)])
+            f.jump(up)
+            f.place(up)
+            f.fetch_add(awake, 1)
+            f.replace_if(word, int64(ASLEEP), int64(FREE))  # woken for an offer that was taken back
+            f.jump(offered)
+            f.place(offered)
+            found = f.load_shared(INT64, word)
+            w.leave_if(f.compare("==", found, FREE), begin)
+            here = w.team_of(found)
+            taken = f.replace_if(word, found, f.either(here, int64(TAKEN)))
+            w.leave_if(f.negate(taken), begin)
+            team = f.as_pointer(here)
+            with f.when(f.compare("!=", w.bits(found, ASLEPT), 0)):
+                f.call(self.wake_some, [team])
+            f.call(self.take, [team])
+            left = f.exchange(word, int64(FREE))  # from here on the team may be gone
+            with f.when(f.compare("!=", w.bits(left, WAITED), 0)):
+                f.call(self.wake, [slot])
+        f.ret()

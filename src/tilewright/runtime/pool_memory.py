@@ -1,0 +1,95 @@
+"""The memory that workers and callers of the thread pool share, and what its words mean.
+
+Each worker has a slot, and all that is said between it and a caller is one word in it:
+
+    FREE        polls the word                     FREE   -> team           a caller offers its tasks
+    ASLEEP      waits in the operating system      ASLEEP -> team|ASLEPT    the same; the caller then wakes it
+    team        is offered the tasks of a team     team   -> team|TAKEN     the worker takes the offer,
+    team|TAKEN  works on them                      team   -> FREE, ASLEEP   or the caller takes it back
+                                                   team|TAKEN -> FREE       there are no more tasks
+
+So a caller waits for those workers alone that took its offer; one that is slow to wake finds nothing. Who
+waits for a worker that is inside a task sets `WAITED` beside `TAKEN`, and is woken. Callers that run at the
+same time claim different workers; one that finds none does its tasks itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+#: Workers that a pool can have.
+MOST_WORKERS = 1023
+#: Bytes that two threads never write at once: a line and the one that x86 fetches beside it.
+APART = 128
+
+#: States of a slot without a team.
+FREE, ASLEEP = 8, 9
+#: States of a slot with a team, in the low bits of its address; bit 3 tells ASLEEP from a worker that ASLEPT.
+ASLEPT, TAKEN, WAITED = 1, 2, 4
+#: A team's address is a multiple of this, so that those bits are free.
+TEAM_ALIGNMENT = 16
+
+#: Behind every task, and far from the end of the numbers: late workers still count up.
+NO_TASK = 1 << 62
+
+#: No pthread_mutex_t or pthread_cond_t is larger (macOS: 64 and 48 bytes, glibc: 40 and 48).
+PTHREAD_BYTES = 64
+
+
+class Slot(ctypes.Structure):
+    """What one worker and its callers share."""
+
+    _fields_ = (
+        ("word", ctypes.c_int64),
+        ("mutex", ctypes.c_byte * PTHREAD_BYTES),  # where there are no futexes
+        ("condition", ctypes.c_byte * PTHREAD_BYTES),
+        ("_rest", ctypes.c_byte * (2 * APART - 8 - 2 * PTHREAD_BYTES)),
+    )
+
+
+class State(ctypes.Structure):
+    """A pool: what is set rarely, what callers write, and the slots, apart from each other."""
+
+    _fields_ = (
+        ("size", ctypes.c_int64),  # threads of a call that does not say how many
+        ("started", ctypes.c_int64),  # slots that have a worker
+        ("cores", ctypes.c_int64),  # that this process may use at once
+        ("spin_ns", ctypes.c_int64),  # for how long threads poll before they sleep
+        ("poll_ns", ctypes.c_int64),  # from one look for signals to the next
+        ("main_thread", ctypes.c_uint64),  # as PyThread_get_thread_ident has it
+        ("_rarely", ctypes.c_byte * (APART - 6 * 8)),
+        ("active", ctypes.c_int64),  # teams that are open
+        ("awake", ctypes.c_int64),  # workers that poll or work
+        ("_often", ctypes.c_byte * (APART - 2 * 8)),
+        ("slots", Slot * MOST_WORKERS),
+    )
+
+
+class Team(ctypes.Structure):
+    """The threads of one call; its head is the ``tw_team`` that kernels know.
+
+    Attributes
+    ----------
+    run : address of the function that runs tasks.
+    threads : how many may be inside a task at once.
+    cancelled : whether a signal handler raised; tasks that had not begun are skipped.
+    """
+
+    _fields_ = (
+        ("run", ctypes.c_void_p),
+        ("threads", ctypes.c_int64),
+        ("state", ctypes.c_void_p),
+        ("cancelled", ctypes.c_int64),
+        ("polls", ctypes.c_int64),  # whether its caller looks for signals
+        ("poll_at", ctypes.c_int64),  # when it does so next, in ns
+        ("exception", ctypes.c_void_p * 3),  # type, value and traceback of what the handler raised
+        ("running", ctypes.c_int64),
+        ("body", ctypes.c_void_p),
+        ("env", ctypes.c_void_p),
+        ("tasks", ctypes.c_int64),
+        ("_read", ctypes.c_byte * (2 * APART - 13 * 8)),
+        ("next", ctypes.c_int64),  # the first task that nobody has
+        ("arrived", ctypes.c_int64),  # workers that have had one
+        ("woken", ctypes.c_int64),  # slots that were looked at for sleepers
+        ("_written", ctypes.c_byte * (APART - 3 * 8)),
+    )

@@ -1,0 +1,174 @@
+"""Forks and the end of the process: locks, resets, memory that stays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from support import filled, run_python
+
+import tilewright as tw
+from tilewright.llvm.jit import linking, llvm_lock
+from tilewright.llvm.target import compiling
+from tilewright.runtime import lifetime
+from tilewright.runtime.scratch import ScratchPool
+
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes")
+
+
+def in_child(check: Callable[[], bool]) -> bool:
+    """Whether a check holds in the child of a fork, which has ten seconds for it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns where threads run
+        child = os.fork()
+    if not child:
+        import faulthandler
+
+        faulthandler.dump_traceback_later(10, exit=True)
+        os._exit(0 if check() else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@posix
+@pytest.mark.parametrize("name", ["compiling", "linking", "llvm"])
+def test_a_fork_waits_for_locks_of_others(name: str) -> None:
+    """The child of a fork finds them free, though another thread held one."""
+    lock = {"compiling": compiling, "linking": linking, "llvm": llvm_lock()}[name]
+    held, let_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            let_go.wait(0.2)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    assert in_child(lambda: lock.__enter__() is not False)
+    let_go.set()
+    thread.join()
+    assert lifetime._taken == []
+
+
+@posix
+def test_the_child_starts_anew() -> None:
+    done: list[int] = []
+    lifetime.reset_after_forks(lambda: done.append(1))
+    try:
+        assert in_child(lambda: done == [1])
+        assert done == []
+    finally:
+        lifetime._resets.pop()
+
+
+@posix
+def test_memory_is_not_shared_with_the_child() -> None:
+    memory = lifetime.private_memory(8192)
+    memory[0] = 1
+
+    def change() -> bool:
+        memory[0] += 1
+        return memory[0] == 2
+
+    assert in_child(change)
+    assert memory[0] == 1
+
+
+@posix
+def test_scratch_is_not_shared_with_the_child() -> None:
+    """Parent and child compute at the same time, each with its own panels."""
+    pool = ScratchPool(4096)
+    with pool.block() as address:
+        word = (ctypes.c_int64 * 1).from_address(address)
+        word[0] = 1
+
+        def change() -> bool:
+            word[0] += 1
+            return bool(word[0] == 2)
+
+        assert in_child(change)
+        assert word[0] == 1
+
+
+FIRST_CALLS = """
+import os, threading, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+import numpy as np, tilewright as tw
+from support import filled
+tw.matmul(filled((2, 2), np.int8), filled((2, 2), np.int8))  # imports of others hold locks of Python's own
+def work(number):
+    for dtype in (np.float32, np.float64, np.int32, np.complex64)[number % 2::2]:
+        a, b = filled((40, 50), dtype), filled((50, 70), dtype)
+        for _ in range(3):
+            assert np.array_equal(tw.matmul(a, b), a @ b)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+[thread.start() for thread in threads]
+children = []
+while any(thread.is_alive() for thread in threads) and len(children) < 20:
+    child = os.fork()
+    if not child:
+        import faulthandler
+        faulthandler.dump_traceback_later(20, exit=True)
+        work(0), work(1)
+        os._exit(0)
+    children.append(os.waitpid(child, 0)[1])
+[thread.join() for thread in threads]
+assert children and not any(children), children
+"""
+
+
+@posix
+def test_forks_while_others_compile() -> None:
+    run_python("-c", FIRST_CALLS)
+
+
+END = """
+import threading, time
+import numpy as np, tilewright as tw
+a = np.ones((1500, 1500), np.float32)
+def work():
+    while True:
+        tw.matmul(a, a)
+        tw.matmul(a, a, alpha=2)
+tw.matmul(a[:20], a)
+[threading.Thread(target=work, daemon=True).start() for _ in range(2)]
+time.sleep(0.1)
+"""
+
+
+def test_the_process_ends_while_products_run() -> None:
+    """Daemon threads find their scratch until the process is gone."""
+    for _ in range(5):
+        run_python("-c", END)
+
+
+@posix
+def test_blocks_that_others_had_are_free_in_the_child() -> None:
+    pool = ScratchPool(4096)
+    pool.supply()
+    pool.table.wanted = 1
+    pool.supply()
+    slots = list(pool.table.slots[:2])
+    with pool.block() as taken:
+        pool.table.slots[1] = 0  # as a native call leaves it meanwhile
+
+        def whole() -> bool:
+            with pool.block() as first:
+                return list(pool.table.slots[:2]) == slots and first == taken
+
+        assert in_child(whole)
+    assert list(pool.table.slots[:2]) == [slots[0], 0]
+
+
+def test_products_of_a_child() -> None:
+    if sys.platform == "win32":
+        return
+    a = filled((50, 60))
+    expected = a @ a.T
+    assert in_child(lambda: np.array_equal(tw.matmul(a, a.T), expected))
