@@ -42,7 +42,7 @@ _MATMUL_DOC = """\
 matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None)
 --
 
-alpha * a @ b + beta * out, for everything that numpy.matmul accepts.
+alpha * a @ b + beta * out, for everything that numpy.matmul accepts; then bias and activation.
 
 Parameters
 ----------
@@ -58,8 +58,14 @@ dtype : optional
     up to 16 bits in 32, which wrap around; the result is rounded or cut once.
 alpha, beta : float, of complex products complex, of integers integers
     beta = 0 does not read out; alpha = 0 does not read a and b.
-bias, activation, threads
-    Reserved; only None (threads: None or 1) is accepted.
+bias : array_like, optional
+    Added to the sums before they are stored: (n,) or (1, n), an element for each column of the result,
+    or (m, 1), one for each row; a number for all. Converted to the type of the sums.
+activation : str, optional
+    "relu", "gelu" (with the error function), "gelu_tanh", "silu", "sigmoid" or "tanh", of the biased sums in
+    their own type, before the one conversion to the type of the result. Of integers "relu" alone.
+threads
+    Reserved; only None or 1 is accepted.
 
 Returns
 -------
@@ -69,7 +75,7 @@ Raises
 ------
 ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
 OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, UnsupportedArgument, SizeOverflow,
-ScratchAllocation, PackedDtype, PackedRole, ForeignPacked
+StepShape, StepDtype, InvalidChoice, ScratchAllocation, PackedDtype, PackedRole, ForeignPacked
     Each before `out` changes.
 
 Notes
@@ -106,10 +112,6 @@ def _matmul(
     threads: int | None = None,
 ) -> NDArray[Any]:
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
-    if bias is not None:
-        raise UnsupportedArgument(name="bias", value="...", remedy="add it to the result")
-    if activation is not None:
-        raise UnsupportedArgument(name="activation", value=activation, remedy="apply it to the result")
     if threads not in (None, 1):
         raise UnsupportedArgument(name="threads", value=threads, remedy="pass None or 1")
     from tilewright.runtime import arrays
@@ -119,7 +121,9 @@ def _matmul(
         from tilewright.runtime import packed_gemm
 
         return packed_gemm.matmul(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
-    result = arrays.matmul(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
+    result = arrays.matmul(
+        *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
+    )
     with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
         _connect()
     return result

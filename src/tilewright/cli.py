@@ -467,7 +467,7 @@ def emit_library(
     from tilewright.library.spec_file import read_spec
     from tilewright.library.variants import split_targets
     from tilewright.runtime.compile import resolve_target
-    from tilewright.spec.problem import parse_choice
+    from tilewright.spec.choice import parse_choice
 
     wanted = parse_choice(Form, form, "form")
     library = build_library(read_spec(spec), [resolve_target(name) for name in split_targets(target)])
@@ -571,7 +571,7 @@ def _machine(target: str, lowering: str = "target") -> Machine:
     """The machine of a target, with the row of a lowering."""
     from tilewright.machine.isa import Lowering
     from tilewright.runtime.compile import resolve_target
-    from tilewright.spec.problem import parse_choice
+    from tilewright.spec.choice import parse_choice
 
     return resolve_target(target).with_lowering(parse_choice(Lowering, lowering, "lowering"))
 

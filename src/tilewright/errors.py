@@ -165,6 +165,24 @@ class UnsupportedDtype(TilewrightError, TypeError):
     message = "dtype {dtype} has no kernel; supported: {supported}; convert the operands with .astype"
 
 
+class StepDtype(TilewrightError, TypeError):
+    """A step of an epilogue that has no meaning on the type of the value."""
+
+    message = "epilogue: {step} does not apply to {dtype}: {reason}"
+
+
+class StepShape(TilewrightError, ValueError):
+    """An operand of an epilogue that does not fit the result."""
+
+    message = "matmul: {name} has shape {found}, must be {required}"
+
+
+class StepOperands(TilewrightError, TypeError):
+    """A kernel is called without an operand of its epilogue, or with one that it does not take."""
+
+    message = "kernel {kernel}: the epilogue needs {required}, given: {found}; pass each operand by its name"
+
+
 class UnsupportedArgument(TilewrightError, NotImplementedError):
     """A documented argument that this version does not carry out."""
 

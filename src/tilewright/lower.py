@@ -34,6 +34,7 @@ from tilewright.ir.nodes import (
     Unary,
     Unless,
 )
+from tilewright.ir.separate import separate_steps
 from tilewright.ir.verify import verify
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.target import data_layout, tuning
@@ -53,7 +54,7 @@ from tilewright.machine.machine import Machine
 from tilewright.micro.dispatch import Dispatch, DispatchedWeights
 from tilewright.micro.dot import DotKernel
 from tilewright.micro.engine import EngineKernel
-from tilewright.micro.epilogue import EpilogueKernel
+from tilewright.micro.epilogue import EpilogueKernel, Given, Reach
 from tilewright.micro.generic import GenericKernel
 from tilewright.micro.kernel import (
     BatchCall,
@@ -421,11 +422,21 @@ class _Lowering:
 
     def epilogue(self, node: Epilogue, scope: _Scope) -> None:
         acc, dtype = self.dtype(node.sums.buffer), self.dtype(node.c.buffer)
-        (c, c_row, _), (sums, sums_row, _) = self.slice(node.c, scope), self.slice(node.sums, scope)
+        sums, sums_row, _ = self.slice(node.sums, scope)
         sizes = [self.integer(part, scope) for part in (node.rows, node.columns)]
         scalars = [self.scalar(value, acc, scope) for value in (node.alpha, node.beta)]
-        kernel = EpilogueKernel(self.machine.isa, acc, dtype)
-        self.f.call(kernel.emit(self.module), [*sizes, c, c_row, sums, sums_row, *scalars])
+        applied = () if node.finish is None else node.finish.steps
+        windows = [one.operand for one in applied]
+        steps = tuple(
+            Given(one.step, None if one.operand is None else _reach(one.operand)) for one in applied
+        )
+        pairs = node.c.interleave > 1
+        strided = node.c.strides[1] != Constant(node.c.interleave)
+        kernel = EpilogueKernel(self.machine.isa, acc, dtype, steps, pairs=pairs, strided=strided)
+        places = [self.slice(window, scope) for window in windows if window is not None]
+        pointers, strides = [place[0] for place in places], [part for place in places for part in place[1:]]
+        arguments = [*sizes, *self.slice(node.c, scope), sums, sums_row, *scalars]
+        self.f.call(kernel.emit(self.module), [*arguments, *pointers, *strides])
 
     def inline(self, node: TileMatmul, kernel: MicroKernel, scope: _Scope) -> None:
         """A tile of known rows and columns, written in place."""
@@ -489,6 +500,14 @@ class _Lowering:
         return self.machine.isa.folds_loads and (depth.known or 0) * products >= ADDED_LAST_DEPTH
 
 
+def _reach(window: Slice) -> Reach:
+    """How the operand of a step follows the columns of C."""
+    column = window.strides[1]
+    if column == Constant(0):
+        return Reach.REPEATED
+    return Reach.ADJACENT if column == Constant(window.interleave) else Reach.STRIDED
+
+
 def _carries(body: tuple[Statement, ...], axis: str) -> bool:
     """Whether a tile of a block keeps its sums between the iterations of an axis."""
     for statement in body:
@@ -521,7 +540,7 @@ def lower(program: Program, machine: Machine) -> str:
     Its one exported function takes, in this order: a pointer per argument buffer, the sizes as
     64-bit integers, the scalars, and a pointer to scratch where there is any (see `scratch_layout`).
     """
-    verify(program)
+    program = separate_steps(verify(program))
     layout = data_layout(machine)
     module = Module(program.name, machine.triple, layout, tuning(machine), machine.function_bits)
     a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])

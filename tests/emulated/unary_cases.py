@@ -12,8 +12,9 @@ from support import Array
 
 from emulated.case_file import UNWRITTEN, Case, Placed, Signature, Values, image
 from tilewright.spec.dtype import Kind
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
-from tilewright.spec.unary import Unary, UnaryOp
+from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
     from emulated.kernels import Emitted, Kernels

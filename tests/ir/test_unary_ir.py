@@ -29,7 +29,7 @@ from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.spec.dtype import F32, F64, I32
-from tilewright.spec.unary import UnaryOp, meaning
+from tilewright.spec.functions import UnaryOp, meaning
 
 names = st.sampled_from(("a", "b", "m", "ld_a", "rows", "columns", "near", "unary", "lead_", "zero"))
 expressions: st.SearchStrategy[Expression] = st.one_of(

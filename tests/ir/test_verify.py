@@ -11,6 +11,7 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
+    Applied,
     Batch,
     Binary,
     Buffer,
@@ -18,6 +19,7 @@ from tilewright.ir.nodes import (
     Compare,
     Constant,
     Epilogue,
+    Finish,
     FirstElse,
     Form,
     If,
@@ -39,6 +41,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.verify import is_name, verify
 from tilewright.spec.dtype import C64, F32, F64, I8
+from tilewright.spec.epilogue import parse_step
 
 ZERO, ONE = Constant(0), Constant(1)
 BUFFERS = (
@@ -112,6 +115,14 @@ def test_a_name_is_free_again_after_its_block() -> None:
     program = body(loop, loop, LET)
     assert verify(program) is program
 
+
+def finish(text: str, operand: Slice | None = None, axis: str | None = None) -> Finish:
+    """One step."""
+    return Finish((Applied(parse_step(text), operand),), axis)
+
+
+#: A product of bytes into floats.
+BYTES = replace(MATMUL, a=Slice("bytes", ZERO, (ONE, ONE)), b=Slice("bytes", ZERO, (ONE, ONE)))
 
 BAD_SLICE = Slice("nowhere", ZERO, (ONE, ONE))
 BAD_OFFSET = Slice("a", Name("q"), (ONE, ONE))
@@ -411,11 +422,6 @@ RULES: dict[str, tuple[Program, str, str]] = {
         "epilogue c",
         "'m' is not an enclosing axis",
     ),
-    "epilogue: columns of C adjacent": (
-        inside(replace(EPILOGUE, c=Slice("c", ZERO, (ONE, Name("m"))))),
-        "epilogue c",
-        "columns of C must be adjacent (second stride 1)",
-    ),
     "epilogue: columns of the sums adjacent": (
         inside(replace(EPILOGUE, sums=PANEL)),
         "epilogue c",
@@ -430,6 +436,46 @@ RULES: dict[str, tuple[Program, str, str]] = {
         inside(replace(EPILOGUE, sums=Slice("bytes", ZERO, (ONE, ONE)))),
         "epilogue c",
         "sums of i8 do not narrow to f32",
+    ),
+    "steps: axis": (
+        inside(replace(MATMUL, finish=finish("relu", axis="m"))),
+        "matmul c",
+        "'m' is not an enclosing axis",
+    ),
+    "steps: types": (
+        inside(replace(EPILOGUE, finish=finish("saturate"))),
+        "epilogue c",
+        "C is f32, not an integer of 8 or 16 bits",
+    ),
+    "steps: operand missing": (
+        inside(replace(MATMUL, finish=finish("bias:f32"))),
+        "matmul c",
+        "bias:f32 has an operand too many or too few",
+    ),
+    "steps: operand too many": (
+        inside(replace(MATMUL, finish=finish("relu", WINDOW))),
+        "matmul c",
+        "relu has an operand too many or too few",
+    ),
+    "steps: element type of an operand": (
+        inside(replace(MATMUL, finish=finish("bias:bf16", WINDOW))),
+        "matmul c",
+        "bias:bf16 reads elements of f32",
+    ),
+    "steps: a type that is not told": (
+        inside(replace(MATMUL, finish=finish("bias", WINDOW))),
+        "matmul c",
+        "bias reads elements of f32",
+    ),
+    "steps: window of an operand": (
+        inside(replace(MATMUL, finish=finish("bias:f32", replace(WINDOW, buffer="nothing")))),
+        "matmul c",
+        "buffer 'nothing' is not declared",
+    ),
+    "steps: unfinished sums in a C of another kind": (
+        inside(replace(BYTES, finish=finish("scale:f32", WINDOW, axis="i"))),
+        "matmul c",
+        "f32 can't hold unfinished sums of i8",
     ),
 }
 

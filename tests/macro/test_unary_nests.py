@@ -20,8 +20,9 @@ from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.macro.unary import Blocks, build_unary, choose_blocks, sizes_of
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
-from tilewright.spec.unary import Unary, UnaryOp
+from tilewright.spec.unary import Unary
 
 Array: TypeAlias = NDArray[Any]
 

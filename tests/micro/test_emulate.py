@@ -12,15 +12,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import Array
+from emulated_rows import (
+    LAYOUTS,
+    LENGTHS,
+    STREAMING,
+    drawn,
+    emulating,
+    every_feature,
+    in_layout,
+    shapes_around,
+    stored,
+)
 
 import tilewright as tw
-from tilewright.machine.host import host_machine
 from tilewright.machine.isa import AVX512, ISAS, NEON, SVE, VSX, Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.macro.gemm import instruction_of
-from tilewright.spec.dtype import DType, Kind
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 #: Products of two types, and of one into another: A, B, C.
@@ -33,30 +39,8 @@ TYPES = (
     *(("i32", "i32", "i32"), ("i64", "i64", "i64"), ("i64", "i8", "i32")),
 )
 BATCHES = (("f32", "f32"), ("f64", "f64"), ("bf16", "bf16"), ("i8", "i8"), ("u8", "i32"), ("c64", "c64"))
-LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
 #: With C's first elements, and without them.
 COEFFICIENTS = ((1.0, 0.0), (2.0, -1.0))
-#: Of scalable vectors, and of streaming ones.
-LENGTHS, STREAMING = (128, 512), (128, 256, 512)
-
-
-def every_feature(isa: Isa) -> frozenset[str]:
-    """What a CPU with all of a row's instructions has."""
-    return frozenset(tile.feature for tile in isa.tiles if tile.feature)
-
-
-def emulating(isa: Isa, *instructions: TileFma) -> Machine:
-    """This host with a row, all its instructions or some, and small blocks so that sums wait between them."""
-    host = host_machine()
-    isa = replace(
-        isa,
-        tiles=instructions or isa.tiles,
-        emulated=True,
-        fused=isa.fused and host.isa.fused,
-        half=isa.half and host.isa.half,
-    )
-    l1, l2 = replace(host.l1, size=4 << 10), replace(host.l2, size=64 << 10)
-    return replace(host, name=f"emulate:{isa.name}", isa=isa, l1=l1, l2=l2, vector_bits=isa.vector_bits)
 
 
 def rows() -> Iterator[Isa]:
@@ -78,27 +62,6 @@ INSTRUCTIONS = [
 ]
 
 
-def drawn(random: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Integers of the whole range, or floats of exact sums."""
-    if dtype.is_integer:
-        lowest = -(1 << dtype.significand - 1) if dtype.kind is Kind.SIGNED else 0
-        found = random.integers(lowest, lowest + (1 << dtype.significand) - 1, shape, np.int64, endpoint=True)
-        return found.astype(dtype.numpy)
-    found = random.integers(-4, 5, shape).astype(float)
-    if dtype.kind is Kind.COMPLEX:
-        return (found + 1j * random.integers(-4, 5, shape)).astype(dtype.numpy)
-    return found.astype(dtype.numpy)
-
-
-def stored(exact: Array, dtype: DType) -> Array:
-    with np.errstate(all="ignore"):
-        return exact.astype(dtype.numpy)
-
-
-def in_layout(array: Array, layout: object) -> Array:
-    return np.asfortranarray(array) if layout is tw.Gemm(c="col").c else np.ascontiguousarray(array)
-
-
 def check_gemm(problem: Gemm, machine: Machine, shapes: Sequence[tuple[int, int, int]]) -> None:
     kernel = tw.compile(problem, machine)
     random = np.random.default_rng(len(shapes))
@@ -112,19 +75,6 @@ def check_gemm(problem: Gemm, machine: Machine, shapes: Sequence[tuple[int, int,
             c[...] = np.nan
         kernel(a, b, c, alpha=alpha, beta=beta)
         np.testing.assert_array_equal(c, expected, err_msg=f"{kernel.name} {m}x{n}x{k} {alpha} {beta}")
-
-
-def shapes_around(problem: Gemm, machine: Machine) -> list[tuple[int, int, int]]:
-    """One element, tails of every kind, and more depths than a block has."""
-    instruction = instruction_of(problem, machine.isa)
-    cut: Blocking = choose_blocking(machine, instruction)
-    return [
-        (1, 1, 1),
-        (cut.mr + 3, 2 * cut.nr + 5, instruction.k + 1),
-        (2 * cut.mr - 1, cut.nr - 1, 0),
-        (instruction.m + 1, instruction.n + 1, cut.kc + instruction.k + 3),
-        (cut.mr, cut.nr, 2 * instruction.k),
-    ]
 
 
 @pytest.mark.parametrize(("isa", "tile"), INSTRUCTIONS)

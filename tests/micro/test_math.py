@@ -31,7 +31,7 @@ from tilewright.micro import math
 from tilewright.micro.math import FUNCTIONS, emit
 from tilewright.micro.polynomials import CONSTANTS
 from tilewright.spec.dtype import F32, F64, DType
-from tilewright.spec.unary import UnaryOp
+from tilewright.spec.functions import UnaryOp
 
 Array: TypeAlias = NDArray[Any]
 Wide: TypeAlias = NDArray[np.float64]

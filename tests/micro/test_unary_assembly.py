@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import GENERIC128
 from tilewright.machine.machine import Cache, Machine
-from tilewright.spec.unary import UnaryOp
+from tilewright.spec.functions import UnaryOp
 
 #: A machine of another architecture on the row that every one has.
 POWER = Machine(

@@ -20,6 +20,7 @@ from tilewright import errors
 from tilewright.errors import (
     BatchMismatch,
     CompilationFailed,
+    InvalidChoice,
     InvalidOperand,
     InvalidScalar,
     MissingOut,
@@ -31,6 +32,8 @@ from tilewright.errors import (
     ScratchAllocation,
     ShapeMismatch,
     SizeOverflow,
+    StepDtype,
+    StepShape,
     TilewrightError,
     UnsafeCast,
     UnsupportedArgument,
@@ -42,6 +45,7 @@ from tilewright.runtime.scratch import ScratchPool
 from tilewright.spec.dtype import F32
 
 A, B = filled((2, 3), seed=1), filled((3, 4), seed=2)
+BYTES = A.astype("i1"), B.astype("i1")
 OUT = (2, 4)
 
 
@@ -90,8 +94,16 @@ BAD = [
     Bad((A.astype("M8[s]"), B), UnsupportedDtype, TypeError, ("datetime64[s]", "float32")),
     Bad((zeros(2, 3, dtype="f4,f4"), B), UnsupportedDtype, TypeError, ("f0", "float32")),
     Bad((zeros(2**40, 0), zeros(0, 2**40)), SizeOverflow, OverflowError, (str(2**80), str(2**59 - 1))),
-    Bad((A, B), UnsupportedArgument, NotImplementedError, ("bias",), {"bias": zeros(4)}),
-    Bad((A, B), UnsupportedArgument, NotImplementedError, ("activation=relu",), {"activation": "relu"}),
+    Bad((A, B), StepShape, ValueError, ("bias", "(5,)", "(4,)"), {"bias": zeros(5)}),
+    Bad((A, B), StepShape, ValueError, ("bias", "(5, 1)", "(2, 1)"), {"bias": zeros(5, 1)}),
+    Bad((A, B), StepShape, ValueError, ("bias", "(2, 4)"), {"bias": zeros(2, 4)}),
+    Bad((A, B), UnsafeCast, TypeError, ("operand bias", "complex64"), {"bias": zeros(4, dtype="c8")}),
+    Bad((A, B), InvalidOperand, ValueError, ("operand bias",), {"bias": [[1.0, 2.0], [3.0]]}),
+    Bad((A, B), InvalidChoice, ValueError, ("activation", "'elu'", "gelu_tanh"), {"activation": "elu"}),
+    Bad((*BYTES, zeros(*OUT, dtype="i1")), StepDtype, TypeError, ("gelu", "i32"), {"activation": "gelu"}),
+    Bad((A.astype("u4"), B.astype("u4")), StepDtype, TypeError, ("relu", "uint32"), {"activation": "relu"}),
+    Bad((A + 0j, B, zeros(*OUT, dtype="c8")), StepDtype, TypeError, ("relu", "c64"), {"activation": "relu"}),
+    Bad((A + 0j, B), UnsupportedArgument, NotImplementedError, ("bias",), {"bias": zeros(4), "alpha": 1j}),
     Bad((A, B), UnsupportedArgument, NotImplementedError, ("threads=7",), {"threads": 7}),
     # What is no array at all, and scalars that are no numbers.
     Bad(([[1.0, 2.0], [3.0]], [1.0, 2.0]), InvalidOperand, ValueError, ("operand a", "inhomogeneous")),

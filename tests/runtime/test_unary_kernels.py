@@ -21,7 +21,8 @@ from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
 from tilewright.ir.parse import parse_program
 from tilewright.ir.verify import verify
 from tilewright.runtime.unary import UnaryKernel
-from tilewright.spec.unary import Unary, UnaryOp
+from tilewright.spec.functions import UnaryOp
+from tilewright.spec.unary import Unary
 
 ROWS = [isa.name for isa in host_rows()]
 each_row = pytest.mark.parametrize("row", ROWS)

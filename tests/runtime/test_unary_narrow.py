@@ -8,7 +8,7 @@ from support import host_rows
 
 import tilewright as tw
 from tilewright.spec.dtype import BF16, F16, DType
-from tilewright.spec.unary import UnaryOp
+from tilewright.spec.functions import UnaryOp
 
 FUNCTIONS = [op for op in UnaryOp if op.computes]
 #: The function itself may be wrong by 3.4 units of float32, far below half a place of the result.

@@ -15,11 +15,12 @@ from tilewright.errors import InvalidChoice, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name, parse_kernel_name
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes, Strategy
-from tilewright.spec.unary import Unary, UnaryOp
+from tilewright.spec.unary import Unary
 
 DENSE = (Layout.ROW, Layout.COL)
 ROWS = [isa.name for isa in ISAS]

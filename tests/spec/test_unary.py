@@ -11,8 +11,9 @@ import pytest
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
 from tilewright.spec.dtype import DTYPES, F32, FUNCTION_DTYPES
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
-from tilewright.spec.unary import MAX_UNARY_SIDE, Unary, UnaryOp
+from tilewright.spec.unary import MAX_UNARY_SIDE, Unary
 
 
 def test_defaults() -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
+from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DTYPES, F64, DType, Kind
-from tilewright.spec.problem import Gemm, Layout, ProductTypes, exact_dtype, parse_choice
+from tilewright.spec.problem import Gemm, Layout, ProductTypes, exact_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

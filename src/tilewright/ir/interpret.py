@@ -20,6 +20,7 @@ from tilewright.ir.nodes import (
     Constant,
     Epilogue,
     Expression,
+    Finish,
     FirstElse,
     If,
     Lead,
@@ -39,8 +40,11 @@ from tilewright.ir.nodes import (
     Unary,
     Unless,
     apply,
+    sums_type,
 )
-from tilewright.spec.unary import meaning
+from tilewright.spec.dtype import DType, find_numpy_dtype
+from tilewright.spec.epilogue import Epilogue as Steps
+from tilewright.spec.functions import meaning
 from tilewright.spec.weights import Weights
 
 Array: TypeAlias = NDArray[Any]
@@ -228,7 +232,8 @@ class Run:
                 where=f"matmul {node.c.buffer}", reason=f"{rows}x{columns} exceeds {node.tile}"
             )
         c = self.elements(node.c, (rows, columns), names)
-        exact = _exact(c.values.dtype)
+        acc = sums_type(node, self.dtype(node.a), self.dtype(node.b))
+        exact = _exact(acc.numpy)
         value: Array = np.zeros((rows, columns), exact)
         for left, right in self.batch(node, names) if depth else ():
             a = self.elements(left, (rows, depth), names).values.astype(exact)
@@ -251,16 +256,38 @@ class Run:
         if depth:
             value = exact(self.scalar(node.alpha, first)) * value
         beta = self.scalar(node.beta, first)
-        c.store(value if beta == 0 else value + exact(beta) * c.values.astype(exact))
+        value = value if beta == 0 else value + exact(beta) * c.values.astype(exact)
+        c.store(self.finished(node.finish, value, (acc, self.dtype(node.c)), names))
 
     def epilogue(self, node: Epilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
         """The meaning of `Epilogue`."""
         shape = (self.integer(node.rows, names), self.integer(node.columns, names))
-        c = self.window(node.c, shape, names)
-        exact = _exact(c.dtype)
+        c = self.elements(node.c, shape, names)
+        acc = self.dtype(node.sums)
+        exact = _exact(acc.numpy)
         value = exact(self.scalar(node.alpha, first)) * self.window(node.sums, shape, names).astype(exact)
         beta = self.scalar(node.beta, first)
-        c[...] = value if beta == 0 else value + exact(beta) * c.astype(exact)
+        value = value if beta == 0 else value + exact(beta) * c.values.astype(exact)
+        c.store(self.finished(node.finish, value, (acc, self.dtype(node.c)), names))
+
+    def finished(
+        self, node: Finish | None, value: Array, types: tuple[DType, DType], names: Mapping[str, int]
+    ) -> Array:
+        """The meaning of `Finish` on sums, given their type and C's."""
+        if node is None or (node.axis is not None and not self.last[node.axis]):
+            return value
+        operands = [one.operand for one in node.steps if one.operand is not None]
+        shape = (value.shape[0], value.shape[1])
+        given = [self.elements(operand, shape, names).values for operand in operands]
+        return Steps(one.step for one in node.steps).reference(value, given, *types)
+
+    def dtype(self, part: Slice) -> DType:
+        """The element type of a buffer."""
+        held = self.buffers[part.buffer]
+        array, _ = held[0] if isinstance(held, list) else held
+        found = find_numpy_dtype(array.dtype)
+        assert found is not None
+        return found
 
     def batch(self, node: TileMatmul, names: Mapping[str, int]) -> Iterator[tuple[Slice, Slice]]:
         """The slices of A and B of each product of a tile."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from tilewright.spec.dtype import DType
-from tilewright.spec.unary import UnaryOp
+from tilewright.spec.dtype import DType, accumulator
+from tilewright.spec.epilogue import Step
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.weights import Elements
 
 # --- integer expressions ------------------------------------------------------------------------
@@ -423,6 +424,25 @@ class Carry:
 
 
 @dataclass(frozen=True)
+class Applied:
+    """One step on a window of C; its operand is a window of the same size, where a stride of 0 repeats."""
+
+    step: Step
+    operand: Slice | None = None
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Steps between sums and the store of C, in their order.
+
+    With an axis they are at its last iteration; before it, C holds unfinished sums or (see `Carry`) nothing.
+    """
+
+    steps: tuple[Applied, ...]
+    axis: str | None = None
+
+
+@dataclass(frozen=True)
 class TileMatmul:
     """C[rows, columns] = alpha · Σ_p A[rows, p] · B[columns, p] + beta · C on one register tile.
 
@@ -431,7 +451,7 @@ class TileMatmul:
 
     Sums go depth by depth, except those of dot products (see `Form`). With `carry`, sums of several depth
     blocks are collected before alpha and beta apply. With `stored`, B stands in words. With `groups`, the sum
-    is that of Σ_g scale_g · Σ_p, group by group.
+    is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
     """
 
     c: Slice
@@ -448,11 +468,17 @@ class TileMatmul:
     carry: Carry | None = None
     stored: Stored | None = None
     groups: Groups | None = None
+    finish: Finish | None = None
+
+
+def sums_type(node: TileMatmul, a: DType, b: DType) -> DType:
+    """The type of a tile's sums, given the elements of its operands in memory."""
+    return accumulator(a, b if node.stored is None else node.stored.elements.value_type(a))
 
 
 @dataclass(frozen=True)
 class Epilogue:
-    """C[rows, columns] = alpha · sums + beta · C; beta = 0 does not read C.
+    """C[rows, columns] = alpha · sums + beta · C, then steps; beta = 0 does not read C.
 
     What happens between finished sums and the store, where sums were kept outside of C.
     """
@@ -463,6 +489,7 @@ class Epilogue:
     columns: Expression
     alpha: ScalarValue
     beta: ScalarValue
+    finish: Finish | None = None
 
 
 class Traffic(Enum):

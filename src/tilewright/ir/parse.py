@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TypeVar
 
-from tilewright.errors import TileIrSyntax
+from tilewright.errors import TileIrSyntax, TilewrightError
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
+    Applied,
     Batch,
     Binary,
     Buffer,
@@ -20,6 +21,7 @@ from tilewright.ir.nodes import (
     Epilogue,
     Execution,
     Expression,
+    Finish,
     FirstElse,
     Form,
     Groups,
@@ -49,7 +51,8 @@ from tilewright.ir.nodes import (
 from tilewright.ir.text import INDENT
 from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import DTYPES
-from tilewright.spec.unary import UnaryOp
+from tilewright.spec.epilogue import parse_step
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.weights import Elements
 
 _TOKEN = re.compile(
@@ -57,6 +60,10 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|==|<=|[-+*<=.,;:()\[\]{}]))"
 )
 _TILE = re.compile(r"\s*(\d+)x(\d+)x(\d+)\b")
+_STEP = re.compile(r"\s*([^\s,]+)")
+
+#: Statements of several lines, with what the others begin with.
+_CONTINUED = {("matmul", "="), ("matmul", "rows"), ("matmul", "then"), ("epilogue", "then")}
 
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -107,6 +114,29 @@ class _Line:
         self.position = found.end()
         mr, nr, kr = map(int, found.groups())
         return Tile(mr, nr, kr)
+
+    def applied(self) -> Applied:
+        found = _STEP.match(self.text, self.position)
+        if found is None:
+            raise self.fail("expected a step of an epilogue")
+        try:
+            step = parse_step(found[1])
+        except TilewrightError as error:
+            raise self.fail(str(error)) from None
+        self.position = found.end()
+        return Applied(step, None if self.peek() in ("", ",", "at") else self.slice())
+
+    def finish(self) -> Finish | None:
+        if not self.take("then"):
+            return None
+        steps = [self.applied()]
+        while self.take(","):
+            steps.append(self.applied())
+        axis = None
+        if self.take("at"):
+            self.expect("last")
+            axis = self.name()
+        return Finish(tuple(steps), axis)
 
     def integer(self) -> int:
         token = self.next()
@@ -258,13 +288,14 @@ class _Line:
 
 
 def _logical_lines(text: str) -> list[_Line]:
-    """Lines of text; the continuation lines of a `matmul` are joined to it."""
+    """Lines of text; the continuation lines of a `matmul` or an `epilogue` are joined to it."""
     lines: list[_Line] = []
     for number, raw in enumerate(text.splitlines(), 1):
         if not raw.strip():
             continue
         head = raw.split(maxsplit=1)[0]
-        if lines and head in ("=", "rows") and lines[-1].text.lstrip().startswith("matmul"):
+        begun = lines[-1].text.split(maxsplit=1)[0] if lines else ""
+        if (begun, head) in _CONTINUED:
             lines[-1].text += " " + raw.strip()
         else:
             lines.append(_Line(raw, number))
@@ -429,10 +460,10 @@ class _Parser:
             sums = line.slice()
             line.expect("over")
             carry = Carry(sums, line.name())
-        stored, groups = line.stored(), line.groups()
+        stored, groups, finish = line.stored(), line.groups(), line.finish()
         line.end()
         sizes = (rows, columns, depth)
-        return TileMatmul(c, a, b, *sizes, tile, alpha, beta, batch, form, carry, stored, groups)
+        return TileMatmul(c, a, b, *sizes, tile, alpha, beta, batch, form, carry, stored, groups, finish)
 
     @staticmethod
     def _epilogue(line: _Line) -> Epilogue:
@@ -447,8 +478,9 @@ class _Parser:
         rows = line.expression()
         line.expect("columns")
         columns = line.expression()
+        finish = line.finish()
         line.end()
-        return Epilogue(c, sums, rows, columns, alpha, beta)
+        return Epilogue(c, sums, rows, columns, alpha, beta, finish)
 
     @staticmethod
     def _batch(line: _Line) -> Batch:

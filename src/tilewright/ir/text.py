@@ -12,6 +12,7 @@ from tilewright.ir.nodes import (
     Epilogue,
     Execution,
     Expression,
+    Finish,
     FirstElse,
     Form,
     Groups,
@@ -133,10 +134,11 @@ def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
             yield f"{indent}unary {op.value} {_print_slice(destination)}{given} {sizes}"
         case TileMatmul():
             yield from _print_matmul(statement, indent)
-        case Epilogue(c, sums, rows, columns, alpha, beta):
+        case Epilogue(c, sums, rows, columns, alpha, beta, finish):
             total = f"{_print_scalar(beta)} * c + {_print_scalar(alpha)} * {_print_slice(sums)}"
             sizes = f"rows {print_expression(rows)} columns {print_expression(columns)}"
             yield f"{indent}epilogue {_print_slice(c)} = {total} {sizes}"
+            yield from _print_finish(finish, indent)
         case _:
             raise TypeError(f"not a statement: {statement!r}")
 
@@ -153,6 +155,17 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     carry = "" if node.carry is None else f" carry {_print_slice(node.carry.sums)} over {node.carry.axis}"
     weights = _print_stored(node.stored) + _print_groups(node.groups)
     yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}{carry}{weights}"
+    yield from _print_finish(node.finish, indent)
+
+
+def _print_finish(finish: Finish | None, indent: str) -> Iterator[str]:
+    if finish is None:
+        return
+    steps = ", ".join(
+        str(one.step) if one.operand is None else f"{one.step} {_print_slice(one.operand)}"
+        for one in finish.steps
+    )
+    yield f"{indent}{INDENT}then {steps}{'' if finish.axis is None else f' at last {finish.axis}'}"
 
 
 def _print_batch(batch: Batch) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.errors import InvalidTileIr
+from tilewright.errors import InvalidTileIr, StepDtype
 from tilewright.ir.nodes import (
     Binary,
     Constant,
     Epilogue,
     Expression,
+    Finish,
     FirstElse,
     Form,
     If,
@@ -31,8 +32,9 @@ from tilewright.ir.nodes import (
     Unary,
     Unless,
 )
-from tilewright.spec.dtype import F32, FUNCTION_DTYPES, Kind
-from tilewright.spec.unary import UnaryOp
+from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, Kind, accumulator
+from tilewright.spec.epilogue import Epilogue as Steps
+from tilewright.spec.functions import UnaryOp
 
 #: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
 RESERVED = frozenset(("min", "max", "ceildiv", "roundup", "unless", "lead", "inf", "nan"))
@@ -204,8 +206,12 @@ class _Verifier:
         if node.stored is not None:
             self.stored(node.stored, node.b, scope, where)
             b = node.stored.elements.value_type(a)
-        if a.is_integer != b.is_integer or a.is_integer != c.is_integer:
+        if a.is_integer != b.is_integer or (node.finish is None and a.is_integer != c.is_integer):
             raise InvalidTileIr(where=where, reason=f"{c} can't hold products of {a} and {b}")
+        self.finish(node.finish, (accumulator(a, b), c), scope, axes, where)
+        waits = node.finish is not None and node.finish.axis is not None and node.carry is None
+        if waits and c.is_integer != a.is_integer:
+            raise InvalidTileIr(where=where, reason=f"{c} can't hold unfinished sums of {a} and {b}")
 
     def stored(self, how: Stored, window: Slice, scope: frozenset[str], where: str) -> None:
         """A packed weight: words of its type, in panels."""
@@ -261,14 +267,40 @@ class _Verifier:
             self.expression(part, scope, where)
         self.scalar(node.alpha, axes, where)
         self.scalar(node.beta, axes, where)
-        for window, name in ((node.c, "C"), (node.sums, "the sums")):
-            if window.strides[1] != Constant(1):
-                raise InvalidTileIr(
-                    where=where, reason=f"columns of {name} must be adjacent (second stride 1)"
-                )
+        if node.sums.strides[1] != Constant(1):
+            raise InvalidTileIr(where=where, reason="columns of the sums must be adjacent (second stride 1)")
         c, sums = (self.buffers[window.buffer].dtype for window in (node.c, node.sums))
-        if c.is_integer != sums.is_integer or c.bits > sums.bits:
-            raise InvalidTileIr(where=where, reason=f"sums of {sums} do not narrow to {c}")
+        self.finish(node.finish, (sums, c), scope, axes, where)
+
+    def finish(
+        self,
+        node: Finish | None,
+        types: tuple[DType, DType],
+        scope: frozenset[str],
+        axes: frozenset[str],
+        where: str,
+    ) -> None:
+        """The steps between sums and C, given their types, and that what comes out narrows to C."""
+        value, c = types
+        if node is not None:
+            if node.axis is not None and node.axis not in axes:
+                raise InvalidTileIr(where=where, reason=f"{node.axis!r} is not an enclosing axis")
+            steps = Steps(one.step for one in node.steps)
+            try:
+                typed = steps.typed(value, c)
+            except StepDtype as error:
+                raise InvalidTileIr(where=where, reason=str(error)) from None
+            for one, known in zip(node.steps, typed, strict=True):
+                if (one.operand is None) is not (known.operand is None):
+                    raise InvalidTileIr(where=where, reason=f"{one.step} has an operand too many or too few")
+                if one.operand is not None:
+                    self.slice(one.operand, scope, where)
+                    found = self.buffers[one.operand.buffer].dtype
+                    if one.step != known.step or known.element != found:
+                        raise InvalidTileIr(where=where, reason=f"{one.step} reads elements of {found}")
+            value = c if steps.saturates else typed[-1].dtype
+        if c.is_integer != value.is_integer or c.bits > value.bits:
+            raise InvalidTileIr(where=where, reason=f"sums of {types[0]} do not narrow to {c}")
 
 
 def verify(program: Program) -> Program:

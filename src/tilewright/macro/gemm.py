@@ -33,7 +33,7 @@ from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, depth_unit
 from tilewright.macro.narrow import NARROW_ROWS, NARROW_STORED_ROWS, narrow, plain_elements
-from tilewright.macro.nest import SCALARS, SIZES, Nest, decide, ones, sizes_of
+from tilewright.macro.nest import SCALARS, Nest, Steps, decide, ones, sizes_named, sizes_of
 from tilewright.macro.streaming import STREAMED_ROWS, columns, dots, streaming, sums_buffer
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
@@ -90,7 +90,7 @@ def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...
     packing (§4.1.1). Without limits this is seed 004's Tiling (§4.1.3).
     """
     sizes = nest.sizes
-    if nest.types.narrows:
+    if nest.carries:
         nest = _beside_column(nest)
     readable = (*ones(sizes.cs_b), *nest.whole_tile())
     choices: tuple[AllOf, ...] = (AllOf(readable),) if readable else ()
@@ -99,7 +99,7 @@ def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...
         flat = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
         choices = (AllOf((*readable, small)), AllOf((*readable, flat)))
     column = nest.column(choices) if nest.in_place else nest.column_copied()
-    if nest.types.narrows:
+    if nest.carries:
         return (Loop("j", Constant(0), sizes.n, Constant(nest.columns_step), (nest.depth_loop(*column),)),)
     return (nest.depth_loop(Loop("j", Constant(0), sizes.n, Constant(nest.columns_step), column)),)
 
@@ -112,7 +112,7 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
         Let("nc", balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
     )
     jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
-    if not nest.types.narrows:
+    if not nest.carries:
         return (*blocks, jc)
     # Unfinished sums may not stand in C, which would round them. They wait in a block of their own; each
     # block of C then goes through the whole depth before the next one begins.
@@ -204,7 +204,7 @@ def _near(nest: Nest, limits: Thresholds, words: tuple[Compare, ...]) -> AnyOf:
         # Each tile converts what it reads: once for every nr columns of A, mr rows of B.
         few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
         choices = (few, Compare(Relation.LE, sizes.n, Constant(limits.few_columns // 2)))
-    held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.types.narrows else ()
+    held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.carries else ()
     return AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
 
 
@@ -234,7 +234,7 @@ def _prepacked(nest: Nest, limits: Thresholds, isa: Isa) -> tuple[Statement, ...
         return body
     near = _near(nest, limits, words)
     columns = Constant(nest.columns_step)
-    if nest.types.narrows:
+    if nest.carries:
         nest = _beside_column(nest)
         walk = Loop("j", Constant(0), sizes.n, columns, (nest.depth_loop(*nest.column_packed()),))
     else:
@@ -294,8 +294,12 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     sizes, isa, types = sizes_of(problem), machine.isa, problem.types
     edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
     weights = problem.weights
-    packed = problem.packed if weights is None else frozenset()
-    nest = Nest(sizes, blocking, edge, types, instruction_of(problem, isa), packed=packed, weights=weights)
+    nest = Nest(
+        *(sizes, blocking, edge, types, instruction_of(problem, isa)),
+        packed=problem.packed if weights is None else frozenset(),
+        weights=weights,
+        steps=Steps.of(problem),
+    )
     if problem.c is Layout.COL:
         nest = replace(nest, sizes=sizes.turned(), a="b", b="a")
     limits = thresholds(blocking, types, machine.l2.size)
@@ -304,7 +308,7 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
             body = _prepacked(nest, limits, isa)
         case Strategy.TILING if nest.words == ():
             body = tiling(nest)
-            if types.narrows:
+            if nest.carries:
                 held = Compare(Relation.LE, nest.sizes.m, Constant(SUMS_ROWS * SUMS_COLUMNS // nest.tile.nr))
                 body = decide(AnyOf((AllOf((held,)),)), body, packing(nest))
         case Strategy.TILING | Strategy.PACKING:
@@ -316,7 +320,7 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     kc = _most_depths(nest) * nest.parts
     used = _buffers_used(body)
     rows = sums_buffer(types.acc)
-    if types.narrows:
+    if nest.carries:
         rows = Buffer("sums", types.acc, Space.THREAD, SUMS_ROWS * SUMS_COLUMNS)
     scratch = (
         Buffer("b_pack", one.b, Space.SHARED, kc * blocking.nc),
@@ -330,10 +334,11 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     )
     named = dict(zip("abc", stored, strict=True))
     named |= dict.fromkeys(weights.vectors if weights else (), F32)
+    named |= {operand.name: operand.dtype.real for operand in problem.step_operands}
     arguments = tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in named.items())
     return Program(
         name=name,
-        sizes=SIZES,
+        sizes=sizes_named(problem),
         scalars=SCALARS,
         buffers=(*arguments, *(buffer for buffer in scratch if buffer.name in used)),
         body=body,

@@ -32,8 +32,8 @@ from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, RegisterTile, choose_blocking, depth_unit, register_candidates
 from tilewright.macro.gemm import SUMS_COLUMNS, SUMS_ROWS, balanced
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import TILE_COUNTS, Mmt4d
-from tilewright.spec.unary import UnaryOp
 
 #: Below this share of the multiply unit's rate, packing again costs less than small register tiles do.
 LEAST_SHARE = 0.75

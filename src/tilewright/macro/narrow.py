@@ -76,7 +76,7 @@ def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:
     def kept(row: int, first: Expression) -> Nest:
         """The sums of a narrower C wait beside the block."""
         place = Slice("sums", i * row + (j - first), (Constant(row), Constant(1)))
-        return replace(nest, sums=place if nest.types.narrows else None)
+        return replace(nest, sums=place if nest.carries else None)
 
     block: list[Statement] = []
     begin: Expression = Constant(0)

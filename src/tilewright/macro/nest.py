@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
+    Applied,
     Carry,
     Compare,
     Constant,
     Expression,
+    Finish,
     FirstElse,
     Groups,
     If,
@@ -34,6 +36,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.macro.blocking import Blocking
+from tilewright.spec.epilogue import Along, Bias, Residual, Scale, TypedStep, replace_dtype
 from tilewright.spec.problem import Gemm, Layout, ProductTypes
 from tilewright.spec.weights import Elements, Weights
 
@@ -86,6 +89,75 @@ def sizes_of(problem: Gemm) -> Sizes:
         *strides("b", problem.b),
         *strides("c", problem.c),
     )
+
+
+def residual_strides(problem: Gemm) -> dict[str, tuple[Expression, Expression]]:
+    """Row and column stride of each matrix among the operands of the epilogue; those not known are sizes.
+
+    Before: a residual of a row-major C. After: ``{"residual": (rs_residual, 1)}``.
+    """
+    found: dict[str, tuple[Expression, Expression]] = {}
+    for step, _, name in problem.steps:
+        if isinstance(step, Residual) and name is not None:
+            (layout,) = (operand.layout for operand in problem.step_operands if operand.name == name)
+            row = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
+            column = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
+            found[name] = (row, column)
+    return found
+
+
+def sizes_named(problem: Gemm) -> tuple[str, ...]:
+    """The sizes of a problem's program: those of every GEMM, then the strides of residuals."""
+    return (*SIZES, *(f"{axis}_{name}" for name in residual_strides(problem) for axis in ("rs", "cs")))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The epilogue of a nest, in the orientation of the nest.
+
+    Attributes
+    ----------
+    typed : the steps, with the types of their operands.
+    strides : row and column stride of each residual.
+    parts : numbers in one element of C.
+    """
+
+    typed: tuple[TypedStep, ...] = ()
+    strides: tuple[tuple[str, tuple[Expression, Expression]], ...] = ()
+    parts: int = 1
+
+    @classmethod
+    def of(cls, problem: Gemm) -> Steps:
+        """The steps of a problem; a column-major C is computed transposed, where rows are columns."""
+        strides = residual_strides(problem)
+        if problem.c is not Layout.COL:
+            return cls(problem.steps, tuple(strides.items()), 2 if problem.types.is_complex else 1)
+        turned = problem.epilogue.turned().typed(problem.types.sums, problem.out_dtype)
+        swapped = {name: (column, row) for name, (row, column) in strides.items()}
+        return cls(turned, tuple(swapped.items()), 2 if problem.types.is_complex else 1)
+
+    def at(self, i: Expression, j: Expression, axis: str | None) -> Finish | None:
+        """The steps on the tile whose first element is (i, j), at the last iteration of an axis."""
+        if not self.typed:
+            return None
+        return Finish(tuple(self._applied(step, i, j) for step in self.typed), axis)
+
+    def _applied(self, one: TypedStep, i: Expression, j: Expression) -> Applied:
+        zero: Expression = Constant(0)
+        unit: Expression = Constant(1)
+        step, _, name = one
+        match step:
+            case Bias(along, dtype) | Scale(along, dtype):
+                row, column = {Along.COLUMN: (zero, unit), Along.ROW: (unit, zero)}.get(along, (zero, zero))
+            case Residual(dtype):
+                row, column = dict(self.strides)[str(name)]
+            case _:
+                return Applied(step)
+        assert name is not None
+        assert dtype is not None
+        parts, offset = self.parts, i * row + j * column
+        window = Slice(name, offset * parts, (row * parts, column * parts), interleave=parts)
+        return Applied(replace_dtype(step, dtype.real), window)
 
 
 def ones(*strides: Expression) -> tuple[Compare, ...]:
@@ -153,13 +225,20 @@ class Nest:
     a: str = "a"
     b: str = "b"
     packed: frozenset[str] = frozenset()
-    sums: Slice | None = None  # where the sums of a narrower C wait
+    sums: Slice | None = None  # where sums wait that C can't take
     weights: Weights | None = None  # how B stands in words, if it does
+    steps: Steps = Steps()
 
     @property
     def tile(self) -> Tile:
         """The register tile."""
         return Tile(self.blocking.mr, self.blocking.nr, self.blocking.kr)
+
+    @property
+    def carries(self) -> bool:
+        """Whether C can't take unfinished sums: it would round them, or has another type than the sums."""
+        apart = self.types.c.real != self.types.acc
+        return self.types.narrows or (apart and bool(self.steps.typed))
 
     @property
     def parts(self) -> int:
@@ -230,6 +309,7 @@ class Nest:
             beta=Scalar("beta") if self.sums else FirstElse("pc", Scalar("beta"), Scalar(1.0)),
             carry=Carry(self.sums, "pc") if self.sums else None,
             groups=self.groups(Name("j")),
+            finish=self.steps.at(i, Name("j"), "pc"),
         )
 
     def a_in_place(self) -> Slice:

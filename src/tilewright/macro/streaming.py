@@ -95,6 +95,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
                 alpha=Scalar(1.0),
                 beta=FirstElse("p", Scalar(0.0), Scalar(1.0)),
                 carry=None,
+                finish=None,
             )
             columns = Loop("j", jb, Name("jend"), Constant(across), (one,))
             found.append(Loop("i", first, end, Constant(height), (columns,)))
@@ -111,6 +112,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
         columns=Name("jend") - jb,
         alpha=Scalar("alpha"),
         beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+        finish=nest.steps.at(Constant(0), jb, "pc"),
     )
     end = Let("jend", minimum(jb + block, Name("wide")))
     walk = Loop("p", Constant(0), Name("depth"), step, (passes,))
@@ -123,14 +125,16 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     def rest(nest: Nest) -> tuple[Statement, ...]:
         return nest.column((AllOf(cut),) if cut else ()) if nest.in_place else nest.column_copied()
 
-    if not nest.types.narrows:
+    if not nest.carries:
         blocks = Loop("jb", Constant(0), Name("wide"), Constant(block), (end, walk, store))
         tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest(nest))
         return (*lets, nest.depth_loop(blocks, tail))
     # A narrower C takes the sums of the whole depth, which are added up in a second block.
     total = replace(held, offset=Constant(STREAMED_ROWS * block))
-    add = replace(store, c=total, alpha=Scalar(1.0), beta=FirstElse("pc", Scalar(0.0), Scalar(1.0)))
-    final = replace(store, sums=total, beta=Scalar("beta"))
+    first = FirstElse("pc", Scalar(0.0), Scalar(1.0))
+    add = replace(store, c=total, alpha=Scalar(1.0), beta=first, finish=None)
+    steps = nest.steps.at(Constant(0), jb, None)
+    final = replace(store, sums=total, beta=Scalar("beta"), finish=steps)
     blocks = Loop("jb", Constant(0), Name("wide"), Constant(block), (end, nest.depth_loop(walk, add), final))
     kept = replace(nest, sums=Slice("sums", i * tile.nr, (Constant(tile.nr), Constant(1))))
     tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), (kept.depth_loop(*rest(kept)),))
@@ -150,6 +154,7 @@ def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
         rows=Constant(1),
         tile=Tile(1, lanes),
         form=Form.TURNED,
+        finish=nest.steps.at(Constant(0), j, "pc"),
     )
     whole = Loop("j", Constant(0), Name("wide"), Constant(lanes), (one,))
     rest = Loop("j", Name("wide"), sizes.n, Constant(nest.tile.nr), nest.column_copied())
@@ -179,10 +184,11 @@ def dots(nest: Nest) -> tuple[Statement, ...]:
         form=Form.DOT,
         carry=None,
         beta=FirstElse("pd", Scalar("beta"), Scalar(1.0)),
+        finish=nest.steps.at(i, Constant(0), None if nest.carries else "pd"),
     )
     depths = Name("depths")
-    depth = Let("depth", depths if nest.types.narrows else minimum(DOT_DEPTH, depths - at))
+    depth = Let("depth", depths if nest.carries else minimum(DOT_DEPTH, depths - at))
     rows = Loop("i", Constant(0), sizes.m, Constant(DOT_ROWS), (one,))
     # A narrower C would round the sums of each pass.
-    step = maximum(depths, 1) if nest.types.narrows else Constant(DOT_DEPTH)
+    step = maximum(depths, 1) if nest.carries else Constant(DOT_DEPTH)
     return (Loop("pd", Constant(0), maximum(depths, 1), step, (depth, rows)),)

@@ -29,8 +29,9 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.nodes import Unary as UnaryStatement
 from tilewright.machine.machine import Machine
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
-from tilewright.spec.unary import Unary, UnaryOp
+from tilewright.spec.unary import Unary
 
 #: Rows and columns of a block: its columns of A and rows of B may stand on as many pages, and first-level
 #: TLBs hold 64 to 96. Fewer rows leave nothing for diagonals of squares (docs/decisions/012-transposes.md).

@@ -11,7 +11,7 @@ from tilewright.machine.isa import Isa
 from tilewright.micro.math import emit
 from tilewright.micro.transpose import PART_BITS
 from tilewright.spec.dtype import F32, DType
-from tilewright.spec.unary import UnaryOp
+from tilewright.spec.functions import UnaryOp
 
 #: The widest integer that vectors of every instruction set have as a lane.
 WORD_BITS = 64

@@ -22,7 +22,7 @@ from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, zero
 from tilewright.micro.polynomials import CONSTANTS
 from tilewright.spec.dtype import DType
-from tilewright.spec.unary import UnaryOp
+from tilewright.spec.functions import UnaryOp
 
 #: Beyond this 1 ± exp(-x) is 1 in f64, and so in f32.
 SATURATED = 40.0

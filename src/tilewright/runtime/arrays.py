@@ -25,11 +25,14 @@ from tilewright.errors import (
     ShapeMismatch,
     SizeOverflow,
     UnsafeCast,
+    UnsupportedArgument,
     UnsupportedDtype,
 )
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
 from tilewright.runtime.operands import factor, whole_strides
+from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
+from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.problem import MAX_SIZE, ProductTypes
 
 Array: TypeAlias = NDArray[Any]
@@ -222,6 +225,8 @@ class Product(NamedTuple):
     target : where the kernel writes.
     given : the caller's `out`, or None.
     copies : each copy, in words.
+    epilogue : what is done to sums before they are stored.
+    operands : those of its steps, as `GemmKernel.run` takes them.
     """
 
     types: ProductTypes
@@ -233,10 +238,14 @@ class Product(NamedTuple):
     target: Array
     given: Array | None
     copies: tuple[str, ...]
+    epilogue: Epilogue = Epilogue()
+    operands: tuple[Array, ...] = ()
 
     def matrices(self) -> tuple[Array, Array, Array]:
         """a, b and c with rows merged and batch axes broadcast: what `GemmKernel.run_batch` takes."""
-        a, b, c = merge_rows(self.a, self.b, self.c)
+        a, b, c = self.a, self.b, self.c
+        if all(operand.shape[0] == 1 for operand in self.operands):  # none belongs to rows
+            a, b, c = merge_rows(a, b, c)
         batch = c.shape[:-2]
         if a.shape[:-2] != batch:
             a = np.broadcast_to(a, (*batch, *a.shape[-2:]))
@@ -253,6 +262,8 @@ def prepare(
     dtype: DTypeLike | None = None,
     alpha: float = 1.0,
     beta: float = 0.0,
+    bias: Any = None,
+    activation: str | None = None,
 ) -> Product:
     """Every check and conversion of `matmul`; `out` has not changed afterwards."""
     array_a, array_b = convert(a, "a"), convert(b, "b")
@@ -264,6 +275,14 @@ def prepare(
     if out is None and beta != 0:
         raise MissingOut(beta=beta)
     given: Array | None = None if out is None else check_out(out, shapes.result, computed)
+    epilogue, vectors = Epilogue(), []
+    if bias is not None or activation is not None:
+        along = None
+        if bias is not None:
+            vector, along = bias_of(bias, shapes.result, (array_a.ndim == 1, array_b.ndim == 1))
+            vectors.append(bias_matrix(vector, types, computed, [] if given is None else [given]))
+        epilogue = matmul_epilogue(along, activation)
+        check_steps(epilogue, types, computed)
     copies = []
     operands = []
     for name, array, kind in (("a", array_a, types.a), ("b", array_b, types.b)):
@@ -291,7 +310,13 @@ def prepare(
         c_matrix = c_matrix[..., np.newaxis]
     if operand_a.ndim == 1:
         c_matrix = c_matrix[..., np.newaxis, :]
-    return Product(types, a_matrix, b_matrix, c_matrix, alpha, beta, target, given, tuple(copies))
+    return Product(
+        types,
+        *(a_matrix, b_matrix, c_matrix, alpha, beta, target, given),
+        copies=tuple(copies),
+        epilogue=epilogue,
+        operands=tuple(vectors),
+    )
 
 
 def _special_product(a: Any, b: Any, dtype: DTypeLike | None, factors: tuple[Any, Any]) -> bool:
@@ -356,18 +381,25 @@ def matmul(
     dtype: DTypeLike | None = None,
     alpha: complex = 1.0,
     beta: complex = 0.0,
+    bias: Any = None,
+    activation: str | None = None,
 ) -> Array:
     """alpha · a @ b + beta · out for whatever NumPy's matmul accepts; see `tilewright.matmul`."""
     if _special_product(a, b, dtype, (alpha, beta)):
+        for name, value in (("bias", bias), ("activation", activation)):
+            if value is not None:
+                remedy = "apply it to the result of logical operands or complex factors"
+                raise UnsupportedArgument(name=name, value="...", remedy=remedy)
         return _in_parts(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     assert not isinstance(alpha, complex)
     assert not isinstance(beta, complex)
-    product = prepare(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
+    options = {"dtype": dtype, "bias": bias, "activation": activation}
+    product = prepare(a, b, out, alpha=alpha, beta=beta, **options)
     if product.copies:
         logger.debug("matmul: %s", "; ".join(product.copies))
-    kernel = matmul_kernel(product.types)
+    kernel = matmul_kernel(product.types, product.epilogue)
     with kernel.pool.block() as scratch:
-        kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch)
+        kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch, product.operands)
     make_wanted()
     given, target = product.given, product.target
     if given is None:

@@ -16,9 +16,10 @@ from tilewright.runtime.mmt4d import Mmt4dKernel
 from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.unary import UnaryKernel
+from tilewright.spec.choice import parse_choice
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
-from tilewright.spec.problem import BatchReduceGemm, Gemm, parse_choice
+from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.unary import Unary
 
 _KINDS: dict[type[Problem], type[Kernel]] = {

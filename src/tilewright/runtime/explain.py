@@ -32,6 +32,7 @@ from tilewright.runtime.fastcall import native_entry_possible
 from tilewright.runtime.gemm import arranged, matmul_kernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, fit
+from tilewright.spec.epilogue import Epilogue as Steps
 from tilewright.spec.problem import Gemm, Layout
 
 
@@ -139,14 +140,19 @@ def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str,
     return next((reason for holds, reason in checks if holds), None)
 
 
+def fused(epilogue: Steps) -> list[str]:
+    """What is said of an epilogue, if there is one."""
+    return [f"fused into the store of C: {str(epilogue).replace(',', ', ')}"] if epilogue else []
+
+
 def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explanation:
     """How ``matmul(a, b, out, **options)`` runs; nothing is computed."""
     product = prepare(a, b, out, **options)
-    kernel = matmul_kernel(product.types)
+    kernel = matmul_kernel(product.types, product.epilogue)
     matrices = product.matrices()
     batch = matrices[2].shape[:-2]
     first = (0,) * len(batch)
-    notes = list(product.copies)
+    notes = [*product.copies, *fused(product.epilogue)]
     reason = python_reason(product, a, b, out, options)
     notes.append("native entry: no Python runs" if reason is None else f"through Python: {reason}")
     count = int(np.prod(batch, dtype=np.int64))
@@ -160,7 +166,8 @@ def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explan
     if batch:
         notes.append(f"a batch of {count} products in one compiled loop")
     types = product.types
-    exact = fit(a_first, b_first, c_first, types.a) if types.a == types.b == types.c else None
+    plain = types.a == types.b == types.c and not product.epilogue
+    exact = fit(a_first, b_first, c_first, types.a) if plain else None
     if exact is not None and (product.alpha, product.beta) == (1.0, 0.0) and (batch or reason is None):
         notes.append(f"a kernel of exactly these sizes after {PRODUCTS_TO_REPAY:,} such products")
     m, n, k = sizes[:3]
@@ -190,6 +197,8 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     kernel = compile_problem(problem, target)
     sizes = _tight(problem) if isinstance(problem, Gemm) else None
     notes = [f"for {kernel.machine.name}, row {kernel.machine.isa.name}"]
+    if isinstance(problem, Gemm):
+        notes += fused(problem.epilogue)
     decisions: tuple[str, ...] = ()
     if sizes is not None:
         way = _gemm_trace(kernel, sizes, 1.0, 0.0)

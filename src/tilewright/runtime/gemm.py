@@ -6,13 +6,13 @@ import contextlib
 import ctypes
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-from tilewright.errors import ScratchAllocation
+from tilewright.errors import InvalidScalar, ScratchAllocation
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking
@@ -32,14 +32,14 @@ from tilewright.runtime.native import GemmRecord, bind_native
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, Specials, fit
+from tilewright.runtime.steps import step_matrices
 from tilewright.spec.dtype import F32, DType
+from tilewright.spec.epilogue import Epilogue, Residual
 from tilewright.spec.problem import Gemm, Layout, ProductTypes
-
-_INTEGERS = 9
 
 
 class GemmKernel(Kernel):
-    """A kernel of a `Gemm`: ``kernel(a, b, c, alpha=1, beta=0)``."""
+    """A kernel of a `Gemm`: ``kernel(a, b, c, alpha=1, beta=0)``, operands of the epilogue by their names."""
 
     problem: Gemm
 
@@ -53,7 +53,8 @@ class GemmKernel(Kernel):
     def function(self) -> Any:
         """The ctypes function: pointers, sizes and strides, alpha, beta, scratch."""
         scalar = C_TYPES[self.types.acc.name]
-        kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * _INTEGERS + [scalar] * 2 + [ctypes.c_void_p]
+        pointers, integers = len(self.nest.arguments), len(self.nest.sizes)
+        kinds = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * integers + [scalar] * 2 + [ctypes.c_void_p]
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
@@ -74,25 +75,83 @@ class GemmKernel(Kernel):
         return alike and free and problem.m is None and problem.n is None
 
     @cached_property
+    def _turned(self) -> GemmKernel:
+        """The kernel of the transposed product: this one, if rows and columns are alike to its epilogue."""
+        turned = self.problem.epilogue.turned()
+        if turned == self.problem.epilogue:
+            return self
+        return type(self).compiled(self.problem.with_epilogue(turned), self.machine)
+
+    @cached_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         common = scratch_pool()
         return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
 
-    def run(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
+    def run(
+        self,
+        a: Array,
+        b: Array,
+        c: Array,
+        alpha: float,
+        beta: float,
+        scratch: int,
+        operands: Sequence[Array] = (),
+    ) -> None:
         """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
 
         Where nothing is fixed at compile time, a column-major C is computed as the transposed product,
-        which makes its rows contiguous.
+        which makes its rows contiguous. Operands of the epilogue are matrices: see `steps.step_matrices`.
         """
+        kernel = self
         if self._turnable and _better_turned(a, c):
             a, b, c = b.T, a.T, c.T
-        self.function(*(data_address(array) for array in (a, b, c)), *_sizes(a, b, c), alpha, beta, scratch)
+            kernel, operands = self._turned, [operand.T for operand in operands]
+        pointers = (data_address(array) for array in (a, b, c, *operands))
+        strides = self.residual_strides(operands)
+        kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch)
 
-    def run_batch(self, a: Array, b: Array, c: Array, alpha: float, beta: float, scratch: int) -> None:
-        """A batch of products of arrays that fit: the axes before the last two are the same in all."""
+    def residual_strides(self, operands: Sequence[Array]) -> list[int]:
+        """The strides, in elements, of those operands of the epilogue that are matrices."""
+        steps = [step for step, _, name in self.problem.steps if name is not None]
+        pairs = zip(steps, operands, strict=True)
+        residuals = [array for step, array in pairs if isinstance(step, Residual)]
+        return [stride for array in residuals for stride in element_strides(array)]
+
+    def step_matrices(
+        self, c: Array, given: dict[str, Any], sizes: tuple[int, int], factors: tuple[float, float]
+    ) -> list[Array]:
+        """The operands of the epilogue, checked: see `steps.step_matrices`."""
+        acc, stored = self.types.acc, self.types.c
+        if factors[1] != 0 and acc.is_integer is not stored.is_integer:
+            required = f"0 where sums of {acc} go to a c of {stored}"
+            raise InvalidScalar(name="beta", found=factors[1], required=required)
+        found = step_matrices(self.name, self.problem, given, sizes)
+        for operand, array in zip(self.problem.step_operands, found, strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+        return found
+
+    def run_batch(
+        self,
+        a: Array,
+        b: Array,
+        c: Array,
+        alpha: float,
+        beta: float,
+        scratch: int,
+        operands: Sequence[Array] = (),
+    ) -> None:
+        """A batch of products of arrays that fit: the axes before the last two are the same in all.
+
+        Operands of an epilogue are the same for all products.
+        """
         batch = c.shape[:-2]
         if 0 in batch:
+            return
+        if self.problem.epilogue:
+            for index in np.ndindex(batch):
+                self.run(a[index], b[index], c[index], alpha, beta, scratch, operands)
             return
         first = (0,) * len(batch)
         matrices = [array[first] for array in (a, b, c)]
@@ -141,29 +200,39 @@ class GemmKernel(Kernel):
         return True
 
     def __call__(  # type: ignore[override]
-        self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0
+        self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0, **operands: Any
     ) -> Array:
-        """c = alpha · a @ b + beta · c on arrays of the problem's shapes, dtype and layouts.
+        """c = alpha · a @ b + beta · c and its epilogue, on arrays of the problem's shapes, dtypes, layouts.
+
+        Parameters
+        ----------
+        operands : those of the epilogue by their names ("bias", "scale", "residual", a second one "bias_2"):
+            vectors of n or m elements, numbers, matrices of c's shape.
 
         Raises
         ------
         OperandMismatch : if an array has another shape, dtype or layout, before c changes.
+        StepOperands : if an operand of the epilogue is missing, or is none.
+        InvalidScalar : if beta is not 0 where c can't be added to the sums.
         ForeignKernel : if the kernel was compiled for another machine.
         """
         acc = self.types.acc
         factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
         self._check(a, b, c)
+        steps = self.step_matrices(c, operands, (c.shape[0], c.shape[1]), factors)
         function_ready = self.function  # a foreign kernel is refused before scratch is taken
         del function_ready
         pool = self.pool
         with pool.block() as scratch:
-            self.run(a, b, c, *factors, scratch)
+            self.run(a, b, c, *factors, scratch, steps)
         if pool.table.wanted:  # native calls came here for want of a block
             with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
                 pool.supply()
         return c
 
     def _make_native(self) -> Callable[..., Any]:
+        if self.problem.epilogue:
+            return self.__call__
         pool = self.pool
         with contextlib.suppress(ScratchAllocation):  # a call that finds no block goes through Python
             pool.supply()
@@ -234,25 +303,42 @@ hold_during_forks(_compiling)
 #: The kernels behind `matmul` that this process has, by name of the element types.
 matmul_kernels: dict[str, GemmKernel] = {}
 
+#: Those of products with an epilogue, by that name and the steps.
+fused_kernels: dict[str, GemmKernel] = {}
+
 
 @cache
-def _matmul_kernel(types: ProductTypes, machine: Machine) -> GemmKernel:
+def _matmul_kernel(types: ProductTypes, epilogue: Epilogue, machine: Machine) -> GemmKernel:
     layouts = Layout.STRIDED
-    problem = Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=layouts, b=layouts, c=layouts)
+    problem = Gemm(
+        dtype=types.a,
+        b_dtype=types.b,
+        out_dtype=types.c,
+        a=layouts,
+        b=layouts,
+        c=layouts,
+        epilogue=epilogue,
+    )
     return GemmKernel.compiled(problem, machine)
 
 
-def matmul_kernel(types: ProductTypes | DType) -> GemmKernel:
+#: That of a plain product.
+_NOTHING = Epilogue()
+
+
+def matmul_kernel(types: ProductTypes | DType, epilogue: Epilogue = _NOTHING) -> GemmKernel:
     """The kernel behind `matmul` for some element types, or one of all: any sizes, any strides.
 
-    Made for the host as the environment described it at the first use of the types.
+    Made for the host as the environment described it at the first use of the types and the epilogue.
     """
     if isinstance(types, DType):
         types = ProductTypes.parse(types)
-    kernel = matmul_kernels.get(types.name)
+    kernels = fused_kernels if epilogue else matmul_kernels
+    name = f"{types.name},{epilogue}" if epilogue else types.name
+    kernel = kernels.get(name)
     if kernel is None:
         with _compiling:
-            kernel = matmul_kernels.setdefault(types.name, _matmul_kernel(types, host_machine()))
+            kernel = kernels.setdefault(name, _matmul_kernel(types, epilogue, host_machine()))
     return kernel
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from tilewright.ir.nodes import Program
 from tilewright.lower import SCRATCH_ALIGNMENT, scratch_layout
 from tilewright.spec.dtype import DType, Kind, accumulator
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
-from tilewright.spec.unary import Unary, UnaryOp
+from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
@@ -113,8 +114,9 @@ def prototype(symbol: str, parameters: Sequence[Parameter]) -> list[str]:
 def formula(kernel: Kernel) -> str:
     """What a kernel computes, as a sentence."""
     match kernel.problem:
-        case Gemm():
-            return "C = alpha * A * B + beta * C; beta 0 does not read C, alpha 0 neither A nor B."
+        case Gemm(epilogue=epilogue):
+            steps = f", then {str(epilogue).replace(',', ', ')}" if epilogue else ""
+            return f"C = alpha * A * B + beta * C{steps}; beta 0 does not read C, alpha 0 neither A nor B."
         case BatchReduceGemm(count=count, beta=beta):
             return f"C = {'C + ' if beta else ''}sum of A[i] * B[i], i from 0 to {count - 1}."
         case Unary(op=op):
@@ -151,10 +153,20 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
             yield from _mmt4d(problem, program)
             return
     operands = {operand.name: operand for operand in kernel.problem.operands}
-    for buffer in program.arguments[:-1]:
-        yield _input(kernel, operands[buffer.name])
-    written = operands[program.arguments[-1].name]
-    yield Parameter(f"{c_type(written.dtype)} *{written.name}", _matrix(kernel, written))
+    steps = kernel.problem.step_operands if isinstance(kernel.problem, Gemm) else ()
+    written = kernel.problem.operands[-1].name
+    given = {operand.name: operand for operand in steps}
+    for buffer in program.arguments:
+        match buffer.name:
+            case name if name == written:
+                yield Parameter(f"{c_type(operands[name].dtype)} *{name}", _matrix(kernel, operands[name]))
+            case name if name in operands:
+                yield _input(kernel, operands[name])
+            case name if name in given:
+                yield Parameter(f"const {c_type(given[name].dtype)} *{name}", _step_operand(given[name]))
+            case name:
+                yield Parameter(f"const {c_type(buffer.dtype)} *{name}", f"{name} of the packed weight")
+    operands |= given
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", _integer(kernel, name, operands))
     for name in program.scalars:
@@ -199,7 +211,25 @@ def _mmt4d(problem: Mmt4d, program: Program) -> Iterator[Parameter]:
 
 def _axes(kernel: Kernel, operand: Operand) -> str:
     """The letters of an operand's rows and columns."""
-    return "mn" if isinstance(kernel.problem, Unary) else {"a": "mk", "b": "kn", "c": "mn"}[operand.name]
+    if isinstance(kernel.problem, Unary):
+        return "mn"
+    return {"a": "mk", "b": "kn", "c": "mn"}.get(operand.name, "")
+
+
+def _step_operand(operand: Operand) -> str:
+    """What an operand of the epilogue is."""
+    many = "numbers" if c_type(operand.dtype) != "void" else f"numbers of {operand.dtype}"
+    rows = "m" if operand.rows is None else str(operand.rows)
+    columns = "n" if operand.columns is None else str(operand.columns)
+    match operand.name.partition("_")[0], operand.layout:
+        case "residual", _:
+            return f"{operand.name}: {rows} x {columns} of {operand.dtype}, {_WORDS[operand.layout]}"
+        case "scale", Layout.ROW if operand.columns == 1:
+            return f"{operand.name}: one {many.replace('numbers', 'number')}"
+        case _, Layout.ROW:
+            return f"{operand.name}: {columns} {many}, one for each column of C"
+        case _:
+            return f"{operand.name}: {rows} {many}, one for each row of C"
 
 
 def _matrix(kernel: Kernel, operand: Operand) -> str:
@@ -224,11 +254,11 @@ def _input(kernel: Kernel, operand: Operand) -> Parameter:
 
 def _integer(kernel: Kernel, name: str, operands: dict[str, Operand]) -> str:
     """What a size, a stride or a leading dimension means; many are not read."""
-    kind, _, owner = name.rpartition("_")
-    if not kind:
+    owner = max((known for known in operands if name.endswith(f"_{known}")), key=len, default="")
+    if not owner:
         return _size(kernel, name, operands)
-    operand = operands[owner]
-    letter = owner.upper()
+    kind, operand = name.removesuffix(f"_{owner}"), operands[owner]
+    letter = owner.upper() if len(owner) == 1 else owner
     unread = isinstance(kernel.problem, Unary) and kernel.problem.op is UnaryOp.ZERO and owner == "a"
     match kind:
         case "br_stride":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -63,9 +64,9 @@ class PackedGemmKernel(GemmKernel):
         return self.__call__
 
     def __call__(  # type: ignore[override]
-        self, a: Any, b: Any, c: Array, *, alpha: float = 1.0, beta: float = 0.0
+        self, a: Any, b: Any, c: Array, *, alpha: float = 1.0, beta: float = 0.0, **operands: Any
     ) -> Array:
-        """c = alpha · a @ b + beta · c on operands of the problem's layouts.
+        """c = alpha · a @ b + beta · c and its epilogue on operands of the problem's layouts.
 
         Raises
         ------
@@ -82,18 +83,28 @@ class PackedGemmKernel(GemmKernel):
         for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
             if np.may_share_memory(array, c):
                 self._refuse(operand, "memory", "shared with c", "separate from c")
+        steps = self.step_matrices(c, operands, (m, n), factors)
         with self.pool.block() as scratch:
-            self.run_packed(arrays, (m, n, k), factors, scratch)
+            self.run_packed(arrays, (m, n, k), factors, scratch, steps)
         return c
 
     def run_packed(
-        self, arrays: list[Array], sizes: tuple[int, int, int], factors: tuple[float, float], scratch: int
+        self,
+        arrays: list[Array],
+        sizes: tuple[int, int, int],
+        factors: tuple[float, float],
+        scratch: int,
+        operands: Sequence[Array] = (),
     ) -> None:
-        """One product of arrays that are known to fit; packed ones are their tiles."""
+        """One product of arrays that are known to fit; packed ones are their tiles.
+
+        Operands of the epilogue are matrices: see `steps.step_matrices`.
+        """
         strides: list[int] = []
         for array in arrays:
             strides += element_strides(array) if array.ndim == 2 else (0, 0)
-        self.function(*map(data_address, arrays), *sizes, *strides, *factors, scratch)
+        pointers = map(data_address, (*arrays, *operands))
+        self.function(*pointers, *sizes, *strides, *self.residual_strides(operands), *factors, scratch)
 
     def _sizes_of(self, operands: tuple[Any, Any, Any]) -> tuple[int, int, int]:
         """m, n and k, which all operands agree on."""

@@ -18,9 +18,9 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, whole_strides
 from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
 from tilewright.runtime.transpose import transpose
+from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.packing import Packing, Role
-from tilewright.spec.problem import parse_choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,9 @@ from tilewright.runtime.operands import (
     element_strides,
     leading_dimension,
 )
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout, Operand
-from tilewright.spec.unary import Unary, UnaryOp
+from tilewright.spec.unary import Unary
 
 
 class UnaryKernel(Kernel):

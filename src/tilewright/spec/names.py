@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 
 from tilewright.errors import InvalidChoice
+from tilewright.spec.choice import parse_choice
+from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy, parse_choice
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
 from tilewright.spec.unary import Unary
 
 _LAYOUTS = {layout.letter: layout for layout in Layout}
 
 _GEMM = re.compile(
     r"gemm_(?P<dtype>\w+?)_(?P<m>m|\d+)x(?P<n>n|\d+)x(?P<k>k|\d+)_(?P<layouts>[rcsp]{3})"
-    r"_(?P<strategy>[a-z]+)_(?P<isa>\w+)"
+    r"(?:_with_(?P<epilogue>\w+?))?"
+    rf"_(?P<strategy>{'|'.join(way.value for way in Strategy)})_(?P<isa>\w+)"
 )
 _BATCH_REDUCE = re.compile(
     r"brgemm_(?P<dtype>\w+?)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)x(?P<count>\d+)_(?P<layouts>[rc]{3})"
@@ -36,10 +39,12 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d, isa: 
     """The name of a problem's kernel on an ISA row, also its exported symbol.
 
     Sizes are numbers, or their letter where they are given at run time; then one letter a layout
-    (row, col, strided, packed); then what differs from the default; then the row.
+    (row, col, strided, packed); then what differs from the default, as the epilogue does; then the row.
 
     >>> kernel_name(Gemm(m=64, dtype="f64", b="col"), "avx512")
     'gemm_f64_64xnxk_rcr_auto_avx512'
+    >>> kernel_name(Gemm(epilogue="bias,gelu"), "avx2")
+    'gemm_f32_mxnxk_rrr_with_bias_then_gelu_auto_avx2'
     >>> kernel_name(BatchReduceGemm(64, 48, 64, 16), "avx512")
     'brgemm_f32_64x48x64x16_ccc_avx512'
     >>> kernel_name(Unary("relu", 64, None, b="row"), "avx512")
@@ -54,8 +59,9 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d, isa: 
         case Gemm(m=m, n=n, k=k):
             letters = zip("mnk", (m, n, k), strict=True)
             sizes = "x".join(letter if size is None else str(size) for letter, size in letters)
-            weights = f"_{problem.weights.name}" if problem.weights else ""
-            return f"gemm_{problem.types.name}_{sizes}_{layouts}{weights}_{problem.strategy.value}_{isa}"
+            marks = f"_{problem.weights.name}" if problem.weights else ""
+            marks += f"_with_{problem.epilogue.identifier}" if problem.epilogue else ""
+            return f"gemm_{problem.types.name}_{sizes}_{layouts}{marks}_{problem.strategy.value}_{isa}"
         case Unary(m=m, n=n):
             sizes = f"{'m' if m is None else m}x{'n' if n is None else n}"
             return f"unary_{problem.op.value}_{problem.dtype}_{sizes}_{layouts}_{isa}"
@@ -95,8 +101,18 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packi
         m, n, k = (None if found[size] == size else int(found[size]) for size in "mnk")
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
         strategy = parse_choice(Strategy, found["strategy"], "strategy of a kernel name")
+        epilogue = Epilogue.of_identifier(found["epilogue"]) if found["epilogue"] else None
         dtype, b_dtype, out_dtype = _parse_types(found["dtype"])
-        gemm = Gemm(m, n, k, dtype, a=a, b=b, c=c, b_dtype=b_dtype, out_dtype=out_dtype, strategy=strategy)
+        gemm = Gemm(
+            *(m, n, k, dtype),
+            a=a,
+            b=b,
+            c=c,
+            b_dtype=b_dtype,
+            out_dtype=out_dtype,
+            epilogue=epilogue,
+            strategy=strategy,
+        )
         return gemm, found["isa"]
     if found := _BATCH_REDUCE.fullmatch(name):
         sizes = {size: int(found[size]) for size in ("m", "n", "k", "count")}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import BF16, F32, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
+from tilewright.spec.epilogue import Along, Bias, Epilogue, Residual, Scale, Step, TypedStep, widened
 from tilewright.spec.weights import Weights
 
 if TYPE_CHECKING:
@@ -65,26 +67,6 @@ class Operand:
     layout: Layout
 
 
-_Choice = TypeVar("_Choice", bound=Enum)
-
-
-def parse_choice(
-    kind: type[_Choice], value: _Choice | str, name: str, allowed: Sequence[_Choice] | None = None
-) -> _Choice:
-    """The member of `kind` given by member or by value; `InvalidChoice` names the allowed ones.
-
-    >>> parse_choice(Layout, "col", "a")
-    <Layout.COL: 'col'>
-    """
-    members = tuple(kind) if allowed is None else allowed
-    for member in members:
-        if value in (member, member.value):
-            return member
-    words = ", ".join(str(member.value) for member in members)
-    found = value.value if isinstance(value, Enum) else value
-    raise InvalidChoice(name=name, found=repr(found), allowed=words)
-
-
 def check_size(value: int | None, name: str) -> int | None:
     """A size of a problem: None, or an integer in [0, 2**63)."""
     if value is not None and (not isinstance(value, (int, np.integer)) or not 0 <= value <= MAX_SIZE):
@@ -109,28 +91,41 @@ class ProductTypes:
 
     @classmethod
     def parse(
-        cls, dtype: DType | str, b_dtype: DType | str | None = None, out_dtype: DType | str | None = None
+        cls,
+        dtype: DType | str,
+        b_dtype: DType | str | None = None,
+        out_dtype: DType | str | None = None,
+        *,
+        epilogue: Epilogue | None = None,
     ) -> ProductTypes:
         """From the arguments of a problem: B is of A's type and C of their common type by default.
+
+        Where an epilogue makes floats of integer sums, C is of these floats by default, or of narrower ones.
 
         Raises
         ------
         UnsupportedDtype : an unknown type, or types of different kinds.
+        StepDtype : a step of the epilogue has no meaning on its type.
 
         >>> ProductTypes.parse("u8", "i8", "i32").acc.name
         'i32'
+        >>> ProductTypes.parse("i8", epilogue=Epilogue([Scale()])).c.name
+        'f32'
         """
         a = parse_dtype(dtype, GEMM_DTYPES)
         b = a if b_dtype is None else parse_dtype(b_dtype, GEMM_DTYPES)
         acc = accumulator(a, b)
-        if out_dtype is None:
-            c = a if a.holds(b) else b if b.holds(a) else acc
-        else:
-            c = parse_dtype(out_dtype, GEMM_DTYPES)
-        alike = c.kind is a.kind if not a.is_integer else c.is_integer
-        if not alike or c.real.bits > acc.bits:
+        c = None if out_dtype is None else parse_dtype(out_dtype, GEMM_DTYPES)
+        sums = widened(acc, is_complex=a.kind is Kind.COMPLEX)
+        steps = Epilogue() if epilogue is None else epilogue
+        value = steps.result(sums, c)
+        if c is None:
+            common = a if a.holds(b) else b if b.holds(a) else acc
+            c = common if value == sums else value
+        alike = c.is_integer if value.is_integer else c.kind is value.kind
+        if not (alike or steps.saturates) or c.real.bits > value.real.bits:
             raise UnsupportedDtype(
-                dtype=f"C of {c} for {a} x {b}", supported=f"{acc} and narrower types of its kind"
+                dtype=f"C of {c} for {a} x {b}", supported=f"{value.real} and narrower types of its kind"
             )
         return cls(a, b, c, acc)
 
@@ -145,9 +140,14 @@ class ProductTypes:
         return self.a == self.b == self.c == self.acc
 
     @property
+    def sums(self) -> DType:
+        """What an epilogue is given: the type of the sums, complex where C is."""
+        return widened(self.acc, is_complex=self.is_complex)
+
+    @property
     def narrows(self) -> bool:
         """Whether C can't take unfinished sums: each store would round them."""
-        return not self.a.is_integer and self.c.real.bits < self.acc.bits
+        return not self.acc.is_integer and self.c.real.bits < self.acc.bits
 
     @property
     def name(self) -> str:
@@ -312,16 +312,19 @@ class Gemm:
         bits (`ProductTypes.acc`), alpha and beta are of that type, and C is converted when it is stored.
     a, b, c : layouts "row", "col", "strided" (any two strides, given at run time) or "packed" (tiles of the
         machine's register tile, each contiguous: `tilewright.pack` makes them; C not "col" beside them).
+    epilogue : what is done to alpha * A @ B + beta * C before it is stored: an `Epilogue`, its steps, or text
+        such as "bias,gelu". Then C is read and written in the type of C once, and steps that make floats of
+        integer sums allow a C of floats.
     strategy : "auto", "tiling" (operands in place) or "packing".
     weights : how a packed B stands in words, with scales or not; None where its panels hold the elements of
         the multiply instruction. A is of float32 or bfloat16, and B's elements are taken for A's type.
 
-    alpha and beta are given with each call. beta = 0 never reads C; alpha = 0 or k = 0 never
-    reads A or B.
+    alpha and beta are given with each call, and so are the operands of the epilogue. beta = 0 never reads C;
+    alpha = 0 or k = 0 never reads A or B. beta must be 0 where C is of floats and the sums of integers.
 
     Raises
     ------
-    UnsupportedDtype, InvalidSize, InvalidChoice
+    UnsupportedDtype, InvalidSize, InvalidChoice, StepDtype
 
     Examples
     --------
@@ -340,6 +343,7 @@ class Gemm:
     a: Layout
     b: Layout
     c: Layout
+    epilogue: Epilogue
     strategy: Strategy
     weights: Weights | None
 
@@ -355,12 +359,14 @@ class Gemm:
         c: Layout | str = Layout.ROW,
         b_dtype: DType | str | None = None,
         out_dtype: DType | str | None = None,
+        epilogue: Epilogue | str | Iterable[Step] | None = None,
         strategy: Strategy | str = Strategy.AUTO,
         weights: Weights | None = None,
     ) -> None:
+        steps = Epilogue.parse(epilogue)
         if weights is not None:
             b, b_dtype = Layout.PACKED, weights.elements.value_type(parse_dtype(dtype, WEIGHTED_DTYPES))
-        types = ProductTypes.parse(dtype, b_dtype, out_dtype)
+        types = ProductTypes.parse(dtype, b_dtype, out_dtype, epilogue=steps)
         values = {
             "m": check_size(m, "m"),
             "n": check_size(n, "n"),
@@ -371,6 +377,7 @@ class Gemm:
             "a": parse_choice(Layout, a, "a"),
             "b": parse_choice(Layout, b, "b"),
             "c": parse_choice(Layout, c, "c"),
+            "epilogue": steps,
             "strategy": parse_choice(Strategy, strategy, "strategy"),
             "weights": weights,
         }
@@ -385,7 +392,30 @@ class Gemm:
     @cached_property
     def types(self) -> ProductTypes:
         """The element types of A, B and C, and that of the sums."""
-        return ProductTypes.parse(self.dtype, self.b_dtype, self.out_dtype)
+        return ProductTypes.parse(self.dtype, self.b_dtype, self.out_dtype, epilogue=self.epilogue)
+
+    def with_epilogue(self, epilogue: Epilogue | str | None) -> Gemm:
+        """The same product with another epilogue.
+
+        >>> Gemm(dtype="f64").with_epilogue("bias").step_operands[0].dtype.name
+        'f64'
+        """
+        return Gemm(
+            *(self.m, self.n, self.k, self.dtype),
+            a=self.a,
+            b=self.b,
+            c=self.c,
+            b_dtype=self.b_dtype,
+            out_dtype=self.out_dtype,
+            epilogue=epilogue,
+            strategy=self.strategy,
+            weights=self.weights,
+        )
+
+    @cached_property
+    def steps(self) -> tuple[TypedStep, ...]:
+        """The steps of the epilogue with their types."""
+        return self.epilogue.typed(self.types.sums, self.out_dtype)
 
     @property
     def packed(self) -> frozenset[str]:
@@ -404,6 +434,23 @@ class Gemm:
             Operand("b", self.k, self.n, self.b_dtype, self.b),
             Operand("c", self.m, self.n, self.out_dtype, self.c),
         )
+
+    @cached_property
+    def step_operands(self) -> tuple[Operand, ...]:
+        """The operands of the epilogue, in the order of its steps: vectors of one row or column, matrices."""
+        return tuple(self._step_operand(step, name) for step, _, name in self.steps if name is not None)
+
+    def _step_operand(self, step: Step, name: str) -> Operand:
+        match step:
+            case Bias(along, dtype) | Scale(along, dtype) if dtype is not None:
+                rows = self.m if along is Along.ROW else 1
+                columns = self.n if along is Along.COLUMN else 1
+                return Operand(name, rows, columns, dtype, Layout.COL if along is Along.ROW else Layout.ROW)
+            case Residual(dtype) if dtype is not None:
+                layout = Layout.ROW if self.c is Layout.PACKED else self.c
+                return Operand(name, self.m, self.n, dtype, layout)
+            case _:
+                raise AssertionError(f"{step} has no typed operand")
 
     @property
     def flops(self) -> int | None:
@@ -437,11 +484,12 @@ class Gemm:
         *,
         alpha: float = 1,
         beta: float = 0,
+        operands: Sequence[NDArray[Any]] = (),
     ) -> NDArray[Any]:
         """The meaning of the problem: the exact formula evaluated in float64 or complex128.
 
         In 64-bit integers, which wrap around, where the elements are integers. Shapes a (m, k), b (k, n),
-        c (m, n) -> (m, n). c is not read when beta is 0.
+        c (m, n) -> (m, n). c is not read when beta is 0. The operands of the epilogue broadcast to (m, n).
         """
         exact = exact_dtype(self.types)
         m, n = a.shape[0], b.shape[1]
@@ -452,4 +500,4 @@ class Gemm:
             if c is None:
                 raise InvalidSize(name="c", found=None, required="an array when beta is not 0")
             result += exact.type(beta) * c.astype(exact)
-        return result
+        return self.epilogue.reference(result, operands, self.types.sums, self.out_dtype)

@@ -2,66 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DTYPES, FUNCTION_DTYPES, DType, parse_dtype
-from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, parse_choice
+from tilewright.spec.functions import UnaryOp, meaning
+from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
-
-    Wide: TypeAlias = NDArray[np.float64]
-
-
-class UnaryOp(Enum):
-    """What a unary primitive does to each element.
-
-    GELU is x·Φ(x) with the error function, GELU_TANH its usual approximation by tanh; SILU is
-    x·sigmoid(x).
-    """
-
-    ZERO = "zero"
-    IDENTITY = "identity"
-    RELU = "relu"
-    SQUARE = "square"
-    EXP = "exp"
-    TANH = "tanh"
-    GELU = "gelu"
-    GELU_TANH = "gelu_tanh"
-    SILU = "silu"
-    SIGMOID = "sigmoid"
-    RECIPROCAL = "reciprocal"
-    NEGATE = "negate"
-
-    @property
-    def computes(self) -> bool:
-        """Whether the result is arithmetic on the element, which only float types have here."""
-        return self not in (UnaryOp.ZERO, UnaryOp.IDENTITY)
-
-    @property
-    def single(self) -> bool:
-        """Whether it is one operation of the hardware at most, and so correctly rounded."""
-        return self in _SINGLE
-
-
-_SINGLE = frozenset(
-    (
-        UnaryOp.ZERO,
-        UnaryOp.IDENTITY,
-        UnaryOp.RELU,
-        UnaryOp.SQUARE,
-        UnaryOp.RECIPROCAL,
-        UnaryOp.NEGATE,
-    )
-)
 
 #: Hardcoded sizes stay below this, so that m·n·16 bytes cannot overflow 64 bits.
 MAX_UNARY_SIDE = 2**29 - 1
@@ -190,54 +143,3 @@ class Unary:
         Of A the zero kernel takes the shape alone.
         """
         return meaning(self.op, a)
-
-
-def meaning(op: UnaryOp, a: NDArray[Any]) -> NDArray[Any]:
-    """An operation on every element: in float64, or exactly for zero and identity."""
-    if op is UnaryOp.ZERO:
-        return np.zeros_like(a)
-    if op is UnaryOp.IDENTITY:
-        return np.array(a)
-    with np.errstate(all="ignore"):
-        return _MEANINGS[op](a.astype(np.float64))
-
-
-def _sigmoid(x: Wide) -> Wide:
-    return 1.0 / (1.0 + np.exp(-x))
-
-
-def _weighted(x: Wide, weight: Wide) -> Wide:
-    """x · weight, with the limit 0 where x is -inf and the weight 0."""
-    return np.where(np.isneginf(x), -0.0, x * weight)
-
-
-_ERFC = np.vectorize(math.erfc, otypes=[np.float64])
-
-#: √(2/π) and the cubic coefficient of the tanh form: Hendrycks and Gimpel, arXiv:1606.08415, §2.
-_GELU_SCALE = math.sqrt(2 / math.pi)
-_GELU_CUBIC = 0.044715
-
-
-def _gelu(x: Wide) -> Wide:
-    """x·Φ(x) = x·erfc(-x/√2)/2, which does not cancel where x is negative."""
-    return _weighted(x, _ERFC(-x / math.sqrt(2)) / 2)
-
-
-def _gelu_tanh(x: Wide) -> Wide:
-    """x·(1 + tanh(u))/2 = x·sigmoid(2u)."""
-    return _weighted(x, _sigmoid(2 * _GELU_SCALE * (x + _GELU_CUBIC * x**3)))
-
-
-#: Each operation on float64; NaN stays NaN in all of them.
-_MEANINGS: dict[UnaryOp, Callable[[Wide], Wide]] = {
-    UnaryOp.RELU: lambda x: np.where(x < 0, 0.0, x),
-    UnaryOp.SQUARE: np.square,
-    UnaryOp.EXP: np.exp,
-    UnaryOp.TANH: np.tanh,
-    UnaryOp.GELU: _gelu,
-    UnaryOp.GELU_TANH: _gelu_tanh,
-    UnaryOp.SILU: lambda x: _weighted(x, _sigmoid(x)),
-    UnaryOp.SIGMOID: _sigmoid,
-    UnaryOp.RECIPROCAL: np.reciprocal,
-    UnaryOp.NEGATE: np.negative,
-}
