@@ -148,10 +148,10 @@ def count(
     return found
 
 
-def meeting(pool: ThreadPool, threads: int) -> int:
-    """How many threads of a pool come together, if it takes them that long to come."""
-    found = Count(threads, 10_000_000)
+def meeting(pool: ThreadPool, threads: int, *, long: bool = True) -> int:
+    """How many threads of a pool come together within a task of some seconds, or of a moment."""
+    found = Count(threads, 10_000_000 if long else 100_000)
     found.words[MEET] = threads
-    with pool.team() as team:
+    with pool.team(long=long) as team:
         run(team, body("meet"), found.address, threads)
     return found.most

@@ -3,7 +3,18 @@
 from typing import TYPE_CHECKING, Any
 
 from tilewright import errors as errors
-from tilewright.api import compile, explain, matmul, mmt4d, pack, targets, transpose, unpack
+from tilewright.api import (
+    compile,
+    explain,
+    get_num_threads,
+    matmul,
+    mmt4d,
+    pack,
+    set_num_threads,
+    targets,
+    transpose,
+    unpack,
+)
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
 from tilewright.spec.dtype import DType
@@ -31,10 +42,12 @@ __all__ = [
     "compile",
     "errors",
     "explain",
+    "get_num_threads",
     "machine",
     "matmul",
     "mmt4d",
     "pack",
+    "set_num_threads",
     "targets",
     "transpose",
     "unpack",

@@ -15,6 +15,7 @@ import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 from tilewright.errors import ScratchAllocation, UnsupportedArgument
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.lifetime import hold_during_forks
+from tilewright.runtime.thread_limits import register_pool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +93,8 @@ Examples
 array([[3., 3., 3., 3.],
        [3., 3., 3., 3.]], dtype=float32)
 """
+
+register_pool()
 
 _preparing = threading.RLock()
 hold_during_forks(_preparing)
@@ -366,6 +369,53 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     from tilewright.runtime.explain import explain as implementation
 
     return implementation(subject, *arguments, **options)
+
+
+def set_num_threads(count: int) -> None:
+    """Sets how many threads a call uses, in every thread of this process.
+
+    Parameters
+    ----------
+    count : threads of later calls, the caller among them; 1 computes on the caller alone. More than the
+        process may use cores are allowed, but then threads take turns and never poll for work, so that most
+        products take longer.
+
+    Raises
+    ------
+    InvalidThreads : if `count` is not an integer from 1 to a bound of about a thousand.
+
+    Notes
+    -----
+    By default it is the least of the CPUs that the process may run on, the whole cores in its control
+    group's quota, OMP_NUM_THREADS and TILEWRIGHT_NUM_THREADS. Results have the same bits with any number.
+    Threads are started when they are first needed; those that become too many sleep.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> before = tw.get_num_threads()
+    >>> tw.set_num_threads(1)
+    >>> tw.get_num_threads()
+    1
+    >>> tw.set_num_threads(before)
+    """
+    from tilewright.runtime import threads
+
+    threads.set_num_threads(count)
+
+
+def get_num_threads() -> int:
+    """How many threads a call uses; see `set_num_threads`.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> tw.get_num_threads() >= 1
+    True
+    """
+    from tilewright.runtime import threads
+
+    return threads.get_num_threads()
 
 
 def targets() -> tuple[str, ...]:

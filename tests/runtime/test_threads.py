@@ -151,6 +151,17 @@ def test_resizing_while_others_call() -> None:
         thread.join()
 
 
+def test_short_calls_wake_nobody_unless_they_follow_each_other() -> None:
+    pool = pool_of(2, spin_us=200_000)
+    assert meeting(pool, 2) == 2
+    assert settled(pool)
+    time.sleep(0.3)
+    assert meeting(pool, 2, long=False) == 1
+    assert pool.state.slots[0].word == ASLEEP
+    assert meeting(pool, 2, long=False) == 2
+    assert meeting(pool, 2, long=False) == 2
+
+
 def test_idle_workers_sleep(wait: Wait) -> None:
     pool = pool_of(4, wait, spin_us=2000)
     count(pool, 40, turns=LONG)

@@ -391,9 +391,10 @@ class _PoolCode:
         wanted = f.sub(threads, 1)
         wanted = f.call(self.post, [team, wanted, int64(FREE), here])
         asleep = f.either(here, int64(ASLEPT))
-        missing = f.call(self.post, [team, wanted, int64(ASLEEP), asleep])
-        with f.when(f.compare("!=", missing, wanted)):
-            f.call(self.wake_some, [team])
+        with f.when(f.compare("!=", w.get(team, Team, "wakes"), 0)):
+            missing = f.call(self.post, [team, wanted, int64(ASLEEP), asleep])
+            with f.when(f.compare("!=", missing, wanted)):
+                f.call(self.wake_some, [team])
         self.call_body(w, body, env, int64(0), int64(0))
         with w.forever("tasks") as (_, done):
             with f.when(f.compare("!=", w.get(team, Team, "polls"), 0)):
@@ -409,8 +410,12 @@ class _PoolCode:
         return f.callee
 
     def emit_open(self) -> None:
-        """``open(state, team, threads)``: makes a team of at most so many threads; fewer where others run."""
-        arguments = [("state", POINTER), ("team", POINTER), ("threads", INT64)]
+        """``open(state, team, threads, long)``: a team of at most so many threads, fewer where others run.
+
+        Sleepers are woken for a long call, and for a short one that follows another within the time for
+        which workers poll: then they find the next ones awake.
+        """
+        arguments = [("state", POINTER), ("team", POINTER), ("threads", INT64), ("long", INT64)]
         w = self.define(OPEN, VOID, arguments, exported=True)
         f, state, team = w.f, w.f.arguments["state"], w.f.arguments["team"]
         active = f.add(f.fetch_add(w.place(state, State, "active"), 1), 1)
@@ -423,14 +428,18 @@ class _PoolCode:
         ident = f.call(self.module.declare("tw_PyThread_get_thread_ident", INT64, ()), [])
         main = f.compare("==", ident, w.get(state, State, "main_thread"))
         w.put(f.select(main, int64(1), int64(0)), team, Team, "polls")
-        poll_at = f.add(f.call(self.clock, []), w.get(state, State, "poll_ns"))
-        w.put(poll_at, team, Team, "poll_at")
+        now = f.call(self.clock, [])
+        w.put(f.add(now, w.get(state, State, "poll_ns")), team, Team, "poll_at")
+        since = f.sub(now, w.shared(state, State, "closed_at"))
+        follows = f.compare("<", since, w.get(state, State, "spin_ns"))
+        w.put(f.select(follows, int64(1), f.arguments["long"]), team, Team, "wakes")
         f.ret()
 
     def emit_close(self) -> None:
         """``close(team)``: its share is free for others."""
         w = self.define(CLOSE, VOID, [("team", POINTER)], exported=True)
         state = w.get(w.f.arguments["team"], Team, "state", POINTER)
+        w.f.store_shared(w.f.call(self.clock, []), w.place(state, State, "closed_at"))
         w.f.fetch_add(w.place(state, State, "active"), -1)
         w.f.ret()
 

@@ -57,10 +57,13 @@ class State(ctypes.Structure):
         ("spin_ns", ctypes.c_int64),  # for how long threads poll before they sleep
         ("poll_ns", ctypes.c_int64),  # from one look for signals to the next
         ("main_thread", ctypes.c_uint64),  # as PyThread_get_thread_ident has it
-        ("_rarely", ctypes.c_byte * (APART - 6 * 8)),
+        ("open", ctypes.c_void_p),  # the functions that open and close teams, once they are compiled
+        ("close", ctypes.c_void_p),
+        ("_rarely", ctypes.c_byte * (APART - 8 * 8)),
         ("active", ctypes.c_int64),  # teams that are open
         ("awake", ctypes.c_int64),  # workers that poll or work
-        ("_often", ctypes.c_byte * (APART - 2 * 8)),
+        ("closed_at", ctypes.c_int64),  # when a team was closed last, in ns
+        ("_often", ctypes.c_byte * (APART - 3 * 8)),
         ("slots", Slot * MOST_WORKERS),
     )
 
@@ -84,10 +87,11 @@ class Team(ctypes.Structure):
         ("poll_at", ctypes.c_int64),  # when it does so next, in ns
         ("exception", ctypes.c_void_p * 3),  # type, value and traceback of what the handler raised
         ("running", ctypes.c_int64),
+        ("wakes", ctypes.c_int64),  # whether its caller wakes sleepers
         ("body", ctypes.c_void_p),
         ("env", ctypes.c_void_p),
         ("tasks", ctypes.c_int64),
-        ("_read", ctypes.c_byte * (2 * APART - 13 * 8)),
+        ("_read", ctypes.c_byte * (2 * APART - 14 * 8)),
         ("next", ctypes.c_int64),  # the first task that nobody has
         ("arrived", ctypes.c_int64),  # workers that have had one
         ("woken", ctypes.c_int64),  # slots that were looked at for sleepers

@@ -13,7 +13,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from tilewright.errors import InvalidThreads
@@ -93,13 +93,22 @@ class ThreadPool:
         self.state.size, self.state.cores = size, cores
         self.state.spin_ns, self.state.poll_ns = int(spin_us * 1000), POLL_NS
         self.state.main_thread = threading.main_thread().ident or 0
-        self.code = _code(self.wait)
         self._lock = threading.Lock()
-        kinds = (ctypes.c_void_p, ctypes.c_void_p)
-        self._open = ctypes.CFUNCTYPE(None, *kinds, ctypes.c_int64)(self.code.address(OPEN))
-        self._close = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.code.address(CLOSE))
         hold_during_forks(self._lock)
         reset_after_forks(self._forget)
+
+    @cached_property
+    def _code(self) -> Linked:
+        return _code(self.wait)
+
+    @cached_property
+    def _open(self) -> Any:
+        kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        return ctypes.CFUNCTYPE(None, *kinds)(self._code.address(OPEN))
+
+    @cached_property
+    def _close(self) -> Any:
+        return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address(CLOSE))
 
     @property
     def address(self) -> int:
@@ -122,9 +131,11 @@ class ThreadPool:
 
     def supply(self, threads: int) -> None:
         """Starts the workers that so many threads need; with fewer where the system allows no more."""
-        if self.state.started >= threads - 1:
+        if self.state.open and self.state.started >= threads - 1:
             return
         with self._lock:
+            # Machine code opens teams once it finds the functions.
+            self.state.close, self.state.open = self._code.address(CLOSE), self._code.address(OPEN)
             before = threading.stack_size(STACK_BYTES)
             try:
                 while self.state.started < threads - 1:
@@ -140,7 +151,7 @@ class ThreadPool:
         slot = ctypes.addressof(self.state.slots[index])
         if self.wait is Wait.CONDITION:
             _initialise_condition(slot)
-        arguments = (self.code.address(WORK), self.address, slot)
+        arguments = (self._code.address(WORK), self.address, slot)
         name = f"tilewright-{index + 1}"
         threading.Thread(target=_work, args=arguments, name=name, daemon=True).start()
         self.state.started = index + 1
@@ -149,17 +160,18 @@ class ThreadPool:
         """In the child of a fork, which has no workers and no other callers."""
         state = self.state
         ctypes.memset(ctypes.addressof(state.slots), 0, ctypes.sizeof(state.slots))
-        state.started = state.active = state.awake = 0
+        state.started = state.active = state.awake = state.closed_at = 0
         state.main_thread = threading.get_ident()
 
     @contextmanager
-    def team(self, threads: int | None = None) -> Iterator[int]:
+    def team(self, threads: int | None = None, *, long: bool = True) -> Iterator[int]:
         """The address of a team for the duration of one call, which must release the GIL.
 
         Parameters
         ----------
         threads : at most so many, the caller included; `size` of them by default. Each caller that runs at
             the same time gets a share.
+        long : whether waking workers that sleep is worth it, which costs some microseconds.
 
         Raises
         ------
@@ -170,7 +182,7 @@ class ThreadPool:
         team = Team()
         address = ctypes.addressof(team)
         assert address % TEAM_ALIGNMENT == 0
-        self._open(self.address, address, wanted)
+        self._open(self.address, address, wanted, long)
         try:
             yield address
         finally:
