@@ -34,7 +34,7 @@ ORDERS = [
     "import tilewright as tw, threadpoolctl",
     "import threadpoolctl, tilewright as tw",
     "import threadpoolctl; threadpoolctl.threadpool_info(); import tilewright as tw",
-    "import importlib.util, tilewright as tw; importlib.util.find_spec('threadpoolctl'); import threadpoolctl",
+    "import importlib.util as u, tilewright as tw; u.find_spec('threadpoolctl'); import threadpoolctl",
 ]
 
 LIMITS = """

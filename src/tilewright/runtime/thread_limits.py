@@ -20,7 +20,7 @@ def register_pool() -> None:
     """Makes the pool known to threadpoolctl, now or when that is imported."""
     loaded = sys.modules.get(_WATCHED)
     if loaded is None:
-        sys.meta_path.insert(0, _Watcher())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Watcher())
     else:
         _register(loaded)
 
