@@ -308,6 +308,20 @@ class InvalidGroup(TilewrightError, ValueError):
     message = "a group of {group} depths is not supported; pass one of {allowed}, or None for one a column"
 
 
+class ScaleShape(TilewrightError, ValueError):
+    """Scales or zero points are not one for each group and column."""
+
+    message = "{name} have shape {found}, must be {required}: one for each group of depths and each column"
+
+
+class QuantisedRange(TilewrightError, ValueError):
+    """Integers that do not fit the bits of a quantised weight."""
+
+    message = (
+        "{name} of {bits} bits must be integers from {low} to {high}; clip or shift them, or pass more bits"
+    )
+
+
 class UnknownTarget(TilewrightError, ValueError):
     """A target name that no row has."""
 

@@ -14,6 +14,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
 from tilewright.macro.gemm import build_gemm, instruction_of
+from tilewright.macro.packing import weight_lanes
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
 from tilewright.spec.packing import Packing
@@ -52,7 +53,8 @@ class Compilation:
 def _choose_blocking(state: Compilation) -> Cut:
     match state.problem:
         case Gemm() as problem:
-            return choose_blocking(state.machine, instruction_of(problem, state.machine.isa))
+            columns = weight_lanes(state.machine) if problem.weights else 0
+            return choose_blocking(state.machine, instruction_of(problem, state.machine.isa), columns)
         case BatchReduceGemm() as problem:
             return cover_of(problem, state.machine)
         case Unary() as problem:

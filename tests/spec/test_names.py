@@ -21,6 +21,7 @@ from tilewright.spec.names import kernel_name, parse_kernel_name
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes, Strategy
 from tilewright.spec.unary import Unary
+from tilewright.spec.weights import Weights
 
 DENSE = (Layout.ROW, Layout.COL)
 ROWS = [isa.name for isa in ISAS]
@@ -191,3 +192,10 @@ def test_the_refusal_names_what_it_was_given(name: str) -> None:
     with pytest.raises(InvalidChoice) as caught:
         parse_kernel_name(name)
     assert repr(name) in str(caught.value) or "strategy" in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["bf16", "f16", "i8", "i4g64", "i8g128z", "i4z"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_names_of_products_with_weights(form: str, dtype: str) -> None:
+    problem = Gemm(dtype=dtype, weights=Weights.parse(form), epilogue="bias,gelu", out_dtype="f32")
+    assert parse_kernel_name(kernel_name(problem, "avx2")) == (problem, "avx2")

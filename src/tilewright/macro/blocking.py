@@ -145,8 +145,10 @@ def register_candidates(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, .
     return tuple(tiles)
 
 
-def register_tile(isa: Isa, instruction: TileFma, ways: int) -> RegisterTile:
+def register_tile(isa: Isa, instruction: TileFma, ways: int, columns: int = 0) -> RegisterTile:
     """The register tile of the best CMR, preferring rows that fit in the ways of L1.
+
+    With `columns`, one of as many: a packed operand has panels of them.
 
     C is updated in place, and a tile's rows are ldc apart. When ldc is a multiple of the bytes one
     way spans (every power of two of 4 KiB or more), the rows fall into the same set, and more rows
@@ -164,7 +166,7 @@ def register_tile(isa: Isa, instruction: TileFma, ways: int) -> RegisterTile:
     >>> tile.mr, tile.nr
     (6, 16)
     """
-    tiles = register_tiles(isa, instruction)
+    tiles = tuple(tile for tile in register_tiles(isa, instruction) if columns in (0, tile.nr))
     if not tiles:
         lanes = isa.lanes(instruction.acc)
         raise NoRegisterTile(registers=isa.vector_registers, lanes=lanes, dtype=instruction.a, isa=isa.name)
@@ -405,8 +407,10 @@ def column_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc:
     return _down(last / instruction.b.size / kc, tile.nr)
 
 
-def choose_blocking(machine: Machine, instruction: TileFma) -> Blocking:
+def choose_blocking(machine: Machine, instruction: TileFma, columns: int = 0) -> Blocking:
     """The blocking of a GEMM of any size on a machine, in elements of the instruction's panels.
+
+    With `columns`, the register tile has as many.
 
     Source: seed 004 §3.1 (1)-(7); seed 000 §5.2.1 (7)-(8); Low et al., TOMS 2016, against which the
     order of the bounds (kc from L1, mc from L2, nc from L3) was checked.
@@ -419,7 +423,7 @@ def choose_blocking(machine: Machine, instruction: TileFma) -> Blocking:
     >>> choose_blocking(machine, machine.isa.tile(F32))
     Blocking(mr=12, nr=32, kr=1, mc=60, nc=2048, kc=1024)
     """
-    tile = register_tile(machine.isa, instruction, machine.l1.ways)
+    tile = register_tile(machine.isa, instruction, machine.l1.ways, columns)
     kc = depth_block(machine, instruction, tile)
     return Blocking(
         mr=tile.mr,

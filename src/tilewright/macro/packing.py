@@ -8,7 +8,7 @@ from functools import lru_cache
 from tilewright.ir.nodes import Buffer, Constant, Name, Pack, Parts, Program, Slice, Space
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import register_tile
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import F32, DType
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import ProductTypes
 
@@ -62,6 +62,16 @@ def panel_form(types: ProductTypes, role: Role, machine: Machine) -> PanelForm:
         parts = Parts.SPLIT if types.is_complex else Parts.WHOLE
         return PanelForm(one.a, tile.mr, one.interleave_a, one.k, parts)
     return PanelForm(one.b, tile.nr, one.kr, one.k, Parts.ROTATED if types.is_complex else Parts.WHOLE)
+
+
+def weight_lanes(machine: Machine) -> int:
+    """Columns of one panel of a weight in words: those of the machine's float32 tiles, for every form.
+
+    >>> from tilewright.machine.catalog import find_machine
+    >>> weight_lanes(find_machine("znver5"))
+    32
+    """
+    return panel_form(ProductTypes.parse(F32), Role.B, machine).lanes
 
 
 def build_packing(problem: Packing, form: PanelForm, name: str) -> Program:

@@ -16,6 +16,7 @@ from tilewright.runtime.mmt4d import Mmt4dKernel
 from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.unary import UnaryKernel
+from tilewright.runtime.weights import WeightKernel
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
@@ -107,6 +108,6 @@ def compile_problem(
     if kind is None:
         raise NotAProblem(known=", ".join(known.__name__ for known in _KINDS), found=repr(problem))
     if isinstance(problem, Gemm) and problem.packed:
-        kind = PackedGemmKernel
+        kind = PackedGemmKernel if problem.weights is None else WeightKernel
     way = parse_choice(Lowering, lowering, "lowering")
     return kind.compiled(problem, resolve_target(target).with_lowering(way))

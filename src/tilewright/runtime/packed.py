@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from tilewright.macro.packing import PanelForm
 from tilewright.spec.dtype import DType
 from tilewright.spec.packing import Role
+from tilewright.spec.weights import Weights
 
 Array: TypeAlias = NDArray[Any]
 
@@ -42,7 +43,8 @@ class PackedForm:
     other : of the operand it is multiplied with.
     panels : tile sizes and the element type in memory.
     row : the instruction-set row the tiles belong to; empty where the caller chose them.
-    group : depths that share one scale; 0 where there are no scales, or one for the whole depth.
+    weights : how the elements of a weight stand in words, with or without scales; None in the instruction's
+        own operands.
     """
 
     role: Role
@@ -50,7 +52,21 @@ class PackedForm:
     other: DType
     panels: PanelForm
     row: str
-    group: int = 0
+    weights: Weights | None = None
+
+    def tiles_shape(self, shape: tuple[int, int]) -> tuple[int, int, int, int]:
+        """The shape of the tiles of a matrix: of integers in words, bytes."""
+        lanes, depth = self.role.lanes_and_depth(shape)
+        if self.weights is not None and self.weights.elements.scaled:
+            depth = self.weights.words(depth) * self.panels.kr
+        return self.panels.shape(lanes, depth)
+
+    def vector_shapes(self, shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        """The shapes of the arrays beside the tiles, by name: [N1, groups, N0]."""
+        if self.weights is None:
+            return {}
+        panels, _, lanes, _ = self.tiles_shape(shape)
+        return dict.fromkeys(self.weights.vectors, (panels, self.weights.groups(shape[0]), lanes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,8 +101,9 @@ class PackedMatrix:
     __array_ufunc__ = None
 
     def __post_init__(self) -> None:
-        lanes, depth = self.form.role.lanes_and_depth(self.shape)
-        assert self.data4d.shape == self.form.panels.shape(lanes, depth)
+        assert self.data4d.shape == self.form.tiles_shape(self.shape)
+        shapes = {name: vector.shape for name, vector in self.vectors.items()}
+        assert shapes == self.form.vector_shapes(self.shape)
         assert self.data4d.flags.c_contiguous
         for array in (self.data4d, *self.vectors.values()):
             array.flags.writeable = False
@@ -123,7 +140,8 @@ class PackedMatrix:
 
     def __repr__(self) -> str:
         rows, columns = self.shape
-        stored = self.form.panels.storage
+        weights = self.form.weights
+        stored = self.form.panels.storage if weights is None else weights.name
         kind = f"{self.form.dtype}" if stored == self.form.dtype else f"{self.form.dtype} as {stored}"
         lanes, kr = self.tiles
         where = f" for {self.form.row}" if self.form.row else ""

@@ -31,11 +31,12 @@ from tilewright.errors import (
 )
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
-from tilewright.macro.packing import PanelForm, panel_form
+from tilewright.macro.packing import PanelForm, panel_form, weight_lanes
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
-from tilewright.spec.dtype import DTYPES
+from tilewright.spec.dtype import DTYPES, F32
 from tilewright.spec.packing import Packing, Role
+from tilewright.spec.weights import Weights
 
 MAGIC = b"TWPACKED"
 #: Grows with every change that older versions of this package would misread.
@@ -86,7 +87,7 @@ def _description(packed: PackedMatrix, entries: list[_Entry]) -> dict[str, Any]:
         "dtype": form.dtype.name,
         "other": form.other.name,
         "row": form.row,
-        "group": form.group,
+        "weights": form.weights.name if form.weights else "",
         "panels": {
             "storage": panels.storage.name,
             "lanes": panels.lanes,
@@ -225,13 +226,12 @@ def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int,
             DTYPES[inner["storage"]], inner["lanes"], inner["kr"], inner["unit"], Parts(inner["parts"])
         )
         role = Role(said["role"])
-        form = PackedForm(
-            role, DTYPES[said["dtype"]], DTYPES[said["other"]], panels, said["row"], said["group"]
-        )
+        weights = Weights.parse(said["weights"]) if said["weights"] else None
+        form = PackedForm(role, DTYPES[said["dtype"]], DTYPES[said["other"]], panels, said["row"], weights)
         rows, columns = (int(size) for size in said["shape"])
         entries = [_Entry(**{**entry, "shape": tuple(entry["shape"])}) for entry in said["arrays"]]
         sizes = (rows, columns, *(size for entry in entries for size in entry.shape))
-        shape = panels.shape(*role.lanes_and_depth((rows, columns)))
+        shape, beside = form.tiles_shape((rows, columns)), form.vector_shapes((rows, columns))
         whole = all(
             entry.offset % PANEL_ALIGNMENT == 0
             and entry.size == int(np.prod(entry.shape, dtype=object)) * DTYPES[entry.dtype].size
@@ -241,6 +241,8 @@ def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int,
         )
         first = entries[0]
         fits = (first.name, first.shape, first.dtype) == ("panels", shape, panels.storage.name)
+        fits &= {entry.name: entry.shape for entry in entries[1:]} == beside
+        fits &= all(entry.dtype == F32.name for entry in entries[1:])
     except (KeyError, ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError) as error:
         raise PackedFileDamaged(path=where, reason=f"its header is not understood ({error!r})") from error
     if not whole or not fits or min(sizes, default=0) < 0:
@@ -250,9 +252,19 @@ def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int,
 
 def _foreign(form: PackedForm, where: str) -> ForeignPacked | None:
     """The error that says why this host cannot use a matrix as it is."""
-    if not form.row or form.group:
-        return None  # tiles that the caller chose; scaled forms are checked where they are used
     machine = host_machine()
+    if not form.row:
+        return None  # tiles that the caller chose
+    if form.weights is not None:
+        lanes = weight_lanes(machine)
+        if form.panels.lanes == lanes:
+            return None
+        return ForeignPacked(
+            packed=f"the weight in {where}",
+            found=f"panels of {form.panels.lanes} columns for the row {form.row}",
+            required=f"panels of {lanes}",
+            row=machine.isa.name,
+        )
     required = panel_form(Packing(form.role, form.dtype, form.other).types, form.role, machine)
     if required == form.panels:
         return None

@@ -267,6 +267,10 @@ def matmul(
     if packed.role != side:
         raise PackedRole(found=packed.role, required=side)
     array = convert(other, "a" if side == "b" else "b")
+    if packed.form.weights is not None:
+        from tilewright.runtime import weights
+
+        return weights.matmul(array, packed, out, dtype=dtype, alpha=alpha, beta=beta)
     given = None if out is None else check_array(out)
     first, second = (array.shape, packed.shape) if side == "b" else (packed.shape, array.shape)
     shapes = product_shapes(first, second)

@@ -180,6 +180,10 @@ def move_from_tiles(tiles: Array, matrix: Array) -> None:
 def repacked(packed: PackedMatrix) -> PackedMatrix:
     """The same matrix in the tiles of this host."""
     form = packed.form
+    if form.weights is not None:
+        from tilewright.runtime.quantise import repacked_weight
+
+        return repacked_weight(packed)
     kernel = packing_kernel(form.role, form.dtype, form.other, host_machine())
     data = aligned_empty(
         kernel.blocking.shape(*form.role.lanes_and_depth(packed.shape)), kernel.blocking.storage.numpy
@@ -192,6 +196,10 @@ def unpack(packed: PackedMatrix) -> Array:
     if not isinstance(packed, PackedMatrix):
         raise NotPacked(name="packed", found=type(packed).__name__)
     form = packed.form
+    if form.weights is not None:
+        from tilewright.runtime.quantise import dequantised
+
+        return dequantised(packed)
     lanes, depth = form.role.lanes_and_depth(packed.shape)
     across, deep = form.panels.parts.spread
     stored = np.empty((lanes * across, depth * deep), form.panels.storage.numpy)

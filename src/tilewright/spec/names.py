@@ -11,12 +11,13 @@ from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
 from tilewright.spec.unary import Unary
+from tilewright.spec.weights import Weights
 
 _LAYOUTS = {layout.letter: layout for layout in Layout}
 
 _GEMM = re.compile(
     r"gemm_(?P<dtype>\w+?)_(?P<m>m|\d+)x(?P<n>n|\d+)x(?P<k>k|\d+)_(?P<layouts>[rcsp]{3})"
-    r"(?:_with_(?P<epilogue>\w+?))?"
+    r"(?:_(?P<weights>(?:bf16|f16|i8|i4)(?:g\d+)?z?))?(?:_with_(?P<epilogue>\w+?))?"
     rf"_(?P<strategy>{'|'.join(way.value for way in Strategy)})_(?P<isa>\w+)"
 )
 _BATCH_REDUCE = re.compile(
@@ -43,6 +44,8 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d, isa: 
 
     >>> kernel_name(Gemm(m=64, dtype="f64", b="col"), "avx512")
     'gemm_f64_64xnxk_rcr_auto_avx512'
+    >>> kernel_name(Gemm(weights=Weights.parse("i4g64")), "avx2")
+    'gemm_f32_mxnxk_rpr_i4g64_auto_avx2'
     >>> kernel_name(Gemm(epilogue="bias,gelu"), "avx2")
     'gemm_f32_mxnxk_rrr_with_bias_then_gelu_auto_avx2'
     >>> kernel_name(BatchReduceGemm(64, 48, 64, 16), "avx512")
@@ -102,6 +105,7 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packi
         a, b, c = (_LAYOUTS[letter] for letter in found["layouts"])
         strategy = parse_choice(Strategy, found["strategy"], "strategy of a kernel name")
         epilogue = Epilogue.of_identifier(found["epilogue"]) if found["epilogue"] else None
+        weights = Weights.parse(found["weights"]) if found["weights"] else None
         dtype, b_dtype, out_dtype = _parse_types(found["dtype"])
         gemm = Gemm(
             *(m, n, k, dtype),
@@ -112,6 +116,7 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packi
             out_dtype=out_dtype,
             epilogue=epilogue,
             strategy=strategy,
+            weights=weights,
         )
         return gemm, found["isa"]
     if found := _BATCH_REDUCE.fullmatch(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import InvalidGroup
+from tilewright.errors import InvalidChoice, InvalidGroup
 from tilewright.spec.dtype import BF16, F16, F32, I32, DType
 
 #: Depths that may share one scale: whole words of every form, whole steps of every multiply instruction, and
@@ -109,6 +110,22 @@ class Weights:
         """As kernel names spell it."""
         group = f"g{self.group}" if self.group else ""
         return f"{self.elements.value}{group}{'z' * self.zeros}"
+
+    @classmethod
+    def parse(cls, name: str) -> Weights:
+        """The form of a name.
+
+        Raises
+        ------
+        InvalidChoice, InvalidGroup
+
+        >>> Weights.parse("i4g64z")
+        Weights(elements=<Elements.I4: 'i4'>, group=64, zeros=True)
+        """
+        found = re.fullmatch(r"(bf16|f16|i8|i4)(?:g(\d+))?(z?)", name)
+        if found is None or (found[3] and not found[1].startswith("i")):
+            raise InvalidChoice(name="form of a weight", found=repr(name), allowed="bf16, f16, i8 or i4g64z")
+        return cls(Elements(found[1]), int(found[2] or 0), bool(found[3]))
 
     @property
     def vectors(self) -> tuple[str, ...]:

@@ -1,0 +1,250 @@
+"""Quantised weights: floats to integers with scales, and integers that others made, as packed matrices."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedRange, ScaleShape
+from tilewright.machine.machine import Machine
+from tilewright.macro.packing import PanelForm, weight_lanes
+from tilewright.runtime.operands import Array
+from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
+from tilewright.spec.dtype import BF16, F16, F32, U8
+from tilewright.spec.packing import Role
+from tilewright.spec.weights import Elements, Weights
+
+#: Bits of quantised elements.
+_INTEGERS = {8: Elements.I8, 4: Elements.I4}
+#: Types of weights that are kept narrower than their products, by the word that asks for them.
+_FLOATS = {"bf16": (Elements.BF16, BF16), "f16": (Elements.F16, F16)}
+
+#: Bytes of one word of integers.
+_WORD_BYTES = 4
+
+
+def _elements(bits: int) -> Elements:
+    if bits not in _INTEGERS:
+        raise InvalidChoice(name="bits", found=bits, allowed=", ".join(map(str, _INTEGERS)))
+    return _INTEGERS[bits]
+
+
+def _matrix(array: Any, name: str) -> Array:
+    found = np.asarray(array)
+    if found.ndim != 2:
+        raise InvalidOperand(name=name, reason=f"it has {found.ndim} dimensions; a weight is a matrix (k, n)")
+    return found
+
+
+# --- the formulas ---------------------------------------------------------------------------------
+
+
+def quantised(w: Array, form: Weights) -> tuple[Array, Array, Array | None]:
+    """Unsigned elements (k, n), scales and zero points (groups, n) of a float32 matrix.
+
+    With z the middle of the range, 2^(bits-1), where the form has no zero points:
+
+        symmetric: s = max|w| / (2^(bits-1) - 1),  u = rint(w / s) + z
+        with zero points: s = (max(w, 0) - min(w, 0)) / (2^bits - 1),  z = rint(-min(w, 0) / s),
+                          u = rint(w / s) + z, held between 0 and 2^bits - 1
+
+    in float32, `rint` to nearest, ties to even; a group of zeros has s = 1.
+    """
+    depth, columns = w.shape
+    most = (1 << form.elements.bits) - 1
+    shape = (form.groups(depth), columns)
+    u, scales = np.empty(w.shape, np.uint8), np.ones(shape, np.float32)
+    zeros = np.full(shape, form.elements.middle, np.float32)
+    for number, (first, end) in enumerate(form.spans(depth)):
+        part = w[first:end]
+        if not part.size:
+            continue
+        if form.zeros:
+            low, high = np.minimum(part.min(axis=0), 0), np.maximum(part.max(axis=0), 0)
+            scale = (high / np.float32(most)) - (low / np.float32(most))
+        else:
+            scale = np.abs(part).max(axis=0) / np.float32(form.elements.middle - 1)
+        scale[scale == 0] = 1
+        if form.zeros:
+            zeros[number] = np.clip(np.rint(-low / scale), 0, most)
+        scales[number] = scale
+        u[first:end] = np.clip(np.rint(part / scale) + zeros[number], 0, most)
+    return u, scales, zeros if form.zeros else None
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _in_panels(columns: Array, lanes: int, fill: float) -> Array:
+    """Rows of columns (r, n) as [panels, r, lanes]; lanes that no column has hold `fill`."""
+    rows, n = columns.shape
+    panels = -(-n // lanes)
+    whole = np.full((rows, panels * lanes), fill, columns.dtype)
+    whole[:, :n] = columns
+    return np.ascontiguousarray(whole.reshape(rows, panels, lanes).transpose(1, 0, 2))
+
+
+def _integer_words(u: Array, elements: Elements, lanes: int) -> Array:
+    """Panels of bytes [N1, words, N0, 4]; missing lanes and depths hold the middle of the range."""
+    depth, n = u.shape
+    words = Weights(elements).words(depth)
+    whole: Array = np.full((words * elements.depths, n), elements.middle, np.uint8)
+    whole[:depth] = u
+    if elements is Elements.I4:
+        whole = whole[0::2] | whole[1::2] << 4
+    split = _in_panels(whole, lanes, elements.middle * (17 if elements is Elements.I4 else 1))
+    panels = split.shape[0]
+    data = aligned_empty((panels, words, lanes, _WORD_BYTES), np.dtype(np.uint8))
+    data[...] = split.reshape(panels, words, _WORD_BYTES, lanes).transpose(0, 1, 3, 2)
+    return data
+
+
+def _float_words(w: Array, form: PanelForm) -> Array:
+    """Panels [N1, K1, N0, K0] of floats; missing lanes and depths are zero."""
+    depth, _ = w.shape
+    deep = -(-depth // form.kr) * form.kr
+    whole = np.zeros((deep, w.shape[1]), w.dtype)
+    whole[:depth] = w
+    split = _in_panels(whole, form.lanes, 0)
+    data = aligned_empty((split.shape[0], deep // form.kr, form.lanes, form.kr), w.dtype)
+    data[...] = split.reshape(split.shape[0], deep // form.kr, form.kr, form.lanes).transpose(0, 1, 3, 2)
+    return data
+
+
+def _packed(
+    w: tuple[int, int], data: Array, panels: PanelForm, weights: Weights, **vectors: Array
+) -> PackedMatrix:
+    from tilewright.machine.host import host_machine
+
+    form = PackedForm(Role.B, F32, F32, panels, host_machine().isa.name, weights)
+    return PackedMatrix(form, (w[0], w[1]), data, MappingProxyType(vectors))
+
+
+def _packed_integers(
+    u: Array, scales: Array, zeros: Array | None, form: Weights, machine: Machine
+) -> PackedMatrix:
+    lanes = weight_lanes(machine)
+    vectors = {"scales": scales, **({} if zeros is None else {"zeros": zeros})}
+    arrays = {}
+    for name, values in vectors.items():
+        split = _in_panels(values.astype(np.float32), lanes, 1.0)
+        arrays[name] = aligned_empty(split.shape, split.dtype)
+        arrays[name][...] = split
+    panels = PanelForm(U8, lanes, _WORD_BYTES, _WORD_BYTES)
+    return _packed(u.shape, _integer_words(u, form.elements, lanes), panels, form, **arrays)
+
+
+# --- what users call ------------------------------------------------------------------------------
+
+
+def quantize_weights(w: Any, *, bits: int, group: int | None, symmetric: bool) -> PackedMatrix:
+    """What `tilewright.quantize_weights` does, which documents it."""
+    from tilewright.machine.host import host_machine
+
+    form = Weights(_elements(bits), group or 0, zeros=not symmetric)
+    array = _matrix(w, "w").astype(np.float32)
+    if not np.isfinite(array).all():
+        raise InvalidOperand(name="w", reason="it holds NaN or infinities, which no integer stands for")
+    return _packed_integers(*quantised(array, form), form, host_machine())
+
+
+def pack_quantized(q: Any, scales: Any, zeros: Any, *, bits: int, group: int | None) -> PackedMatrix:
+    """What `tilewright.pack_quantized` does, which documents it."""
+    from tilewright.machine.host import host_machine
+
+    elements, array = _elements(bits), _matrix(q, "q")
+    form = Weights(elements, group or 0, zeros=zeros is not None)
+    if array.dtype.kind not in "iu" and not array.dtype.name.startswith(("int", "uint")):
+        raise InvalidOperand(name="q", reason=f"its dtype is {array.dtype}, not an integer type")
+    signed = array.dtype.kind == "i" or array.dtype.name.startswith("int")
+    middle = elements.middle if signed else 0
+    unsigned = _in_range(array.astype(np.int64) + middle, "q", bits, middle)
+    shape = (form.groups(array.shape[0]), array.shape[1])
+    scale = _per_group(scales, "scales", shape, group)
+    zero = None
+    if zeros is not None:
+        zero = _in_range(_per_group(zeros, "zeros", shape, group) + middle, "zeros", bits, middle)
+    return _packed_integers(unsigned.astype(np.uint8), scale, zero, form, host_machine())
+
+
+def _in_range(values: Array, name: str, bits: int, middle: int) -> Array:
+    """Unsigned integers of some bits; what was given had `middle` taken off."""
+    most = (1 << bits) - 1
+    if values.size and not (values.min() >= 0 and values.max() <= most):
+        raise QuantisedRange(name=name, bits=bits, low=-middle, high=most - middle)
+    if not np.array_equal(values, np.rint(values)):
+        raise QuantisedRange(name=name, bits=bits, low=-middle, high=most - middle)
+    return values
+
+
+def _per_group(values: Any, name: str, shape: tuple[int, int], group: int | None) -> Array:
+    """One float32 for each group and column; of one group, the axis of groups may be missing."""
+    found = np.asarray(values).astype(np.float32)
+    if not group and found.ndim == 1:
+        found = found[np.newaxis, :]
+    if found.shape != shape:
+        raise ScaleShape(name=name, found=np.asarray(values).shape, required=shape)
+    return found
+
+
+def pack_floats(w: Any, form: str) -> PackedMatrix:
+    """A weight kept in a narrower type than its products: see `tilewright.pack`."""
+    from tilewright.machine.host import host_machine
+
+    if form not in _FLOATS:
+        raise InvalidChoice(name="form", found=repr(form), allowed=", ".join(_FLOATS))
+    elements, dtype = _FLOATS[form]
+    panels = PanelForm(dtype, weight_lanes(host_machine()), elements.depths, elements.depths)
+    array = _matrix(w, "b").astype(dtype.numpy)
+    return _packed(array.shape, _float_words(array, panels), panels, Weights(elements))
+
+
+def _taken_apart(packed: PackedMatrix, name: str | None = None) -> Array:
+    """The elements of the tiles (k, n), integers unsigned; or a vector of the matrix (groups, n)."""
+    weights, data = packed.form.weights, packed.data4d
+    assert weights is not None
+    depth, n = packed.shape
+    if name is not None:
+        return _columns(packed.vectors[name], weights.groups(depth), n)
+    if not weights.elements.scaled:
+        return _columns(data.transpose(0, 1, 3, 2).reshape(len(data), -1, data.shape[2]), depth, n)
+    words = data.view("<u4")[..., 0].transpose(0, 2, 1)  # [panels, lanes, words]
+    return _columns(weights.unpacked(words, depth).transpose(0, 2, 1), depth, n)
+
+
+def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
+    """The same weight in the panels of this host, bit for bit."""
+    from tilewright.machine.host import host_machine
+
+    weights = packed.form.weights
+    assert weights is not None
+    values = _taken_apart(packed)
+    if not weights.elements.scaled:
+        return pack_floats(values, weights.elements.value)
+    zeros = _taken_apart(packed, "zeros") if weights.zeros else None
+    u, scales = values.astype(np.uint8), _taken_apart(packed, "scales")
+    return _packed_integers(u, scales, zeros, weights, host_machine())
+
+
+def dequantised(packed: PackedMatrix) -> Array:
+    """The float32 matrix (k, n) that a packed weight stands for: s · (u - z), or its floats."""
+    weights, depth = packed.form.weights, packed.shape[0]
+    assert weights is not None
+    values = _taken_apart(packed).astype(np.float32)
+    if not weights.elements.scaled:
+        return values
+    group = weights.group or max(depth, 1)
+
+    def spread(name: str) -> Array:
+        return np.repeat(_taken_apart(packed, name), group, axis=0)[:depth]
+
+    zero = spread("zeros") if weights.zeros else np.float32(weights.elements.middle)
+    result: Array = (values - zero) * spread("scales")
+    return result
+
+
+def _columns(panels: Array, rows: int, n: int) -> Array:
+    """[panels, rows, lanes] as (rows, n)."""
+    return panels.transpose(1, 0, 2).reshape(panels.shape[1], -1)[:rows, :n]
