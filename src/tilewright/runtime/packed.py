@@ -100,6 +100,9 @@ class PackedMatrix:
     __array_priority__ = 1000.0
     __array_ufunc__ = None
 
+    #: How products with it run, by the types of the other operand and of the result; found when first asked.
+    routes: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
+
     def __post_init__(self) -> None:
         assert self.data4d.shape == self.form.tiles_shape(self.shape)
         shapes = {name: vector.shape for name, vector in self.vectors.items()}

@@ -224,6 +224,14 @@ def find_route(packed: PackedMatrix, other: np.dtype[Any], computed: np.dtype[An
     PackedDtype : if the operand's values are not all values of the type that the matrix was packed for.
     ForeignPacked : if this host has other tiles.
     """
+    key = (other, computed)
+    route = cast("Route | None", packed.routes.get(key))
+    if route is None:  # finding one takes longer than small products do
+        route = packed.routes[key] = _find_route(packed, other, computed)
+    return route
+
+
+def _find_route(packed: PackedMatrix, other: np.dtype[Any], computed: np.dtype[Any] | None) -> Route:
     form = packed.form
     role, fallback = form.role, form.other.numpy
     native = other.newbyteorder("=")
@@ -260,6 +268,10 @@ def matmul(
     beta: float = 0.0,
 ) -> Array:
     """alpha · a @ b + beta · out, where a or b is a `PackedMatrix`; see `tilewright.matmul`."""
+    if out is None and dtype is None and alpha == 1 and beta == 0:
+        product = _plain(a, b)
+        if product is not None:
+            return product
     if isinstance(a, PackedMatrix) and isinstance(b, PackedMatrix):
         b = np.asarray(b)  # one of them is unpacked: weights are one side of a product
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
@@ -297,6 +309,22 @@ def matmul(
     if not direct:
         np.copyto(given, target, casting="same_kind")
     return given
+
+
+def _plain(a: Any, b: Any) -> Array | None:
+    """A contiguous matrix times a packed one, whose route is known: without anything else that takes time."""
+    if type(a) is not np.ndarray or type(b) is not PackedMatrix:
+        return None
+    route = cast("Route | None", b.routes.get((a.dtype, None)))
+    if route is None or a.dtype != route.operand or a.ndim != 2 or not a.flags.carray:
+        return None
+    (m, k), (depth, n) = a.shape, b.shape
+    if k != depth or b.form.role is not Role.B:
+        return None
+    c = np.empty((m, n), route.result)
+    with route.kernel.pool.block() as scratch:
+        route.kernel.run_packed([a, b.data4d, c], (m, n, k), (1, 0), scratch)
+    return c
 
 
 def _matrices(operand: Array, target: Array, side: str) -> tuple[Array, Array]:
