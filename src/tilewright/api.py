@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
-from tilewright.errors import ScratchAllocation, UnsupportedArgument
+from tilewright.errors import InvalidOperand, ScratchAllocation, UnsupportedArgument
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.thread_limits import register_pool
@@ -123,7 +123,9 @@ def _matmul(
     if PackedMatrix in (type(a), type(b)):
         from tilewright.runtime import packed_gemm
 
-        return packed_gemm.matmul(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
+        return packed_gemm.matmul(
+            *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
+        )
     result = arrays.matmul(
         *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
     )
@@ -388,6 +390,62 @@ def unpack(packed: PackedMatrix) -> NDArray[Any]:
     from tilewright.runtime.packing import unpack as implementation
 
     return implementation(packed)
+
+
+def linear(
+    x: ArrayLike,
+    weight: ArrayLike | PackedMatrix,
+    bias: ArrayLike | None = None,
+    activation: str | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """activation(x @ weight.T + bias): a linear layer, in one pass over the result.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., in)
+    weight : array_like of shape (out, in), or PackedMatrix
+        A weight that is used again is packed once: ``tilewright.pack(weight.T)``, whose shape is (in, out).
+    bias : array_like of shape (out,), optional
+    activation : str, optional
+        As in `matmul`: "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh".
+    out : numpy.ndarray of shape (..., out), optional
+        Receives the result.
+    threads
+        As in `matmul`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (..., out), or `out`
+        The bits of ``matmul(x, weight.T, bias=bias, activation=activation)``, also by a packed weight.
+
+    Raises
+    ------
+    InvalidOperand, and what `matmul` raises; each before `out` changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> x, weight = np.ones((2, 3), np.float32), np.ones((4, 3), np.float32)
+    >>> packed = tw.pack(weight.T)
+    >>> tw.linear(x, packed, -np.arange(4, dtype=np.float32) * 2, "relu")
+    array([[3., 1., 0., 0.],
+           [3., 1., 0., 0.]], dtype=float32)
+    """
+    from tilewright.runtime.packed import PackedMatrix
+
+    if type(weight) is not PackedMatrix:
+        import numpy as np
+
+        weight = np.asarray(weight)
+        if weight.ndim != 2:
+            raise InvalidOperand(
+                name="weight", reason=f"it has {weight.ndim} dimensions; a weight is (out, in)"
+            )
+        weight = weight.T
+    return _matmul(x, weight, out, bias=bias, activation=activation, threads=threads)
 
 
 def mmt4d(

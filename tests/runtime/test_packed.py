@@ -249,3 +249,68 @@ def test_what_cannot_be_packed_is_refused() -> None:
 
 def test_the_class_is_public() -> None:
     assert tw.PackedMatrix is PackedMatrix
+
+
+# --- linear layers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
+@pytest.mark.parametrize("activation", [None, "relu", "gelu"])
+@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (40,)])
+def test_linear_has_the_bits_of_matmul(dtype: str, activation: str | None, shape: tuple[int, ...]) -> None:
+    x, weight = values((*shape, 70), dtype, 1), values((45, 70), dtype, 2)
+    packed = tw.pack(weight.T)
+    for bias in (None, values((45,), dtype, 3)):
+        expected = tw.matmul(x, weight.T, bias=bias, activation=activation)
+        assert same_bits(tw.linear(x, packed, bias, activation), expected)
+        assert same_bits(tw.linear(x, packed, bias, activation), expected)  # the way is known now
+        assert same_bits(tw.linear(x, weight, bias, activation), expected)
+        out = np.empty((*shape, 45), packed.dtype)
+        assert tw.linear(x, packed, bias, activation, out=out) is out
+        assert same_bits(out, expected)
+
+
+def test_linear_takes_any_bias_that_matmul_takes() -> None:
+    x, weight = values((6, 70), "f32", 1), values((45, 70), "f32", 2)
+    packed = tw.pack(weight.T)
+    biases: tuple[Any, ...] = (2.5, [1.0] * 45, values((6, 1), "f32", 3), values((90,), "f32", 3)[::2])
+    for bias in biases:
+        expected = tw.matmul(x, weight.T, bias=bias)
+        assert same_bits(tw.matmul(x, packed, bias=bias), expected)
+        assert same_bits(tw.matmul(x, packed, bias=bias), expected)
+    batch = values((4, 6, 70), "f32", 1)
+    for bias in (values((6, 1), "f32", 3), values((45,), "f32", 3)):
+        expected = tw.matmul(batch, weight.T, bias=bias, activation="relu")
+        assert same_bits(tw.matmul(batch, packed, bias=bias, activation="relu"), expected)
+        strided = tw.matmul(batch[:, ::-1], packed, bias=bias, activation="relu")
+        assert same_bits(strided, tw.matmul(batch[:, ::-1], weight.T, bias=bias, activation="relu"))
+    left = tw.pack(weight, role="a")
+    bias = values((45, 1), "f32", 3)
+    assert same_bits(tw.matmul(left, x.T.copy(), bias=bias), tw.matmul(weight, x.T.copy(), bias=bias))
+
+
+def test_one_row_of_a_linear_layer() -> None:
+    x, weight, bias = values((70,), "f32", 1), values((45, 70), "f32", 2), values((45,), "f32", 3)
+    expected = tw.matmul(x[None], weight.T, bias=bias, activation="silu")[0]
+    assert same_bits(tw.linear(x, tw.pack(weight.T), bias, "silu"), expected)
+
+
+def test_what_linear_refuses() -> None:
+    x, weight = values((6, 70), "f32", 1), values((45, 70), "f32", 2)
+    packed, out = tw.pack(weight.T), np.full((6, 45), 7, np.float32)
+    refused: tuple[tuple[type[Exception], tuple[Any, ...]], ...] = (
+        (errors.InvalidOperand, (x, weight[0])),
+        (errors.StepShape, (x, packed, np.ones(44, np.float32))),
+        (errors.InvalidChoice, (x, packed, None, "swish")),
+        (errors.ShapeMismatch, (x[:, 1:], packed)),
+        (errors.PackedDtype, (x.astype(np.float64), packed)),
+        (errors.UnsafeCast, (x, packed, np.ones(45, complex))),
+    )
+    for kind, arguments in refused:
+        with pytest.raises(kind):
+            tw.linear(*arguments, out=out)
+    with pytest.raises(errors.StepDtype):
+        tw.linear(values((6, 70), "i8"), tw.pack(values((70, 45), "i8")), None, "gelu")
+    with pytest.raises(errors.UnsupportedArgument):
+        tw.linear(x, packed, threads=0)
+    assert (out == 7).all()

@@ -34,6 +34,8 @@ from tilewright.runtime.batch import batch_function, merge_axes, outer_offsets
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.packed import PackedMatrix
+from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
+from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.packing import Role
 from tilewright.spec.problem import Gemm, Layout, Operand, ProductTypes
 
@@ -180,19 +182,22 @@ def _foreign(packed: PackedMatrix, form: PanelForm, row: str) -> ForeignPacked:
 
 _compiling = threading.Lock()
 #: The kernels of this process for products with one packed operand, by its role and the element types.
-packed_kernels: dict[tuple[Role, str], PackedGemmKernel] = {}
+packed_kernels: dict[tuple[Role, str, Epilogue], PackedGemmKernel] = {}
 
 
-def packed_kernel(types: ProductTypes, role: Role) -> PackedGemmKernel:
+def packed_kernel(types: ProductTypes, role: Role, epilogue: Epilogue) -> PackedGemmKernel:
     """The kernel of products with one packed operand on this host: any sizes, any strides of the others."""
-    key = (role, types.name)
+    key = (role, types.name, epilogue)
     kernel = packed_kernels.get(key)
     if kernel is None:
         with _compiling:
             kernel = packed_kernels.get(key)
             if kernel is None:
-                layouts = {name: Layout.PACKED if name == role.value else Layout.STRIDED for name in "abc"}
-                problem = Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, **layouts)  # type: ignore[arg-type]
+                layouts: dict[str, Any] = {
+                    name: Layout.PACKED if name == role.value else Layout.STRIDED for name in "abc"
+                }
+                kinds: dict[str, Any] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c}
+                problem = Gemm(**kinds, **layouts, epilogue=epilogue)
                 kernel = packed_kernels[key] = PackedGemmKernel.compiled(problem, host_machine())
     return kernel
 
@@ -203,36 +208,48 @@ class Route(NamedTuple):
     Attributes
     ----------
     kernel : the kernel.
-    operand : element type that the other operand is converted to.
-    result : element type of the result.
+    operand, sums, result : element types that the other operand and a bias are converted to, and of C.
     """
 
     kernel: PackedGemmKernel
     operand: np.dtype[Any]
+    sums: np.dtype[Any]
     result: np.dtype[Any]
 
 
-def find_route(packed: PackedMatrix, other: np.dtype[Any], computed: np.dtype[Any] | None) -> Route:
-    """The kernel for an operand of some type beside a packed one.
+class Wish(NamedTuple):
+    """What a product with a packed matrix is to be: the keys of `PackedMatrix.routes`.
 
-    Parameters
+    Attributes
     ----------
+    other : element type of the other operand.
     computed : element type of the result; None asks for NumPy's promotion.
+    along, activation : the axis of a bias, and what follows it; or None.
+    """
+
+    other: np.dtype[Any]
+    computed: np.dtype[Any] | None = None
+    along: Along | None = None
+    activation: str | None = None
+
+
+def find_route(packed: PackedMatrix, wish: Wish) -> Route:
+    """The kernel for an operand of some type beside a packed one.
 
     Raises
     ------
     PackedDtype : if the operand's values are not all values of the type that the matrix was packed for.
     ForeignPacked : if this host has other tiles.
+    StepDtype, InvalidChoice : if an activation has no meaning on the sums, or is none.
     """
-    key = (other, computed)
-    route = cast("Route | None", packed.routes.get(key))
+    route = cast("Route | None", packed.routes.get(wish))
     if route is None:  # finding one takes longer than small products do
-        route = packed.routes[key] = _find_route(packed, other, computed)
+        route = packed.routes[wish] = _find_route(packed, wish)
     return route
 
 
-def _find_route(packed: PackedMatrix, other: np.dtype[Any], computed: np.dtype[Any] | None) -> Route:
-    form = packed.form
+def _find_route(packed: PackedMatrix, wish: Wish) -> Route:
+    form, other, computed = packed.form, wish.other, wish.computed
     role, fallback = form.role, form.other.numpy
     native = other.newbyteorder("=")
     for kind in (native, fallback):
@@ -249,7 +266,10 @@ def _find_route(packed: PackedMatrix, other: np.dtype[Any], computed: np.dtype[A
         panels = panel_form(types, role, host_machine())
         if stored == form.dtype and panels == form.panels:
             operand = types.b if role is Role.A else types.a
-            return Route(packed_kernel(types, role), operand.numpy, types.c.numpy)
+            epilogue = matmul_epilogue(wish.along, wish.activation)
+            check_steps(epilogue, types, result)
+            kernel = packed_kernel(types, role, epilogue)
+            return Route(kernel, operand.numpy, types.sums.numpy, types.c.numpy)
     raise _foreign(packed, panels, host_machine().isa.name)
 
 
@@ -266,10 +286,12 @@ def matmul(
     dtype: DTypeLike | None = None,
     alpha: float = 1.0,
     beta: float = 0.0,
+    bias: Any = None,
+    activation: str | None = None,
 ) -> Array:
     """alpha · a @ b + beta · out, where a or b is a `PackedMatrix`; see `tilewright.matmul`."""
     if out is None and dtype is None and alpha == 1 and beta == 0:
-        product = _plain(a, b)
+        product = _plain(a, b, bias, activation)
         if product is not None:
             return product
     if isinstance(a, PackedMatrix) and isinstance(b, PackedMatrix):
@@ -286,10 +308,15 @@ def matmul(
     given = None if out is None else check_array(out)
     first, second = (array.shape, packed.shape) if side == "b" else (packed.shape, array.shape)
     shapes = product_shapes(first, second)
-    computed = None
+    wish = Wish(array.dtype, None, None, activation)
     if dtype is not None or given is not None:
-        computed = result_dtype(array, np.empty(0, packed.dtype), given, dtype)
-    route = find_route(packed, array.dtype, computed)
+        wish = wish._replace(computed=result_dtype(array, np.empty(0, packed.dtype), given, dtype))
+    vectors = []
+    if bias is not None:
+        vector, along = bias_of(bias, shapes.result, (len(first) == 1, len(second) == 1))
+        vectors.append(vector)
+        wish = wish._replace(along=along)
+    route = find_route(packed, wish)
     kernel, acc = route.kernel, route.kernel.types.acc
     alpha, beta = factor(alpha, "alpha", acc), factor(beta, "beta", acc)
     if given is None and beta != 0:
@@ -297,13 +324,17 @@ def matmul(
     if given is not None:
         check_out(given, shapes.result, route.result)
     operand = as_operand(array, route.operand, "a" if side == "b" else "b")
+    avoid = [] if given is None else [given]
+    vectors = [bias_matrix(vector, kernel.types, route.result, avoid) for vector in vectors]
     direct = given is not None and direct_out(given, route.result, operand, packed.data4d)
     target = cast("Array", given) if direct else np.empty(shapes.result, route.result)
     if beta != 0 and not direct:
         target[...] = given
-    matrices = _matrices(operand, target, side)
+    by_row = any(vector.shape[1] == 1 and vector.shape[0] != 1 for vector in vectors)
+    matrices = _matrices(operand, target, side, merge=not by_row)
     with kernel.pool.block() as scratch:
-        _run(kernel, packed, side, matrices, (shapes.m, shapes.n, shapes.k), (alpha, beta), scratch)
+        call = _Call(packed, side, (shapes.m, shapes.n, shapes.k), (alpha, beta), vectors)
+        _run(kernel, call, matrices, scratch)
     if given is None:
         return cast("Array", target[()])
     if not direct:
@@ -311,63 +342,72 @@ def matmul(
     return given
 
 
-def _plain(a: Any, b: Any) -> Array | None:
+def _plain(a: Any, b: Any, bias: Any, activation: str | None) -> Array | None:
     """A contiguous matrix times a packed one, whose route is known: without anything else that takes time."""
     if type(a) is not np.ndarray or type(b) is not PackedMatrix:
         return None
-    route = cast("Route | None", b.routes.get((a.dtype, None)))
+    along = None if bias is None else Along.COLUMN
+    route = cast("Route | None", b.routes.get((a.dtype, None, along, activation)))
     if route is None or a.dtype != route.operand or a.ndim != 2 or not a.flags.carray:
         return None
     (m, k), (depth, n) = a.shape, b.shape
     if k != depth or b.form.role is not Role.B:
         return None
+    vectors: tuple[Array, ...] = ()
+    if bias is not None:
+        fits = type(bias) is np.ndarray and bias.shape == (n,) and bias.dtype == route.sums
+        if not fits or not bias.flags.carray:
+            return None
+        vectors = (bias[np.newaxis],)
     c = np.empty((m, n), route.result)
     with route.kernel.pool.block() as scratch:
-        route.kernel.run_packed([a, b.data4d, c], (m, n, k), (1, 0), scratch)
+        route.kernel.run_packed([a, b.data4d, c], (m, n, k), (1, 0), scratch, vectors)
     return c
 
 
-def _matrices(operand: Array, target: Array, side: str) -> tuple[Array, Array]:
+def _matrices(operand: Array, target: Array, side: str, *, merge: bool) -> tuple[Array, Array]:
     """The other operand and C with two axes or more, rows of a batch merged where they can be."""
     if operand.ndim == 1 and side == "b":
         return operand[np.newaxis, :], target[..., np.newaxis, :]
     if operand.ndim == 1:
         return operand[:, np.newaxis], target[..., np.newaxis]
-    if side == "b" and operand.ndim > 2:
+    if side == "b" and operand.ndim > 2 and merge:
         tall, _, c = merge_rows(operand, np.empty((0, 0)), target)
         return tall, c
     return operand, target
 
 
-def _run(
-    kernel: PackedGemmKernel,
-    packed: PackedMatrix,
-    side: str,
-    matrices: tuple[Array, Array],
-    sizes: tuple[int, int, int],
-    factors: tuple[float, float],
-    scratch: int,
-) -> None:
+class _Call(NamedTuple):
+    """What is the same for every product of a batch."""
+
+    packed: PackedMatrix
+    side: str
+    sizes: tuple[int, int, int]
+    factors: tuple[float, float]
+    vectors: list[Array]
+
+    def arrays(self, other: Array, c: Array) -> list[Array]:
+        """A, B and C of one product."""
+        tiles = self.packed.data4d
+        return [other, tiles, c] if self.side == "b" else [tiles, other, c]
+
+
+def _run(kernel: PackedGemmKernel, call: _Call, matrices: tuple[Array, Array], scratch: int) -> None:
     """Every product of a batch, whose longest axis runs in compiled code."""
     other, c = matrices
-    batch, first = c.shape[:-2], (0,) * (c.ndim - 2)
+    batch, sizes = c.shape[:-2], call.sizes
     if 0 in batch:
         return
-    plain, target = other[first], c[first]
-    arrays = [plain, packed.data4d, target] if side == "b" else [packed.data4d, plain, target]
-    if side == "b":
-        sizes = (target.shape[0], *sizes[1:])  # rows of a batch are merged
-    if not batch:
-        kernel.run_packed(arrays, sizes, factors, scratch)
+    if call.side == "b":
+        sizes = (c.shape[-2], *sizes[1:])  # rows of a batch are merged
+    axes = merge_axes(batch, _steps(call, other, c))
+    if not axes or call.vectors or kernel.problem.epilogue:  # the compiled loop has no place for vectors
+        for index in np.ndindex(batch):
+            arrays = call.arrays(other[index], c[index])
+            kernel.run_packed(arrays, sizes, call.factors, scratch, call.vectors)
         return
-    still = (0,) * len(batch)
-    steps = [other.strides[:-2], still, c.strides[:-2]]
-    if side == "a":
-        steps[0], steps[1] = steps[1], steps[0]
-    axes = merge_axes(batch, steps)
-    if not axes:
-        kernel.run_packed(arrays, sizes, factors, scratch)
-        return
+    first = (0,) * len(batch)
+    arrays = call.arrays(other[first], c[first])
     longest = max(axes, key=lambda axis: axis.length)
     others = [axis for axis in axes if axis is not longest]
     strides = [s for array in arrays for s in (element_strides(array) if array.ndim == 2 else (0, 0))]
@@ -375,4 +415,11 @@ def _run(
     run = batch_function(kernel.types.acc)
     for offsets in outer_offsets(others):
         places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
-        run(kernel.address, longest.length, *longest.steps, *places, *sizes, *strides, *factors, scratch)
+        run(kernel.address, longest.length, *longest.steps, *places, *sizes, *strides, *call.factors, scratch)
+
+
+def _steps(call: _Call, other: Array, c: Array) -> list[tuple[int, ...]]:
+    """Bytes from one product of a batch to the next along each axis, in A, B and C."""
+    still = (0,) * (c.ndim - 2)
+    pair = [other.strides[:-2], still] if call.side == "b" else [still, other.strides[:-2]]
+    return [*pair, c.strides[:-2]]
