@@ -284,15 +284,26 @@ def pack(
     if form is not None:
         from tilewright.runtime.quantise import pack_floats
 
-        for name, value in (("role", None if role == "b" else role), ("tiles", tiles), ("target", target)):
+        for name, value in (("role", None if role == "b" else role), ("tiles", tiles)):
             if value is not None:
                 raise UnsupportedArgument(name=name, value=value, remedy=f"pass form={form!r} without it")
-        return pack_floats(b, form)
+        return pack_floats(b, form, _machine(target))
     return implementation(b, role=role, tiles=tiles, target=target)
 
 
+def _machine(target: str | Machine | None) -> Machine:
+    from tilewright.runtime.compile import resolve_target
+
+    return resolve_target(target)
+
+
 def quantize_weights(
-    w: ArrayLike, *, bits: int = 8, group: int | None = None, symmetric: bool = True
+    w: ArrayLike,
+    *,
+    bits: int = 8,
+    group: int | None = None,
+    symmetric: bool = True,
+    target: str | Machine | None = None,
 ) -> PackedMatrix:
     """A weight as integers of 8 or 4 bits with scales, packed: products read a fraction of the bytes.
 
@@ -311,6 +322,8 @@ def quantize_weights(
         Zero points are the middle of the range and s = max|w| / 127 (of 4 bits / 7); otherwise each group has
         its own, s = (max(w, 0) - min(w, 0)) / 255 (15) and z = round(-min(w, 0) / s). In float32, to nearest,
         ties to even.
+    target : optional
+        As in `compile`: the machine whose panels are taken.
 
     Returns
     -------
@@ -331,7 +344,7 @@ def quantize_weights(
     """
     from tilewright.runtime.quantise import quantize_weights as implementation
 
-    return implementation(w, bits=bits, group=group, symmetric=symmetric)
+    return implementation(w, _machine(target), bits=bits, group=group, symmetric=symmetric)
 
 
 def pack_quantized(
@@ -341,6 +354,7 @@ def pack_quantized(
     *,
     bits: int = 8,
     group: int | None = None,
+    target: str | Machine | None = None,
 ) -> PackedMatrix:
     """A weight that is quantised already, by GPTQ, AWQ or the like, packed: see `quantize_weights`.
 
@@ -352,7 +366,7 @@ def pack_quantized(
         Converted to float32; of one group a column also (n,).
     zeros : array_like of integers, shape (groups, n), optional
         Zero points in the range of q; by default 0, of an unsigned q the middle of its range.
-    bits, group : as in `quantize_weights`.
+    bits, group, target : as in `quantize_weights`.
 
     Raises
     ------
@@ -370,7 +384,7 @@ def pack_quantized(
     """
     from tilewright.runtime.quantise import pack_quantized as implementation
 
-    return implementation(q, scales, zeros, bits=bits, group=group)
+    return implementation(q, scales, zeros, _machine(target), bits=bits, group=group)
 
 
 def unpack(packed: PackedMatrix) -> NDArray[Any]:

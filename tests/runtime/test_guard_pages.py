@@ -73,3 +73,14 @@ BATCH_REDUCE = str(Path(__file__).with_name("guarded_batch_reduce.py"))
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_batch_reduce_kernels_beside_guards(row: str, dtype: str) -> None:
     assert run_python(BATCH_REDUCE, dtype, isa=row) == "80 kernels\n"
+
+
+WEIGHTS = str(Path(__file__).with_name("guarded_weights.py"))
+
+
+@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
+@pytest.mark.parametrize(
+    ("form", "dtype"), [("i8", "f32"), ("i4g32", "bf16"), ("i4g64z", "f32"), ("bf16", "f32"), ("f16", "f32")]
+)
+def test_weights_beside_guards(row: str, form: str, dtype: str) -> None:
+    assert run_python(WEIGHTS, form, dtype, isa=row) == "990 products\n"

@@ -34,6 +34,7 @@ class UnpackKernel:
         self.panel, self.kr, self.unit = shape
         self.lanes = min(self.panel, isa.lanes(F32))
         self.row_bytes = self.panel * self.kr * to.size  # of kr depths of every lane
+        self.together = max(1, self.kr // elements.depths)  # words that make kr depths
 
     @property
     def name(self) -> str:
@@ -73,9 +74,9 @@ class UnpackKernel:
 
     def _panel(self, f: Function, to: Value, source: Value, zeros: Value) -> None:
         """One panel, group by group: each has zero points of its own."""
-        g, deep = f.arguments, self.elements.depths
+        g, deep = f.arguments, self.elements.depths * self.together
         step = f.mul(g["zero_step"], F32.size)
-        word_bytes = self.panel * self.elements.word_bytes
+        word_bytes = self.panel * self.elements.word_bytes * self.together
         state = [to, source, zeros]
         with f.carried_loop(int64(0), g["depth"], g["group"], state, "group") as (first, values, advance):
             depth = f.minimum(g["group"], f.sub(g["depth"], first))
@@ -92,16 +93,26 @@ class UnpackKernel:
             advance((*last, f.at(values[2], step)))
 
     def _words(self, f: Function, place: _Place, rest: Value | None) -> None:
-        """One word of every lane: all of its depths, or the first `rest`."""
+        """The words of one step of every lane: all of their depths, or the first `rest`."""
         taken = []
         for lane in range(0, self.panel, self.lanes):
             words = Words(f, self.isa, self.elements, self.lanes)
-            several = words.load(f.at(place.source, lane * self.elements.word_bytes))
             zeros = None
             if self.zeros:
                 zeros = f.load(words.kind, f.at(place.zero, lane * F32.size), F32.size)
-            taken.append((lane, words, list(words.depths(several, zeros))))
-        for depth in range(0, self.elements.depths, self.kr):
+            values: list[Value] = []
+            for number in range(self.together):
+                first = (number * self.panel + lane) * self.elements.word_bytes
+                pointer, exists = f.at(place.source, first), None
+                if rest is not None and number:  # a word that is not there is not read: its depths are zero
+                    exists = f.compare("<", int64(number * self.elements.depths), rest)
+                    pointer = f.select(exists, pointer, place.source)
+                several = list(words.depths(words.load(pointer), zeros))
+                if exists is not None:
+                    several = [f.select(exists, value, zero(value.type)) for value in several]
+                values += several
+            taken.append((lane, words, values))
+        for depth in range(0, self.elements.depths * self.together, self.kr):
             row = f.at(place.to, depth // self.kr * self.row_bytes)
 
             def store(depth: int = depth, row: Value = row) -> None:

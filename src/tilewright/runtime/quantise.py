@@ -114,12 +114,10 @@ def _float_words(w: Array, form: PanelForm) -> Array:
 
 
 def _packed(
-    w: tuple[int, int], data: Array, panels: PanelForm, weights: Weights, **vectors: Array
+    matrix: Array, data: Array, panels: PanelForm, weights: Weights, row: str, **vectors: Array
 ) -> PackedMatrix:
-    from tilewright.machine.host import host_machine
-
-    form = PackedForm(Role.B, F32, F32, panels, host_machine().isa.name, weights)
-    return PackedMatrix(form, (w[0], w[1]), data, MappingProxyType(vectors))
+    form = PackedForm(Role.B, F32, F32, panels, row, weights)
+    return PackedMatrix(form, (matrix.shape[0], matrix.shape[1]), data, MappingProxyType(vectors))
 
 
 def _packed_integers(
@@ -133,27 +131,27 @@ def _packed_integers(
         arrays[name] = aligned_empty(split.shape, split.dtype)
         arrays[name][...] = split
     panels = PanelForm(U8, lanes, _WORD_BYTES, _WORD_BYTES)
-    return _packed(u.shape, _integer_words(u, form.elements, lanes), panels, form, **arrays)
+    return _packed(u, _integer_words(u, form.elements, lanes), panels, form, machine.isa.name, **arrays)
 
 
 # --- what users call ------------------------------------------------------------------------------
 
 
-def quantize_weights(w: Any, *, bits: int, group: int | None, symmetric: bool) -> PackedMatrix:
+def quantize_weights(
+    w: Any, machine: Machine, *, bits: int, group: int | None, symmetric: bool
+) -> PackedMatrix:
     """What `tilewright.quantize_weights` does, which documents it."""
-    from tilewright.machine.host import host_machine
-
     form = Weights(_elements(bits), group or 0, zeros=not symmetric)
     array = _matrix(w, "w").astype(np.float32)
     if not np.isfinite(array).all():
         raise InvalidOperand(name="w", reason="it holds NaN or infinities, which no integer stands for")
-    return _packed_integers(*quantised(array, form), form, host_machine())
+    return _packed_integers(*quantised(array, form), form, machine)
 
 
-def pack_quantized(q: Any, scales: Any, zeros: Any, *, bits: int, group: int | None) -> PackedMatrix:
+def pack_quantized(
+    q: Any, scales: Any, zeros: Any, machine: Machine, *, bits: int, group: int | None
+) -> PackedMatrix:
     """What `tilewright.pack_quantized` does, which documents it."""
-    from tilewright.machine.host import host_machine
-
     elements, array = _elements(bits), _matrix(q, "q")
     form = Weights(elements, group or 0, zeros=zeros is not None)
     if array.dtype.kind not in "iu" and not array.dtype.name.startswith(("int", "uint")):
@@ -166,7 +164,7 @@ def pack_quantized(q: Any, scales: Any, zeros: Any, *, bits: int, group: int | N
     zero = None
     if zeros is not None:
         zero = _in_range(_per_group(zeros, "zeros", shape, group) + middle, "zeros", bits, middle)
-    return _packed_integers(unsigned.astype(np.uint8), scale, zero, form, host_machine())
+    return _packed_integers(unsigned.astype(np.uint8), scale, zero, form, machine)
 
 
 def _in_range(values: Array, name: str, bits: int, middle: int) -> Array:
@@ -189,16 +187,14 @@ def _per_group(values: Any, name: str, shape: tuple[int, int], group: int | None
     return found
 
 
-def pack_floats(w: Any, form: str) -> PackedMatrix:
+def pack_floats(w: Any, form: str, machine: Machine) -> PackedMatrix:
     """A weight kept in a narrower type than its products: see `tilewright.pack`."""
-    from tilewright.machine.host import host_machine
-
     if form not in _FLOATS:
         raise InvalidChoice(name="form", found=repr(form), allowed=", ".join(_FLOATS))
     elements, dtype = _FLOATS[form]
-    panels = PanelForm(dtype, weight_lanes(host_machine()), elements.depths, elements.depths)
+    panels = PanelForm(dtype, weight_lanes(machine), elements.depths, elements.depths)
     array = _matrix(w, "b").astype(dtype.numpy)
-    return _packed(array.shape, _float_words(array, panels), panels, Weights(elements))
+    return _packed(array, _float_words(array, panels), panels, Weights(elements), machine.isa.name)
 
 
 def _taken_apart(packed: PackedMatrix, name: str | None = None) -> Array:
@@ -222,7 +218,7 @@ def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
     assert weights is not None
     values = _taken_apart(packed)
     if not weights.elements.scaled:
-        return pack_floats(values, weights.elements.value)
+        return pack_floats(values, weights.elements.value, host_machine())
     zeros = _taken_apart(packed, "zeros") if weights.zeros else None
     u, scales = values.astype(np.uint8), _taken_apart(packed, "scales")
     return _packed_integers(u, scales, zeros, weights, host_machine())

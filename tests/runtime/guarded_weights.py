@@ -1,0 +1,88 @@
+"""Runs products with weights whose operands touch inaccessible pages; a program, so that a fault ends only itself.
+
+    python guarded_weights.py {i8|i4g32|i4g64z|bf16|f16} {f32|bf16}
+
+Every operand lies at the end of its memory, then at its start: x, words, scales, zero points and the result.
+What columns behind the last one have instead of scales is NaN. The row is the host's, or that of TILEWRIGHT_ISA.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from types import MappingProxyType
+
+import numpy as np
+from support import Array, GuardedMemory
+
+import tilewright as tw
+from tilewright.runtime.packed import PackedMatrix
+from tilewright.spec.weights import Weights
+
+ROWS, DEPTHS = (*range(1, 10), 33), (1, 7, 8, 31, 33, 64, 97, 130, 1100)
+COLUMNS = (1, 15, 16, 31, 32, 33, 64, 100, 128, 129, 161)
+BYTES = 1 << 19
+
+
+class Place:
+    """Guarded memory for one array after the other."""
+
+    def __init__(self) -> None:
+        self.memory = GuardedMemory(BYTES)
+
+    def take(self, content: Array, *, at_end: bool) -> Array:
+        """A copy of an array that ends, or begins, at a guard."""
+        size, room = content.nbytes, self.memory.bytes
+        part = room[room.size - size :] if at_end else room[:size]
+        found: Array = part.view(content.dtype).reshape(content.shape)
+        found[...] = content
+        return found
+
+
+def weight(form: Weights, k: int, n: int, random: np.random.Generator) -> PackedMatrix:
+    """A weight of small integers with scales that are powers of two."""
+    w = random.integers(-7, 8, (k, n)).astype(np.float32)
+    if not form.elements.scaled:
+        return tw.pack(w, form=form.elements.value)
+    groups = form.groups(k)
+    zeros = random.integers(-3, 4, (groups, n)) if form.zeros else None
+    scales = 2.0 ** random.integers(-2, 2, (groups, n))
+    q = w.astype(np.int8)
+    return tw.pack_quantized(q, scales, zeros, bits=form.elements.bits, group=form.group or None)
+
+
+def main(name: str, dtype: str) -> None:
+    """Runs every combination of sizes and prints their number."""
+    form, random = Weights.parse(name), np.random.default_rng(0)
+    kind, places, count = tw.Gemm(dtype=dtype).dtype.numpy, [Place() for _ in range(5)], 0
+    kernel = tw.compile(tw.Gemm(dtype=dtype, out_dtype="f32", weights=form))
+    ends = itertools.cycle((True, False))
+    for k, n in itertools.product(DEPTHS, COLUMNS):
+        packed = weight(form, k, n, random)
+        w = tw.unpack(packed).astype(np.float64)
+        vectors = {name: np.array(vector) for name, vector in packed.vectors.items()}
+        for vector in vectors.values():
+            vector[-1, :, (n - 1) % vector.shape[2] + 1 :] = np.nan
+        for m in ROWS:
+            at_end = next(ends)
+            x = random.integers(-3, 4, (m, k)).astype(kind)
+            given = places[0].take(x, at_end=at_end)
+            words = places[1].take(packed.data4d, at_end=at_end)
+            c = places[2].take(np.full((m, n), np.nan, np.float32), at_end=at_end)
+            beside = {
+                name: place.take(vector, at_end=at_end)
+                for place, (name, vector) in zip(places[3:], vectors.items(), strict=False)
+            }
+            before = places[2].memory.outside(c)
+            kernel(given, PackedMatrix(packed.form, packed.shape, words, MappingProxyType(beside)), c)
+            words.flags.writeable = True
+            if not np.array_equal(c, x.astype(np.float64) @ w):
+                raise SystemExit(f"wrong product: {m}x{n}x{k} {name}")
+            if not np.array_equal(places[2].memory.outside(c), before):
+                raise SystemExit(f"bytes outside C changed: {m}x{n}x{k} {name}")
+            count += 1
+    sys.stdout.write(f"{count} products\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
