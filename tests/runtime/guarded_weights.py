@@ -1,9 +1,9 @@
-"""Runs products with weights whose operands touch inaccessible pages; a program, so that a fault ends only itself.
+"""Runs products with weights whose operands touch inaccessible pages; a program that a fault ends alone.
 
     python guarded_weights.py {i8|i4g32|i4g64z|bf16|f16} {f32|bf16}
 
 Every operand lies at the end of its memory, then at its start: x, words, scales, zero points and the result.
-What columns behind the last one have instead of scales is NaN. The row is the host's, or that of TILEWRIGHT_ISA.
+What columns behind the last one have instead of scales is NaN. The row is the host's, or TILEWRIGHT_ISA's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import sys
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from support import Array, GuardedMemory
@@ -55,7 +56,7 @@ def main(name: str, dtype: str) -> None:
     """Runs every combination of sizes and prints their number."""
     form, random = Weights.parse(name), np.random.default_rng(0)
     kind, places, count = tw.Gemm(dtype=dtype).dtype.numpy, [Place() for _ in range(5)], 0
-    kernel = tw.compile(tw.Gemm(dtype=dtype, out_dtype="f32", weights=form))
+    kernel: Any = tw.compile(tw.Gemm(dtype=dtype, out_dtype="f32", weights=form))
     ends = itertools.cycle((True, False))
     for k, n in itertools.product(DEPTHS, COLUMNS):
         packed = weight(form, k, n, random)

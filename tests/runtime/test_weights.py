@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 from pathlib import Path
 from typing import Any
@@ -218,3 +219,31 @@ def test_bad_input() -> None:
         tw.matmul(w, packed)
     with pytest.raises(MissingOut):
         tw.matmul(w.T, packed, beta=1)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16], ids=str)
+@pytest.mark.parametrize("activation", [None, "relu", "gelu"])
+@pytest.mark.parametrize("form", [FORMS[0], FORMS[7], "bf16"], ids=str)
+def test_a_linear_layer_in_one_pass(
+    form: dict[str, Any] | str, activation: str | None, dtype: np.dtype[np.generic]
+) -> None:
+    packed, x, bias = (
+        packed_of(form, data((1500, 150), seed=8)),
+        data((40, 1500), dtype, 9),
+        data((150,), seed=10),
+    )
+    plain = tw.matmul(x, packed, dtype=np.float32)
+    found = tw.linear(x, packed, bias, activation)
+    assert found.dtype == dtype
+    expected = plain.astype(np.float64) + bias
+    if activation == "relu":
+        expected = np.maximum(expected, 0)
+    elif activation == "gelu":
+        expected = expected * 0.5 * (1 + np.vectorize(math.erf)(expected / math.sqrt(2)))
+    tolerance = 2.0**-8 if dtype == BF16 else 2.0**-20
+    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
+    for rows in (1, 3, 8, 33):
+        assert tw.linear(x[:rows], packed, bias, activation).tobytes() == found[:rows].tobytes()
+    by_row = tw.matmul(x, packed, bias=data((40, 1), seed=11), activation=activation)
+    assert by_row.tobytes() != found.tobytes()
+    assert tw.linear(x.reshape(5, 8, 1500), packed, bias, activation).tobytes() == found.tobytes()

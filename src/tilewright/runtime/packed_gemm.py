@@ -304,7 +304,8 @@ def matmul(
     if packed.form.weights is not None:
         from tilewright.runtime import weights
 
-        return weights.matmul(array, packed, out, dtype=dtype, alpha=alpha, beta=beta)
+        found = None if out is None else check_array(out)
+        return weights.matmul(array, packed, weights.Wish(found, dtype, alpha, beta, bias, activation))
     given = None if out is None else check_array(out)
     first, second = (array.shape, packed.shape) if side == "b" else (packed.shape, array.shape)
     shapes = product_shapes(first, second)

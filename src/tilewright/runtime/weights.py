@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from tilewright.errors import ForeignPacked, InvalidChoice, MissingOut, PackedDt
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import weight_lanes
-from tilewright.runtime.arrays import as_operand, check_array, check_out, direct_out, product_shapes
+from tilewright.runtime.arrays import as_operand, check_out, direct_out, product_shapes
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.packed import PackedMatrix
+from tilewright.runtime.steps import bias_matrix, bias_of, matmul_epilogue
 from tilewright.spec.dtype import BF16, F32, DType
+from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.problem import Gemm, Layout
 from tilewright.spec.weights import Weights
 
@@ -28,9 +31,9 @@ class WeightKernel(GemmKernel):
         return self.__call__
 
     def __call__(  # type: ignore[override]
-        self, a: Array, b: PackedMatrix, c: Array, *, alpha: float = 1.0, beta: float = 0.0
+        self, a: Array, b: PackedMatrix, c: Array, *, alpha: float = 1.0, beta: float = 0.0, **operands: Any
     ) -> Array:
-        """c = alpha · a @ b + beta · c.
+        """c = alpha · a @ b + beta · c and its epilogue, whose operands have their names.
 
         Raises
         ------
@@ -40,39 +43,49 @@ class WeightKernel(GemmKernel):
         """
         acc = self.types.acc
         factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
-        operands = self.problem.operands
-        for operand, array in ((operands[0], a), (operands[2], c)):
+        places = self.problem.operands
+        for operand, array in ((places[0], a), (places[2], c)):
             check_operand(self.name, operand, array)
         if not isinstance(b, PackedMatrix) or b.form.weights != self.problem.weights:
             required = f"a PackedMatrix of {self.problem.weights and self.problem.weights.name}"
-            self._refuse(operands[1], "form", b, required)
+            self._refuse(places[1], "form", b, required)
         check_panels(b, self.machine)
         sizes = (*c.shape, a.shape[1])
         for operand, found, required_shape in (
-            (operands[0], a.shape, (sizes[0], sizes[2])),
-            (operands[1], b.shape, (sizes[2], sizes[1])),
+            (places[0], a.shape, (sizes[0], sizes[2])),
+            (places[1], b.shape, (sizes[2], sizes[1])),
         ):
             if found != required_shape:
                 self._refuse(operand, "shape", found, required_shape)
         if not c.flags.writeable:
-            self._refuse(operands[2], "writeable =", False, True)
-        for operand, array in zip(operands, (a, b.data4d, *b.vectors.values()), strict=False):
+            self._refuse(places[2], "writeable =", False, True)
+        for operand, array in (
+            (places[0], a),
+            *((places[1], part) for part in (b.data4d, *b.vectors.values())),
+        ):
             if np.may_share_memory(array, c):
                 self._refuse(operand, "memory", "shared with c", "separate from c")
+        steps = self.step_matrices(c, operands, (sizes[0], sizes[1]), factors)
         function_ready = self.function  # a foreign kernel is refused before scratch is taken
         del function_ready
         with self.pool.block() as scratch:
-            self.run_weights(a, b, c, factors, scratch)
+            self.run_weights(a, b, c, factors, scratch, steps)
         return c
 
     def run_weights(
-        self, a: Array, b: PackedMatrix, c: Array, factors: tuple[float, float], scratch: int
+        self,
+        a: Array,
+        b: PackedMatrix,
+        c: Array,
+        factors: tuple[float, float],
+        scratch: int,
+        steps: Sequence[Array] = (),
     ) -> None:
-        """One product of arrays that are known to fit."""
+        """One product of arrays that are known to fit; `steps` are the operands of the epilogue."""
         (m, n), k = c.shape, a.shape[1]
         assert self.problem.weights is not None
-        arrays = (a, b.data4d, c, *(b.vectors[name] for name in self.problem.weights.vectors))
-        strides = (*element_strides(a), 0, 0, *element_strides(c))
+        arrays = (a, b.data4d, c, *(b.vectors[name] for name in self.problem.weights.vectors), *steps)
+        strides = (*element_strides(a), 0, 0, *element_strides(c), *self.residual_strides(steps))
         self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch)
 
 
@@ -92,42 +105,47 @@ _compiling = threading.Lock()
 
 
 @lru_cache(maxsize=256)
-def _compiled(weights: Weights, a: DType, c: DType, machine: Machine) -> WeightKernel:
-    problem = Gemm(dtype=a, out_dtype=c, a=Layout.ROW, c=Layout.ROW, weights=weights)
+def _compiled(
+    weights: Weights, types: tuple[DType, DType], epilogue: Epilogue, machine: Machine
+) -> WeightKernel:
+    a, c = types
+    problem = Gemm(dtype=a, out_dtype=c, a=Layout.ROW, c=Layout.ROW, weights=weights, epilogue=epilogue)
     return WeightKernel.compiled(problem, machine)
 
 
-def weight_kernel(weights: Weights, a: DType, c: DType) -> WeightKernel:
-    """The kernel of products with weights of a form on this host: any sizes, rows of A and C contiguous."""
+def weight_kernel(weights: Weights, types: tuple[DType, DType], epilogue: Epilogue) -> WeightKernel:
+    """The kernel of products with weights of a form on this host: any sizes, rows of A and C contiguous.
+
+    Parameters
+    ----------
+    types : of A and of C.
+    """
     with _compiling:
-        return _compiled(weights, a, c, host_machine())
+        return _compiled(weights, types, epilogue, host_machine())
 
 
-def _types(x: Array, packed: PackedMatrix, out: Array | None, dtype: Any) -> tuple[DType, DType]:
+def _types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -> tuple[DType, DType]:
     """The types that x is taken as and that the kernel stores."""
     native = x.dtype.newbyteorder("=")
     a = BF16 if native == BF16.numpy else F32
     if a is F32 and not np.can_cast(native, np.float32, "safe"):
         raise PackedDtype(found=x.dtype, packed=repr(packed), required=F32.numpy)
-    asked = dtype if dtype is not None else None if out is None else out.dtype
-    if asked is None:
-        return a, a
-    c = a if np.dtype(asked).newbyteorder("=") == a.numpy else F32
-    if dtype is not None and np.dtype(dtype) != c.numpy:
-        raise InvalidChoice(name="dtype", found=np.dtype(dtype), allowed=", ".join({a.name, F32.name}))
-    return a, c
+    return a, a if wanted in (None, a.numpy) else F32
 
 
-def matmul(
-    x: Array,
-    packed: PackedMatrix,
-    out: Any = None,
-    *,
-    dtype: Any = None,
-    alpha: float = 1.0,
-    beta: float = 0.0,
-) -> Array:
-    """alpha · x @ packed + beta · out: see `tilewright.matmul`.
+class Wish(NamedTuple):
+    """What a product with a weight is to be, beside its operands."""
+
+    out: Array | None
+    dtype: Any
+    alpha: float
+    beta: float
+    bias: Any
+    activation: str | None
+
+
+def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
+    """activation(alpha · x @ packed + beta · out + bias): see `tilewright.matmul`.
 
     bfloat16 is multiplied as such, what else float32 holds as float32; the result is of that type, or of
     `dtype`, which may be float32.
@@ -139,27 +157,39 @@ def matmul(
     ForeignPacked : if the weight is in panels of another width.
     """
     assert packed.form.weights is not None
-    given = None if out is None else check_array(out)
-    a, c = _types(x, packed, given, dtype)
+    given, asked = wish.out, wish.dtype if wish.dtype is not None or wish.out is None else wish.out.dtype
+    types = a, c = _types(x, packed, None if asked is None else np.dtype(asked).newbyteorder("="))
+    if wish.dtype is not None and np.dtype(wish.dtype) != c.numpy:
+        raise InvalidChoice(name="dtype", found=np.dtype(wish.dtype), allowed=f"{a.name}, {F32.name}")
     shapes = product_shapes(x.shape, packed.shape)
-    factors = (factor(alpha, "alpha", F32), factor(beta, "beta", F32))
+    factors = (factor(wish.alpha, "alpha", F32), factor(wish.beta, "beta", F32))
     if given is None and factors[1] != 0:
-        raise MissingOut(beta=beta)
+        raise MissingOut(beta=wish.beta)
     if given is not None:
         check_out(given, shapes.result, c.numpy)
     check_panels(packed, host_machine())
+    vectors, along = [], None
+    if wish.bias is not None:
+        vector, along = bias_of(wish.bias, shapes.result, (x.ndim == 1, False))
+        vectors = [vector]
+    kernel = weight_kernel(packed.form.weights, types, matmul_epilogue(along, wish.activation))
+    avoid = [] if given is None else [given]
+    vectors = [bias_matrix(vector, kernel.types, c.numpy, avoid) for vector in vectors]
     operand = np.ascontiguousarray(as_operand(x, a.numpy, "a"))
-    direct = given is not None and given.flags.c_contiguous and direct_out(given, c.numpy, x, packed.data4d)
-    direct = direct and not any(np.may_share_memory(given, part) for part in packed.vectors.values())
+    inputs = (x, packed.data4d, *packed.vectors.values())
+    direct = given is not None and given.flags.c_contiguous
+    direct = direct and all(direct_out(cast("Array", given), c.numpy, x, part) for part in inputs)
     target = cast("Array", given) if direct else np.empty(shapes.result, c.numpy)
     if factors[1] != 0 and not direct:
         target[...] = given
     if target.size:
-        kernel = weight_kernel(packed.form.weights, a, c)
-        result = target.reshape(-1, shapes.n)
-        rows = operand.reshape(len(result), shapes.k)
+        # One element of a bias for each row: the rows of a batch are not merged.
+        m = shapes.m if along is Along.ROW else target.size // shapes.n
+        results = target.reshape(-1, m, shapes.n)
+        rows = operand.reshape(len(results), m, shapes.k)
         with kernel.pool.block() as scratch:
-            kernel.run_weights(rows, packed, result, factors, scratch)
+            for left, result in zip(rows, results, strict=True):
+                kernel.run_weights(left, packed, result, factors, scratch, vectors)
     if given is None:
         return target
     if not direct:
