@@ -39,13 +39,13 @@ static int check(const char *what, int count, int k)
     return right;
 }
 
-/* Sizes at run time: a Gemm takes them, the strides of rows and columns, and memory for packed panels. */
+/* Sizes at run time: a Gemm takes them, the strides of rows and columns, memory for packed panels, and a team of threads. */
 static int any_size(void)
 {
     void *scratch = aligned_alloc(TILEWRIGHT_SCRATCH_ALIGNMENT, MULTIPLY_SCRATCH_BYTES);
     if (scratch == NULL)
         abort();
-    multiply(a, b, c, M, N, K, K, 1, N, 1, N, 1, 1.0f, 0.0f, scratch);
+    multiply(a, b, c, M, N, K, K, 1, N, 1, N, 1, 1.0f, 0.0f, scratch, NULL);
     free(scratch);
     multiply_plainly(M, N, K);
     return check("multiply", M * N, K);

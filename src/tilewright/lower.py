@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
@@ -29,6 +30,7 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Stored,
+    Threads,
     TileMatmul,
     Traffic,
     Unary,
@@ -38,6 +40,7 @@ from tilewright.ir.separate import separate_steps
 from tilewright.ir.verify import verify
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.target import data_layout, tuning
+from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
 from tilewright.llvm.values import (
     INT64,
     POINTER,
@@ -84,16 +87,47 @@ ADDED_LAST_DEPTH = 4
 LOCAL_ALIGNMENT = 64
 
 
-def scratch_layout(program: Program) -> tuple[dict[str, int], int]:
-    """Byte offset of each scratch buffer in one block, and the size of the block."""
+class ScratchLayout(NamedTuple):
+    """Where the scratch buffers of a program stand in one block of memory.
+
+    Attributes
+    ----------
+    offsets : bytes from the start of the block; of a thread's buffers, those of thread 0.
+    bytes : size of the block for one thread.
+    thread_bytes : from one thread's buffers to the next thread's; each further thread takes as many more.
+    """
+
+    offsets: dict[str, int]
+    bytes: int
+    thread_bytes: int
+
+    def size(self, threads: int) -> int:
+        """Size of the block for some threads."""
+        return self.bytes + (threads - 1) * self.thread_bytes
+
+
+def scratch_layout(program: Program) -> ScratchLayout:
+    """What all threads share first, then one part for each thread."""
     offsets: dict[str, int] = {}
-    end = 0
-    for number, buffer in enumerate(program.scratch):
-        assert buffer.size is not None
-        start = -(-end // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT + number * SCRATCH_STAGGER
-        offsets[buffer.name] = start
-        end = start + buffer.size * buffer.dtype.size
-    return offsets, end
+    ends: list[int] = [0]
+    number = 0
+    for space in (Space.SHARED, Space.THREAD):
+        for buffer in program.scratch:
+            if buffer.space is not space:
+                continue
+            assert buffer.size is not None
+            start = _up(ends[-1]) + number * SCRATCH_STAGGER
+            offsets[buffer.name] = start
+            ends.append(start + buffer.size * buffer.dtype.size)
+            number += 1
+        if space is Space.SHARED:
+            shared = ends[-1]
+    return ScratchLayout(offsets, ends[-1], _up(ends[-1]) - shared // SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT)
+
+
+def _up(size: int) -> int:
+    """Rounded up to whole pages."""
+    return -(-size // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
 
 
 @dataclass
@@ -112,15 +146,27 @@ class _Lowering:
     def __init__(self, program: Program, machine: Machine, module: Module, function: Function) -> None:
         self.program, self.machine, self.module, self.f = program, machine, module, function
         self.scalars = {name: function.arguments[name] for name in program.scalars}
-        offsets, _ = scratch_layout(program)
         self.pointers = {buffer.name: function.arguments[buffer.name] for buffer in program.arguments}
-        for name, offset in offsets.items():
-            self.pointers[name] = function.at(function.arguments["scratch"], offset)
-        for buffer in program.buffers:
+        self.team = Team.of(function, function.arguments["team"]) if has_tasks(program) else None
+        if program.scratch:
+            self.place_scratch(function.arguments["scratch"], int64(0))
+        self.place_locals()
+
+    def place_scratch(self, scratch: Value, thread: Value) -> None:
+        """The scratch buffers, as a thread has them."""
+        layout = scratch_layout(self.program)
+        own = self.f.at(scratch, self.f.mul(thread, layout.thread_bytes))
+        for buffer in self.program.scratch:
+            block = scratch if buffer.space is Space.SHARED else own
+            self.pointers[buffer.name] = self.f.at(block, layout.offsets[buffer.name])
+
+    def place_locals(self) -> None:
+        """The buffers in the frame of the function that is being written."""
+        for buffer in self.program.buffers:
             if buffer.space is Space.LOCAL:
                 assert buffer.size is not None
                 kind = memory_type(buffer.dtype)
-                self.pointers[buffer.name] = function.stack(kind, buffer.size, LOCAL_ALIGNMENT)
+                self.pointers[buffer.name] = self.f.stack(kind, buffer.size, LOCAL_ALIGNMENT)
 
     def dtype(self, buffer: str) -> DType:
         return self.program.buffer(buffer).dtype
@@ -137,6 +183,8 @@ class _Lowering:
                 address = self.f.as_integer(self.pointers[buffer])
                 lead_bytes = self.f.both(self.f.sub(int64(0), address), int64(unit_bytes - 1))
                 return self.f.shift_right(lead_bytes, int64(self.dtype(buffer).size.bit_length() - 1))
+            case Threads():
+                return int64(1) if self.team is None else self.team.threads
             case Unless(scalar, value):
                 given = self.scalars[scalar]
                 some = self.f.differs(given, zero(given.type))
@@ -240,7 +288,8 @@ class _Lowering:
 
     def loop(self, node: Loop, scope: _Scope) -> None:
         if node.execution is Execution.PARALLEL:
-            raise InvalidTileIr(where=f"loop {node.axis}", reason="parallel loops have no lowering")
+            self.tasks(node, scope)
+            return
         begin, end, step = (self.integer(part, scope) for part in (node.begin, node.end, node.step))
         with self.f.loop(begin, end, step, node.axis) as position:
             inner = scope.child(**{node.axis: position})
@@ -268,6 +317,62 @@ class _Lowering:
             apart = self.integer(zero.panels.apart, scope)
             operands += [self.integer(stored.group, scope), pointer, apart, step]
         f.call(kernel.emit(self.module), operands)
+
+    def tasks(self, node: Loop, scope: _Scope) -> None:
+        """A parallel loop: its body becomes a function, which the team calls for each iteration."""
+        f, team = self.f, self.team
+        assert team is not None, "a function with parallel loops has a team"
+        loops = node.fused()
+        spans = [[self.integer(part, scope) for part in (one.begin, one.end, one.step)] for one in loops]
+        counts = [f.ceildiv(f.maximum(f.sub(end, begin), int64(0)), step) for begin, end, step in spans]
+        total = counts[0]
+        for count in counts[1:]:
+            total = f.mul(total, count)
+        captured = {f"name {name}": value for name, value in scope.names.items()}
+        captured |= {f"begin {name}": value for name, value in scope.begins.items()}
+        captured |= {f"last {name}": value for name, value in scope.lasts.items()}
+        captured |= {f"scalar {name}": value for name, value in self.scalars.items()}
+        arguments = [buffer.name for buffer in self.program.arguments]
+        captured |= {f"pointer {name}": self.pointers[name] for name in arguments}
+        captured |= {f"scratch {name}": f.arguments[name] for name in ("scratch",) if name in f.arguments}
+        captured |= {f"count {number}": count for number, count in enumerate(counts)}
+        for number, (begin, _, step) in enumerate(spans):
+            captured |= {f"first {number}": begin, f"step {number}": step}
+        captured |= {"threads": team.threads}
+        environment = Environment(f, captured)
+        number = sum(name.startswith("task_") for name in self.module.functions)
+        body = self.module.define(f"task_{number}_{node.axis}", VOID, BODY_ARGUMENTS)
+        before = (self.pointers, self.scalars)
+        self.f, given = body, environment.inside(body)
+
+        def inside(kind: str) -> dict[str, Value]:
+            return {
+                name[len(kind) + 1 :]: value for name, value in given.items() if name.startswith(f"{kind} ")
+            }
+
+        self.pointers, self.scalars = inside("pointer"), inside("scalar")
+        self.team = team._replace(threads=given["threads"])
+        if self.program.scratch:
+            self.place_scratch(given["scratch scratch"], body.arguments["thread"])
+        self.place_locals()
+        inner = _Scope(inside("name"), inside("begin"), inside("last"))
+        task = body.arguments["task"]
+        for index in reversed(range(len(loops))):
+            rest, at = task, int64(0)
+            if index:
+                task = body.divide(rest, given[f"count {index}"])
+                at = body.sub(rest, body.mul(task, given[f"count {index}"]))
+            else:
+                at = rest
+            position = body.add(given[f"first {index}"], body.mul(at, given[f"step {index}"]))
+            inner.names[loops[index].axis] = position
+        self.block(loops[-1].body, inner)
+        if _streams(loops[-1]):
+            body.fence()
+        body.ret()
+        self.f, self.team = f, team
+        self.pointers, self.scalars = before
+        team.run(f, body.callee, environment.place, total)
 
     def pack(self, node: Pack, scope: _Scope) -> None:
         if node.stored is not None:
@@ -521,6 +626,23 @@ def _carries(body: tuple[Statement, ...], axis: str) -> bool:
     return False
 
 
+def has_tasks(program: Program) -> bool:
+    """Whether a program has parallel loops, and so takes a team."""
+    return any(map(_has_tasks, program.body))
+
+
+def _has_tasks(statement: Statement) -> bool:
+    match statement:
+        case Loop(execution=Execution.PARALLEL):
+            return True
+        case Loop(body=body):
+            return any(map(_has_tasks, body))
+        case If(then=then, otherwise=otherwise):
+            return any(map(_has_tasks, (*then, *otherwise)))
+        case _:
+            return False
+
+
 def _streams(statement: Statement) -> bool:
     """Whether a statement writes past the caches, which a fence must end before the function returns."""
     match statement:
@@ -538,7 +660,8 @@ def lower(program: Program, machine: Machine) -> str:
     """The LLVM module of a program, as text.
 
     Its one exported function takes, in this order: a pointer per argument buffer, the sizes as
-    64-bit integers, the scalars, and a pointer to scratch where there is any (see `scratch_layout`).
+    64-bit integers, the scalars, a pointer to scratch where there is any (see `scratch_layout`), and one to
+    a team where there are parallel loops (see `llvm/team.py`).
     """
     program = separate_steps(verify(program))
     layout = data_layout(machine)
@@ -552,6 +675,7 @@ def lower(program: Program, machine: Machine) -> str:
         *((name, INT64) for name in program.sizes),
         *((name, element_type(dtype)) for name in program.scalars),
         *((("scratch", POINTER),) if program.needs_scratch else ()),
+        *((("team", POINTER),) if has_tasks(program) else ()),
     ]
     f = module.define(program.name, VOID, arguments, exported=True)
     lowering = _Lowering(program, machine, module, f)

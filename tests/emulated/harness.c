@@ -31,6 +31,7 @@ enum { FLOAT, WIDE_FLOAT, INTEGER, WIDE_INTEGER };      /* what alpha and beta a
 #define AROUND (8 << 10) /* bytes beside an operand that are filled and looked at */
 #define UNREAD 0xFF      /* what stands beside operands: NaN in every float type */
 #define UNWRITTEN 0x41   /* what stands beside results: a number, as a sum with NaN would stay the same NaN */
+#define TEAM_THREADS 3   /* of the team, as kernels.py knows it */
 #define SHOWN 20         /* failures that get a line */
 
 typedef struct {
@@ -113,16 +114,31 @@ static void place(int number) {
         }
 }
 
+/* A team of one: tasks in reverse, as other threads in turn. Half of the cases run with it. */
+typedef struct Team {
+    void (*run)(struct Team *team, void (*body)(void *env, int64_t thread, int64_t task), void *env, int64_t tasks);
+    int64_t threads;
+} Team;
+
+static void run_backwards(Team *team, void (*body)(void *, int64_t, int64_t), void *env, int64_t tasks) {
+    while (tasks-- > 0) body(env, tasks % team->threads, tasks);
+}
+
+static Team backwards = {run_backwards, TEAM_THREADS};
+
 #define CALL_GEMM(scalar)                                                                                          \
     ((void (*)(void *, void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,     \
-               int64_t, scalar, scalar, void *))kernel)(at[0], at[1], at[2], s[0], s[1], s[2], s[3], s[4], s[5],   \
-                                                        s[6], s[7], s[8], (scalar)c->alpha, (scalar)c->beta, scratch)
+               int64_t, scalar, scalar, void *, Team *))kernel)(at[0], at[1], at[2], s[0], s[1], s[2], s[3], s[4], s[5],   \
+                                                        s[6], s[7], s[8], (scalar)c->alpha, (scalar)c->beta, scratch,    \
+                                                        team)
 
 static void call(const Case *c) {
     char *at[ARGUMENTS] = {0};
     const int64_t *s = c->integers;
     void *kernel = kernels[c->kernel];
     char *scratch = regions[OPERANDS];
+    static int64_t calls;
+    Team *team = calls++ % 2 ? &backwards : 0;
     for (int number = 0; number < c->operands; number++)
         if (operands[number].argument >= 0) at[operands[number].argument] = starts[number] + operands[number].origin;
     if (c->signature == GEMM && c->scalars == FLOAT)

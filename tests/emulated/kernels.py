@@ -10,6 +10,9 @@ from tilewright.machine.machine import Cache, Machine
 from tilewright.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.spec.names import kernel_name
 
+#: Threads of the team in harness.c.
+TEAM_THREADS = 3
+
 _KIB = 1 << 10
 
 
@@ -66,7 +69,13 @@ class Kernels:
         assert state.blocking is not None
         assert state.nest is not None
         done = Emitted(
-            problem, machine, number, state.name, state.blocking, scratch_layout(state.nest)[1], state.object
+            problem,
+            machine,
+            number,
+            state.name,
+            state.blocking,
+            scratch_layout(state.nest).size(TEAM_THREADS),
+            state.object,
         )
         self.emitted.append(done)
         return done

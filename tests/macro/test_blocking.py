@@ -52,7 +52,7 @@ EXPECTED: dict[str, dict[DType, tuple[int, int, int, int, int]]] = {
     "a64fx": {F32: (14, 32, 1024, 658, 1024), F64: (14, 16, 1024, 322, 512)},
     # The accumulators of SME are 2·2 of 16×16, or 4·2 of 8×8; kc = 64 KiB / (32 · 4 B) of B in half of L1.
     "apple-m4": {F32: (32, 32, 512, 2688, 2048), F64: (32, 16, 512, 1344, 1024)},
-    # 20·3 accumulators + 3 of B + 1 of A = 64 registers; kc = 512 KiB / (6·20·4 B + 2·12·4 B) = 910, down to 904.
+    # 20·3 accumulators + 3 of B + 1 of A = 64 registers; kc = 512 KiB / (6·20·4 B + 2·12·4 B), down to 904.
     "pwr9": {F32: (20, 12, 904, 40, 720), F64: (8, 14, 584, 24, 560)},
     # The eight accumulators of MMA are 2·4 of 4×4 (4×2); kc = 2.5 · 2 / 0.5 %, up to 1024.
     "pwr10": {F32: (8, 16, 1024, 72, 7680), F64: (8, 8, 1024, 32, 3840)},

@@ -186,7 +186,7 @@ def test_batch_function(
     with kernel.pool.block() as scratch:
         factors = [factor(value, "alpha", kernel.types.acc) for value in (alpha, beta)]
         batch_function(kernel.types.acc)(
-            kernel.address, count, *walk.in_bytes, *walk.pointers, *sizes, *factors, scratch
+            kernel.address, count, *walk.in_bytes, *walk.pointers, *sizes, *factors, scratch, None
         )
     np.testing.assert_array_equal(walk.stacks[2], expected)
 

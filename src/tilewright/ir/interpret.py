@@ -1,15 +1,18 @@
 """Runs tile IR with NumPy: the oracle for every macro-kernel, on machines that lack the ISA too.
 
 Every window is checked against the bounds of its buffer, and scratch starts as NaN, so reading
-what was never packed shows in the result.
+what was never packed shows in the result. Tasks of several threads run last to first, each with its
+thread's scratch as NaN again.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +22,7 @@ from tilewright.ir.nodes import (
     Binary,
     Constant,
     Epilogue,
+    Execution,
     Expression,
     Finish,
     FirstElse,
@@ -36,6 +40,7 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Stored,
+    Threads,
     TileMatmul,
     Unary,
     Unless,
@@ -57,8 +62,15 @@ _Held: TypeAlias = tuple[Array, int] | list[tuple[Array, int]]
 class Run:
     """One run of a program on buffers; what expressions, conditions and primitives mean."""
 
-    def __init__(self, buffers: dict[str, _Held], scalars: Mapping[str, float]) -> None:
-        self.buffers, self.scalars = buffers, scalars
+    def __init__(
+        self,
+        buffers: dict[str, _Held],
+        scalars: Mapping[str, float],
+        threads: int = 1,
+        own: tuple[str, ...] = (),
+    ) -> None:
+        self.buffers, self.scalars, self.threads = buffers, scalars, threads
+        self.own = own  # the buffers of each thread
         self.last: dict[str, bool] = {}  # which axes are at their last iteration
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
@@ -76,6 +88,8 @@ class Run:
                 flat, origin = held
                 address = int(flat.__array_interface__["data"][0]) + origin * flat.itemsize
                 return -address % unit_bytes // flat.itemsize
+            case Threads():
+                return self.threads
             case Unless(scalar, value):
                 return 0 if self.scalars[scalar] == 0 else self.integer(value, names)
             case _:
@@ -154,6 +168,8 @@ class Run:
             match statement:
                 case Let(name, value):
                     names[name] = self.integer(value, names)
+                case Loop(execution=Execution.PARALLEL):
+                    self.tasks(statement, names, first)
                 case Loop(axis, begin, end, step, inner):
                     start, stride = self.integer(begin, names), self.integer(step, names)
                     if stride <= 0:
@@ -174,6 +190,31 @@ class Run:
                     self.epilogue(statement, names, first)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
+
+    def tasks(self, loop: Loop, names: dict[str, int], first: dict[str, bool]) -> None:
+        """Every task of a parallel loop."""
+        loops = loop.fused()
+        spans = []
+        for one in loops:
+            begin, end, step = (self.integer(part, names) for part in (one.begin, one.end, one.step))
+            if step <= 0:
+                raise InvalidTileIr(where=f"loop {one.axis}", reason=f"step {step} is not positive")
+            spans.append(range(begin, end, step))
+        tasks = list(itertools.product(*spans))
+        for task in tasks if self.threads == 1 else reversed(tasks):
+            self.forget()
+            axes = {one.axis: position for one, position in zip(loops, task, strict=True)}
+            self.block(loops[-1].body, names | axes, first)
+        self.forget()
+
+    def forget(self) -> None:
+        """What a thread finds in its own scratch when others may have run in between."""
+        if self.threads == 1:
+            return
+        for name in self.own:
+            held = self.buffers[name]
+            assert isinstance(held, tuple)
+            held[0][...] = _nothing(held[0].dtype)
 
     def pack(self, node: Pack, names: Mapping[str, int]) -> None:
         """The meaning of `Pack`."""
@@ -329,6 +370,11 @@ def _exact(dtype: np.dtype[Any]) -> type[np.int64 | np.float64]:
     return np.int64 if integer else np.float64
 
 
+def _nothing(dtype: np.dtype[Any]) -> float:
+    """What scratch holds before anything is written to it."""
+    return float("nan") if _exact(dtype) is np.float64 else int(ml_dtypes.iinfo(dtype).max)  # type: ignore[no-untyped-call]
+
+
 def _parts(source: Array, parts: Parts) -> Array:
     """The elements of a source as a panel takes them."""
     match parts:
@@ -346,6 +392,7 @@ def interpret(
     sizes: Mapping[str, int],
     scalars: Mapping[str, float],
     buffers: Mapping[str, Array | tuple[Array, int] | list[Array]],
+    threads: int = 1,
 ) -> None:
     """Runs a program on flat arrays, changing the output buffers in place.
 
@@ -354,6 +401,7 @@ def interpret(
     sizes, scalars : a value for each parameter of the program.
     buffers : a flat array for each argument buffer, or (array, index of the element at offset 0)
         where strides are negative, or a list of flat arrays where the buffer is an array of pointers.
+    threads : the value of `Threads`.
 
     Raises
     ------
@@ -369,6 +417,6 @@ def interpret(
                 arrays[buffer.name] = given if isinstance(given, tuple) else (given, 0)
         else:
             kind: np.dtype[Any] = buffer.dtype.numpy
-            nothing = np.iinfo(kind).max if buffer.dtype.is_integer else np.nan
-            arrays[buffer.name] = (np.full(buffer.size or 0, nothing, kind), 0)
-    Run(arrays, scalars).block(program.body, dict(sizes), {})
+            arrays[buffer.name] = (np.full(buffer.size or 0, _nothing(kind), kind), 0)
+    own = tuple(buffer.name for buffer in program.buffers if buffer.space in (Space.THREAD, Space.LOCAL))
+    Run(arrays, scalars, threads, own).block(program.body, dict(sizes), {})

@@ -89,6 +89,11 @@ class Lead(Expression):
     unit_bytes: int
 
 
+@dataclass(frozen=True)
+class Threads(Expression):
+    """How many threads share the call: 1 where its caller has no team of them."""
+
+
 ExpressionLike: TypeAlias = Expression | int
 
 
@@ -278,7 +283,11 @@ class Tile:
 
 
 class Execution(Enum):
-    """How a loop runs."""
+    """How a loop runs: one iteration after the other, or each as a task of its own, in any order.
+
+    What tasks write, no other task of the loop reads or writes. A THREAD buffer holds nothing when a task
+    begins, and nothing behind the loop.
+    """
 
     SEQUENTIAL = "sequential"
     PARALLEL = "parallel"
@@ -302,6 +311,17 @@ class Loop:
     step: Expression
     body: tuple[Statement, ...]
     execution: Execution = Execution.SEQUENTIAL
+
+    def fused(self) -> tuple[Loop, ...]:
+        """The loop and those directly inside it whose iterations are tasks together with its own.
+
+        Before: ``parallel j: parallel i: body``. After: (j, i), whose tasks run the body of i.
+        """
+        match self.body:
+            case (Loop(execution=Execution.PARALLEL) as inner,) if self.execution is Execution.PARALLEL:
+                return (self, *inner.fused())
+            case _:
+                return (self,)
 
 
 @dataclass(frozen=True)

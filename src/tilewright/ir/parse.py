@@ -42,6 +42,7 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Stored,
+    Threads,
     Tile,
     TileMatmul,
     Traffic,
@@ -207,6 +208,8 @@ class _Line:
             right = self.expression()
             self.expect(")")
             return Binary(Operator(token), left, right)
+        if token == "threads":
+            return Threads()
         if is_name(token):
             return Name(token)
         raise self.fail(f"expected an expression, found {token!r}")

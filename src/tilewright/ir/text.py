@@ -29,6 +29,7 @@ from tilewright.ir.nodes import (
     Slice,
     Statement,
     Stored,
+    Threads,
     TileMatmul,
     Unary,
     Unless,
@@ -47,6 +48,8 @@ def print_expression(node: Expression, outer: int = 0) -> str:
             return str(value)
         case Name(name):
             return name
+        case Threads():
+            return "threads"
         case Unless(scalar, value):
             return f"unless({scalar}, {print_expression(value)})"
         case Lead(buffer, unit_bytes):

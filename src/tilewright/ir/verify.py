@@ -9,6 +9,7 @@ from tilewright.ir.nodes import (
     Binary,
     Constant,
     Epilogue,
+    Execution,
     Expression,
     Finish,
     FirstElse,
@@ -28,6 +29,7 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Stored,
+    Threads,
     TileMatmul,
     Unary,
     Unless,
@@ -37,7 +39,7 @@ from tilewright.spec.epilogue import Epilogue as Steps
 from tilewright.spec.functions import UnaryOp
 
 #: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
-RESERVED = frozenset(("min", "max", "ceildiv", "roundup", "unless", "lead", "inf", "nan"))
+RESERVED = frozenset(("min", "max", "ceildiv", "roundup", "unless", "lead", "threads", "inf", "nan"))
 
 
 def is_name(word: str) -> bool:
@@ -54,7 +56,7 @@ def _parts(node: Expression) -> Iterator[Expression]:
             yield from _parts(right)
         case Unless(_, value):
             yield from _parts(value)
-        case Constant() | Name() | Lead():
+        case Constant() | Name() | Lead() | Threads():
             return
         case _:
             raise InvalidTileIr(where=repr(node), reason="is not an expression")
@@ -64,6 +66,7 @@ class _Verifier:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.buffers = {buffer.name: buffer for buffer in program.buffers}
+        self.in_task = False
 
     def expression(self, node: Expression, scope: frozenset[str], where: str) -> None:
         for part in _parts(node):
@@ -111,6 +114,8 @@ class _Verifier:
                     self.expression(value, scope, f"let {name}")
                     self.fresh(name, scope, f"let {name}")
                     scope = scope | {name}
+                case Loop(execution=Execution.PARALLEL):
+                    self.tasks(statement, scope, axes)
                 case Loop(axis, begin, end, step, inner):
                     for part in (begin, end, step):
                         self.expression(part, scope, f"loop {axis}")
@@ -137,6 +142,22 @@ class _Verifier:
                     self.epilogue(statement, scope, axes)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
+
+    def tasks(self, loop: Loop, scope: frozenset[str], axes: frozenset[str]) -> None:
+        """A parallel loop: tasks have no order, so no first and no last one, and no tasks of their own."""
+        if self.in_task:
+            raise InvalidTileIr(where=f"loop {loop.axis}", reason="a task has no parallel loops")
+        inside = scope
+        for one in loop.fused():
+            for part in (one.begin, one.end, one.step):
+                self.expression(part, scope, f"loop {one.axis}")
+            if isinstance(one.step, Constant) and one.step.value <= 0:
+                raise InvalidTileIr(where=f"loop {one.axis}", reason=f"step {one.step.value} is not positive")
+            self.fresh(one.axis, inside, f"loop {one.axis}")
+            inside |= {one.axis}
+        self.in_task = True
+        self.block(one.body, inside, axes)
+        self.in_task = False
 
     def fresh(self, name: str, scope: frozenset[str], where: str) -> None:
         if not is_name(name):

@@ -10,7 +10,7 @@ from tilewright.library.variants import Variants, order_targets
 from tilewright.llvm.resolver import Choice, Dispatched, argument_types, resolver_ir
 from tilewright.llvm.target import emit_object
 from tilewright.llvm.values import Type
-from tilewright.lower import SCRATCH_ALIGNMENT
+from tilewright.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
 from tilewright.machine.machine import Machine
 from tilewright.pipeline import STAGES, Compilation
 from tilewright.runtime.header import Parameter, parameters
@@ -44,11 +44,18 @@ class Function:
         return -(-most // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
 
     @property
+    def thread_bytes(self) -> int:
+        """Scratch that is enough for each thread of a team but the first."""
+        return max(scratch_layout(kernel.nest).thread_bytes for kernel in self.kernels)
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of every variant."""
         found = parameters(self.kernels[0])
         if self.scratch_bytes:
             enough = f"{self.entry.scratch_macro} or more, on a multiple of TILEWRIGHT_SCRATCH_ALIGNMENT"
+            if has_tasks(self.kernels[0].nest):
+                enough += f"; {self.entry.scratch_macro}_PER_THREAD more for each thread of a team but one"
             found = tuple(one._replace(meaning=enough) if one.name == "scratch" else one for one in found)
         return found
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tilewright.library.build import Function, Library
 from tilewright.library.form import Form
 from tilewright.library.variants import Variant
-from tilewright.lower import SCRATCH_ALIGNMENT
-from tilewright.runtime.header import formula, overlap, prototype
+from tilewright.lower import SCRATCH_ALIGNMENT, has_tasks
+from tilewright.runtime.header import TEAM, formula, overlap, prototype
 
 
 def library_header(library: Library, form: Form) -> str:
@@ -21,6 +21,7 @@ def library_header(library: Library, form: Form) -> str:
         "",
         "#include <stdint.h>",
         "",
+        *(TEAM if any(has_tasks(function.kernels[0].nest) for function in library.functions) else ()),
         "#ifdef __cplusplus",
         'extern "C" {',
         "#endif",
@@ -84,6 +85,8 @@ def _declarations(function: Function, variants: tuple[Variant, ...]) -> Iterator
     yield f" * {overlap(kernel)} */"
     if function.scratch_bytes:
         yield f"#define {function.entry.scratch_macro} {function.scratch_bytes}"
+        if has_tasks(kernel.nest):
+            yield f"#define {function.entry.scratch_macro}_PER_THREAD {function.thread_bytes}"
     yield from prototype(function.name, function.parameters)
     yield f"typedef {c_function_type(function)};"
     for variant, one in zip(variants, function.kernels, strict=True):

@@ -237,6 +237,10 @@ class Function(ControlFlow):
             return Value(left.type, str(quotient), quotient)
         return self._binary("udiv", self.add(left, self.sub(right, 1)), right)
 
+    def divide(self, left: Value, right: Value) -> Value:
+        """left / right rounded down, of a non-negative by a positive integer."""
+        return self._binary("udiv", left, right)
+
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
         """One value or the other; lane by lane where the condition is a vector."""
         return self.emit(then.type, f"select {condition.typed}, {then.typed}, {otherwise.typed}")

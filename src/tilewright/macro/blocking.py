@@ -15,7 +15,7 @@ UPDATE_SHARE = 0.005
 #: Part of L2 that two micro-panels of B may take, the one in use and the next.
 PANELS_L2_PART = 4
 
-#: Register tiles that the block of A has at least, so that a micro-panel of B is read from L3 once for all of them.
+#: Register tiles that the block of A has at least: a micro-panel of B is read from L3 once for all of them.
 ROW_TILES = 2
 
 #: Cycles to update one vector of C: prefetch, load, add and store are 4 of the 2 memory slots a cycle.

@@ -34,13 +34,24 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, depth_unit
 from tilewright.macro.narrow import NARROW_ROWS, NARROW_STORED_ROWS, narrow, plain_elements
 from tilewright.macro.nest import SCALARS, Nest, Steps, decide, ones, sizes_named, sizes_of
-from tilewright.macro.streaming import STREAMED_ROWS, columns, dots, streaming, sums_buffer
+from tilewright.macro.partition import (
+    COLUMN_TASKS,
+    LEAST_COLUMN_TILES,
+    LEAST_ROW_TILES,
+    LEAST_TILES,
+    PACKED_PANELS,
+    ROW_TASKS,
+    THREAD_TASKS,
+    parallel,
+    share,
+    tasks,
+)
+from tilewright.macro.streaming import STREAMED_ROWS, SUMS_ROWS, columns, dots, streaming, sums_buffer
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
 
-#: Rows and columns of the block in which sums of a narrower C wait for the next depth block: B is packed
-#: again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
-SUMS_ROWS = 2048
+#: Columns of the block of `SUMS_ROWS` rows in which sums of a narrower C wait for the next depth block: B is
+#: packed again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
 SUMS_COLUMNS = 1024
 
 
@@ -98,17 +109,33 @@ def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...
         small = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.in_place_b))
         flat = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
         choices = (AllOf((*readable, small)), AllOf((*readable, flat)))
-    column = nest.column(choices) if nest.in_place else nest.column_copied()
-    if nest.carries:
-        return (Loop("j", Constant(0), sizes.n, Constant(nest.columns_step), (nest.depth_loop(*column),)),)
-    return (nest.depth_loop(Loop("j", Constant(0), sizes.n, Constant(nest.columns_step), column)),)
+    nest = replace(nest, first_row=Name("ib"))
+    return _walk(nest, nest.column(choices) if nest.in_place else nest.column_copied())
+
+
+def _walk(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Column after column of tiles, over the rows of a task; A is in place."""
+    sizes, step = nest.sizes, nest.columns_step
+    jb, jn = Name("jb"), Name("jn")
+    body = (nest.depth_loop(*column),) if nest.carries else column
+    inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), body)
+    rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
+    walk = parallel("jb", Constant(0), sizes.n, jn, rows)
+    # Rows are cut where the columns are too few.
+    down = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(sizes.n, jn), 1))
+    lets = (
+        Let("jn", share(sizes.n, step, tasks(COLUMN_TASKS))),
+        Let("mb", maximum(share(sizes.m, nest.tile.mr, down), LEAST_ROW_TILES * nest.tile.mr)),
+    )
+    return (*lets, walk if nest.carries else nest.depth_loop(walk))
 
 
 def packing(nest: Nest) -> tuple[Statement, ...]:
     """The five loops with both operands packed (seed 004 Algorithm 1)."""
-    sizes = nest.sizes
+    sizes, mr = nest.sizes, nest.tile.mr
+    rows_a_task = maximum(share(sizes.m, mr, tasks(ROW_TASKS)), LEAST_TILES * mr)
     blocks = (
-        Let("mc", balanced(sizes.m, nest.blocking.mc, nest.tile.mr)),
+        Let("mc", minimum(balanced(sizes.m, nest.blocking.mc, mr), rows_a_task)),
         Let("nc", balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
     )
     jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
@@ -117,7 +144,7 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
     # Unfinished sums may not stand in C, which would round them. They wait in a block of their own; each
     # block of C then goes through the whole depth before the next one begins.
     place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc")) * nest.parts
-    sums = Slice("sums", place, (Constant(SUMS_COLUMNS), Constant(1)))
+    sums = Slice("block_sums", place, (Constant(SUMS_COLUMNS), Constant(1)))
     nest = replace(nest, sums=sums)
     rows = SUMS_ROWS // nest.tile.mr * nest.tile.mr
     columns = min(SUMS_COLUMNS // nest.tile.nr * nest.tile.nr, nest.blocking.nc) // nest.parts
@@ -143,8 +170,8 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
 
 def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tuple[Statement, ...]:
     """The loops pc, ic, jr and ir over rows begin .. end and the columns of block jc."""
-    sizes, tile = nest.sizes, nest.tile
-    jc, ic = Name("jc"), Name("ic")
+    sizes, tile, step = nest.sizes, nest.tile, nest.columns_step
+    jc, ic, jj, jp = (Name(axis) for axis in ("jc", "ic", "jj", "jp"))
     columns = minimum(nest.columns_step, sizes.n - Name("j"))
     ir = Loop(
         "i",
@@ -153,15 +180,20 @@ def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tupl
         Constant(tile.mr),
         (nest.matmul(nest.a_panel(), nest.b_panel(), columns),),
     )
-    jr = Loop("j", jc, minimum(jc + Name(nc), sizes.n), Constant(nest.columns_step), (ir,))
-    pack_a, pack_b = (
-        nest.pack_a(minimum(Name("mc"), end - ic)),
-        nest.pack_b(jc, minimum(Name(nc), sizes.n - jc)),
+    last = Name("jend")
+    jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(step), (ir,))
+    rows = () if nest.a in nest.packed else (nest.pack_a(minimum(Name("mc"), end - ic)),)
+    blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
+    pack_b = nest.pack_b(jp, minimum(Name("np"), last - jp), jp - jc)
+    panels = () if nest.b in nest.packed else (parallel("jp", jc, last, Name("np"), pack_b),)
+    # Columns are cut where the blocks of rows are too few.
+    across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(end - begin, Name("mc")), 1))
+    return (
+        Let("jend", minimum(jc + Name(nc), sizes.n)),
+        Let("jn", maximum(share(last - jc, step, across), LEAST_COLUMN_TILES * step)),
+        *((Let("np", share(last - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),) if panels else ()),
+        nest.depth_loop(*panels, blocks),
     )
-    rows = () if nest.a in nest.packed else (pack_a,)
-    columns_packed = () if nest.b in nest.packed else (pack_b,)
-    ic_loop = Loop("ic", begin, end, Name("mc"), (*rows, jr))
-    return (nest.depth_loop(*columns_packed, ic_loop),)
 
 
 def balanced(extent: Expression, block: int, unit: int) -> Expression:
@@ -227,19 +259,16 @@ def _prepacked(nest: Nest, limits: Thresholds, isa: Isa) -> tuple[Statement, ...
 
     Tiles and depth blocks are those of every other nest, so that each sum has the same order.
     """
-    body, sizes, words = packing(nest), nest.sizes, nest.words
+    body, words = packing(nest), nest.words
     if nest.weights is not None:
         return _few_rows(nest, isa, body)
     if nest.b not in nest.packed or nest.a in nest.packed or words is None:
         return body
     near = _near(nest, limits, words)
-    columns = Constant(nest.columns_step)
     if nest.carries:
         nest = _beside_column(nest)
-        walk = Loop("j", Constant(0), sizes.n, columns, (nest.depth_loop(*nest.column_packed()),))
-    else:
-        walk = nest.depth_loop(Loop("j", Constant(0), sizes.n, columns, nest.column_packed()))
-    return _few_rows(nest, isa, decide(near, (walk,), body))
+    nest = replace(nest, first_row=Name("ib"))
+    return _few_rows(nest, isa, decide(near, _walk(nest, nest.column_packed()), body))
 
 
 def _beside_column(nest: Nest) -> Nest:
@@ -309,7 +338,7 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
         case Strategy.TILING if nest.words == ():
             body = tiling(nest)
             if nest.carries:
-                held = Compare(Relation.LE, nest.sizes.m, Constant(SUMS_ROWS * SUMS_COLUMNS // nest.tile.nr))
+                held = Compare(Relation.LE, nest.sizes.m, Constant(SUMS_ROWS))
                 body = decide(AnyOf((AllOf((held,)),)), body, packing(nest))
         case Strategy.TILING | Strategy.PACKING:
             body = packing(nest)
@@ -319,13 +348,12 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     one = nest.instruction
     kc = _most_depths(nest) * nest.parts
     used = _buffers_used(body)
-    rows = sums_buffer(types.acc)
-    if nest.carries:
-        rows = Buffer("sums", types.acc, Space.THREAD, SUMS_ROWS * SUMS_COLUMNS)
     scratch = (
         Buffer("b_pack", one.b, Space.SHARED, kc * blocking.nc),
+        Buffer("block_sums", types.acc, Space.SHARED, SUMS_ROWS * SUMS_COLUMNS),
         Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
-        rows,
+        Buffer("b_panel", one.b, Space.THREAD, kc * blocking.nr),
+        sums_buffer(nest),
     )
     stored = (
         one.a if "a" in problem.packed else types.a,

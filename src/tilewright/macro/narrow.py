@@ -20,6 +20,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.macro.nest import Nest
+from tilewright.macro.partition import COLUMN_TASKS, parallel, share, tasks
 from tilewright.spec.dtype import BF16, F32
 from tilewright.spec.weights import Elements
 
@@ -89,11 +90,14 @@ def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:
     rest = tile(
         kept(lanes, j), minimum(2, sizes.m - i), minimum(lanes, sizes.n - j), Tile(2, lanes, nest.tile.kr)
     )
+    jt, jn = Name("jt"), Name("jn")
+    blocks = Loop("jb", jt, minimum(jt + jn, Name("wide")), Constant(across), (nest.depth_loop(*block),))
     edge = Loop("i", Constant(0), sizes.m, Constant(2), (rest,))
     return (
         *(Let(f"rows{height}", _whole(sizes.m, height)) for height in heights),  # in tiles of this height
         Let("wide", _whole(sizes.n, across)),  # columns of whole blocks
-        Loop("jb", Constant(0), Name("wide"), Constant(across), (nest.depth_loop(*block),)),
+        Let("jn", share(Name("wide"), across, tasks(COLUMN_TASKS))),
+        parallel("jt", Constant(0), Name("wide"), jn, blocks),
         Loop("j", Name("wide"), sizes.n, Constant(lanes), (nest.depth_loop(edge),)),
     )
 

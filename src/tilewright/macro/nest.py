@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -12,6 +12,7 @@ from tilewright.ir.nodes import (
     Compare,
     Constant,
     Expression,
+    ExpressionLike,
     Finish,
     FirstElse,
     Groups,
@@ -228,6 +229,7 @@ class Nest:
     sums: Slice | None = None  # where sums wait that C can't take
     weights: Weights | None = None  # how B stands in words, if it does
     steps: Steps = Steps()
+    first_row: Expression | None = None  # of the rows that a task walks, mb of them; or else all
 
     @property
     def tile(self) -> Tile:
@@ -358,12 +360,12 @@ class Nest:
         start = self._a_panel_at("a_pack", Constant(0))
         return Pack(start, source, rows, Name("depth"), self.tile.mr, kr, one.k, parts)
 
-    def pack_b(self, first: Expression, columns: Expression) -> Pack:
-        """Packs columns first .. first+columns of B at depth pc."""
+    def pack_b(self, first: Expression, columns: Expression, before: ExpressionLike = 0) -> Pack:
+        """Packs columns first .. first+columns of B at depth pc, behind the panels of those `before`."""
         sizes, one = self.sizes, self.instruction
         source = Slice(self.b, first * sizes.cs_b + Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b))
         parts = Parts.ROTATED if self.parts > 1 else Parts.WHOLE
-        start = self._b_panel_at("b_pack", Constant(0))
+        start = self._b_panel_at("b_pack", self.panel_depth() * self.parts * before)
         if self.weights is not None:
             elements, lanes = self.weights.elements, self.tile.nr
             source, stored = self.stored_b(elements, first), self.stored(elements, first)
@@ -426,7 +428,8 @@ class Nest:
 
     def column_copied(self) -> tuple[Statement, ...]:
         """The column of tiles at j, A in place, B copied into a micro-panel first."""
-        return (self.pack_b(Name("j"), self._columns()), self._rows(self._b_panel_at("b_pack", Constant(0))))
+        one = self._b_panel_at("b_panel", Constant(0))
+        return (replace(self.pack_b(Name("j"), self._columns()), destination=one), self._rows(one))
 
     def column_packed(self) -> tuple[Statement, ...]:
         """The column of tiles at j, A in place, B in the panels of a packed operand."""
@@ -436,8 +439,12 @@ class Nest:
         return minimum(self.columns_step, self.sizes.n - Name("j"))
 
     def _rows(self, b: Slice) -> Loop:
+        first: Expression = Constant(0)
+        end = self.sizes.m
+        if self.first_row is not None:
+            first, end = self.first_row, minimum(self.first_row + Name("mb"), end)
         body = (self.matmul(self.a_in_place(), b, self._columns()),)
-        return Loop("i", Constant(0), self.sizes.m, Constant(self.tile.mr), body)
+        return Loop("i", first, end, Constant(self.tile.mr), body)
 
     def depth_loop(self, *body: Statement) -> Loop:
         """pc over k, at least once: an empty product still writes beta · C."""

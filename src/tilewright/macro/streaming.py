@@ -29,6 +29,7 @@ from tilewright.ir.nodes import (
     roundup,
 )
 from tilewright.macro.nest import Nest
+from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.spec.dtype import DType
 
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an
@@ -45,6 +46,9 @@ STREAMED_VECTORS = 4
 #: Bytes of one row of sums: a third of the smallest L1 beside the rows of B that pass by.
 SUMS_BYTES = 16 << 10
 
+#: Rows of a C that can't take sums, whose sums wait in a block or beside a column of tiles.
+SUMS_ROWS = 2048
+
 #: Rows of one tile of dot products; the micro-kernel takes them two by two.
 DOT_ROWS = 4
 
@@ -52,9 +56,12 @@ DOT_ROWS = 4
 DOT_DEPTH = 8192
 
 
-def sums_buffer(dtype: DType) -> Buffer:
-    """Where `streaming` keeps the sums of a block of columns."""
-    return Buffer("sums", dtype, Space.THREAD, STREAMED_ROWS * (SUMS_BYTES // dtype.size))
+def sums_buffer(nest: Nest) -> Buffer:
+    """Where a thread keeps the sums of a block of columns; if C can't take them, a second block, and a column."""
+    acc = nest.types.acc
+    block = STREAMED_ROWS * (SUMS_BYTES // acc.size)
+    size = max(2 * block, SUMS_ROWS * nest.tile.nr) if nest.carries else block
+    return Buffer("sums", acc, Space.THREAD, size)
 
 
 def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
@@ -114,19 +121,20 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
         beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
         finish=nest.steps.at(Constant(0), jb, "pc"),
     )
-    end = Let("jend", minimum(jb + block, Name("wide")))
+    end = Let("jend", minimum(jb + Name("jn"), Name("wide")))
     walk = Loop("p", Constant(0), Name("depth"), step, (passes,))
     cut = nest.whole_tile()
     lets = (
         Let("paired", roundup(maximum(sizes.m - 1, 0), 2)),  # rows that have a partner
         Let("wide", roundup(maximum(sizes.n + 1 - width, 0), width)),  # columns of whole tiles
+        Let("jn", minimum(share(Name("wide"), width, tasks(THREAD_TASKS)), block)),
     )
 
     def rest(nest: Nest) -> tuple[Statement, ...]:
         return nest.column((AllOf(cut),) if cut else ()) if nest.in_place else nest.column_copied()
 
     if not nest.carries:
-        blocks = Loop("jb", Constant(0), Name("wide"), Constant(block), (end, walk, store))
+        blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, walk, store)
         tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest(nest))
         return (*lets, nest.depth_loop(blocks, tail))
     # A narrower C takes the sums of the whole depth, which are added up in a second block.
@@ -135,7 +143,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     add = replace(store, c=total, alpha=Scalar(1.0), beta=first, finish=None)
     steps = nest.steps.at(Constant(0), jb, None)
     final = replace(store, sums=total, beta=Scalar("beta"), finish=steps)
-    blocks = Loop("jb", Constant(0), Name("wide"), Constant(block), (end, nest.depth_loop(walk, add), final))
+    blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, nest.depth_loop(walk, add), final)
     kept = replace(nest, sums=Slice("sums", i * tile.nr, (Constant(tile.nr), Constant(1))))
     tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), (kept.depth_loop(*rest(kept)),))
     return (*lets, blocks, tail)
@@ -156,10 +164,13 @@ def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
         form=Form.TURNED,
         finish=nest.steps.at(Constant(0), j, "pc"),
     )
-    whole = Loop("j", Constant(0), Name("wide"), Constant(lanes), (one,))
+    jb, jn = Name("jb"), Name("jn")
+    inside = Loop("j", jb, minimum(jb + jn, Name("wide")), Constant(lanes), (one,))
+    whole = parallel("jb", Constant(0), Name("wide"), jn, inside)
     rest = Loop("j", Name("wide"), sizes.n, Constant(nest.tile.nr), nest.column_copied())
     return (
         Let("wide", roundup(maximum(sizes.n + 1 - lanes, 0), lanes)),  # columns of whole tiles
+        Let("jn", share(Name("wide"), lanes, tasks(THREAD_TASKS))),
         nest.depth_loop(whole, rest),
     )
 
@@ -188,7 +199,10 @@ def dots(nest: Nest) -> tuple[Statement, ...]:
     )
     depths = Name("depths")
     depth = Let("depth", depths if nest.carries else minimum(DOT_DEPTH, depths - at))
-    rows = Loop("i", Constant(0), sizes.m, Constant(DOT_ROWS), (one,))
+    ib, mb = Name("ib"), Name("mb")
+    inside = Loop("i", ib, minimum(ib + mb, sizes.m), Constant(DOT_ROWS), (one,))
+    rows = parallel("ib", Constant(0), sizes.m, mb, inside)
     # A narrower C would round the sums of each pass.
     step = maximum(depths, 1) if nest.carries else Constant(DOT_DEPTH)
-    return (Loop("pd", Constant(0), maximum(depths, 1), step, (depth, rows)),)
+    walk = Loop("pd", Constant(0), maximum(depths, 1), step, (depth, rows))
+    return (Let("mb", share(sizes.m, DOT_ROWS, tasks(THREAD_TASKS))), walk)

@@ -319,9 +319,9 @@ class PackKernel:
             return
         run = self.lanes * self.source.size
         if exist is None:
-            for panel in range(PANELS_TOGETHER):
-                places = [f.at(depth, run * panel) for depth in depths]
-                self._copy_group(f, f.at(to, f.mul(panel_bytes, panel)), places, masks, last, None)
+            for beside in range(PANELS_TOGETHER):
+                places = [f.at(depth, run * beside) for depth in depths]
+                self._copy_group(f, f.at(to, f.mul(panel_bytes, beside)), places, masks, last, None)
             return
         with f.loop(int64(0), int64(PANELS_TOGETHER), int64(1), "beside") as panel:  # once: less code
             places = [f.at(depth, f.mul(panel, run)) for depth in depths]

@@ -77,11 +77,12 @@ def _emit() -> str:
             ("alpha", scalar),
             ("beta", scalar),
             ("scratch", POINTER),
+            ("team", POINTER),
         ]
         f = module.define(_name(acc), VOID, arguments, exported=True)
         g = f.arguments
         state = [g[name] for name in _OPERANDS]
-        rest = [g[name] for name in (*SIZES, "alpha", "beta", "scratch")]
+        rest = [g[name] for name in (*SIZES, "alpha", "beta", "scratch", "team")]
         with f.carried_loop(int64(0), g["count"], int64(1), state, "batch") as (_, pointers, advance):
             f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
             steps = (g[f"step_{name}"] for name in _OPERANDS)
@@ -125,7 +126,7 @@ def batch_function(acc: DType) -> Any:
     """The compiled loop over kernels of one type of sums, as a ctypes function that runs without the GIL."""
     scalar = C_TYPES[acc.name]
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3
-    kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2 + [ctypes.c_void_p]
+    kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2 + [ctypes.c_void_p] * 2
     return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_name(acc)))
 
 

@@ -333,7 +333,7 @@ def _multiply(entry: _Entry, row: _FoundRow, matrices: tuple[Matrix, ...], scrat
         with f.when(f.compare("==", row.word("acc"), index)):
             scalars = [constant(acc, 1), constant(acc, 0)]
             with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "batch") as (_, places, advance):
-                f.call(Callee(VOID, kernel.text), [*places, *sizes, *strides, *scalars, scratch])
+                f.call(Callee(VOID, kernel.text), [*places, *sizes, *strides, *scalars, scratch, null()])
                 steps = (matrix.step for matrix in (a, other, c))
                 advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
 

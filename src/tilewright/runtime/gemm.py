@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
+import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
@@ -37,6 +38,13 @@ from tilewright.spec.dtype import F32, DType
 from tilewright.spec.epilogue import Epilogue, Residual
 from tilewright.spec.problem import Gemm, Layout, ProductTypes
 
+#: Threads of one call, or as many as there are CPUs: the scratch has a part for each, which takes memory when
+#: it is first used.
+MOST_THREADS = 64
+
+#: Bytes of the sums that one thread keeps outside of a narrower C: rows of the widest register tile.
+THREAD_SUMS = SUMS_ROWS * 64 * F32.size
+
 
 class GemmKernel(Kernel):
     """A kernel of a `Gemm`: ``kernel(a, b, c, alpha=1, beta=0)``, operands of the epilogue by their names."""
@@ -51,10 +59,11 @@ class GemmKernel(Kernel):
 
     @cached_property
     def function(self) -> Any:
-        """The ctypes function: pointers, sizes and strides, alpha, beta, scratch."""
+        """The ctypes function: pointers, sizes and strides, alpha, beta, scratch, team."""
         scalar = C_TYPES[self.types.acc.name]
         pointers, integers = len(self.nest.arguments), len(self.nest.sizes)
-        kinds = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * integers + [scalar] * 2 + [ctypes.c_void_p]
+        kinds = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * integers + [scalar] * 2
+        kinds += [ctypes.c_void_p] * 2
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
@@ -97,6 +106,7 @@ class GemmKernel(Kernel):
         beta: float,
         scratch: int,
         operands: Sequence[Array] = (),
+        team: int | None = None,
     ) -> None:
         """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
 
@@ -109,7 +119,7 @@ class GemmKernel(Kernel):
             kernel, operands = self._turned, [operand.T for operand in operands]
         pointers = (data_address(array) for array in (a, b, c, *operands))
         strides = self.residual_strides(operands)
-        kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch)
+        kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch, team)
 
     def residual_strides(self, operands: Sequence[Array]) -> list[int]:
         """The strides, in elements, of those operands of the epilogue that are matrices."""
@@ -141,6 +151,7 @@ class GemmKernel(Kernel):
         beta: float,
         scratch: int,
         operands: Sequence[Array] = (),
+        team: int | None = None,
     ) -> None:
         """A batch of products of arrays that fit: the axes before the last two are the same in all.
 
@@ -151,13 +162,13 @@ class GemmKernel(Kernel):
             return
         if self.problem.epilogue:
             for index in np.ndindex(batch):
-                self.run(a[index], b[index], c[index], alpha, beta, scratch, operands)
+                self.run(a[index], b[index], c[index], alpha, beta, scratch, operands, team)
             return
         first = (0,) * len(batch)
         matrices = [array[first] for array in (a, b, c)]
         axes = merge_axes(batch, [array.strides[:-2] for array in (a, b, c)])
         if not axes:
-            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch)
+            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch, team=team)
             return
         # The longest axis runs in compiled code; the others, if any do not merge, around it.
         longest = max(axes, key=lambda axis: axis.length)
@@ -174,7 +185,7 @@ class GemmKernel(Kernel):
         run = batch_function(self.types.acc)
         for offsets in outer_offsets(others):
             places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
-            run(self.address, longest.length, *steps, *places, *sizes, alpha, beta, scratch)
+            run(self.address, longest.length, *steps, *places, *sizes, alpha, beta, scratch, team)
 
     def _run_special(
         self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[Axis]
@@ -369,7 +380,8 @@ def _scratch_pool() -> ScratchPool:
     machine = host_machine()
     panel_b = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
     sums = SUMS_ROWS * SUMS_COLUMNS * F32.size
-    return ScratchPool(int(panel_b) + machine.l2.size + sums)
+    threads = max(MOST_THREADS, os.cpu_count() or 1)
+    return ScratchPool(int(panel_b) + sums + threads * (machine.l2.size + THREAD_SUMS))
 
 
 def scratch_pool() -> ScratchPool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.ir.nodes import Program
-from tilewright.lower import SCRATCH_ALIGNMENT, scratch_layout
+from tilewright.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
 from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
@@ -26,6 +26,23 @@ _WORDS = {
 
 
 _LANES = {Role.A: "rows", Role.B: "columns"}
+
+
+#: What C is told of `llvm/team.py`.
+TEAM = (
+    "/* The threads that share a call. run calls body once for every task 0 .. tasks-1, in any order, and",
+    " * returns when all have been done. thread is 0 .. threads-1 and differs between bodies that run at the",
+    " * same time. */",
+    "#ifndef TILEWRIGHT_TEAM",
+    "#define TILEWRIGHT_TEAM",
+    "struct tw_team {",
+    "    void (*run)(struct tw_team *team, void (*body)(void *env, int64_t thread, int64_t task),",
+    "                void *env, int64_t tasks);",
+    "    int64_t threads;",
+    "};",
+    "#endif",
+    "",
+)
 
 
 class Parameter(NamedTuple):
@@ -81,6 +98,7 @@ def c_header(kernel: Kernel) -> str:
             "",
             "#include <stdint.h>",
             "",
+            *(TEAM if has_tasks(kernel.nest) else ()),
             "#ifdef __cplusplus",
             'extern "C" {',
             "#endif",
@@ -139,7 +157,7 @@ def overlap(kernel: Kernel) -> str:
 
 
 def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
-    """The parameters in the order of `lower`: buffers, sizes, scalars, scratch."""
+    """The parameters in the order of `lower`: buffers, sizes, scalars, scratch, team."""
     return tuple(_parameters(kernel))
 
 
@@ -174,6 +192,8 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
         yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
     if program.needs_scratch:
         yield Parameter("void *scratch", _scratch(program))
+    if has_tasks(program):
+        yield Parameter("struct tw_team *team", "the threads that share the call; null for one")
 
 
 def _packing(problem: Packing, program: Program) -> Iterator[Parameter]:
@@ -289,5 +309,8 @@ def _size(kernel: Kernel, letter: str, operands: dict[str, Operand]) -> str:
 
 
 def _scratch(program: Program) -> str:
-    size = scratch_layout(program)[1]
-    return f"{size} bytes on a multiple of {SCRATCH_ALIGNMENT}" if size else "not read, may be null"
+    layout = scratch_layout(program)
+    if not layout.bytes:
+        return "not read, may be null"
+    more = f", {layout.thread_bytes} more for each thread of a team but one" if has_tasks(program) else ""
+    return f"{layout.bytes} bytes on a multiple of {SCRATCH_ALIGNMENT}{more}"

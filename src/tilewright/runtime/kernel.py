@@ -145,8 +145,12 @@ class Kernel:
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of scratch that one call needs."""
-        return scratch_layout(self.nest)[1]
+        """Bytes of scratch that one call of one thread needs."""
+        return scratch_layout(self.nest).bytes
+
+    def scratch_bytes_for(self, threads: int) -> int:
+        """Bytes of scratch that one call needs which some threads share."""
+        return scratch_layout(self.nest).size(threads)
 
     @cached_property
     def _code(self) -> Linked:

@@ -278,7 +278,7 @@ def _emit_gemm(module: Module, acc: DType) -> None:
     work = f.mul(f.mul(c.rows, c.columns), a.columns)
     long_running = f.compare(">", work, int64(GIL_THRESHOLD))
     with entry.taken(slot) as scratch, entry.without_gil(long_running):
-        f.call(code, [a.data, b.data, c.data, *sizes, *strides, *scalars, scratch])
+        f.call(code, [a.data, b.data, c.data, *sizes, *strides, *scalars, scratch, null()])
     entry.finish_with_c()
 
 

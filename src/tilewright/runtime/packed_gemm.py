@@ -106,7 +106,8 @@ class PackedGemmKernel(GemmKernel):
         for array in arrays:
             strides += element_strides(array) if array.ndim == 2 else (0, 0)
         pointers = map(data_address, (*arrays, *operands))
-        self.function(*pointers, *sizes, *strides, *self.residual_strides(operands), *factors, scratch)
+        strides += self.residual_strides(operands)
+        self.function(*pointers, *sizes, *strides, *factors, scratch, None)
 
     def _sizes_of(self, operands: tuple[Any, Any, Any]) -> tuple[int, int, int]:
         """m, n and k, which all operands agree on."""
@@ -416,7 +417,8 @@ def _run(kernel: PackedGemmKernel, call: _Call, matrices: tuple[Array, Array], s
     run = batch_function(kernel.types.acc)
     for offsets in outer_offsets(others):
         places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
-        run(kernel.address, longest.length, *longest.steps, *places, *sizes, *strides, *call.factors, scratch)
+        rest = (*sizes, *strides, *call.factors, scratch, None)
+        run(kernel.address, longest.length, *longest.steps, *places, *rest)
 
 
 def _steps(call: _Call, other: Array, c: Array) -> list[tuple[int, ...]]:

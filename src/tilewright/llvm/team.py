@@ -1,0 +1,91 @@
+"""Tasks of a parallel loop: the threads that share a call, and how its function hands them work.
+
+A caller passes a pointer to a team, or null where it is alone::
+
+    struct tw_team {
+      void (*run)(struct tw_team *team, void (*body)(void *env, int64_t thread, int64_t task),
+                  void *env, int64_t tasks);
+      int64_t threads;
+    };
+
+`run` calls the body for every task 0 .. tasks-1, in any order, and returns when all have been done. `thread`
+is at least 0 and less than `threads`, and differs between bodies that run at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.values import INT1, INT64, POINTER, VOID, Type, Value, int64, null
+
+#: Bytes of the fields of `struct tw_team`.
+RUN_OFFSET, THREADS_OFFSET = 0, 8
+
+#: The parameters of a body and of `run`.
+BODY_ARGUMENTS = (("env", POINTER), ("thread", INT64), ("task", INT64))
+RUN_ARGUMENTS = (("team", POINTER), ("body", POINTER), ("env", POINTER), ("tasks", INT64))
+
+_WORD_BYTES = 8
+_ALONE = "run_alone"
+
+
+class Team(NamedTuple):
+    """The team of a call, as values of the function that was called."""
+
+    pointer: Value
+    threads: Value
+
+    @classmethod
+    def of(cls, f: Function, given: Value) -> Team:
+        """The team behind a pointer; where it is null, one thread that does every task itself."""
+        alone = f.stack(INT64, 2, _WORD_BYTES)
+        f.store(Value(POINTER, _alone(f.module).text), f.at(alone, RUN_OFFSET), _WORD_BYTES)
+        f.store(int64(1), f.at(alone, THREADS_OFFSET), _WORD_BYTES)
+        pointer = f.select(f.compare("==", given, null()), alone, given)
+        return cls(pointer, f.load(INT64, f.at(pointer, THREADS_OFFSET), _WORD_BYTES))
+
+    def run(self, f: Function, body: Callee, environment: Value, tasks: Value) -> None:
+        """Does `tasks` tasks; every one has been done when the call returns."""
+        run = f.load(POINTER, f.at(self.pointer, RUN_OFFSET), _WORD_BYTES)
+        f.call(Callee(VOID, run.text), [self.pointer, Value(POINTER, body.text), environment, tasks])
+
+
+def _alone(module: Module) -> Callee:
+    """`run` of a caller without a team: one task after the other."""
+    known = module.find(_ALONE)
+    if known is not None:
+        return known
+    f = module.define(_ALONE, VOID, RUN_ARGUMENTS)
+    g = f.arguments
+    with f.loop(int64(0), g["tasks"], int64(1), "next") as task:
+        f.call(Callee(VOID, g["body"].text), [g["env"], int64(0), task])
+    f.ret()
+    return f.callee
+
+
+class Environment:
+    """Values of one function that the body of its tasks needs, in the frame of that function.
+
+    Before: ``values = {"m": %m, "one": 1}``. After: in the body, ``{"m": a load, "one": 1}``; what is known
+    at compile time stays known.
+    """
+
+    def __init__(self, f: Function, values: Mapping[str, Value]) -> None:
+        self._values = values
+        self._kept = {name: value for name, value in values.items() if value.known is None}
+        self.place = f.stack(INT64, max(1, len(self._kept)), _WORD_BYTES)
+        for number, value in enumerate(self._kept.values()):
+            held = f.unsigned(value, INT64) if value.type == INT1 else value
+            f.store(held, f.at(self.place, number * _WORD_BYTES), _WORD_BYTES)
+
+    def inside(self, body: Function) -> dict[str, Value]:
+        """The values, in the body."""
+        place = body.arguments["env"]
+        found = dict(self._values)
+        for number, (name, value) in enumerate(self._kept.items()):
+            kind: Type = INT64 if value.type == INT1 else value.type
+            held = body.load(kind, body.at(place, number * _WORD_BYTES), _WORD_BYTES)
+            found[name] = body.compare("!=", held, 0) if value.type == INT1 else held
+        return found

@@ -1,0 +1,46 @@
+"""How much of a loop one task takes, so that any number of threads ends together.
+
+One thread makes one task of everything, which costs it one call. Each further thread adds the same number of
+tasks, from which threads help themselves: the last one to finish makes the others wait for at most one task.
+"""
+
+from __future__ import annotations
+
+from tilewright.ir.nodes import Execution, Expression, Loop, Statement, Threads, ceildiv, maximum, roundup
+
+#: Tasks for each further thread. Column tasks of a nest without packing: n = 128 has four tiles of columns.
+COLUMN_TASKS = 8
+
+#: Blocks of rows between two packed panels of B: few enough that A is seldom packed, in blocks of at least
+#: `LEAST_TILES` register tiles, and more than threads, for some are late.
+ROW_TASKS = 16
+LEAST_TILES = 2
+
+#: Parts of the columns where rows are too few to give every thread this many tasks; each has at least
+#: `LEAST_COLUMN_TILES` register tiles beside one another, as A is packed again for each.
+THREAD_TASKS = 4
+LEAST_COLUMN_TILES = 8
+
+#: Micro-panels that one task packs at least: as many are packed side by side.
+PACKED_PANELS = 4
+
+#: Rows of a task where columns alone are too few: register tiles.
+LEAST_ROW_TILES = 8
+
+
+def tasks(each: int) -> Expression:
+    """`each` for every thread but the first, and at least one."""
+    return maximum((Threads() - 1) * each, 1)
+
+
+def share(extent: Expression, unit: int, parts: Expression) -> Expression:
+    """The step of a loop that is cut into about so many parts, each a multiple of `unit`.
+
+    Before: 512 columns in 3 parts of whole 32. After: 192, 192 and 128.
+    """
+    return maximum(roundup(ceildiv(extent, parts), unit), unit)
+
+
+def parallel(axis: str, begin: Expression, end: Expression, step: Expression, *body: Statement) -> Loop:
+    """A loop whose iterations are tasks."""
+    return Loop(axis, begin, end, step, body, Execution.PARALLEL)
