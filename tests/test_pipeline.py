@@ -83,14 +83,21 @@ def test_a_stage_that_does_not_exist(until: str) -> None:
 
 @pytest.mark.parametrize("c", ["row", "col"])
 def test_the_c_signature_has_one_order(c: str) -> None:
-    """Pointers, sizes and strides, scalars, scratch: the same for every layout."""
+    """Pointers, sizes and strides, scalars, scratch, team: the same for every layout."""
     state = run_stages(Gemm(b="col", c=c), find_machine("haswell"), until="llvm")
     found = re.search(rf"define void @{state.name}\((.*)\)", state.llvm)
     assert found
     names = re.findall(r"(\w+)[^,%]*%\"?(\w+)", found[1])
     pointers = [("ptr", name) for name in ("a", "b", "c")]
     sizes = [("i64", name) for name in SIZES]
-    assert names == [*pointers, *sizes, ("float", "alpha"), ("float", "beta"), ("ptr", "scratch")]
+    assert names == [
+        *pointers,
+        *sizes,
+        ("float", "alpha"),
+        ("float", "beta"),
+        ("ptr", "scratch"),
+        ("ptr", "team"),
+    ]
 
 
 def test_a_state_is_never_changed_in_place() -> None:

@@ -31,7 +31,8 @@ from tilewright.ir.nodes import (
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, RegisterTile, choose_blocking, depth_unit, register_candidates
-from tilewright.macro.gemm import SUMS_COLUMNS, SUMS_ROWS, balanced
+from tilewright.macro.gemm import SUMS_COLUMNS, balanced
+from tilewright.macro.streaming import SUMS_ROWS
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import TILE_COUNTS, Mmt4d
 

@@ -57,7 +57,7 @@ DOT_DEPTH = 8192
 
 
 def sums_buffer(nest: Nest) -> Buffer:
-    """Where a thread keeps the sums of a block of columns; if C can't take them, a second block, and a column."""
+    """Where a thread keeps the sums of a block of columns, and those that C can't take."""
     acc = nest.types.acc
     block = STREAMED_ROWS * (SUMS_BYTES // acc.size)
     size = max(2 * block, SUMS_ROWS * nest.tile.nr) if nest.carries else block

@@ -17,7 +17,8 @@ from tilewright.errors import InvalidScalar, ScratchAllocation
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking
-from tilewright.macro.gemm import SUMS_COLUMNS, SUMS_ROWS
+from tilewright.macro.gemm import SUMS_COLUMNS
+from tilewright.macro.streaming import SUMS_ROWS
 from tilewright.runtime.batch import (
     C_TYPES,
     Axis,
