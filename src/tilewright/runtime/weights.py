@@ -86,7 +86,7 @@ class WeightKernel(GemmKernel):
         assert self.problem.weights is not None
         arrays = (a, b.data4d, c, *(b.vectors[name] for name in self.problem.weights.vectors), *steps)
         strides = (*element_strides(a), 0, 0, *element_strides(c), *self.residual_strides(steps))
-        self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch)
+        self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch, None)
 
 
 def check_panels(packed: PackedMatrix, machine: Machine) -> None:
