@@ -20,6 +20,7 @@ from tilewright.api import (
 )
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
+from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import DType
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
@@ -37,6 +38,7 @@ __all__ = [
     "DType",
     "Gemm",
     "Kernel",
+    "LinearChain",
     "Mmt4d",
     "PackedMatrix",
     "Packing",

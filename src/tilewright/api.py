@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from tilewright.runtime.explain import Explanation
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
+    from tilewright.runtime.chain import LinearChainKernel
     from tilewright.runtime.mmt4d import Mmt4dKernel
     from tilewright.runtime.packed import PackedMatrix
     from tilewright.runtime.packing import PackingKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
+    from tilewright.spec.chain import LinearChain
     from tilewright.spec.mmt4d import Mmt4d
     from tilewright.spec.packing import Packing
     from tilewright.spec.problem import BatchReduceGemm, Gemm
@@ -627,8 +629,14 @@ def compile(
 ) -> Mmt4dKernel: ...
 
 
+@overload
 def compile(
-    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d,
+    problem: LinearChain, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> LinearChainKernel: ...
+
+
+def compile(
+    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

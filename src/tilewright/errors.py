@@ -266,6 +266,12 @@ class TilesMismatch(TilewrightError, ValueError):
     )
 
 
+class ChainOperands(TilewrightError, ValueError):
+    """More or fewer weights or biases than a chain has layers."""
+
+    message = "kernel {kernel}: {found} {name} are given, it takes {required}, one for each layer"
+
+
 class InvalidTiles(TilewrightError, ValueError):
     """Tile sizes that no tile has."""
 

@@ -15,6 +15,7 @@ from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
 from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.macro.packing import weight_lanes
+from tilewright.spec.chain import LinearChain
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
 from tilewright.spec.packing import Packing
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from tilewright.macro.packing import PanelForm
     from tilewright.macro.unary import Blocks
 
-Problem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing | Mmt4d
+Problem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
 Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm | Mmt4dCut"
 
@@ -40,8 +41,18 @@ class Compilation:
     name: str
     blocking: Cut | None = None
     nest: Program | None = None
+    fuse_unpack: Program | None = None
+    fuse_pack: Program | None = None
+    fuse_consumer: Program | None = None
     llvm: str = ""
     object: bytes = b""
+
+    @property
+    def program(self) -> Program:
+        """The tile IR after the last stage that has been done."""
+        found = self.fuse_consumer or self.fuse_pack or self.fuse_unpack or self.nest
+        assert found is not None
+        return found
 
     def with_field(self, name: str, value: Any) -> Compilation:
         """A copy with one more stage done."""
@@ -69,6 +80,8 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.mmt4d import choose_mmt4d
 
             return choose_mmt4d(problem, state.machine)
+        case LinearChain() as problem:
+            return choose_blocking(state.machine, state.machine.isa.tile(problem.dtype))
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -93,13 +106,38 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(cut, Mmt4dCut)
             return build_mmt4d(problem, cut, machine, state.name)
+        case LinearChain() as problem, Blocking() as blocking:
+            from tilewright.macro.chain import build_chain
+
+            return build_chain(problem, blocking, machine, state.name)
         case _:
             raise AssertionError(f"{state.problem} was cut as {state.blocking}")
 
 
+def _fused(state: Compilation, name: str) -> Program:
+    """The program after one rewrite; only chains have several nests."""
+    if not isinstance(state.problem, LinearChain):
+        return state.program
+    from tilewright.ir import fuse
+
+    rewrite: Callable[[Program], Program] = getattr(fuse, name)
+    return rewrite(state.program)
+
+
+def _fuse_unpack(state: Compilation) -> Program:
+    return _fused(state, "fuse_unpack")
+
+
+def _fuse_pack(state: Compilation) -> Program:
+    return _fused(state, "fuse_pack")
+
+
+def _fuse_consumer(state: Compilation) -> Program:
+    return _fused(state, "fuse_consumer")
+
+
 def _lower(state: Compilation) -> str:
-    assert state.nest is not None
-    return lower(state.nest, state.machine)
+    return lower(state.program, state.machine)
 
 
 def _emit(state: Compilation) -> bytes:
@@ -114,9 +152,15 @@ class Stage:
     run: Callable[[Compilation], Any]
 
 
+#: The last stage whose output is tile IR.
+LAST_PROGRAM = "fuse_consumer"
+
 STAGES: tuple[Stage, ...] = (
     Stage("blocking", _choose_blocking),  # Problem, Machine -> register tile and cache blocks, or a cover
     Stage("nest", _build_nest),  # -> tile IR: loops around TileMatmul and Pack
+    Stage("fuse_unpack", _fuse_unpack),  # rows that are only unpacked are read as tiles
+    Stage("fuse_pack", _fuse_pack),  # rows that are only packed are packed as they are made
+    Stage("fuse_consumer", _fuse_consumer),  # what follows a product follows each tile
     Stage("llvm", _lower),  # -> LLVM module, as text
     Stage("object", _emit),  # -> machine code
 )

@@ -11,6 +11,7 @@ from tilewright.machine.machine import Machine
 from tilewright.pipeline import Problem
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.gemm import GemmKernel
+from tilewright.runtime.chain import LinearChainKernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.mmt4d import Mmt4dKernel
 from tilewright.runtime.packed_gemm import PackedGemmKernel
@@ -18,6 +19,7 @@ from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
 from tilewright.spec.choice import parse_choice
+from tilewright.spec.chain import LinearChain
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
@@ -29,6 +31,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Unary: UnaryKernel,
     Packing: PackingKernel,
     Mmt4d: Mmt4dKernel,
+    LinearChain: LinearChainKernel,
 }
 
 
@@ -98,6 +101,12 @@ def compile_problem(
 def compile_problem(
     problem: Mmt4d, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> Mmt4dKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: LinearChain, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> LinearChainKernel: ...
 
 
 def compile_problem(

@@ -14,7 +14,7 @@ from tilewright.llvm.target import emit_assembly
 from tilewright.lower import scratch_layout
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
-from tilewright.pipeline import Compilation, Cut, Problem, run_stages
+from tilewright.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, run_stages
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.operands import Array
 from tilewright.spec.problem import Operand
@@ -94,8 +94,7 @@ class Kernel:
     @property
     def nest(self) -> Program:
         """The loop nest as tile IR."""
-        assert self._compilation.nest is not None
-        return self._compilation.nest
+        return self._compilation.program
 
     @property
     def tile_ir(self) -> str:
@@ -206,7 +205,7 @@ def runs_on(machine: Machine, host: Machine) -> bool:
 
 def _compile(problem: Problem, machine: Machine) -> Compilation:
     """All stages, the code generation replaced by the object cache where it has the object."""
-    state = run_stages(problem, machine, until="nest")
+    state = run_stages(problem, machine, until=LAST_PROGRAM)
     # Of one row, machines differ in instructions and in the length of their vectors.
     names = ",".join(tile.instruction for tile in machine.isa.tiles)
     unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"

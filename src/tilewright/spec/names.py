@@ -7,6 +7,7 @@ import re
 from tilewright.errors import InvalidChoice
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.epilogue import Epilogue
+from tilewright.spec.chain import LinearChain
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
@@ -34,9 +35,14 @@ _MMT4D = re.compile(
     r"mmt4d_(?P<dtype>[a-z]+\d+)_(?P<other>[a-z]+\d+)_(?P<m1>m|\d+)x(?P<n1>n|\d+)x(?P<k1>k|\d+)"
     r"_by_(?P<m0>\d+)x(?P<n0>\d+)x(?P<k0>\d+)_(?P<isa>\w+)"
 )
+_CHAIN = re.compile(
+    r"chain_(?P<dtype>[a-z]+\d+)_(?P<sizes>\d+(x\d+)+)(?P<bias>_bias)?_with_(?P<steps>[a-z_]+?)_end_(?P<isa>\w+)"
+)
 
 
-def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d, isa: str) -> str:
+def kernel_name(
+    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain, isa: str
+) -> str:
     """The name of a problem's kernel on an ISA row, also its exported symbol.
 
     Sizes are numbers, or their letter where they are given at run time; then one letter a layout
@@ -56,7 +62,13 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d, isa: 
     'pack_b_bf16_with_bf16_avx512'
     >>> kernel_name(Mmt4d(8, 16, 1), "avx2")
     'mmt4d_f32_f32_mxnxk_by_8x16x1_avx2'
+    >>> kernel_name(LinearChain((64, 256, 64), ("gelu", None)), "avx2")
+    'chain_f32_64x256x64_bias_with_gelu_then_none_end_avx2'
     """
+    if isinstance(problem, LinearChain):
+        steps = THEN.join("none" if op is None else op.value for op in problem.activations)
+        sizes, bias = "x".join(map(str, problem.sizes)), "_bias" * problem.bias
+        return f"chain_{problem.dtype}_{sizes}{bias}_with_{steps}_end_{isa}"
     layouts = "".join(operand.layout.letter for operand in problem.operands)
     match problem:
         case Gemm(m=m, n=n, k=k):
@@ -94,7 +106,9 @@ def _parse_types(name: str) -> tuple[str, str | None, str | None]:
     return words[0], None, words[1] if len(words) == 2 else None
 
 
-def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d, str]:
+def parse_kernel_name(
+    name: str,
+) -> tuple[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain, str]:
     """The problem and the ISA row of a name that `kernel_name` wrote; `InvalidChoice` otherwise.
 
     >>> parse_kernel_name("brgemm_f32_64x48x64x16_ccc_replace_avx512")[0].beta
@@ -135,6 +149,10 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packi
         return Unary(found["op"], m, n, found["dtype"], a=a, b=b), found["isa"]
     if found := _PACKING.fullmatch(name):
         return Packing(found["role"], found["dtype"], found["other"]), found["isa"]
+    if found := _CHAIN.fullmatch(name):
+        words = [None if word == "none" else word for word in found["steps"].split(THEN)]
+        layers = [int(size) for size in found["sizes"].split("x")]
+        return LinearChain(layers, words, found["dtype"], bias=bool(found["bias"])), found["isa"]
     if found := _MMT4D.fullmatch(name):
         counts = {f"{letter}1": found[f"{letter}1"] for letter in "mnk"}
         known = {name: None if count == name[0] else int(count) for name, count in counts.items()}
@@ -143,5 +161,5 @@ def parse_kernel_name(name: str) -> tuple[Gemm | BatchReduceGemm | Unary | Packi
     raise InvalidChoice(
         name="kernel name",
         found=repr(name),
-        allowed="gemm_..., brgemm_..., unary_..., pack_... or mmt4d_... as kernel_name writes",
+        allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_... or chain_... as kernel_name writes",
     )

@@ -1,0 +1,137 @@
+"""Kernels of chains of linear layers."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import ChainOperands, ForeignPacked, OperandMismatch
+from tilewright.macro.blocking import Blocking
+from tilewright.macro.chain import CHAIN_SIZES
+from tilewright.macro.packing import PanelForm, panel_form
+from tilewright.runtime.gemm import scratch_pool
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
+from tilewright.runtime.packed import PackedMatrix
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.spec.chain import LinearChain
+from tilewright.spec.packing import Role
+from tilewright.spec.problem import Operand
+
+
+class LinearChainKernel(Kernel):
+    """A kernel of a `LinearChain`: ``kernel(x, weights, biases, out=None)``.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> kernel = tw.compile(tw.LinearChain((3, 4, 2), ("relu", None), bias=False))
+    >>> weights = [tw.pack(np.ones(shape, np.float32)) for shape in ((3, 4), (4, 2))]
+    >>> kernel(np.ones((1, 3), np.float32), weights)
+    array([[12., 12.]], dtype=float32)
+    """
+
+    problem: LinearChain
+
+    @property
+    def blocking(self) -> Blocking:
+        """Register tile and cache blocks of each product."""
+        assert isinstance(self._compilation.blocking, Blocking)
+        return self._compilation.blocking
+
+    @cached_property
+    def form(self) -> PanelForm:
+        """The tiles of every weight."""
+        return panel_form(self.problem.types, Role.B, self.machine)
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function: pointers, rows and strides, scratch."""
+        kinds: list[Any] = [ctypes.c_void_p] * len(self.problem.operands)
+        kinds += [ctypes.c_int64] * len(CHAIN_SIZES) + [ctypes.c_void_p]
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        common = scratch_pool()
+        return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
+
+    def __call__(  # type: ignore[override]
+        self,
+        x: Array,
+        weights: Sequence[PackedMatrix],
+        biases: Sequence[Array] = (),
+        out: Array | None = None,
+    ) -> Array:
+        """Y of rows x of shape (m, in), by packed weights (in, out) and biases (out,).
+
+        Raises
+        ------
+        ChainOperands : if there are more or fewer weights or biases than layers.
+        OperandMismatch : if an operand has another shape, dtype or layout, before out changes.
+        ForeignPacked : if a weight is in other tiles.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        problem = self.problem
+        layers = len(problem.layers)
+        for name, given, required in (
+            ("weights", weights, layers),
+            ("biases", biases, layers if problem.bias else 0),
+        ):
+            if len(given) != required:
+                raise ChainOperands(kernel=self.name, name=name, found=len(given), required=required)
+        y = np.empty((len(x), problem.sizes[-1]), problem.dtype.numpy) if out is None else out
+        given_of: dict[str, Any] = {"x": x, "y": y}
+        for number, weight in enumerate(weights, 1):
+            given_of[f"weight{number}"] = weight
+        for number, bias in enumerate(biases, 1):
+            given_of[f"bias{number}"] = bias[np.newaxis] if np.ndim(bias) == 1 else bias
+        arrays = [self._checked(operand, given_of[operand.name], len(x)) for operand in problem.operands]
+        for operand, array in zip(problem.operands[:-1], arrays[:-1], strict=True):
+            if np.may_share_memory(array, y):
+                self._refuse(operand, "memory", "shared with y", "separate from y")
+        if not y.flags.writeable:
+            self._refuse(problem.operands[-1], "writeable =", False, True)
+        strides = element_strides(x)[0], element_strides(y)[0]
+        with self.pool.block() as scratch:
+            self.function(*map(data_address, arrays), len(x), *strides, scratch)
+        return y
+
+    def _checked(self, operand: Operand, given: Any, rows: int) -> Array:
+        """The array behind an operand that fits."""
+        if operand.name.startswith("weight"):
+            return self._weight(operand, given)
+        check_operand(self.name, operand, given)
+        required = (rows if operand.rows is None else operand.rows, operand.columns)
+        if given.shape != required:
+            self._refuse(operand, "shape", given.shape, required)
+        array: Array = given
+        return array
+
+    def _weight(self, operand: Operand, packed: Any) -> Array:
+        if not isinstance(packed, PackedMatrix):
+            self._refuse(operand, "type", type(packed).__name__, "PackedMatrix")
+        required = (operand.rows, operand.columns)
+        for what, found, needed in (
+            ("role", packed.role, "b"),
+            ("shape", packed.shape, required),
+            ("dtype", packed.form.dtype, operand.dtype),
+        ):
+            if found != needed:
+                raise OperandMismatch(
+                    kernel=self.name, name=operand.name, what=what, found=found, required=needed
+                )
+        if packed.form.panels != self.form:
+            stored = packed.form.panels
+            raise ForeignPacked(
+                packed=repr(packed),
+                found=f"tiles {stored.lanes}x{stored.kr} of {stored.storage}",
+                required=f"{self.form.lanes}x{self.form.kr} of {self.form.storage}",
+                row=self.machine.isa.name,
+            )
+        return packed.data4d

@@ -1,0 +1,137 @@
+"""Chains of linear layers as one problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.errors import InvalidSize, UnsupportedDtype
+from tilewright.spec.choice import parse_choice
+from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, parse_dtype
+from tilewright.spec.epilogue import ACTIVATIONS, Activation, Bias, Epilogue, Step
+from tilewright.spec.functions import UnaryOp
+from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Largest size of a layer, so that scratch for a block of rows stays small.
+MAX_LAYER = 1 << 20
+
+
+@dataclass(frozen=True, init=False)
+class LinearChain:
+    """y = f_L(… f_1(x @ B_1 + bias_1) … @ B_L + bias_L), the weights packed: an MLP, for example.
+
+    Intermediates never leave the tiles of the machine (seed 003: layouts fused with producers and consumers).
+
+    Parameters
+    ----------
+    sizes : inputs of the first layer, then the outputs of each.
+    activations : one for each layer: "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh" or None.
+    dtype : element type of x, weights, intermediates (each rounded to it) and y: a float.
+    bias : whether every layer has one, of the type of the sums.
+
+    Raises
+    ------
+    InvalidSize, InvalidChoice, UnsupportedDtype
+
+    Examples
+    --------
+    >>> LinearChain((1024, 4096, 1024), ("gelu", None)).flops_a_row
+    16777216
+    """
+
+    sizes: tuple[int, ...]
+    activations: tuple[UnaryOp | None, ...]
+    dtype: DType
+    bias: bool
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        activations: Sequence[str | UnaryOp | None] = (),
+        dtype: DType | str = "f32",
+        *,
+        bias: bool = True,
+    ) -> None:
+        found = tuple(sizes)
+        if len(found) < 2:
+            raise InvalidSize(name="sizes", found=found, required="those of at least one layer: (in, out)")
+        for size in found:
+            if not isinstance(size, (int, np.integer)) or not 1 <= size <= MAX_LAYER:
+                raise InvalidSize(name="sizes", found=found, required=f"integers from 1 to {MAX_LAYER}")
+        given = tuple(activations) or (None,) * (len(found) - 1)
+        if len(given) != len(found) - 1:
+            raise InvalidSize(name="activations", found=len(given), required=f"{len(found) - 1}, one a layer")
+        kind = parse_dtype(dtype, GEMM_DTYPES)
+        if kind.kind is not Kind.FLOAT:
+            raise UnsupportedDtype(dtype=f"{kind} in a chain", supported="floats")
+        values: dict[str, object] = {
+            "sizes": tuple(int(size) for size in found),
+            "activations": tuple(
+                None if name is None else parse_choice(UnaryOp, name, "activation", ACTIVATIONS)
+                for name in given
+            ),
+            "dtype": kind,
+            "bias": bool(bias),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def types(self) -> ProductTypes:
+        """The element types of each layer's product."""
+        return ProductTypes.parse(self.dtype)
+
+    @property
+    def layers(self) -> tuple[tuple[int, int], ...]:
+        """Inputs and outputs of each layer."""
+        return tuple(zip(self.sizes[:-1], self.sizes[1:], strict=True))
+
+    def epilogue(self, layer: int) -> Epilogue:
+        """What follows the sums of a layer."""
+        steps: list[Step] = [Bias(dtype=self.types.acc)] if self.bias else []
+        activation = self.activations[layer]
+        return Epilogue(steps if activation is None else [*steps, Activation(activation)])
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """x, then the weight of each layer and its bias, then y."""
+        found = [Operand("x", None, self.sizes[0], self.dtype, Layout.ROW)]
+        for number, (inputs, outputs) in enumerate(self.layers, 1):
+            found.append(Operand(f"weight{number}", inputs, outputs, self.dtype, Layout.PACKED))
+            if self.bias:
+                found.append(Operand(f"bias{number}", 1, outputs, self.types.acc, Layout.ROW))
+        return (*found, Operand("y", None, self.sizes[-1], self.dtype, Layout.ROW))
+
+    @property
+    def flops_a_row(self) -> int:
+        """Operations of the products for one row of x."""
+        return sum(2 * inputs * outputs for inputs, outputs in self.layers)
+
+    @property
+    def flops(self) -> int | None:
+        """None: the number of rows is given at run time."""
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """None: the number of rows is given at run time."""
+        return None
+
+    def reference(
+        self, x: NDArray[Any], weights: Sequence[NDArray[Any]], biases: Sequence[NDArray[Any]] = ()
+    ) -> NDArray[Any]:
+        """The meaning of the problem in float64; weights are (in, out). Intermediates are not rounded."""
+        value = x.astype(exact_dtype(self.types))
+        for layer, weight in enumerate(weights):
+            value = value @ weight.astype(value.dtype)
+            operands = [np.asarray(biases[layer])] if self.bias else []
+            epilogue, acc = self.epilogue(layer), self.types.acc
+            value = epilogue.reference(value, operands, acc, acc)
+        return value
