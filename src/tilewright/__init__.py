@@ -12,6 +12,7 @@ from tilewright.api import (
     mmt4d,
     pack,
     pack_quantized,
+    quantize_rows,
     quantize_weights,
     set_num_threads,
     targets,
@@ -30,6 +31,7 @@ from tilewright.spec.unary import Unary
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
     from tilewright.runtime.packed import PackedMatrix
+    from tilewright.runtime.rows import QuantizedRows
 
 __version__ = "0.1.0"
 
@@ -42,6 +44,7 @@ __all__ = [
     "Mmt4d",
     "PackedMatrix",
     "Packing",
+    "QuantizedRows",
     "TilewrightError",
     "Unary",
     "compile",
@@ -54,6 +57,7 @@ __all__ = [
     "mmt4d",
     "pack",
     "pack_quantized",
+    "quantize_rows",
     "quantize_weights",
     "set_num_threads",
     "targets",
@@ -72,4 +76,8 @@ def __getattr__(name: str) -> Any:
         from tilewright.runtime.packed import PackedMatrix
 
         return PackedMatrix
+    if name == "QuantizedRows":
+        from tilewright.runtime.rows import QuantizedRows
+
+        return QuantizedRows
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

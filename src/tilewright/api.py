@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.chain import LinearChainKernel
     from tilewright.runtime.mmt4d import Mmt4dKernel
     from tilewright.runtime.packed import PackedMatrix
+    from tilewright.runtime.rows import QuantizedRows
     from tilewright.runtime.packing import PackingKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
@@ -408,8 +409,42 @@ def unpack(packed: PackedMatrix) -> NDArray[Any]:
     return implementation(packed)
 
 
+def quantize_rows(x: ArrayLike) -> QuantizedRows:
+    """Activations as 8-bit integers with one scale for each row, for products with weights of 8 bits.
+
+    q = x / s rounded to nearest, ties to even; s = max|x| / 127 of the row in float32, 1 where that is 0.
+    A row that holds NaN or an infinity gets the scale NaN (and q = 0), so that all of its results are NaN.
+
+    Parameters
+    ----------
+    x : array_like
+        Shape (m, k), of float32, float16 or bfloat16; anything else is converted to float32.
+
+    Returns
+    -------
+    QuantizedRows
+        `linear` and `matmul` take it as their first operand, beside ``quantize_weights(w, bits=8)``: the sums
+        of integers are exact and become floats once: float32, or bfloat16 by `dtype` or `out`.
+
+    Raises
+    ------
+    InvalidOperand
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> x, w = np.ones((2, 64), np.float32), np.ones((64, 3), np.float32)
+    >>> tw.linear(tw.quantize_rows(x), tw.quantize_weights(w)).round(3)
+    array([[64., 64., 64.],
+           [64., 64., 64.]], dtype=float32)
+    """
+    from tilewright.runtime.rows import quantize_rows as implementation
+
+    return implementation(x)
+
+
 def linear(
-    x: ArrayLike,
+    x: ArrayLike | QuantizedRows,
     weight: ArrayLike | PackedMatrix,
     bias: ArrayLike | None = None,
     activation: str | None = None,
@@ -421,7 +456,7 @@ def linear(
 
     Parameters
     ----------
-    x : array_like, shape (..., in)
+    x : array_like, shape (..., in); or QuantizedRows
     weight : array_like of shape (out, in), or PackedMatrix
         A weight that is used again is packed once: ``tilewright.pack(weight.T)``, whose shape is (in, out).
     bias : array_like of shape (out,), optional

@@ -320,6 +320,15 @@ class ScaleShape(TilewrightError, ValueError):
     message = "{name} have shape {found}, must be {required}: one for each group of depths and each column"
 
 
+class QuantisedWeight(TilewrightError, ValueError):
+    """Quantised rows meet a weight that integers cannot multiply."""
+
+    message = (
+        "quantised rows meet {found}; they take a weight of 8 bits with one scale a column and no zero "
+        "points: tilewright.quantize_weights(w, bits=8)"
+    )
+
+
 class QuantisedRange(TilewrightError, ValueError):
     """Integers that do not fit the bits of a quantised weight."""
 

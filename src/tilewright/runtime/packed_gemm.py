@@ -15,6 +15,7 @@ from tilewright.errors import (
     MissingOut,
     PackedDtype,
     PackedRole,
+    UnsupportedArgument,
     UnsupportedDtype,
 )
 from tilewright.machine.host import host_machine
@@ -295,6 +296,14 @@ def matmul(
         product = _plain(a, b, bias, activation)
         if product is not None:
             return product
+    from tilewright.runtime import rows
+
+    if isinstance(a, rows.QuantizedRows):
+        for name, value, usual in (("alpha", alpha, 1), ("beta", beta, 0)):
+            if value != usual:
+                raise UnsupportedArgument(name=name, value=value, remedy=f"pass {usual} with quantised rows")
+        given = None if out is None else check_array(out)
+        return rows.matmul(a, b, given, dtype=dtype, bias=bias, activation=activation)
     if isinstance(a, PackedMatrix) and isinstance(b, PackedMatrix):
         b = np.asarray(b)  # one of them is unpacked: weights are one side of a product
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)

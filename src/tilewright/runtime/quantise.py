@@ -197,17 +197,22 @@ def pack_floats(w: Any, form: str, machine: Machine) -> PackedMatrix:
     return _packed(array, _float_words(array, panels), panels, Weights(elements), machine.isa.name)
 
 
-def _taken_apart(packed: PackedMatrix, name: str | None = None) -> Array:
-    """The elements of the tiles (k, n), integers unsigned; or a vector of the matrix (groups, n)."""
+def elements_of(packed: PackedMatrix) -> Array:
+    """The elements of a weight's tiles (k, n), integers unsigned."""
     weights, data = packed.form.weights, packed.data4d
     assert weights is not None
     depth, n = packed.shape
-    if name is not None:
-        return _columns(packed.vectors[name], weights.groups(depth), n)
     if not weights.elements.scaled:
         return _columns(data.transpose(0, 1, 3, 2).reshape(len(data), -1, data.shape[2]), depth, n)
     words = data.view("<u4")[..., 0].transpose(0, 2, 1)  # [panels, lanes, words]
     return _columns(weights.unpacked(words, depth).transpose(0, 2, 1), depth, n)
+
+
+def _vector_of(packed: PackedMatrix, name: str) -> Array:
+    """A vector of a weight: (groups, n)."""
+    weights, (depth, n) = packed.form.weights, packed.shape
+    assert weights is not None
+    return _columns(packed.vectors[name], weights.groups(depth), n)
 
 
 def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
@@ -216,11 +221,11 @@ def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
 
     weights = packed.form.weights
     assert weights is not None
-    values = _taken_apart(packed)
+    values = elements_of(packed)
     if not weights.elements.scaled:
         return pack_floats(values, weights.elements.value, host_machine())
-    zeros = _taken_apart(packed, "zeros") if weights.zeros else None
-    u, scales = values.astype(np.uint8), _taken_apart(packed, "scales")
+    zeros = _vector_of(packed, "zeros") if weights.zeros else None
+    u, scales = values.astype(np.uint8), _vector_of(packed, "scales")
     return _packed_integers(u, scales, zeros, weights, host_machine())
 
 
@@ -228,13 +233,13 @@ def dequantised(packed: PackedMatrix) -> Array:
     """The float32 matrix (k, n) that a packed weight stands for: s · (u - z), or its floats."""
     weights, depth = packed.form.weights, packed.shape[0]
     assert weights is not None
-    values = _taken_apart(packed).astype(np.float32)
+    values = elements_of(packed).astype(np.float32)
     if not weights.elements.scaled:
         return values
     group = weights.group or max(depth, 1)
 
     def spread(name: str) -> Array:
-        return np.repeat(_taken_apart(packed, name), group, axis=0)[:depth]
+        return np.repeat(_vector_of(packed, name), group, axis=0)[:depth]
 
     zero = spread("zeros") if weights.zeros else np.float32(weights.elements.middle)
     result: Array = (values - zero) * spread("scales")

@@ -1,0 +1,206 @@
+"""Quantised activations: rows of 8-bit integers with scales, and their products with weights of 8 bits."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScaleShape
+from tilewright.llvm.build import Module
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.target import data_layout, emit_object
+from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine
+from tilewright.macro.packing import panel_form
+from tilewright.micro.rows import RowKernel
+from tilewright.runtime.arrays import check_out, direct_out, product_shapes
+from tilewright.runtime.cache import cached_object
+from tilewright.runtime.operands import Array, data_address
+from tilewright.runtime.packed import PackedMatrix, aligned_empty
+from tilewright.runtime.packed_gemm import packed_kernel
+from tilewright.runtime.packing import packing_kernel
+from tilewright.runtime.quantise import elements_of
+from tilewright.runtime.steps import bias_matrix, bias_of
+from tilewright.spec.dtype import BF16, F16, F32, I8, I32, U8, DType
+from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
+from tilewright.spec.packing import Role
+from tilewright.spec.problem import ProductTypes
+from tilewright.spec.weights import Elements, Weights
+
+#: The types of activations that are quantised as they are; others are converted to float32.
+_TYPES = (F32, BF16, F16)
+
+#: What an unsigned element of a weight stands above its value.
+_MIDDLE = Elements.I8.middle
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedRows:
+    """A matrix of 8-bit integers whose rows have scales: it stands for scales[:, None] * q.
+
+    Made by `tilewright.quantize_rows`, or from integers and scales of others.
+
+    Attributes
+    ----------
+    q : int8, shape (m, k), contiguous.
+    scales : float32, shape (m,). NaN makes every result of its row NaN.
+    sums : int32, shape (m,): the sums of the rows of q, by default computed.
+
+    Raises
+    ------
+    InvalidOperand, ScaleShape
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> rows = tw.quantize_rows(np.array([[127.0, -63.5, 2.0]], np.float32))
+    >>> rows.q, rows.scales
+    (array([[127, -64,   2]], dtype=int8), array([1.], dtype=float32))
+    """
+
+    q: Array
+    scales: Array
+    sums: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.q.dtype != np.int8 or self.q.ndim != 2:
+            raise InvalidOperand(
+                name="q", reason=f"it is {self.q.dtype} of {self.q.ndim} dimensions, not int8 of 2"
+            )
+        m = self.q.shape[0]
+        scales = np.ascontiguousarray(self.scales, np.float32)
+        if scales.shape != (m,):
+            raise ScaleShape(name="scales", found=scales.shape, required=(m,))
+        sums = (
+            self.q.sum(axis=1, dtype=np.int32)
+            if self.sums is None
+            else np.ascontiguousarray(self.sums, np.int32)
+        )
+        if sums.shape != (m,):
+            raise ScaleShape(name="sums", found=sums.shape, required=(m,))
+        for name, value in (("q", np.ascontiguousarray(self.q)), ("scales", scales), ("sums", sums)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix."""
+        m, k = self.q.shape
+        return m, k
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("quantised rows become an array by a multiplication")
+        found = self.q * self.scales[:, np.newaxis]
+        return found if dtype is None else found.astype(dtype)
+
+
+@lru_cache(maxsize=8)
+def _row_code(dtype: DType, machine: Machine) -> tuple[Linked, Any]:
+    """The compiled `RowKernel` of a type, and its ctypes function."""
+    name = f"rows_{dtype}"
+
+    def compile_it() -> bytes:
+        module = Module(name, machine.triple, data_layout(machine), vector_bits=machine.function_bits)
+        RowKernel(machine.isa, dtype).emit(module, name)
+        return emit_object(str(module), name, machine)
+
+    code = Linked(cached_object(f"{name} {machine.vector_bits}", machine, compile_it), (name,), {})
+    pointer, size = ctypes.c_void_p, ctypes.c_int64
+    kinds = (pointer, size, size, size, pointer, size, pointer, pointer)
+    return code, ctypes.CFUNCTYPE(None, *kinds)(code.address(name))
+
+
+def quantize_rows(x: Any) -> QuantizedRows:
+    """What `tilewright.quantize_rows` does, which documents it."""
+    array = np.asarray(x)
+    if array.ndim != 2:
+        raise InvalidOperand(name="x", reason=f"it has {array.ndim} dimensions, not 2")
+    native = array.dtype.newbyteorder("=")
+    dtype = next((kind for kind in _TYPES if kind.numpy == native), F32)
+    if dtype is F32 and not np.can_cast(native, np.float32, "same_kind"):
+        raise InvalidOperand(name="x", reason=f"its dtype {array.dtype} is no float")
+    given = np.ascontiguousarray(array, dtype.numpy)
+    m, k = given.shape
+    q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)
+    if m:
+        _, function = _row_code(dtype, host_machine())
+        places = [data_address(array) for array in (given, q, scales, sums)]
+        function(places[0], k, m, k, places[1], k, places[2], places[3])
+    return QuantizedRows(q, scales, sums)
+
+
+def _steps(along: Along | None, activation: str | None) -> Epilogue:
+    """From sums of q · u to the result: the middle of u taken off, scales, a bias, an activation."""
+    steps: list[Step] = [Bias(Along.ROW, I32), Scale(Along.ROW, F32), Scale(Along.COLUMN, F32)]
+    if along is not None:
+        steps.append(Bias(along, F32))
+    return Epilogue(steps if activation is None else [*steps, Activation(activation)])
+
+
+def _tiles(packed: PackedMatrix) -> Array:
+    """The unsigned elements of a weight in the tiles of the host's product of int8 and uint8.
+
+    On most machines these are the weight's own bytes; else they are packed once, beside it.
+    """
+    form = panel_form(ProductTypes.parse(I8, U8, I32), Role.B, host_machine())
+    if form == packed.form.panels:
+        return packed.data4d
+    kept = packed.routes.get(form)
+    if kept is None:
+        kernel = packing_kernel(Role.B, U8, I8, host_machine())
+        elements = np.ascontiguousarray(elements_of(packed).astype(np.uint8))
+        lanes, depth = Role.B.lanes_and_depth(packed.shape)
+        data = aligned_empty(form.shape(lanes, depth), form.storage.numpy)
+        kept = packed.routes[form] = kernel(elements, data)
+    tiles: Array = kept
+    return tiles
+
+
+def matmul(
+    x: QuantizedRows, packed: Any, out: Array | None, *, dtype: Any, bias: Any, activation: str | None
+) -> Array:
+    """activation(x @ packed + bias): exact sums of integers, scaled and rounded once; see `tilewright.matmul`.
+
+    Raises
+    ------
+    QuantisedWeight : if the weight has not 8 bits, one scale for each column and no zero points.
+    InvalidChoice : if the result is asked for in another type than float32 and bfloat16.
+    """
+    if not isinstance(packed, PackedMatrix) or packed.form.weights != Weights(Elements.I8):
+        raise QuantisedWeight(
+            found=repr(packed) if isinstance(packed, PackedMatrix) else type(packed).__name__
+        )
+    if dtype is not None and np.dtype(dtype) not in (F32.numpy, BF16.numpy):
+        raise InvalidChoice(name="dtype", found=np.dtype(dtype), allowed="f32, bf16")
+    wanted = dtype if dtype is not None or out is None else out.dtype
+    c = BF16 if wanted is not None and np.dtype(wanted) == BF16.numpy else F32
+    shapes = product_shapes(x.shape, packed.shape)
+    if out is not None:
+        check_out(out, shapes.result, c.numpy)
+    vectors, along = [], None
+    if bias is not None:
+        vector, along = bias_of(bias, shapes.result, (False, False))
+        vectors = [vector]
+    epilogue = _steps(along, activation)
+    types = ProductTypes.parse(I8, U8, c, epilogue=epilogue)
+    kernel = packed_kernel(types, Role.B, epilogue)
+    vectors = [bias_matrix(v, ProductTypes.parse(F32), np.dtype(np.float32), []) for v in vectors]
+    direct = out is not None and direct_out(out, c.numpy, x.q, packed.data4d)
+    target = out if direct and out is not None else np.empty(shapes.result, c.numpy)
+    if target.size:
+        assert x.sums is not None
+        taken = np.multiply(x.sums, -_MIDDLE, dtype=np.int32)[:, np.newaxis]
+        columns = packed.vectors["scales"].reshape(1, -1)[:, : shapes.n]
+        steps = (taken, x.scales[:, np.newaxis], columns, *vectors)
+        sizes = (shapes.m, shapes.n, shapes.k)
+        with kernel.pool.block() as scratch:
+            kernel.run_packed([x.q, _tiles(packed), target], sizes, (1, 0), scratch, steps)
+    if out is None:
+        return target
+    if not direct:
+        np.copyto(out, target, casting="same_kind")
+    return out
