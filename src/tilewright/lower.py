@@ -14,6 +14,7 @@ from tilewright.ir.nodes import (
     Epilogue,
     Execution,
     Expression,
+    Finish,
     FirstElse,
     Form,
     If,
@@ -74,6 +75,7 @@ from tilewright.micro.turned import TurnedKernel
 from tilewright.micro.unpack import UnpackKernel
 from tilewright.micro.vector import VectorKernel
 from tilewright.spec.dtype import DType, accumulator
+from tilewright.spec.epilogue import Activation
 
 #: Scratch buffers start on pages, shifted by one line each so that their heads fall into different sets.
 SCRATCH_ALIGNMENT = 4096
@@ -470,25 +472,30 @@ class _Lowering:
             whole = isinstance(rows, Constant) and rows.value % one.m == 0
             known = whole and columns == Constant(node.tile.nr)
         if known and kernel.attributes is None:
+            assert node.finish is None, "steps of tiles of known sizes are separated"
             self.inline(node, kernel, scope)
             return
         a, a_lane, a_depth = self.slice(node.a, scope)
         b, _, b_depth = self.slice(node.b, scope)
         c, c_row, c_column = self.slice(node.c, scope)
-        sizes = [self.integer(part, scope) for part in (node.rows, node.columns, node.depth)]
+        sizes = [self.integer(part, scope) for part in (node.columns, node.depth)]
         scalars = [self.scalar(value, kernel.acc, scope) for value in (node.alpha, node.beta)]
         a_depth, b_depth = self.step(node.a, a_depth, kernel), self.step(node.b, b_depth, kernel)
-        operands = [a, a_lane, a_depth, b, b_depth, c, c_row, c_column]
         carry: list[Value] = []
         if node.carry is not None:
             found = self.carry(node.carry, scope)
             carry = [found.sums, found.row, *(self.f.unsigned(test, INT64) for test in found[2:])]
         # Addresses of operands under way are constants beside few pointers.
         steps = (a_depth.known, b_depth.known) if kernel.walks_ahead else (None, None)
-        groups, scales = self.groups(node, scope), []
+        groups, more = self.groups(node, scope), []
         if groups is not None:
             zero = [] if groups.zero is None else [groups.zero]
-            scales = [groups.scale, groups.step, groups.depth, *zero]
+            more = [groups.scale, groups.step, groups.depth, *zero]
+        if node.fetched is not None:
+            more += self.slice(node.fetched, scope)[:2]
+        applied = () if node.finish is None else node.finish.steps
+        for window in (one.operand for one in applied):
+            more += [] if window is None else self.slice(window, scope)[:2]
         dispatch = Dispatch(
             kernel,
             pairs=node.c.interleave == 2,
@@ -499,8 +506,14 @@ class _Lowering:
                 scales=groups is not None,
                 zeros=groups is not None and groups.zero is not None,
             ),
+            fetched=0 if node.fetched is None else self.dtype(node.fetched.buffer).size,
+            finish=_given(node.finish),
         )
-        self.f.call(dispatch.emit(self.module), [*sizes, *operands, *scalars, *carry, *scales])
+        operands = [*sizes, a, a_lane, a_depth, b, b_depth, c, c_row]
+        if node.finish is None:
+            operands = [self.integer(node.rows, scope), *operands, c_column]
+        callee = dispatch.emit(self.module) if node.finish is None else dispatch.emit_whole(self.module)
+        self.f.call(callee, [*operands, *scalars, *carry, *more])
 
     def dot(self, node: TileMatmul, scope: _Scope) -> None:
         """A tile of one column: vectors run along the depth."""
@@ -532,12 +545,11 @@ class _Lowering:
         scalars = [self.scalar(value, acc, scope) for value in (node.alpha, node.beta)]
         applied = () if node.finish is None else node.finish.steps
         windows = [one.operand for one in applied]
-        steps = tuple(
-            Given(one.step, None if one.operand is None else _reach(one.operand)) for one in applied
-        )
         pairs = node.c.interleave > 1
         strided = node.c.strides[1] != Constant(node.c.interleave)
-        kernel = EpilogueKernel(self.machine.isa, acc, dtype, steps, pairs=pairs, strided=strided)
+        kernel = EpilogueKernel(
+            *(self.machine.isa, acc, dtype, _given(node.finish)), pairs=pairs, strided=strided
+        )
         places = [self.slice(window, scope) for window in windows if window is not None]
         pointers, strides = [place[0] for place in places], [part for place in places for part in place[1:]]
         arguments = [*sizes, *self.slice(node.c, scope), sums, sums_row, *scalars]
@@ -605,12 +617,33 @@ class _Lowering:
         return self.machine.isa.folds_loads and (depth.known or 0) * products >= ADDED_LAST_DEPTH
 
 
+def _given(finish: Finish | None) -> tuple[Given, ...]:
+    """Steps, each with how its operand is read."""
+    applied = () if finish is None else finish.steps
+    return tuple(Given(one.step, None if one.operand is None else _reach(one.operand)) for one in applied)
+
+
 def _reach(window: Slice) -> Reach:
     """How the operand of a step follows the columns of C."""
     column = window.strides[1]
     if column == Constant(0):
         return Reach.REPEATED
     return Reach.ADJACENT if column == Constant(window.interleave) else Reach.STRIDED
+
+
+def _in_registers(node: TileMatmul, program: Program, machine: Machine) -> bool:
+    """Whether whole tiles take their steps in registers: those of one row an instruction, light steps.
+
+    An activation on all of a tile's accumulators would be a thousand instructions in each of its functions:
+    these go through a loop (docs/decisions/018-epilogues.md).
+    """
+    assert node.finish is not None
+    known = isinstance(node.rows, Constant) and isinstance(node.columns, Constant)
+    plain = node.form is Form.OUTER and node.stored is None and node.c.interleave == 1 and not known
+    if not plain or any(isinstance(one.step, Activation) and not one.step.light for one in node.finish.steps):
+        return False
+    a, b = (program.buffer(window.buffer).dtype for window in (node.a, node.b))
+    return machine.isa.tile(a, b).m == 1
 
 
 def _carries(body: tuple[Statement, ...], axis: str) -> bool:
@@ -663,7 +696,7 @@ def lower(program: Program, machine: Machine) -> str:
     64-bit integers, the scalars, a pointer to scratch where there is any (see `scratch_layout`), and one to
     a team where there are parallel loops (see `llvm/team.py`).
     """
-    program = separate_steps(verify(program))
+    program = separate_steps(verify(program), lambda node: _in_registers(node, program, machine))
     layout = data_layout(machine)
     module = Module(program.name, machine.triple, layout, tuning(machine), machine.function_bits)
     a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])

@@ -154,6 +154,7 @@ def test_interpreted_nest_equals_the_reference(name: str, case: tuple[str, str, 
             factor = next(factors)
             run(program, problem, sizes, factor)
             run(separate_steps(program), problem, sizes, factor)
+            run(separate_steps(program, lambda _: True), problem, sizes, factor)
 
 
 def statements(body: tuple[Statement, ...]) -> list[Statement]:

@@ -472,6 +472,7 @@ class TileMatmul:
     Sums go depth by depth, except those of dot products (see `Form`). With `carry`, sums of several depth
     blocks are collected before alpha and beta apply. With `stored`, B stands in words. With `groups`, the sum
     is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
+    Before the depth ends C, or what is `fetched` in its place, is on its way to the cache.
     """
 
     c: Slice
@@ -489,6 +490,7 @@ class TileMatmul:
     stored: Stored | None = None
     groups: Groups | None = None
     finish: Finish | None = None
+    fetched: Slice | None = None
 
 
 def sums_type(node: TileMatmul, a: DType, b: DType) -> DType:

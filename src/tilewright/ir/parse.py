@@ -463,10 +463,14 @@ class _Parser:
             sums = line.slice()
             line.expect("over")
             carry = Carry(sums, line.name())
-        stored, groups, finish = line.stored(), line.groups(), line.finish()
+        weights = line.stored(), line.groups()
+        fetched = line.slice() if line.take("fetch") else None
+        finish = line.finish()
         line.end()
         sizes = (rows, columns, depth)
-        return TileMatmul(c, a, b, *sizes, tile, alpha, beta, batch, form, carry, stored, groups, finish)
+        return TileMatmul(
+            c, a, b, *sizes, tile, alpha, beta, batch, form, carry, *weights, finish=finish, fetched=fetched
+        )
 
     @staticmethod
     def _epilogue(line: _Line) -> Epilogue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tilewright.ir.nodes import (
@@ -30,7 +31,7 @@ from tilewright.spec.dtype import DType
 TILE = "tile_sums"
 
 
-def separate_steps(program: Program) -> Program:
+def separate_steps(program: Program, in_registers: Callable[[TileMatmul], bool] = lambda _: False) -> Program:
     """Tiles with steps as tiles without, each followed by an `Epilogue` on the sums that it left.
 
     Before, in a loop pc over k::
@@ -40,14 +41,23 @@ def separate_steps(program: Program) -> Program:
     After::
 
         if k <= pc + kc:
-          matmul tile_sums = 0 * c + alpha * a . b
+          matmul tile_sums = 0 * c + alpha * a . b  fetch c
           epilogue c = beta * c + 1 * tile_sums  then bias, gelu
         else:
           matmul c = beta * c + alpha * a . b
 
-    A tile with `carry` writes nothing but sums before the last iteration, and so has one form.
+    Parameters
+    ----------
+    in_registers : the tiles that take their steps themselves where they are whole and all columns adjacent::
+
+        if k <= pc + kc:
+          if mr <= rows and nr <= columns and cs_c == 1:
+            matmul c = beta * c + alpha * a . b  then bias, relu
+          else: ...
+
+    A tile with `carry` writes nothing but its sums before the last iteration.
     """
-    pass_ = _Separation(program)
+    pass_ = _Separation(program, in_registers)
     body = pass_.block(program.body, {})
     if not pass_.sizes:
         return replace(program, body=body)
@@ -57,8 +67,8 @@ def separate_steps(program: Program) -> Program:
 
 
 class _Separation:
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, in_registers: Callable[[TileMatmul], bool]) -> None:
+        self.program, self.in_registers = program, in_registers
         self.sizes: list[int] = []  # elements of each tile that has steps
         self.types: set[DType] = set()  # of their sums
 
@@ -79,36 +89,53 @@ class _Separation:
                     found.append(statement)
         return tuple(found)
 
-    def matmul(self, node: TileMatmul, loops: dict[str, Loop]) -> list[Statement]:
+    def matmul(self, node: TileMatmul, loops: dict[str, Loop]) -> tuple[Statement, ...]:
         """One register tile with steps."""
         assert node.finish is not None
         tile, pairs = node.tile, node.c.interleave
         self.sizes.append(tile.mr * tile.nr)
         a, b = (self.program.buffer(window.buffer).dtype for window in (node.a, node.b))
         self.types.add(sums_type(node, a, b))
-        strides = (Constant(tile.nr), Constant(1))
-        if pairs > 1:
-            strides = (Constant(tile.nr), Constant(pairs))
-        sums = Slice(TILE, Constant(0), strides, interleave=pairs)
-        whole = replace(node, c=sums, beta=Scalar(0.0), finish=None)
-        rows = Slice(TILE, Constant(0), (Constant(tile.nr), Constant(1)))
-        one = Scalar(1.0)
+        row = Constant(tile.nr)
+        sums = Slice(TILE, Constant(0), (row, Constant(pairs)), interleave=pairs)
         steps = replace(node.finish, axis=None)
-        epilogue = Epilogue(node.c, rows, node.rows, node.columns, one, node.beta, steps)
+        whole = replace(node, c=sums, beta=Scalar(0.0), finish=None, fetched=node.c)
+        adjacent = replace(sums, strides=(row, Constant(1)), interleave=1)
+        epilogue = Epilogue(node.c, adjacent, node.rows, node.columns, Scalar(1.0), node.beta, steps)
+        finished: tuple[Statement, ...] = (whole, epilogue)
+        if self.in_registers(node):
+            finished = (If(is_whole(node), (replace(node, finish=steps),), finished),)
         if node.finish.axis is None:
-            return [whole, epilogue]
-        last = at_last(loops[node.finish.axis])
-        if node.carry is not None:
-            return [whole, If(last, (epilogue,))]
-        return [If(last, (whole, epilogue), (replace(node, finish=None),))]
+            return finished
+        unfinished = replace(node, finish=None) if node.carry is None else replace(whole, fetched=None)
+        return (If(at_last(loops[node.finish.axis]), finished, (unfinished,)),)
 
-    def epilogue(self, node: Epilogue, loop: Loop) -> list[Statement]:
+    def epilogue(self, node: Epilogue, loop: Loop) -> tuple[Statement, ...]:
         """An epilogue whose steps come at the last iteration of a loop."""
         assert node.finish is not None
         steps = replace(node, finish=replace(node.finish, axis=None))
-        return [If(at_last(loop), (steps,), (replace(node, finish=None),))]
+        return (If(at_last(loop), (steps,), (replace(node, finish=None),)),)
 
 
 def at_last(loop: Loop) -> AnyOf:
     """That a loop is at its last iteration."""
     return AnyOf((AllOf((Compare(Relation.LE, loop.end, Name(loop.axis) + loop.step),)),))
+
+
+def is_whole(node: TileMatmul) -> AnyOf:
+    """That a tile has all rows and columns, and columns of C and of the operands of steps are adjacent."""
+    assert node.finish is not None
+    windows = [node.c, *(one.operand for one in node.finish.steps if one.operand is not None)]
+    strides = [window.strides[1] for window in windows]
+    open_strides = dict.fromkeys(stride for stride in strides if not isinstance(stride, Constant))
+    return AnyOf(
+        (
+            AllOf(
+                (
+                    Compare(Relation.LE, Constant(node.tile.mr), node.rows),
+                    Compare(Relation.LE, Constant(node.tile.nr), node.columns),
+                    *(Compare(Relation.EQ, stride, Constant(1)) for stride in open_strides),
+                )
+            ),
+        )
+    )

@@ -157,7 +157,8 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     batch = "" if node.batch is None else _print_batch(node.batch)
     carry = "" if node.carry is None else f" carry {_print_slice(node.carry.sums)} over {node.carry.axis}"
     weights = _print_stored(node.stored) + _print_groups(node.groups)
-    yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}{carry}{weights}"
+    fetched = "" if node.fetched is None else f" fetch {_print_slice(node.fetched)}"
+    yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}{carry}{weights}{fetched}"
     yield from _print_finish(node.finish, indent)
 
 

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
-from tilewright.micro.kernel import CACHE_LINE, GroupCall, KeptSums, MicroKernel, PanelCall, Part, TileCall
+from tilewright.micro.epilogue import Given, Reach, steps_name
+from tilewright.micro.kernel import (
+    CACHE_LINE,
+    Ahead,
+    GroupCall,
+    KeptSums,
+    MicroKernel,
+    PanelCall,
+    Part,
+    TileCall,
+)
+from tilewright.spec.epilogue import Epilogue
+
+if TYPE_CHECKING:
+    from tilewright.micro.steps import TileSteps
 
 #: Heights of the partial tiles: four rows of two vectors fill both FMA pipes for their whole latency, so
 #: that more heights would gain little, and each costs 6 ms of the first call.
@@ -39,6 +53,8 @@ class Dispatch:
     carries : sums are kept outside of C between depth blocks.
     steps : elements from one step of the depth to the next in A and in B, where all calls agree on them.
     weights : what tiles of packed weights take.
+    fetched : bytes of an element of what is fetched in place of C; 0 where C is.
+    finish : steps on whole tiles, in registers: `emit_whole` alone.
     """
 
     def __init__(
@@ -49,9 +65,11 @@ class Dispatch:
         carries: bool = False,
         steps: tuple[int | None, int | None] = (None, None),
         weights: DispatchedWeights = _PLAIN,
+        fetched: int = 0,
+        finish: tuple[Given, ...] = (),
     ) -> None:
         self.kernel, self.pairs, self.carries, self.steps = kernel, pairs, carries, steps
-        self.weights = weights
+        self.weights, self.fetched, self.finish = weights, fetched, finish
         self.isa, self.tile, self.element = kernel.isa, kernel.tile, kernel.element
         self.edge = kernel.edge
 
@@ -60,7 +78,9 @@ class Dispatch:
         """The name of the dispatching function in a module."""
         steps = "".join(f"_{name}{step}" for name, step in zip("ab", self.steps, strict=True) if step)
         weights = "_scaled" * self.weights.scales + "_zeros" * self.weights.zeros
-        return f"{self.kernel.name}{steps}{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}"
+        fetched = f"_fetch{self.fetched}" if self.fetched else ""
+        marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}"
+        return f"{self.kernel.name}{steps}{marks}{steps_name(self.finish)}"
 
     def row_variants(self) -> tuple[int, ...]:
         """Heights of the straight-line tiles, tallest first; any height is a sum of them.
@@ -111,7 +131,14 @@ class Dispatch:
             *(_CARRY if self.carries else ()),
             *(_SCALES if self.weights.scales else ()),
             *((("zero", POINTER),) if self.weights.zeros else ()),
+            *(_AHEAD if self.fetched else ()),
+            *((f"step{n}{part}", kind) for n in self._operands for part, kind in _OPERAND),
         ]
+
+    @property
+    def _operands(self) -> list[int]:
+        """The numbers of the steps that have an operand."""
+        return [number for number, given in enumerate(self.finish) if given.reach]
 
     def emit(self, module: Module) -> Callee:
         """Defines the functions of this tile in a module; the value to call."""
@@ -120,6 +147,14 @@ class Dispatch:
             return known
         heights = {rows: self._emit_height(module, rows) for rows in self.row_variants()}
         return self._emit_dispatch(module, heights)
+
+    def emit_whole(self, module: Module) -> Callee:
+        """Defines the function of a whole tile with adjacent columns alone; the value to call.
+
+        It takes columns, depth, and what follows in `arguments` without the stride of columns.
+        """
+        known = module.find(f"{self.name}_{self.tile.mr}")
+        return self._emit_height(module, self.tile.mr) if known is None else known
 
     def _emit_height(self, module: Module, rows: int) -> Callee:
         """One function per height; inside, one loop per column variant."""
@@ -142,8 +177,14 @@ class Dispatch:
             carry=self._carry(f, g["sums"]) if self.carries else None,
             panels=PanelCall(self.tile.nr, int64(0)) if self.weights.panels else None,
             groups=self._groups(f) if self.weights.scales else None,
+            ahead=Ahead(g["ahead"], g["ahead_row"], self.fetched) if self.fetched else None,
+            steps=self._steps(f) if self.finish else None,
         )
         parts = self.parts(rows)
+        if self.finish:
+            parts = parts[:1]
+            mixed = self.kernel.acc.is_integer is not self.kernel.c.is_integer
+            call = call._replace(beta=None) if mixed else call
         for part in parts[:-1]:
             limit = len(part.widths) * self.kernel.lanes
             relation = "<=" if part.masked else "=="
@@ -158,6 +199,17 @@ class Dispatch:
         """The sums outside of C, as the last arguments of a function give them."""
         first, last = (f.compare("!=", f.arguments[name], 0) for name in ("first", "last"))
         return KeptSums(sums, f.arguments["sums_row"], first, last)
+
+    def _steps(self, f: Function) -> TileSteps:
+        """The steps of a whole tile, as the last arguments of a function give their operands."""
+        from tilewright.micro.steps import TileSteps  # the functions, which products need not import
+
+        g = f.arguments
+        operands = {
+            n: (g[f"step{n}"], g[f"step{n}_row"], self.finish[n].reach is not Reach.REPEATED)
+            for n in self._operands
+        }
+        return TileSteps(self.isa, Epilogue(given.step for given in self.finish), operands)
 
     def _groups(self, f: Function) -> GroupCall:
         """The scales of the tile's columns, as the last arguments of a function give them."""
@@ -230,7 +282,8 @@ class Dispatch:
         if self.carries:
             assert places[2] is not None
             arguments += [places[2], g["sums_row"], g["first"], g["last"]]
-        arguments += [g[name] for name in (*(name for name, _ in _SCALES), "zero") if name in g]
+        more = (*(name for name, _ in _SCALES), "zero", *(name for name, _ in _AHEAD))
+        arguments += [g[name] for name in more if name in g]
         f.call(callee, arguments)
 
     def _spill(self, f: Function, heights: dict[int, Callee]) -> None:
@@ -288,6 +341,13 @@ _CARRY: tuple[tuple[str, Type], ...] = (
 )
 
 _SCALES: tuple[tuple[str, Type], ...] = (("scale", POINTER), ("scale_step", INT64), ("group", INT64))
+
+
+#: What is fetched in place of C.
+_AHEAD: tuple[tuple[str, Type], ...] = (("ahead", POINTER), ("ahead_row", INT64))
+
+#: The operand of a step: a pointer, elements from one row to the next.
+_OPERAND: tuple[tuple[str, Type], ...] = (("", POINTER), ("_row", INT64))
 
 
 def _known_or(step: int | None, given: Value) -> Value:

@@ -94,6 +94,14 @@ class Given(NamedTuple):
         return self.step.dtype
 
 
+def steps_name(steps: tuple[Given, ...]) -> str:
+    """Steps as a part of a function's name."""
+    if not steps:
+        return ""
+    reach = "".join(given.reach.value[0] for given in steps if given.reach)
+    return f"_with_{Epilogue(given.step for given in steps).identifier}_{reach}"
+
+
 class _Place(NamedTuple):
     """Where one row of a matrix begins, its elements, how it follows the columns, and their stride."""
 
@@ -136,9 +144,7 @@ class EpilogueKernel:
     def name(self) -> str:
         """The function's name in a module."""
         marks = "_pairs" * (self.unit > 1) + "_strided" * self.strided
-        reach = "".join(given.reach.value[0] for given in self.steps if given.reach)
-        steps = f"_with_{self.epilogue.identifier}_{reach}" if self.steps else ""
-        return f"epilogue_{self.acc}_{self.c}{marks}{steps}"
+        return f"epilogue_{self.acc}_{self.c}{marks}{steps_name(self.steps)}"
 
     def emit(self, module: Module) -> Callee:
         """Defines the function in a module; the value to call.

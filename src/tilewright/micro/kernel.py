@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
@@ -25,6 +25,9 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.spec.dtype import DType
+
+if TYPE_CHECKING:
+    from tilewright.micro.steps import TileSteps
 
 #: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
 #: more), and few lines are evicted from L1 before their use. Prefetching at the start measured 2-4 %
@@ -117,7 +120,7 @@ class TileCall(NamedTuple):
     to the next where B is not packed and steps have several. `alpha` None means 1; `beta` None
     means that C is replaced. With alpha and beta 1, at the cost of neither, `added` adds C to the finished
     sums, and `chain` continues the sums that C holds, always or where a condition holds. `prefetch`
-    fetches C before the depth ends.
+    fetches C, or what is `ahead`, before the depth ends. `steps` follow on what is stored.
     """
 
     columns: Value
@@ -139,6 +142,16 @@ class TileCall(NamedTuple):
     b_apart: Value | None = None
     panels: PanelCall | None = None
     groups: GroupCall | None = None
+    ahead: Ahead | None = None
+    steps: TileSteps | None = None
+
+
+class Ahead(NamedTuple):
+    """What is fetched while a tile is computed whose sums go elsewhere: bytes of one element."""
+
+    pointer: Value
+    row: Value
+    size: int
 
 
 class BatchCall(NamedTuple):
@@ -518,10 +531,11 @@ class MicroKernel(ABC):
         return _RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
 
     def _prefetch_c(self, f: Function, part: Part, call: TileCall) -> None:
-        row_bytes = f.mul(call.c_row, self.c.size)
+        place = call.ahead or Ahead(call.c, call.c_row, self.c.size)
+        row_bytes = f.mul(place.row, place.size)
         for row in range(part.rows):
-            start = f.at(call.c, f.mul(row_bytes, row))
-            for line in range(0, self.tile.nr * self.c.size, CACHE_LINE):
+            start = f.at(place.pointer, f.mul(row_bytes, row))
+            for line in range(0, self.tile.nr * place.size, CACHE_LINE):
                 f.prefetch(f.at(start, line), write=True, locality=3)
 
     # --- the store --------------------------------------------------------------------------
@@ -564,10 +578,13 @@ class MicroKernel(ABC):
             acc = [f.times(value, alphas[part.widths[index % count]]) for index, value in enumerate(acc)]
         if call.beta is not None:
             acc = self._add_c(f, part, call.beta, rows, acc, masks)
-        for index, value in enumerate(acc):
+        if call.steps is None:
+            values = [self.convert(f, value, self.acc, self.c) for value in acc]
+        else:
+            values = call.steps.apply(f, (self.acc, self.c), part.widths, acc)
+        for index, narrow in enumerate(values):
             v = index % count
             pointer, mask = self._c_pointer(f, rows[index // count], part, v), masks[v]
-            narrow = self.convert(f, value, self.acc, self.c)
             if mask is None:
                 f.store(narrow, pointer, self.c.size)
             else:

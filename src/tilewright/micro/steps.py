@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
-from tilewright.llvm.values import Value, element_type, memory_type, vector_of, zero
+from tilewright.llvm.values import Value, element_type, memory_type, vector_of, vector_type, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.math import emit
 from tilewright.spec.dtype import DType
@@ -28,6 +29,41 @@ Loads: TypeAlias = Callable[[int], Value]
 
 #: 1.5 · 2^mantissa bits, by the bits of a float: a smaller number plus it has an integer in the low bits.
 _TO_INTEGER = {32: 1.5 * 2.0**23, 64: 1.5 * 2.0**52}
+
+
+class TileSteps(NamedTuple):
+    """The steps of a whole register tile, in its registers.
+
+    Attributes
+    ----------
+    isa : the row.
+    epilogue : the steps, with the types of their operands.
+    operands : for each step that has one its first element, elements from one row to the next, and whether
+        there is one for each column, side by side.
+    """
+
+    isa: Isa
+    epilogue: Epilogue
+    operands: dict[int, tuple[Value, Value, bool]]
+
+    def apply(
+        self, f: Function, types: tuple[DType, DType], widths: tuple[int, ...], sums: list[Value]
+    ) -> list[Value]:
+        """C's elements from the sums of each vector of each row, given the types of both."""
+        steps, count = Steps(f, self.isa, self.epilogue, *types), len(widths)
+
+        def load(number: int, row: int, v: int) -> Value:
+            pointer, row_step, adjacent = self.operands[number]
+            dtype = steps.typed[number].element
+            place = f.at(pointer, f.mul(f.mul(row_step, dtype.size), row))
+            if adjacent:
+                place = f.at(place, sum(widths[:v]) * dtype.size)
+                return f.load(vector_type(dtype, widths[v]), place, dtype.size)
+            return f.splat(f.load(memory_type(dtype), place, dtype.size), widths[v])
+
+        places = [divmod(index, count) for index in range(len(sums))]
+        pairs = zip(sums, places, strict=True)
+        return [steps(value, partial(load, row=row, v=v)) for value, (row, v) in pairs]
 
 
 class Steps:

@@ -134,6 +134,11 @@ class Activation:
     def __init__(self, op: UnaryOp | str) -> None:
         object.__setattr__(self, "op", parse_choice(UnaryOp, op, "activation", ACTIVATIONS))
 
+    @property
+    def light(self) -> bool:
+        """Whether it is one operation of the hardware."""
+        return self.op.single
+
     def __str__(self) -> str:
         return self.op.value
 
