@@ -163,7 +163,7 @@ def _tiles(packed: PackedMatrix) -> Array:
 def matmul(
     x: QuantizedRows, packed: Any, out: Array | None, *, dtype: Any, bias: Any, activation: str | None
 ) -> Array:
-    """activation(x @ packed + bias): exact sums of integers, scaled and rounded once; see `tilewright.matmul`.
+    """activation(x @ packed + bias): exact sums of integers, scaled and rounded once; see `tw.matmul`.
 
     Raises
     ------
