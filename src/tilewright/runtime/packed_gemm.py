@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -39,6 +39,9 @@ from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_e
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.packing import Role
 from tilewright.spec.problem import Gemm, Layout, Operand, ProductTypes
+
+if TYPE_CHECKING:
+    from tilewright.runtime.weights import WeightKernel
 
 #: Axes of A, B and C by name.
 _AXES = {"a": "mk", "b": "kn", "c": "mn"}
@@ -211,12 +214,14 @@ class Route(NamedTuple):
     ----------
     kernel : the kernel.
     operand, sums, result : element types that the other operand and a bias are converted to, and of C.
+    beside : arrays that the kernel takes with the tiles.
     """
 
-    kernel: PackedGemmKernel
+    kernel: PackedGemmKernel | WeightKernel
     operand: np.dtype[Any]
     sums: np.dtype[Any]
     result: np.dtype[Any]
+    beside: tuple[Array, ...] = ()
 
 
 class Wish(NamedTuple):
@@ -328,7 +333,7 @@ def matmul(
         vectors.append(vector)
         wish = wish._replace(along=along)
     route = find_route(packed, wish)
-    kernel, acc = route.kernel, route.kernel.types.acc
+    kernel, acc = cast("PackedGemmKernel", route.kernel), route.kernel.types.acc
     alpha, beta = factor(alpha, "alpha", acc), factor(beta, "beta", acc)
     if given is None and beta != 0:
         raise MissingOut(beta=beta)
@@ -372,7 +377,7 @@ def _plain(a: Any, b: Any, bias: Any, activation: str | None) -> Array | None:
         vectors = (bias[np.newaxis],)
     c = np.empty((m, n), route.result)
     with route.kernel.pool.block() as scratch:
-        route.kernel.run_packed([a, b.data4d, c], (m, n, k), (1, 0), scratch, vectors)
+        route.kernel.run_packed([a, b.data4d, c], (m, n, k), (1, 0), scratch, (*route.beside, *vectors))
     return c
 
 

@@ -14,14 +14,13 @@ from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
-from tilewright.machine.machine import Machine
 from tilewright.macro.packing import panel_form
 from tilewright.micro.rows import RowKernel
 from tilewright.runtime.arrays import check_out, direct_out, product_shapes
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
-from tilewright.runtime.packed_gemm import packed_kernel
+from tilewright.runtime.packed_gemm import PackedGemmKernel, packed_kernel
 from tilewright.runtime.packing import packing_kernel
 from tilewright.runtime.quantise import elements_of
 from tilewright.runtime.steps import bias_matrix, bias_of
@@ -99,9 +98,9 @@ class QuantizedRows:
 
 
 @lru_cache(maxsize=8)
-def _row_code(dtype: DType, machine: Machine) -> tuple[Linked, Any]:
-    """The compiled `RowKernel` of a type, and its ctypes function."""
-    name = f"rows_{dtype}"
+def _row_code(dtype: DType) -> tuple[Linked, Any]:
+    """The compiled `RowKernel` of a type, and its ctypes function: for the host as it was at the first use."""
+    name, machine = f"rows_{dtype}", host_machine()
 
     def compile_it() -> bytes:
         module = Module(name, machine.triple, data_layout(machine), vector_bits=machine.function_bits)
@@ -127,7 +126,7 @@ def quantize_rows(x: Any) -> QuantizedRows:
     m, k = given.shape
     q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)
     if m:
-        _, function = _row_code(dtype, host_machine())
+        _, function = _row_code(dtype)
         places = [data_address(array) for array in (given, q, scales, sums)]
         function(places[0], k, m, k, places[1], k, places[2], places[3])
     return QuantizedRows(q, scales, sums)
@@ -160,6 +159,20 @@ def _tiles(packed: PackedMatrix) -> Array:
     return tiles
 
 
+def _route(
+    packed: PackedMatrix, c: DType, along: Along | None, activation: str | None
+) -> tuple[PackedGemmKernel, Array, Array]:
+    """The kernel, the weight's tiles and its scales (1, n), found once for each weight."""
+    key = ("rows", c, along, activation)
+    found: tuple[PackedGemmKernel, Array, Array] | None = packed.routes.get(key)
+    if found is None:
+        epilogue = _steps(along, activation)
+        kernel = packed_kernel(ProductTypes.parse(I8, U8, c, epilogue=epilogue), Role.B, epilogue)
+        columns = packed.vectors["scales"].reshape(1, -1)[:, : packed.shape[1]]
+        found = packed.routes[key] = kernel, _tiles(packed), columns
+    return found
+
+
 def matmul(
     x: QuantizedRows, packed: Any, out: Array | None, *, dtype: Any, bias: Any, activation: str | None
 ) -> Array:
@@ -185,20 +198,17 @@ def matmul(
     if bias is not None:
         vector, along = bias_of(bias, shapes.result, (False, False))
         vectors = [vector]
-    epilogue = _steps(along, activation)
-    types = ProductTypes.parse(I8, U8, c, epilogue=epilogue)
-    kernel = packed_kernel(types, Role.B, epilogue)
+    kernel, tiles, columns = _route(packed, c, along, activation)
     vectors = [bias_matrix(v, ProductTypes.parse(F32), np.dtype(np.float32), []) for v in vectors]
     direct = out is not None and direct_out(out, c.numpy, x.q, packed.data4d)
     target = out if direct and out is not None else np.empty(shapes.result, c.numpy)
     if target.size:
         assert x.sums is not None
         taken = np.multiply(x.sums, -_MIDDLE, dtype=np.int32)[:, np.newaxis]
-        columns = packed.vectors["scales"].reshape(1, -1)[:, : shapes.n]
         steps = (taken, x.scales[:, np.newaxis], columns, *vectors)
         sizes = (shapes.m, shapes.n, shapes.k)
         with kernel.pool.block() as scratch:
-            kernel.run_packed([x.q, _tiles(packed), target], sizes, (1, 0), scratch, steps)
+            kernel.run_packed([x.q, tiles, target], sizes, (1, 0), scratch, steps)
     if out is None:
         return target
     if not direct:

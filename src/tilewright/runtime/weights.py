@@ -17,6 +17,7 @@ from tilewright.runtime.arrays import as_operand, check_out, direct_out, product
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.packed import PackedMatrix
+from tilewright.runtime.packed_gemm import Route
 from tilewright.runtime.steps import bias_matrix, bias_of, matmul_epilogue
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue
@@ -82,10 +83,22 @@ class WeightKernel(GemmKernel):
         steps: Sequence[Array] = (),
     ) -> None:
         """One product of arrays that are known to fit; `steps` are the operands of the epilogue."""
-        (m, n), k = c.shape, a.shape[1]
         assert self.problem.weights is not None
-        arrays = (a, b.data4d, c, *(b.vectors[name] for name in self.problem.weights.vectors), *steps)
-        strides = (*element_strides(a), 0, 0, *element_strides(c), *self.residual_strides(steps))
+        vectors = (*(b.vectors[name] for name in self.problem.weights.vectors), *steps)
+        self.run_packed([a, b.data4d, c], (*c.shape, a.shape[1]), factors, scratch, vectors)
+
+    def run_packed(
+        self,
+        arrays: list[Array],
+        sizes: tuple[int, ...],
+        factors: tuple[float, float],
+        scratch: int,
+        operands: Sequence[Array] = (),
+    ) -> None:
+        """One product of arrays that are known to fit; operands are the vectors of the weight, then steps'."""
+        (a, _, c), (m, n, k) = arrays, sizes
+        strides = (*element_strides(a), 0, 0, *element_strides(c))
+        arrays = [*arrays, *operands]
         self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch, None)
 
 
@@ -190,6 +203,10 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
         with kernel.pool.block() as scratch:
             for left, result in zip(rows, results, strict=True):
                 kernel.run_weights(left, packed, result, factors, scratch, vectors)
+    if asked is None and along is not Along.ROW:  # the next such call takes the short way
+        beside = tuple(packed.vectors[name] for name in packed.form.weights.vectors)
+        route = Route(kernel, a.numpy, F32.numpy, c.numpy, beside)
+        packed.routes[a.numpy, None, along, wish.activation] = route
     if given is None:
         return target
     if not direct:
