@@ -218,10 +218,28 @@ def test_emit_for_another_machine() -> None:
 def test_emit_dumps_every_stage() -> None:
     from tilewright.pipeline import STAGES
 
-    words = {"blocking": "mr=", "nest": "matmul", "llvm": "define "}
+    words = {"blocking": "mr=", "llvm": "define "}
     for stage in STAGES[:-1]:
-        assert words[stage.name] in run("emit", "gemm", "--dump", stage.name)
+        assert words.get(stage.name, "matmul") in run("emit", "gemm", "--dump", stage.name)
     assert runner.invoke(app, ["emit", "gemm", "--dump", STAGES[-1].name]).stdout_bytes[:4] == b"\x7fELF"
+
+
+def test_emit_shows_how_layers_are_fused() -> None:
+    words = ("emit", "chain", "--sizes", "64,128,32", "--activations", "gelu,none", "--target", "haswell")
+    texts = {
+        stage: run(*words, "--dump", stage) for stage in ("nest", "fuse_unpack", "fuse_pack", "fuse_consumer")
+    }
+    assert [text.count("\n  for ") for text in texts.values()] == [6, 4, 4, 2]
+    assert run(*words) == texts["fuse_consumer"]
+    for wrong in ("64,x", "64"):
+        assert runner.invoke(app, ["emit", "chain", "--sizes", wrong]).exit_code != 0
+
+
+def test_emit_mmt4d() -> None:
+    text = run("emit", "mmt4d", "--m0", "6", "--n0", "16", "--target", "haswell", "--emit", "tile")
+    assert "matmul 6x16x1 out[" in text
+    assert "pack" not in text
+    assert "pack" in run("emit", "mmt4d", "--m0", "4", "--n0", "4", "--target", "haswell", "--emit", "tile")
 
 
 def test_emit_refuses_binary_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,8 @@ from tilewright.spec.problem import Gemm
 
 
 def test_the_stages_in_their_order() -> None:
-    assert [stage.name for stage in STAGES] == ["blocking", "nest", "llvm", "object"]
+    rewrites = ["fuse_unpack", "fuse_pack", "fuse_consumer"]
+    assert [stage.name for stage in STAGES] == ["blocking", "nest", *rewrites, "llvm", "object"]
 
 
 def filled_fields(state: Compilation) -> list[str]:
@@ -77,7 +78,7 @@ def test_what_the_stages_make(target: str) -> None:
 
 @pytest.mark.parametrize("until", ["typo", "", "blocking "])
 def test_a_stage_that_does_not_exist(until: str) -> None:
-    with pytest.raises(InvalidChoice, match=r"stage is .*, must be one of: blocking, nest, llvm, object"):
+    with pytest.raises(InvalidChoice, match=r"stage is .*, must be one of: blocking, nest, fuse_unpack, "):
         run_stages(Gemm(), find_machine("haswell"), until=until)
 
 

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from tilewright.machine.isa import Lowering
     from tilewright.machine.machine import Machine
     from tilewright.runtime.batch_reduce import BatchReduceKernel
+    from tilewright.runtime.chain import LinearChainKernel
     from tilewright.runtime.entry import NativeMatmul
     from tilewright.runtime.explain import Explanation
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
-    from tilewright.runtime.chain import LinearChainKernel
     from tilewright.runtime.mmt4d import Mmt4dKernel
     from tilewright.runtime.packed import PackedMatrix
-    from tilewright.runtime.rows import QuantizedRows
     from tilewright.runtime.packing import PackingKernel
+    from tilewright.runtime.rows import QuantizedRows
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
     from tilewright.spec.chain import LinearChain

@@ -567,6 +567,47 @@ def emit_unary(
     _emit(Unary(op, m, n, dtype, b=b), _machine(target), emit, dump, output)
 
 
+@emit_app.command("mmt4d")
+def emit_mmt4d(
+    m0: Annotated[int, typer.Option(help="Rows of a tile of lhs and of out.")],
+    n0: Annotated[int, typer.Option(help="Rows of a tile of rhs, columns of one of out.")],
+    k0: Annotated[int, typer.Option(help="Columns of a tile of lhs and of rhs.")] = 1,
+    dtype: _Dtype = "f32",
+    target: _Target = "host",
+    emit: _Form = "asm",
+    dump: _Stage = None,
+    output: _Output = None,
+) -> None:
+    """Write the code generated for a product of matrices in tiles, the second one transposed."""
+    from tilewright.explore.cases import parse_types
+    from tilewright.spec.mmt4d import Mmt4d
+
+    types = parse_types(dtype, None)
+    _emit(Mmt4d(m0, n0, k0, types.a, b_dtype=types.b), _machine(target), emit, dump, output)
+
+
+@emit_app.command("chain")
+def emit_chain(
+    sizes: Annotated[str, typer.Option(help="Inputs, then the outputs of each layer: 1024,4096,1024.")],
+    activations: Annotated[str, typer.Option(help="One a layer: gelu,none.")] = "",
+    dtype: Annotated[str, typer.Option(help="f32, f64, bf16 or f16.")] = "f32",
+    bias: Annotated[bool, typer.Option(help="Whether each layer has one.")] = True,
+    target: _Target = "host",
+    emit: _Form = "tile",
+    dump: _Stage = None,
+    output: _Output = None,
+) -> None:
+    """Write the code generated for linear layers one after the other; --dump shows how they are fused."""
+    from tilewright.spec.chain import LinearChain
+
+    try:
+        layers = [int(size) for size in sizes.split(",")]
+    except ValueError:
+        raise InvalidChoice(name="sizes", found=repr(sizes), allowed="integers such as 64,256,64") from None
+    words = [None if word == "none" else word for word in activations.split(",")] if activations else []
+    _emit(LinearChain(layers, words, dtype, bias=bias), _machine(target), emit, dump, output)
+
+
 def _machine(target: str, lowering: str = "target") -> Machine:
     """The machine of a target, with the row of a lowering."""
     from tilewright.machine.isa import Lowering

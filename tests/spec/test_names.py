@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tilewright.errors import InvalidChoice, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
+from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
@@ -73,13 +74,20 @@ def mmt4ds() -> Iterator[Mmt4d]:
         yield Mmt4d(*tiles, "u8", b_dtype="i8", m1=m1, n1=n1, k1=k1)
 
 
+def chains() -> Iterator[LinearChain]:
+    for sizes, bias in product(((3, 4), (64, 256, 64), (5, 6, 7, 8)), (False, True)):
+        for ops in product((None, "relu", "gelu_tanh"), repeat=len(sizes) - 1):
+            yield LinearChain(sizes, ops, "bf16" if bias else "f32", bias=bias)
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
-    problems: list[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d] = [
+    problems: list[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain] = [
         *gemms(),
         *batch_reduces(),
         *unaries(),
         *packings(),
         *mmt4ds(),
+        *chains(),
     ]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)

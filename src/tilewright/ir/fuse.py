@@ -87,9 +87,7 @@ def _is_scratch(program: Program, buffer: str) -> bool:
 def _tile_nest(statement: Statement) -> tuple[Loop, Loop] | None:
     """The two loops of a nest over tiles."""
     match statement:
-        case Loop(body=(Loop() as inner,)) as outer if not any(
-            isinstance(part, Loop) for part in inner.body
-        ):
+        case Loop(body=(Loop() as inner,)) as outer if not any(isinstance(part, Loop) for part in inner.body):
             return outer, inner
         case _:
             return None
@@ -287,9 +285,7 @@ def fuse_consumer(program: Program) -> Program:
                     ):
                         held, inner = _at_last_depth(program, blocks, product, after)
                         loops = replace(blocks, body=(depth, _with_body(nest, inner)))
-                        found = _exchanged(
-                            program.body, body, (*body[:number], loops, *body[number + 2 :])
-                        )
+                        found = _exchanged(program.body, body, (*body[:number], loops, *body[number + 2 :]))
                         return fuse_consumer(_with_buffer(program, found, held))
                     case _:
                         continue
@@ -298,9 +294,7 @@ def fuse_consumer(program: Program) -> Program:
     return program
 
 
-def _at_last_depth(
-    program: Program, blocks: Loop, product: TileMatmul, after: _Body
-) -> tuple[Buffer, _Body]:
+def _at_last_depth(program: Program, blocks: Loop, product: TileMatmul, after: _Body) -> tuple[Buffer, _Body]:
     """The buffer of the tiles, and what stands in the innermost loop."""
     buffer = program.buffer(product.c.buffer)
     match blocks.end, blocks.step, after[0]:

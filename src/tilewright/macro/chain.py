@@ -27,6 +27,7 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, depth_unit
 from tilewright.macro.gemm import balanced
+from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.epilogue import Bias
 
@@ -46,7 +47,7 @@ class _Layer:
         self.whole = -(-self.inputs // one.k) * one.k  # depths of a panel
         self.wide = -(-self.outputs // blocking.nr) * blocking.nr  # columns of whole tiles
         self.rows = minimum(blocking.mr, Name("rows") - Name("i"))
-        self.columns = minimum(blocking.nr, self.outputs - Name("j"))
+        self.columns = minimum(blocking.nr, Constant(self.outputs) - Name("j"))
 
     def buffers(self, held: int) -> tuple[Buffer, ...]:
         """Scratch for a block of so many rows: panels, tiles of sums, rows of sums, rows of results."""
@@ -120,7 +121,7 @@ class _Layer:
         unit = depth_unit(self.one)
         most = max(unit, self.blocking.kc // unit * unit)
         kc = balanced(Constant(self.inputs), most, unit)
-        depth = Let("depth", minimum(kc, self.inputs - pc))
+        depth = Let("depth", minimum(kc, Constant(self.inputs) - pc))
         return Loop("pc", Constant(0), Constant(self.inputs), kc, (depth, self.over_tiles(tile)))
 
     def unpack(self) -> Loop:
@@ -169,7 +170,9 @@ def build_chain(problem: LinearChain, blocking: Blocking, machine: Machine, name
     body: list[Statement] = [Let("rows", minimum(Name("block"), Name("m") - Name("ib")))]
     for layer in layers:
         body += [layer.pack(), layer.product(), layer.unpack(), layer.steps()]
-    blocks = Loop("ib", Constant(0), Name("m"), Name("block"), tuple(body))
+    blocks = parallel("ib", Constant(0), Name("m"), Name("block"), *body)
+    alone = balanced(Name("m"), held, blocking.mr)
+    block = minimum(alone, share(Name("m"), blocking.mr, tasks(THREAD_TASKS)))
     arguments = []
     for operand in problem.operands:
         packed = operand.name.startswith("weight")
@@ -179,5 +182,5 @@ def build_chain(problem: LinearChain, blocking: Blocking, machine: Machine, name
         sizes=CHAIN_SIZES,
         scalars=(),
         buffers=(*arguments, *(buffer for layer in layers for buffer in layer.buffers(held))),
-        body=(Let("block", balanced(Name("m"), held, blocking.mr)), blocks),
+        body=(Let("block", block), blocks),
     )

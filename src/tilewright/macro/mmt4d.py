@@ -32,6 +32,7 @@ from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, RegisterTile, choose_blocking, depth_unit, register_candidates
 from tilewright.macro.gemm import SUMS_COLUMNS, balanced
+from tilewright.macro.partition import ROW_TASKS, THREAD_TASKS, parallel, share, tasks
 from tilewright.macro.streaming import SUMS_ROWS
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import TILE_COUNTS, Mmt4d
@@ -196,13 +197,22 @@ def in_place(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
     rows = Loop("i0", Constant(0), Constant(m0), Constant(tile.mr), (product,))
     ir = Loop("i1", Name("ic"), minimum(Name("ic") + Name("mc"), sizes.m), Constant(m0), (rows,))
     columns = Loop("j0", Constant(0), Constant(n0), Constant(tile.nr), (ir,))
-    jr = Loop("j1", Name("jc"), minimum(Name("jc") + Name("nc"), sizes.n), Constant(n0), (columns,))
-    ic = Loop("ic", Constant(0), sizes.m, Name("mc"), (jr,))
+    jc, jj, end = Name("jc"), Name("jj"), Name("jend")
+    jr = Loop("j1", jj, minimum(jj + Name("jn"), end), Constant(n0), (columns,))
+    ic = parallel("ic", Constant(0), sizes.m, Name("mc"), parallel("jj", jc, end, Name("jn"), jr))
+    # Columns are cut where the blocks of rows are too few for the threads.
+    across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(sizes.m, Name("mc")), 1))
+    columns_block = (
+        Let("jend", minimum(jc + Name("nc"), sizes.n)),
+        Let("jn", share(end - jc, n0, across)),
+        _depth_loop(sizes.k, Name("kc"), ic),
+    )
+    rows_a_task = share(sizes.m, m0, tasks(ROW_TASKS))
     return (
         Let("kc", balanced(sizes.k, tile.kc, unit)),
-        Let("mc", balanced(sizes.m, tile.mc, m0)),
+        Let("mc", minimum(balanced(sizes.m, tile.mc, m0), rows_a_task)),
         Let("nc", balanced(sizes.n, tile.nc, n0)),
-        Loop("jc", Constant(0), sizes.n, Name("nc"), (_depth_loop(sizes.k, Name("kc"), ic),)),
+        Loop("jc", Constant(0), sizes.n, Name("nc"), columns_block),
     )
 
 
@@ -277,25 +287,32 @@ def repacked(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
         pack("rhs", columns_held, column_end - jb, (tile.nr, kr_b)),
         ic_loop,
     )
+    rows, columns = _units(problem, cut)
     block = (
-        Let("row_end", minimum(ib + rows_held, sizes.m)),
+        Let("row_end", minimum(ib + Name("rows_step"), sizes.m)),
+        Let("column_end", minimum(jb + Name("columns_step"), sizes.n)),
         tiles_of_block(load=True),
         depth,
         tiles_of_block(load=False),
     )
-    ib_loop = Loop("ib", Constant(0), sizes.m, Constant(rows_held), block)
-    ends = Let("column_end", minimum(jb + columns_held, sizes.n))
+    ib_loop = parallel("ib", Constant(0), sizes.m, Name("rows_step"), *block)
+    across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(sizes.m, Name("rows_step")), 1))
     return (
         Let("kc", balanced(sizes.k, tile.kc, unit)),
-        Loop("jb", Constant(0), sizes.n, Constant(columns_held), (ends, ib_loop)),
+        Let("rows_step", minimum(rows_held, share(sizes.m, rows, tasks(THREAD_TASKS)))),
+        Let("columns_step", minimum(columns_held, share(sizes.n, columns, across))),
+        parallel("jb", Constant(0), sizes.n, Name("columns_step"), ib_loop),
     )
+
+
+def _units(problem: Mmt4d, cut: Mmt4dCut) -> tuple[int, int]:
+    """Rows and columns that are whole register tiles and whole tiles of the caller."""
+    return math.lcm(cut.blocking.mr, problem.m0), math.lcm(cut.blocking.nr, problem.n0)
 
 
 def _held(problem: Mmt4d, cut: Mmt4dCut) -> tuple[int, int]:
-    """Rows and columns of the block of out that waits in scratch: whole tiles of both kinds."""
-    rows, columns = (
-        math.lcm(*pair) for pair in ((cut.blocking.mr, problem.m0), (cut.blocking.nr, problem.n0))
-    )
+    """Rows and columns of the block of out that waits in scratch."""
+    rows, columns = _units(problem, cut)
     return max(rows, SUMS_ROWS // rows * rows), max(columns, SUMS_COLUMNS // columns * columns)
 
 

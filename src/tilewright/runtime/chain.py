@@ -50,9 +50,9 @@ class LinearChainKernel(Kernel):
 
     @cached_property
     def function(self) -> Any:
-        """The ctypes function: pointers, rows and strides, scratch."""
+        """The ctypes function: pointers, rows and strides, scratch, team."""
         kinds: list[Any] = [ctypes.c_void_p] * len(self.problem.operands)
-        kinds += [ctypes.c_int64] * len(CHAIN_SIZES) + [ctypes.c_void_p]
+        kinds += [ctypes.c_int64] * len(CHAIN_SIZES) + [ctypes.c_void_p] * 2
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
@@ -99,7 +99,7 @@ class LinearChainKernel(Kernel):
             self._refuse(problem.operands[-1], "writeable =", False, True)
         strides = element_strides(x)[0], element_strides(y)[0]
         with self.pool.block() as scratch:
-            self.function(*map(data_address, arrays), len(x), *strides, scratch)
+            self.function(*map(data_address, arrays), len(x), *strides, scratch, None)
         return y
 
     def _checked(self, operand: Operand, given: Any, rows: int) -> Array:
@@ -134,4 +134,5 @@ class LinearChainKernel(Kernel):
                 required=f"{self.form.lanes}x{self.form.kr} of {self.form.storage}",
                 row=self.machine.isa.name,
             )
-        return packed.data4d
+        tiles: Array = packed.data4d
+        return tiles

@@ -10,16 +10,16 @@ from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.pipeline import Problem
 from tilewright.runtime.batch_reduce import BatchReduceKernel
-from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.chain import LinearChainKernel
+from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.mmt4d import Mmt4dKernel
 from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
-from tilewright.spec.choice import parse_choice
 from tilewright.spec.chain import LinearChain
+from tilewright.spec.choice import parse_choice
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm

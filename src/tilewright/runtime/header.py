@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.ir.nodes import Program
 from tilewright.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
+from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
@@ -25,6 +26,8 @@ _WORDS = {
 }
 
 
+#: The parameter of every function with parallel loops.
+_TEAM = "the threads that share the call; null for one"
 _LANES = {Role.A: "rows", Role.B: "columns"}
 
 
@@ -141,6 +144,8 @@ def formula(kernel: Kernel) -> str:
             return f"B = {op.value}(A), element by element."
         case Packing(role=role):
             return f"Packs a matrix in the role of {role.value.upper()}: lanes are its {_LANES[role]}."
+        case LinearChain():
+            return "y = the linear layers of x, one after the other: each step(x * weight + bias)."
         case Mmt4d():
             return "out = lhs * rhs^T + beta * out, tile by tile; beta 0 does not read out."
 
@@ -170,6 +175,9 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
         case Mmt4d() as problem:
             yield from _mmt4d(problem, program)
             return
+        case LinearChain() as problem:
+            yield from _chain(problem, program)
+            return
     operands = {operand.name: operand for operand in kernel.problem.operands}
     steps = kernel.problem.step_operands if isinstance(kernel.problem, Gemm) else ()
     written = kernel.problem.operands[-1].name
@@ -193,7 +201,7 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     if program.needs_scratch:
         yield Parameter("void *scratch", _scratch(program))
     if has_tasks(program):
-        yield Parameter("struct tw_team *team", "the threads that share the call; null for one")
+        yield Parameter("struct tw_team *team", _TEAM)
 
 
 def _packing(problem: Packing, program: Program) -> Iterator[Parameter]:
@@ -227,6 +235,22 @@ def _mmt4d(problem: Mmt4d, program: Program) -> Iterator[Parameter]:
         yield Parameter(f"int64_t {name}", meaning)
     yield Parameter(f"{c_type(problem.types.acc)} beta", "factor of out: 0 or 1")
     yield Parameter("void *scratch", _scratch(program))
+    yield Parameter("struct tw_team *team", _TEAM)
+
+
+def _chain(problem: LinearChain, program: Program) -> Iterator[Parameter]:
+    """The parameters of a chain of linear layers."""
+    meanings = {"x": f"x: m x {problem.sizes[0]}", "y": f"y: m x {problem.sizes[-1]}"}
+    for operand, buffer in zip(problem.operands, program.arguments, strict=True):
+        shape = meanings.get(operand.name, f"{operand.rows} x {operand.columns}")
+        constant = "" if operand.name == "y" else "const "
+        meaning = f"{shape} of {buffer.dtype}, {_WORDS[operand.layout]}"
+        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{operand.name}", meaning)
+    yield Parameter("int64_t m", "rows of x and y")
+    for name in ("x", "y"):
+        yield Parameter(f"int64_t rs_{name}", f"from one of the rows of {name} to the next")
+    yield Parameter("void *scratch", _scratch(program))
+    yield Parameter("struct tw_team *team", _TEAM)
 
 
 def _axes(kernel: Kernel, operand: Operand) -> str:

@@ -45,9 +45,10 @@ class Mmt4dKernel(Kernel):
 
     @cached_property
     def function(self) -> Any:
-        """The ctypes function: pointers, numbers of tiles, beta, scratch."""
+        """The ctypes function: pointers, numbers of tiles, beta, scratch, team."""
         scalar = C_TYPES[self.problem.types.acc.name]
-        kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * len(TILE_COUNTS) + [scalar, ctypes.c_void_p]
+        kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * len(TILE_COUNTS) + [scalar]
+        kinds += [ctypes.c_void_p] * 2
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
@@ -66,7 +67,7 @@ class Mmt4dKernel(Kernel):
         """
         counts = self._check((lhs, rhs, out))
         with self.pool.block() as scratch:
-            self.function(*map(data_address, (lhs, rhs, out)), *counts, int(beta != 0), scratch)
+            self.function(*map(data_address, (lhs, rhs, out)), *counts, int(beta != 0), scratch, None)
         return out
 
     def _check(self, arrays: tuple[Array, ...]) -> tuple[int, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from tilewright.errors import InvalidChoice
-from tilewright.spec.choice import parse_choice
-from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.chain import LinearChain
+from tilewright.spec.choice import parse_choice
+from tilewright.spec.epilogue import THEN, Epilogue
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
@@ -40,9 +40,7 @@ _CHAIN = re.compile(
 )
 
 
-def kernel_name(
-    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain, isa: str
-) -> str:
+def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain, isa: str) -> str:
     """The name of a problem's kernel on an ISA row, also its exported symbol.
 
     Sizes are numbers, or their letter where they are given at run time; then one letter a layout
