@@ -1,0 +1,51 @@
+"""Balance and traffic of products on 64 and 192 cores, simulated: no such machine is needed."""
+
+from __future__ import annotations
+
+import pytest
+from task_costs import costs_of
+
+from tilewright.machine.catalog import find_machine
+from tilewright.macro.blocking import choose_blocking
+from tilewright.macro.gemm import build_gemm
+from tilewright.spec.dtype import F32
+from tilewright.spec.problem import Gemm
+
+MACHINE = find_machine("znver5")
+PROGRAM = build_gemm(Gemm(), choose_blocking(MACHINE, MACHINE.isa.tile(F32)), MACHINE, "g")
+
+#: Least share of all cores' peak, by threads and size of a square product: what the tasks are cut for. On 64
+#: cores n = 1024 takes 60 us, of which each region's start and end are 2.
+LEAST = {
+    (2, 512): 0.95, (2, 1024): 0.87, (2, 2048): 0.92,
+    (4, 512): 0.95, (4, 1024): 0.89,
+    (8, 1024): 0.80, (16, 1024): 0.75,
+    (64, 2048): 0.83, (192, 4096): 0.74,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("threads", "size"), LEAST)
+def test_every_thread_is_busy(threads: int, size: int) -> None:
+    costs = costs_of(PROGRAM, MACHINE, (size, size, size), threads)
+    found = costs.efficiency(threads)
+    assert found >= LEAST[threads, size]
+
+
+@pytest.mark.parametrize("threads", [2, 64, 192])
+def test_traffic(threads: int) -> None:
+    """B is packed once whatever the number of threads, A once for every part of the columns of a task."""
+    size = 2048
+    alone, shared = (
+        costs_of(PROGRAM, MACHINE, (size, size, size), count).packed_bytes for count in (1, threads)
+    )
+    assert shared["b_pack"] == alone["b_pack"]
+    most = {2: 1, 64: 3, 192: 8}[threads]
+    assert alone["a_pack"] <= shared["a_pack"] <= most * 1.1 * alone["a_pack"]
+
+
+def test_the_simulation_sees_a_bad_partition() -> None:
+    """Three tasks on two threads: one of them waits a third of the time."""
+    costs = costs_of(PROGRAM, MACHINE, (512, 512, 512), 2)
+    costs.regions = [[100.0, 100.0, 100.0]] * 1
+    costs.multiply_cycles = 300.0
+    assert costs.efficiency(2) < 0.75
