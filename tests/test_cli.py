@@ -242,6 +242,16 @@ def test_emit_mmt4d() -> None:
     assert "pack" in run("emit", "mmt4d", "--m0", "4", "--n0", "4", "--target", "haswell", "--emit", "tile")
 
 
+def test_emit_with_an_epilogue() -> None:
+    text = run("emit", "gemm", "--epilogue", "bias,gelu", "--emit", "tile")
+    assert "then bias:f32 bias[j; 0, 1], gelu at last pc" in text
+    header = run("emit", "gemm", "--dtype", "i8", "--epilogue", "scale:column,bias", "--emit", "header")
+    assert "float *c," in header
+    assert "then scale:column, bias;" in header
+    assert "gelu does not apply to i32" in refused("emit", "gemm", "--dtype", "i8", "--epilogue", "gelu")
+    assert "step of an epilogue" in refused("emit", "gemm", "--epilogue", "elu")
+
+
 def test_emit_refuses_binary_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "_is_terminal", lambda: True)
     assert BinaryToTerminal.message in refused("emit", "gemm", "--emit", "obj")

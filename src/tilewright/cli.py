@@ -492,6 +492,9 @@ def emit_gemm(
     a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
     b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
     c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
+    epilogue: Annotated[
+        str, typer.Option(help="Steps before the store of C, such as bias,gelu or scale:column,clamp:0:6.")
+    ] = "",
     strategy: Annotated[str, typer.Option(help="auto, tiling or packing.")] = "auto",
     target: _Target = "host",
     emit: _Form = "asm",
@@ -500,12 +503,23 @@ def emit_gemm(
     mca: _Mca = False,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for C = alpha·A·B + beta·C."""
+    """Write the code generated for C = alpha·A·B + beta·C, and for what is done to it before the store."""
     from tilewright.explore.cases import parse_types
+    from tilewright.spec.epilogue import Epilogue
     from tilewright.spec.problem import Gemm
 
-    types = parse_types(dtype, out_dtype)
-    problem = Gemm(m, n, k, types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, strategy=strategy)
+    steps = Epilogue.parse(epilogue)
+    types = parse_types(dtype, out_dtype, steps)
+    problem = Gemm(
+        *(m, n, k, types.a),
+        a=a,
+        b=b,
+        c=c,
+        b_dtype=types.b,
+        out_dtype=types.c,
+        epilogue=steps,
+        strategy=strategy,
+    )
     machine = _machine(target, lowering)
     if mca:
         _print_estimate(problem, machine)

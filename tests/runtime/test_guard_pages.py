@@ -84,3 +84,12 @@ WEIGHTS = str(Path(__file__).with_name("guarded_weights.py"))
 )
 def test_weights_beside_guards(row: str, form: str, dtype: str) -> None:
     assert run_python(WEIGHTS, form, dtype, isa=row) == "990 products\n"
+
+
+EPILOGUES = str(Path(__file__).with_name("guarded_epilogue.py"))
+
+
+@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
+@pytest.mark.parametrize(("dtype", "count"), [("f32", 288), ("f64", 144), ("i8", 144)])
+def test_epilogues_beside_guards(row: str, dtype: str, count: int) -> None:
+    assert run_python(EPILOGUES, dtype, isa=row) == f"{count} products\n"

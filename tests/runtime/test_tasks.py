@@ -71,6 +71,28 @@ def test_the_bits_do_not_depend_on_threads(types: tuple[str | None, ...], strate
     assert shared >= 3, "large products have several tasks"
 
 
+@pytest.mark.parametrize("epilogue", ["bias,relu", "bias:row,residual,gelu"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_epilogues_on_a_team(dtype: str, epilogue: str) -> None:
+    """The buffer in which a tile leaves its sums is each task's own."""
+    kernel = GemmKernel.compiled(Gemm(dtype=dtype, epilogue=epilogue))
+    random, kind = np.random.default_rng(1), kernel.problem.dtype.numpy
+    for m, n, k in [(300, 400, 2100), (6, 3000, 900), (130, 500, 64)]:
+        a, b = (random.standard_normal(shape).astype(kind) for shape in ((m, k), (k, n)))
+        operands = [
+            random.standard_normal((one.rows or m, one.columns or n)).astype(one.dtype.numpy)
+            for one in kernel.problem.step_operands
+        ]
+        alone, together = (np.full((m, n), 77, kind) for _ in range(2))
+        several = Backwards()
+        with scratch_pool().block() as scratch:
+            kernel.run(a, b, alone, 1, 0, scratch, operands)
+            ctypes.memset(scratch, 0xFF, kernel.scratch_bytes_for(THREADS))
+            kernel.run(a, b, together, 1, 0, scratch, operands, ctypes.addressof(several.team))
+        assert alone.tobytes() == together.tobytes(), f"{m}x{n}x{k}"
+        assert max(several.counts) > 1
+
+
 def test_an_empty_product_has_no_tasks_that_matter() -> None:
     kernel = GemmKernel.compiled(Gemm())
     several = Backwards()

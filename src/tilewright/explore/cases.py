@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DTYPES, F64, DType, Kind
+from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.problem import Gemm, Layout, ProductTypes, exact_dtype
 
 if TYPE_CHECKING:
@@ -250,15 +251,19 @@ def _sample(size: int, generator: np.random.Generator) -> NDArray[np.intp]:
     return np.sort(np.concatenate(([0, size - 1], inner)))
 
 
-def parse_types(dtype: str | DType, out_dtype: str | DType | None = None) -> ProductTypes:
+def parse_types(
+    dtype: str | DType, out_dtype: str | DType | None = None, epilogue: Epilogue | None = None
+) -> ProductTypes:
     """The element types of "bf16", or of A and B as in "u8i8", and of C where it is said.
+
+    An epilogue may make floats of integer sums, and then C is of floats.
 
     >>> parse_types("u8i8").name, parse_types("i8", "i32").name, parse_types("float32").name
     ('u8i8i32', 'i8i32', 'f32')
     """
     pairs = {f"{a}{b}": (a, b) for a in DTYPES for b in DTYPES}
     a, b = pairs.get(dtype, (dtype, None)) if isinstance(dtype, str) else (dtype, None)
-    return ProductTypes.parse(a, b, out_dtype)
+    return ProductTypes.parse(a, b, out_dtype, epilogue=epilogue)
 
 
 def parse_sizes(
