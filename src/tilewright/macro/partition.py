@@ -13,7 +13,7 @@ COLUMN_TASKS = 8
 
 #: Blocks of rows between two packed panels of B: few enough that A is seldom packed, in blocks of at least
 #: `LEAST_TILES` register tiles, and more than threads, for some are late.
-ROW_TASKS = 16
+ROW_TASKS = 24
 LEAST_TILES = 2
 
 #: Parts of the columns where rows are too few to give every thread this many tasks; each has at least
