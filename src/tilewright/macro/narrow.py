@@ -35,8 +35,9 @@ NARROW_STORED_ROWS = 32
 #: and four streams are few for the hardware's prefetchers.
 MOST_PANELS = 4
 
-#: Share of the vector registers that sums take; words, constants and operands of A need the others.
-SUMS_SHARE = 2
+#: Share of the vector registers that sums and words may take; constants and operands of A need the others:
+#: 4-bit integers are taken apart with 12 constants.
+WORDS_SHARE = 5 / 8
 
 
 def plain_elements(instruction: TileFma) -> Elements | None:
@@ -51,7 +52,7 @@ def _heights(isa: Isa, nest: Nest) -> dict[int, int]:
     found: dict[int, int] = {}
     height = NARROW_ROWS
     while height:
-        panels = min(MOST_PANELS, isa.vector_registers // SUMS_SHARE // (height * vectors))
+        panels = min(MOST_PANELS, int(isa.vector_registers * WORDS_SHARE) // ((height + 1) * vectors))
         if panels:
             found[height] = 1 << panels.bit_length() - 1
         height //= 2

@@ -99,7 +99,7 @@ class QuantizedRows:
 
 @lru_cache(maxsize=8)
 def _row_code(dtype: DType) -> tuple[Linked, Any]:
-    """The compiled `RowKernel` of a type, and its ctypes function: for the host as it was at the first use."""
+    """The compiled `RowKernel` of a type, for the host as it was at the first use, and its function."""
     name, machine = f"rows_{dtype}", host_machine()
 
     def compile_it() -> bytes:

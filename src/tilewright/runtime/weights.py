@@ -95,7 +95,7 @@ class WeightKernel(GemmKernel):
         scratch: int,
         operands: Sequence[Array] = (),
     ) -> None:
-        """One product of arrays that are known to fit; operands are the vectors of the weight, then steps'."""
+        """One product of arrays that are known to fit; operands: vectors of the weight, then of the steps."""
         (a, _, c), (m, n, k) = arrays, sizes
         strides = (*element_strides(a), 0, 0, *element_strides(c))
         arrays = [*arrays, *operands]
