@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import LAYOUTS, Array, unaligned
+from support import GUARD_PAGES, LAYOUTS, Array, GuardedMemory, unaligned
 
 import tilewright as tw
 from tilewright import errors
@@ -203,6 +203,54 @@ def test_equality_copies_and_pickles() -> None:
     changed[3, 4] += 1
     for different in (tw.pack(changed), tw.pack(b, role="a"), tw.pack(b, tiles=(8, 1)), b):
         assert not bool(np.all(packed == different))
+
+
+def with_padding(packed: PackedMatrix, value: float) -> PackedMatrix:
+    """The same matrix with something else in the lanes that fill the last tile."""
+    tiles = packed.data4d.copy()
+    extent = packed.shape[1] if packed.role == "b" else packed.shape[0]
+    lanes = extent * packed.form.panels.parts.spread[0] % packed.tiles[0]
+    assert lanes
+    tiles[-1, :, lanes:, :] = value
+    return PackedMatrix(packed.form, packed.shape, tiles)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16", "c64", "i8"])
+def test_what_fills_the_last_tile_does_not_matter(dtype: str) -> None:
+    for m, k, n in ((1, 70, 33), (5, 300, 45), (29, 9, 70), (100, 1100, 7)):
+        a, b = values((m, k), dtype, 1), values((k, n), dtype, 2)
+        expected, odd = tw.matmul(a, b), 100 if dtype == "i8" else np.nan
+        assert same_bits(tw.matmul(a, with_padding(tw.pack(b), odd)), expected)
+        if m % tw.pack(a, role="a").tiles[0]:
+            assert same_bits(tw.matmul(with_padding(tw.pack(a, role="a"), odd), b), expected)
+
+
+def test_infinities_reach_the_results_they_belong_to() -> None:
+    a, b = values((13, 70), "f32", 1), values((70, 45), "f32", 2)
+    a[3, 5], b[7, 44], b[9, 0] = np.inf, np.nan, -np.inf
+    assert same_bits(tw.matmul(a, tw.pack(b)), tw.matmul(a, b))
+    assert same_bits(tw.matmul(tw.pack(a, role="a"), b), tw.matmul(a, b))
+
+
+@pytest.mark.skipif(not GUARD_PAGES, reason="needs pages that can be made inaccessible")
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])
+@pytest.mark.parametrize("at_end", [False, True])
+def test_nothing_outside_of_the_operands_is_touched(dtype: str, *, at_end: bool) -> None:
+    kind = DTYPES[dtype].numpy
+    kernel = tw.compile(tw.Gemm(dtype=dtype, a="strided", b="packed", c="strided"))
+    for m, k, n in ((1, 1, 1), (1, 70, 33), (5, 300, 45), (12, 9, 32), (25, 33, 70), (8, 1100, 64)):
+        b = tw.pack(values((k, n), dtype, 2))
+        memories = [GuardedMemory(size * kind.itemsize) for size in (m * k, b.data4d.size, m * n)]
+        contents = (values((m, k), dtype, 1), b.data4d.reshape(1, -1), np.zeros((m, n), kind))
+        a, tiles, c = (
+            memory.place(content.copy(), (content.shape[1] * kind.itemsize, kind.itemsize), at_end=at_end)
+            for memory, content in zip(memories, contents, strict=True)
+        )
+        before = memories[2].outside(c)
+        placed = PackedMatrix(b.form, b.shape, tiles.reshape(b.data4d.shape))
+        kernel(a, placed, c)  # type: ignore[arg-type]
+        assert same_bits(np.array(c), tw.matmul(np.array(a), tw.unpack(b)))
+        assert np.array_equal(memories[2].outside(c), before)
 
 
 # --- what is refused, before anything is computed ---------------------------------------------------

@@ -23,16 +23,24 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.text import print_condition
 from tilewright.ir.trace import Decision, Trace, trace
+from tilewright.macro.mmt4d import Mmt4dCut
 from tilewright.macro.nest import SCALARS, SIZES
+from tilewright.macro.packing import PanelForm
 from tilewright.pipeline import Problem
-from tilewright.runtime.arrays import Product, prepare
+from tilewright.runtime.arrays import Product, prepare, product_shapes
 from tilewright.runtime.compile import compile_problem
 from tilewright.runtime.entry import MAX_DIRECT_SIZE, MOST_AXES
 from tilewright.runtime.fastcall import native_entry_possible
 from tilewright.runtime.gemm import arranged, matmul_kernel
 from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.packed import PackedMatrix
+from tilewright.runtime.packed_gemm import Wish, find_route
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, fit
+from tilewright.spec.chain import LinearChain
+from tilewright.spec.epilogue import Along
 from tilewright.spec.epilogue import Epilogue as Steps
+from tilewright.spec.mmt4d import Mmt4d
+from tilewright.spec.packing import Packing
 from tilewright.spec.problem import Gemm, Layout
 
 
@@ -145,8 +153,50 @@ def fused(epilogue: Steps) -> list[str]:
     return [f"fused into the store of C: {str(epilogue).replace(',', ', ')}"] if epilogue else []
 
 
+def packed_strategy(problem: Gemm, primitives: tuple[Statement, ...]) -> str:
+    """What the primitives of a product with packed operands amount to, in words."""
+    if not primitives:
+        return "nothing to do: a size is 0"
+    names = " and ".join(name.upper() for name in sorted(problem.packed - {"c"}))
+    tiles = {node.destination.buffer for node in primitives if isinstance(node, Pack)}
+    if {"a", "b"} <= problem.packed:
+        return "mmt4d: five loops around the tiles of both operands, nothing is packed"
+    if tiles:
+        return f"five loops around the tiles of {names}; the other operand is packed"
+    return f"the tiles of {names} one after the other; A in place"
+
+
+def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
+    """How a product with a `PackedMatrix` runs; nothing is computed."""
+    packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
+    if packed.form.weights is not None:
+        raise NotExplained(found=repr(packed), known="plain packed matrices")
+    array = np.asarray(other)
+    along = None if options.get("bias") is None else Along.COLUMN
+    route = find_route(packed, Wish(array.dtype, None, along, options.get("activation")))
+    kernel = route.kernel
+    first, second = (array.shape, packed.shape) if packed is b else (packed.shape, array.shape)
+    shapes = product_shapes(first, second)
+    sizes = (shapes.m, shapes.n, shapes.k, shapes.k, 1, shapes.n, 1, shapes.n, 1)
+    way = _gemm_trace(kernel, sizes, float(options.get("alpha", 1)), float(options.get("beta", 0)))
+    notes = ["through Python: an operand is packed", *fused(kernel.problem.epilogue)]
+    if array.dtype != route.operand:
+        notes.append(f"the other operand is copied: {array.dtype} to {route.operand}")
+    count = int(np.prod(shapes.batch, dtype=np.int64))
+    flops = 2 * shapes.m * shapes.n * shapes.k * count
+    moved = packed.nbytes + array.nbytes + shapes.m * shapes.n * count * route.result.itemsize
+    subject = f"matmul {first} @ {second}, packed: {packed!r}"
+    strategy = packed_strategy(kernel.problem, way.primitives)
+    decisions = tuple(map(_decision, way.decisions))
+    return Explanation(
+        subject, kernel.name, strategy, decisions, tuple(notes), _figures(kernel, flops, moved)
+    )
+
+
 def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explanation:
     """How ``matmul(a, b, out, **options)`` runs; nothing is computed."""
+    if PackedMatrix in (type(a), type(b)):
+        return explain_packed(a, b, options)
     product = prepare(a, b, out, **options)
     kernel = matmul_kernel(product.types, product.epilogue)
     matrices = product.matrices()
@@ -203,16 +253,33 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     if sizes is not None:
         way = _gemm_trace(kernel, sizes, 1.0, 0.0)
         decisions, strategy = tuple(map(_decision, way.decisions)), strategy_of(kernel.nest, way.primitives)
+        if isinstance(problem, Gemm) and problem.packed:
+            strategy = packed_strategy(problem, way.primitives)
         notes.append("with alpha = 1, beta = 0 and tight leading dimensions")
     elif isinstance(problem, Gemm):
         strategy = (
             f"{problem.strategy.value}: decided by the sizes of each call; explain(matmul, a, b) shows one"
         )
     else:
-        way = trace(kernel.nest, dict.fromkeys(kernel.nest.sizes, 1), {})
-        strategy = strategy_of(kernel.nest, way.primitives)
+        strategy = _other_strategy(kernel)
     figures = _figures(kernel, kernel.flops, kernel.problem.bytes)
     return Explanation(repr(problem), kernel.name, strategy, decisions, tuple(notes), figures)
+
+
+def _other_strategy(kernel: Kernel) -> str:
+    """What the kernel of a problem without decisions does, in words."""
+    match kernel.problem, kernel.blocking:
+        case Packing(), PanelForm(lanes=lanes, kr=kr):
+            return f"a copy into tiles of {lanes} lanes and {kr} depths, panel after panel"
+        case Mmt4d(m0=m0, n0=n0), Mmt4dCut(blocking=cut, in_place=in_place):
+            if in_place:
+                return f"tiles of {m0}x{n0} read where they stand by register tiles of {cut.mr}x{cut.nr}"
+            return f"tiles of {m0}x{n0} packed again for register tiles of {cut.mr}x{cut.nr}, block by block"
+        case LinearChain(layers=layers), _:
+            return f"{len(layers)} layers on a block of rows, panels between them; steps on each tile in L1"
+        case _:
+            way = trace(kernel.nest, dict.fromkeys(kernel.nest.sizes, 1), {})
+            return strategy_of(kernel.nest, way.primitives)
 
 
 #: What `explain` knows beside problems, by the name of the public function.
