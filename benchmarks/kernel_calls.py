@@ -100,7 +100,7 @@ def measure_call(side: int, repeat: int = 41) -> Call:
     bare, overheads, slow = [], [], []
     for _ in range(repeat):
         start = time.perf_counter()
-        run(address, number, 0, 0, 0, *pointers, side, side, side)
+        run(address, number, 0, 0, 0, *pointers, side, side, side, None)
         bare.append((time.perf_counter() - start) / number)
         overheads.append((native.timeit(number) - empty.timeit(number)) / number - bare[-1])
         slow.append(python.timeit(number // 100) / (number // 100))

@@ -62,6 +62,17 @@ def _emit() -> str:
     f.fetch_add(f.at(env, 8 * INSIDE), -1)
     f.ret()
 
+    # The caller works for `MEET` turns, other threads are held up for `TURNS`.
+    f = module.define("held_up", VOID, arguments, exported=True)
+    env, thread, _ = f.arguments.values()
+    other = f.compare("!=", thread, 0)
+    f.fetch_add(f.at(env, 8 * INSIDE), f.unsigned(other, INT64))
+    turns = [f.load(INT64, f.at(env, 8 * entry), 8) for entry in (TURNS, MEET)]
+    with f.loop(int64(0), f.select(other, turns[0], turns[1]), int64(1)):
+        f.load_shared(INT64, env)
+        f.pause()
+    f.ret()
+
     # The environment: the team, the inner body, its environment, its tasks.
     f = module.define("nest", VOID, arguments, exported=True)
     team, body, env = (f.load(POINTER, f.at(f.arguments["env"], 8 * index), 8) for index in range(3))
@@ -86,7 +97,7 @@ def _emit() -> str:
 @cache
 def _code() -> Linked:
     machine = host_machine()
-    exports = ("nothing", "count", "meet", "nest", "repeat")
+    exports = ("nothing", "count", "meet", "held_up", "nest", "repeat")
     return Linked(
         emit_object(_emit(), "bodies", machine),
         exports,
@@ -152,6 +163,7 @@ def meeting(pool: ThreadPool, threads: int, *, long: bool = True) -> int:
     """How many threads of a pool come together within a task of some seconds, or of a moment."""
     found = Count(threads, 10_000_000 if long else 100_000)
     found.words[MEET] = threads
+    pool.state.alone_until = 0  # waiting for others is a loss, which the next run would repay
     with pool.team(long=long) as team:
         run(team, body("meet"), found.address, threads)
     return found.most

@@ -68,8 +68,9 @@ bias : array_like, optional
 activation : str, optional
     "relu", "gelu" (with the error function), "gelu_tanh", "silu", "sigmoid" or "tanh", of the biased sums in
     their own type, before the one conversion to the type of the result. Of integers "relu" alone.
-threads
-    Reserved; only None or 1 is accepted.
+threads : int, optional
+    The most threads of this call, the caller among them; as many as `set_num_threads` says by default. Small
+    products take one in any case. The result has the same bits with any number.
 
 Returns
 -------
@@ -79,7 +80,7 @@ Raises
 ------
 ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
 OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, UnsupportedArgument, SizeOverflow,
-StepShape, StepDtype, InvalidChoice, ScratchAllocation, PackedDtype, PackedRole, ForeignPacked
+StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation, PackedDtype, PackedRole, ForeignPacked
     Each before `out` changes.
 
 Notes
@@ -118,20 +119,20 @@ def _matmul(
     threads: int | None = None,
 ) -> NDArray[Any]:
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
-    if threads not in (None, 1):
-        raise UnsupportedArgument(name="threads", value=threads, remedy="pass None or 1")
     from tilewright.runtime import arrays
     from tilewright.runtime.packed import PackedMatrix
+    from tilewright.runtime.threads import limited
 
-    if PackedMatrix in (type(a), type(b)):
-        from tilewright.runtime import packed_gemm
+    with limited(threads):
+        if PackedMatrix in (type(a), type(b)):
+            from tilewright.runtime import packed_gemm
 
-        return packed_gemm.matmul(
+            return packed_gemm.matmul(
+                *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
+            )
+        result = arrays.matmul(
             *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
         )
-    result = arrays.matmul(
-        *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
-    )
     with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
         _connect()
     return result
@@ -464,7 +465,7 @@ def linear(
         As in `matmul`: "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh".
     out : numpy.ndarray of shape (..., out), optional
         Receives the result.
-    threads
+    threads : int, optional
         As in `matmul`.
 
     Returns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ import tilewright as tw
 from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
 from tilewright.runtime.gemm import matmul_kernel
 from tilewright.runtime.operands import data_address, element_strides, factor
-from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.threads import TEAM_WORK, ThreadPool
+from tilewright.spec.dtype import F32, GEMM_DTYPES, DType
 
 # --- axes -----------------------------------------------------------------------------------------------
 
@@ -114,6 +117,12 @@ def test_outer_offsets(name: str) -> None:
     assert list(outer_offsets(axes)) == expected
 
 
+@cache
+def pool() -> ThreadPool:
+    """Three threads, whatever the process may use."""
+    return ThreadPool(3, 3)
+
+
 # --- the compiled loops ---------------------------------------------------------------------------------
 
 M, N, K, COUNT = 5, 7, 6, 4
@@ -176,30 +185,52 @@ class Walk:
 @pytest.mark.parametrize("steps", STEPS, ids=str)
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (-2.0, 3.0)])
 @pytest.mark.parametrize("count", [0, 1, COUNT])
+@pytest.mark.parametrize("threads", [1, 3])
 def test_batch_function(
-    dtype: DType, steps: tuple[int, int, int], alpha: float, beta: float, count: int
+    dtype: DType, steps: tuple[int, int, int], alpha: float, beta: float, count: int, threads: int
 ) -> None:
     kernel, walk = matmul_kernel(dtype), Walk(dtype, steps, count)
     expected = walk.expected(alpha, beta)
     strides = [stride for matrix in walk.first for stride in element_strides(matrix)]
     sizes = (M, N, K, *strides)
-    with kernel.pool.block() as scratch:
+    own = ScratchPool(threads * kernel.scratch_step)
+    with own.block() as scratch, pool().team(threads) as team:
         factors = [factor(value, "alpha", kernel.types.acc) for value in (alpha, beta)]
-        batch_function(kernel.types.acc)(
-            kernel.address, count, *walk.in_bytes, *walk.pointers, *sizes, *factors, scratch, None
-        )
+        rest = (*factors, scratch, kernel.scratch_step, threads, team if threads > 1 else None)
+        batch_function(kernel.types.acc)(kernel.address, count, *walk.in_bytes, *walk.pointers, *sizes, *rest)
     np.testing.assert_array_equal(walk.stacks[2], expected)
 
 
 @pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
 @pytest.mark.parametrize("steps", STEPS, ids=str)
 @pytest.mark.parametrize("count", [0, 1, COUNT])
-def test_fixed_batch_function(dtype: DType, steps: tuple[int, int, int], count: int) -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_fixed_batch_function(dtype: DType, steps: tuple[int, int, int], count: int, threads: int) -> None:
     kernel = tw.compile(tw.BatchReduceGemm(M, N, K, 1, dtype, a="row", b="row", c="row", beta=0))
     walk = Walk(dtype, steps, count)
     expected = walk.expected(1, 0)
-    fixed_batch_function()(kernel.address, count, *walk.in_bytes, *walk.pointers, K, N, N)
+    with pool().team(threads) as team:
+        rest = (K, N, N, team if threads > 1 else None)
+        fixed_batch_function()(kernel.address, count, *walk.in_bytes, *walk.pointers, *rest)
     np.testing.assert_array_equal(walk.stacks[2], expected)
+
+
+@pytest.mark.parametrize("count", [1, 7, 24, 100])
+@pytest.mark.parametrize("parts", [0, 3])
+def test_large_products_of_a_team(count: int, parts: int) -> None:
+    """Several beside each other where they are many and there is scratch; else each by the whole team."""
+    size, kernel = 110, matmul_kernel(F32)
+    assert size**3 > TEAM_WORK
+    a, b = filled((count, size, size), seed=1), np.array(filled((count, size, size), seed=2).mT, order="C").mT
+    c = np.full((count, size, size), np.nan, np.float32)
+    strides = [stride for array in (a, b, c) for stride in element_strides(array[0])]
+    places = [data_address(array) for array in (a, b, c)]
+    own = ScratchPool(kernel.scratch_bytes_for(3) + 3 * kernel.scratch_step)
+    with own.block() as scratch, pool().team(3) as team:
+        rest = (1.0, 0.0, scratch, kernel.scratch_step, parts, team)
+        steps = [array.strides[0] for array in (a, b, c)]
+        batch_function(F32)(kernel.address, count, *steps, *places, size, size, size, *strides, *rest)
+    np.testing.assert_array_equal(c, a @ b)
 
 
 # --- a batch equals its matrices one by one -----------------------------------------------------------------

@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,6 +79,14 @@ def test_memory_is_not_shared_with_the_child() -> None:
 
     assert in_child(change)
     assert memory[0] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_forks_do_not_need_the_memory_of_scratch() -> None:
+    """Blocks for many threads, of which little is touched, are no promise that a fork has to double."""
+    total = int(Path("/proc/meminfo").read_text(encoding="ascii").split()[1]) * 1024
+    blocks = [lifetime.private_memory(total // 2) for _ in range(5)]
+    assert in_child(lambda: blocks[0][0] == 0)
 
 
 @posix

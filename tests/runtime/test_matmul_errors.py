@@ -23,6 +23,7 @@ from tilewright.errors import (
     InvalidChoice,
     InvalidOperand,
     InvalidScalar,
+    InvalidThreads,
     MissingOut,
     OutDtype,
     OutNotArray,
@@ -104,7 +105,9 @@ BAD = [
     Bad((A.astype("u4"), B.astype("u4")), StepDtype, TypeError, ("relu", "uint32"), {"activation": "relu"}),
     Bad((A + 0j, B, zeros(*OUT, dtype="c8")), StepDtype, TypeError, ("relu", "c64"), {"activation": "relu"}),
     Bad((A + 0j, B), UnsupportedArgument, NotImplementedError, ("bias",), {"bias": zeros(4), "alpha": 1j}),
-    Bad((A, B), UnsupportedArgument, NotImplementedError, ("threads=7",), {"threads": 7}),
+    Bad((A, B), InvalidThreads, ValueError, ("threads", "is 0"), {"threads": 0}),
+    Bad((A, B), InvalidThreads, ValueError, ("threads", "is 1.0"), {"threads": 1.0}),
+    Bad((A, B), InvalidThreads, ValueError, ("threads", "is True"), {"threads": True}),
     # What is no array at all, and scalars that are no numbers.
     Bad(([[1.0, 2.0], [3.0]], [1.0, 2.0]), InvalidOperand, ValueError, ("operand a", "inhomogeneous")),
     Bad((A, B), InvalidScalar, TypeError, ("alpha", "2j"), {"alpha": 2j}),

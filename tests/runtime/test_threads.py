@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pool_bodies import Count, body, count, meeting, run
+from pool_bodies import INSIDE, MEET, Count, body, count, meeting, run
 from support import run_python
 
 from tilewright.errors import InvalidThreads
@@ -160,6 +160,28 @@ def test_short_calls_wake_nobody_unless_they_follow_each_other() -> None:
     assert pool.state.slots[0].word == ASLEEP
     assert meeting(pool, 2, long=False) == 2
     assert meeting(pool, 2, long=False) == 2
+
+
+def test_losses_are_repaid() -> None:
+    """After a run that took longer than its caller alone would have, callers do without workers."""
+    pool, env = pool_of(2), Count(0, 400_000)
+    env.words[MEET] = 1000
+    helped = 0
+    for _ in range(50):
+        pool.state.alone_until = 0
+        with pool.team() as team:
+            begin = time.monotonic_ns()
+            run(team, body("held_up"), env.address, 20)
+            took = time.monotonic_ns() - begin
+            before = env.words[INSIDE]
+            if before == helped:
+                continue  # the caller was done before the worker came
+            helped = before
+            assert pool.state.alone_until > time.monotonic_ns() + 2 * took
+            run(team, body("held_up"), env.address, 20, 3)
+            assert env.words[INSIDE] == before
+    assert helped > 0
+    assert settled(pool)
 
 
 def test_idle_workers_sleep(wait: Wait) -> None:

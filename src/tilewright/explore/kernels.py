@@ -83,7 +83,7 @@ def measure_kernel(problem: BatchReduceGemm, repeat: int = 5, seconds: float = 2
 
     def measure(calls: int) -> float:
         start = time.perf_counter()
-        run(address, calls, 0, 0, 0, *pointers, *leading)
+        run(address, calls, 0, 0, 0, *pointers, *leading, None)
         return time.perf_counter() - start
 
     calls = 16

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.llvm.build import Callee, Module
+from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
-from tilewright.llvm.values import INT64, POINTER, VOID, element_type, int64
+from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
+from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.macro.nest import SIZES
 from tilewright.runtime.cache import cached_object
+from tilewright.runtime.lifetime import hold_during_forks
+from tilewright.runtime.threads import TEAM_WORK
 from tilewright.spec.dtype import ACCUMULATORS, DType
 
 _OPERANDS = ("a", "b", "c")
@@ -58,67 +62,133 @@ def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[
     return tuple(merged)
 
 
+#: Tasks for each thread of a batch, so that the last one to finish keeps the others waiting for little.
+TASKS_PER_THREAD = 8
+
+
 def _name(acc: DType) -> str:
     return f"tw_batch_{acc}"
 
 
 def _emit() -> str:
-    """One function per type of sums: the kernel `count` times, its three pointers advancing by bytes."""
+    """The loops over kernels of each type of sums, and over those of hardcoded sizes."""
     machine = host_machine()
     module = Module("tw_batch", machine.triple, data_layout(machine))
     for acc in ACCUMULATORS:
         scalar = element_type(acc)
-        arguments = [
+        rest = [*((name, INT64) for name in SIZES), ("alpha", scalar), ("beta", scalar)]
+        _Batch(module, _name(acc), rest, whole=True).emit()
+    leading = [(f"ld_{name}", INT64) for name in _OPERANDS]
+    _Batch(module, _FIXED, leading, whole=False).emit()
+    return str(module)
+
+
+class _Batch:
+    """One loop: the kernel `count` times, its three pointers advancing by bytes.
+
+    A team takes several products at once, each computed by one thread in scratch of its own; or, where
+    products are too few and large enough, or there is not enough scratch, one product after the other.
+
+    Parameters
+    ----------
+    rest : what the kernel takes behind its pointers.
+    whole : whether it also takes scratch and a team, as kernels of any sizes do.
+    """
+
+    def __init__(self, module: Module, name: str, rest: list[tuple[str, Type]], *, whole: bool) -> None:
+        self.module, self.name, self.rest, self.whole = module, name, rest, whole
+        self.arguments = [
             ("kernel", POINTER),
             ("count", INT64),
             *((f"step_{name}", INT64) for name in _OPERANDS),
             *((name, POINTER) for name in _OPERANDS),
-            *((name, INT64) for name in SIZES),
-            ("alpha", scalar),
-            ("beta", scalar),
-            ("scratch", POINTER),
+            *rest,
+            *((("scratch", POINTER), ("scratch_step", INT64), ("parts", INT64)) if whole else ()),
             ("team", POINTER),
         ]
-        f = module.define(_name(acc), VOID, arguments, exported=True)
+
+    def emit(self) -> None:
+        """The exported function."""
+        f = self.module.define(self.name, VOID, self.arguments, exported=True)
         g = f.arguments
-        state = [g[name] for name in _OPERANDS]
-        rest = [g[name] for name in (*SIZES, "alpha", "beta", "scratch", "team")]
-        with f.carried_loop(int64(0), g["count"], int64(1), state, "batch") as (_, pointers, advance):
+        together = f.new_block("together")
+        several, alone = f.new_block("several"), f.new_block("alone")
+        f.jump_if(f.compare("==", g["team"], null()), alone, several)
+        f.place(several)
+        team = Team.of(f, g["team"])
+        one = f.compare("==", team.threads, 1)
+        f.jump_if(f.both(f.negate(one), self.worthwhile(f, team.threads)), together, alone)
+        f.place(alone)
+        self.loop(f, g, int64(0), g["count"], g.get("scratch"), g["team"])
+        f.ret()
+        f.place(together)
+        tasks = f.minimum(f.mul(team.threads, TASKS_PER_THREAD), g["count"])
+        each = f.ceildiv(g["count"], tasks)
+        environment = Environment(f, {**g, "each": each})
+        body = self.body(environment)
+        team.run(f, body.callee, environment.place, f.ceildiv(g["count"], each))
+        f.ret()
+
+    def worthwhile(self, f: Function, threads: Value) -> Value:
+        """Whether products are computed beside each other rather than each by all threads."""
+        g = f.arguments
+        several = f.compare(">", g["count"], 1)
+        if not self.whole:
+            return several
+        m, n, k = (g[name] for name in SIZES[:3])
+        small = f.compare("<=", f.mul(f.mul(m, n), k), TEAM_WORK)
+        many = f.compare(">=", g["count"], f.mul(threads, TASKS_PER_THREAD))
+        possible = f.both(several, f.compare("<=", threads, g["parts"]))
+        return f.both(possible, f.either(small, many))
+
+    def body(self, environment: Environment) -> Function:
+        """The products of one task."""
+        f = self.module.define(f"{self.name}_task", VOID, BODY_ARGUMENTS)
+        g = environment.inside(f)
+        begin = f.mul(f.arguments["task"], g["each"])
+        end = f.minimum(f.add(begin, g["each"]), g["count"])
+        scratch = None
+        if self.whole:
+            scratch = f.at(g["scratch"], f.mul(f.arguments["thread"], g["scratch_step"]))
+        self.loop(f, g, begin, end, scratch, null())
+        f.ret()
+        return f
+
+    def loop(
+        self, f: Function, g: dict[str, Value], begin: Value, end: Value, scratch: Value | None, team: Value
+    ) -> None:
+        """The products from one number to another."""
+        first = [f.at(g[name], f.mul(begin, g[f"step_{name}"])) for name in _OPERANDS]
+        rest = [g[name] for name, _ in self.rest]
+        # Kernels of hardcoded sizes end in the steps of a batch that is summed, of which they have one.
+        rest += [int64(0), int64(0)] if scratch is None else [scratch, team]
+        with f.carried_loop(begin, end, int64(1), first, "batch") as (_, pointers, advance):
             f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
             steps = (g[f"step_{name}"] for name in _OPERANDS)
             advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
-        f.ret()
-    _emit_fixed(module)
-    return str(module)
 
 
-def _emit_fixed(module: Module) -> None:
-    """The same loop for kernels of hardcoded sizes, in the C signature of `BatchReduceGemm`."""
-    leading = [f"ld_{name}" for name in _OPERANDS]
-    arguments = [
-        ("kernel", POINTER),
-        ("count", INT64),
-        *((f"step_{name}", INT64) for name in _OPERANDS),
-        *((name, POINTER) for name in _OPERANDS),
-        *((name, INT64) for name in leading),
-    ]
-    f = module.define(_FIXED, VOID, arguments, exported=True)
-    g = f.arguments
-    state = [g[name] for name in _OPERANDS]
-    rest = [*(g[name] for name in leading), int64(0), int64(0)]
-    with f.carried_loop(int64(0), g["count"], int64(1), state, "batch") as (_, pointers, advance):
-        f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
-        steps = (g[f"step_{name}"] for name in _OPERANDS)
-        advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
-    f.ret()
+_linking = threading.RLock()
+hold_during_forks(_linking)
 
 
 @cache
-def _code() -> Linked:
+def _linked() -> Linked:
     names = [_FIXED, *map(_name, ACCUMULATORS)]
     machine = host_machine()
     code = cached_object("tw_batch", machine, lambda: emit_object(_emit(), "tw_batch", machine))
     return Linked(code, names, {})
+
+
+def _code() -> Linked:
+    """The code of this process; linked once, since what is linked twice goes with its first user."""
+    with _linking:
+        return _linked()
+
+
+def batch_address(acc: DType | None) -> int:
+    """Where the loop over kernels of one type of sums stands, or that over kernels of hardcoded sizes."""
+    return _code().address(_FIXED if acc is None else _name(acc))
 
 
 @cache
@@ -126,15 +196,16 @@ def batch_function(acc: DType) -> Any:
     """The compiled loop over kernels of one type of sums, as a ctypes function that runs without the GIL."""
     scalar = C_TYPES[acc.name]
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3
-    kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2 + [ctypes.c_void_p] * 2
-    return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_name(acc)))
+    kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2
+    kinds += [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+    return ctypes.CFUNCTYPE(None, *kinds)(batch_address(acc))
 
 
 @cache
 def fixed_batch_function() -> Any:
     """The compiled loop over a kernel of hardcoded sizes, for every element type."""
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
-    return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_FIXED))
+    return ctypes.CFUNCTYPE(None, *kinds, ctypes.c_void_p)(batch_address(None))
 
 
 def outer_offsets(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:

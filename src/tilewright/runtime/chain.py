@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from tilewright.errors import ChainOperands, ForeignPacked, OperandMismatch
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.chain import CHAIN_SIZES
 from tilewright.macro.packing import PanelForm, panel_form
-from tilewright.runtime.gemm import scratch_pool
+from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.threads import call_team
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.packing import Role
 from tilewright.spec.problem import Operand
@@ -58,8 +60,7 @@ class LinearChainKernel(Kernel):
     @cached_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
-        common = scratch_pool()
-        return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
+        return scratch_of(self)
 
     def __call__(  # type: ignore[override]
         self,
@@ -98,8 +99,9 @@ class LinearChainKernel(Kernel):
         if not y.flags.writeable:
             self._refuse(problem.operands[-1], "writeable =", False, True)
         strides = element_strides(x)[0], element_strides(y)[0]
-        with self.pool.block() as scratch:
-            self.function(*map(data_address, arrays), len(x), *strides, scratch, None)
+        work = len(x) * sum(inner * outer for inner, outer in pairwise(problem.sizes))
+        with self.pool.block() as scratch, call_team(work) as team:
+            self.function(*map(data_address, arrays), len(x), *strides, scratch, team)
         return y
 
     def _checked(self, operand: Operand, given: Any, rows: int) -> Array:

@@ -17,6 +17,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int64, null
 from tilewright.machine.host import host_machine
+from tilewright.runtime.batch import batch_address
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.exact import exact_table, find_exact, run_exact
@@ -107,6 +108,8 @@ class Row(ctypes.Structure):
         ("acc", ctypes.c_int64),  # of alpha and beta, in the order of ACCUMULATORS
         ("number", ctypes.c_int64),  # of the one element type in GEMM_DTYPES, or -1
         ("turnable", ctypes.c_int64),
+        ("scratch_step", ctypes.c_int64),  # see `GemmKernel`
+        ("scratch_parts", ctypes.c_int64),
     )
 
 
@@ -200,12 +203,15 @@ def _emit() -> str:
     exact = find_exact(entry, number, matrices, unused=result)
     work = f.mul(f.mul(f.mul(a_tall.rows, a_tall.columns), right.columns), entry.batch)
     long_running = f.compare(">", work, int64(GIL_THRESHOLD))
+    wish = entry.find_team(work, unused=result)
     with f.when(exact.found):
-        run_exact(entry, exact, matrices, long_running)
+        run_exact(entry, exact, matrices, long_running, wish)
+        entry.raise_cancelled(unused=result)
         f.ret(_returned(entry, result, axes))
     slot = entry.find_scratch(module.external("tw_scratch"), unused=result)
-    with entry.taken(slot) as scratch, entry.without_gil(long_running):
-        _multiply(entry, row, matrices, scratch)
+    with entry.taken(slot) as scratch, entry.without_gil(long_running), entry.team(wish) as team:
+        _multiply(entry, row, matrices, scratch, team)
+    entry.raise_cancelled(unused=result)
     entry.finish(_returned(entry, result, axes))
     return str(module)
 
@@ -321,21 +327,28 @@ def _returned(entry: _Entry, result: Value, axes: _Axes) -> Value:
     return f.load(POINTER, slot, 8)
 
 
-def _multiply(entry: _Entry, row: _FoundRow, matrices: tuple[Matrix, ...], scratch: Value) -> None:
+def _multiply(
+    entry: _Entry, row: _FoundRow, matrices: tuple[Matrix, ...], scratch: Value, team: Value
+) -> None:
     """Every product of the batch through the kernel of its element types."""
     f = entry.f
-    a, other, c = matrices
+    a, other, _ = matrices
     sizes = [a.rows, other.columns, a.columns]
     strides = [value for matrix in matrices for value in (matrix.row, matrix.column)]
     pointers = [matrix.data for matrix in matrices]
+    steps = [matrix.step for matrix in matrices]
     kernel = row.pointer("code")
+    single = f.compare("==", entry.batch, 1)
     for index, acc in enumerate(ACCUMULATORS):
         with f.when(f.compare("==", row.word("acc"), index)):
-            scalars = [constant(acc, 1), constant(acc, 0)]
-            with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "batch") as (_, places, advance):
-                f.call(Callee(VOID, kernel.text), [*places, *sizes, *strides, *scalars, scratch, null()])
-                steps = (matrix.step for matrix in (a, other, c))
-                advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
+            rest = [*pointers, *sizes, *strides, constant(acc, 1), constant(acc, 0), scratch]
+            with f.branch(single) as (one, several):
+                with one:
+                    f.call(Callee(VOID, kernel.text), [*rest, team])
+                with several:
+                    loop = Callee(VOID, entry.module.external(f"tw_batch_{acc}").text)
+                    parts = [row.word(name) for name in ("scratch_step", "scratch_parts")]
+                    f.call(loop, [kernel, entry.batch, *steps, *rest, *parts, team])
 
 
 class NativeMatmul:
@@ -356,6 +369,8 @@ class NativeMatmul:
             "tw_rows": ctypes.addressof(self.table),
             "tw_scratch": scratch_table,
             "tw_exact": exact_table().address,
+            "tw_batch_fixed": batch_address(None),
+            **{f"tw_batch_{acc}": batch_address(acc) for acc in ACCUMULATORS},
             "tw_empty": numpy_api(API_EMPTY),
             "tw_return": numpy_api(API_RETURN),
         }
@@ -380,6 +395,8 @@ class NativeMatmul:
                 ACCUMULATORS.index(types.acc),
                 GEMM_DTYPES.index(types.a) if uniform else -1,
                 int(types.a == types.b),
+                kernel.scratch_step,
+                kernel.scratch_parts,
             )
             self.table.count += 1  # last: who finds the row calls the kernel
 

@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.llvm.build import Callee, Function
-from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64
-from tilewright.runtime.fastcall import FastFunction, Matrix
+from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
+from tilewright.runtime.fastcall import FastFunction, Matrix, TeamWish
 from tilewright.runtime.special import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape
 from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.problem import Layout
@@ -176,7 +176,11 @@ def find_exact(entry: FastFunction, number: Value, matrices: tuple[Matrix, ...],
 
 
 def run_exact(
-    entry: FastFunction, call: ExactCall, matrices: tuple[Matrix, ...], long_running: Value
+    entry: FastFunction,
+    call: ExactCall,
+    matrices: tuple[Matrix, ...],
+    long_running: Value,
+    wish: TeamWish,
 ) -> None:
     """Every product of the batch through the kernel of the slot, which stays alive without the GIL."""
     f, module = entry.f, entry.module
@@ -184,14 +188,27 @@ def run_exact(
     kernel = f.load(POINTER, f.at(call.slot, Slot.kernel.offset), 8)
     with f.when(long_running):
         f.call(module.declare("tw_incref", VOID, (POINTER,)), [kernel])
-    with entry.without_gil(long_running):
-        pointers = [matrix.data for matrix in matrices]
-        with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "exact") as (_, places, advance):
-            f.call(Callee(VOID, code.text), [*places, *call.leading, int64(0), int64(0)])
-            steps = (matrix.step for matrix in matrices)
-            advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
+    pointers, steps = [matrix.data for matrix in matrices], [matrix.step for matrix in matrices]
+    with entry.without_gil(long_running), entry.team(wish) as team:
+        several = f.compare("!=", team, null())
+        with f.when(f.negate(several)):
+            _one_after_the_other(entry, code, call, matrices)
+        with f.when(several):
+            loop = Callee(VOID, module.external("tw_batch_fixed").text)
+            f.call(loop, [code, entry.batch, *steps, *pointers, *call.leading, team])
     with f.when(long_running):
         f.call(module.declare("tw_decref", VOID, (POINTER,)), [kernel])
+
+
+def _one_after_the_other(
+    entry: FastFunction, code: Value, call: ExactCall, matrices: tuple[Matrix, ...]
+) -> None:
+    """The products of a batch on this thread."""
+    f, pointers = entry.f, [matrix.data for matrix in matrices]
+    with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "exact") as (_, places, advance):
+        f.call(Callee(VOID, code.text), [*places, *call.leading, int64(0), int64(0)])
+        steps = (matrix.step for matrix in matrices)
+        advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
 
 
 def _at(f: Function, value: Value, bits: int) -> Value:

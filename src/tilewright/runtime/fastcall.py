@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.llvm.build import Function, Module
+from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
 from tilewright.runtime.builtin import address_of
+from tilewright.runtime.pool_memory import APART, State, Team
 from tilewright.runtime.scratch import Table
+from tilewright.runtime.threads import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
 
 #: numpy/ndarraytypes.h, PyArrayObject_fields behind the 16-byte object head of 64-bit GIL builds.
 ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
@@ -83,6 +85,8 @@ def python_symbols() -> dict[str, int]:
         "tw_decref": address_of(api.Py_DecRef),
         "tw_save_thread": address_of(api.PyEval_SaveThread),
         "tw_restore_thread": address_of(api.PyEval_RestoreThread),
+        "tw_restore_error": address_of(api.PyErr_Restore),
+        "tw_pool": thread_pool().address,
     }
 
 
@@ -120,6 +124,15 @@ def turned_if(f: Function, condition: Value, a: Matrix, b: Matrix, c: Matrix) ->
     return chosen(a, b.transposed()), chosen(b, a.transposed()), chosen(c, c.transposed())
 
 
+class TeamWish(NamedTuple):
+    """What is known before a team is opened: the pool, whether to, of how many threads, for how long."""
+
+    state: Value
+    wanted: Value
+    threads: Value
+    long: Value
+
+
 class FastFunction:
     """``PyObject *f(self, args, nargs, kwnames)`` under construction; `batch` products in one call."""
 
@@ -129,6 +142,7 @@ class FastFunction:
         self.f = module.define(name, POINTER, arguments, exported=True)
         self.fallback = self.f.new_block("fallback")
         self.batch = int64(1)
+        self.teams: list[tuple[Value, Value]] = []  # those closed: whether each was open, and where it is
 
     def require(self, condition: Value) -> None:
         """Goes on if the condition holds, else to Python."""
@@ -272,6 +286,57 @@ class FastFunction:
         yield
         with f.when(condition):
             f.call(restore, [f.load(POINTER, thread, 8)])
+
+    def find_team(self, work: Value, unused: Value | None = None) -> TeamWish:
+        """Whether a call of so many multiply-adds takes a team; if workers are missing, Python starts them.
+
+        Such a call gives up the reference `unused`.
+        """
+        f = self.f
+        state = self.module.external("tw_pool")
+
+        def word(name: str) -> Value:
+            return f.load_shared(INT64, f.at(state, getattr(State, name).offset))
+
+        size = word("size")
+        several = f.both(f.compare(">", work, TEAM_WORK), f.compare(">", size, 1))
+        wanted = f.either(several, f.compare(">", work, POLL_WORK))
+        missing = f.compare("<", word("started"), f.sub(size, 1))
+        missing = f.either(missing, f.compare("==", word("open"), 0))
+        with f.when(f.both(wanted, missing)):
+            if unused is not None:
+                f.call(self.module.declare("tw_decref", VOID, (POINTER,)), [unused])
+            f.jump(self.fallback)
+        return TeamWish(state, wanted, size, f.compare(">", work, WAKE_WORK))
+
+    @contextmanager
+    def team(self, wish: TeamWish) -> Iterator[Value]:
+        """The team that a call takes meanwhile, without the GIL; null where it takes none."""
+        f = self.f
+        memory = f.stack(INT64, ctypes.sizeof(Team) // 8, APART)
+        chosen = f.stack(POINTER, 1, 8)
+        f.store(null(), chosen, 8)
+        with f.when(wish.wanted):
+            f.store(memory, chosen, 8)
+            code = self.field(wish.state, State.open.offset)
+            arguments = [wish.state, memory, wish.threads, f.unsigned(wish.long, INT64)]
+            f.call(Callee(VOID, code.text), arguments)
+        yield f.load(POINTER, chosen, 8)
+        with f.when(wish.wanted):
+            f.call(Callee(VOID, self.field(wish.state, State.close.offset).text), [memory])
+        self.teams.append((wish.wanted, memory))
+
+    def raise_cancelled(self, unused: Value | None = None) -> None:
+        """Ends the call with what a signal handler raised while a team ran, and gives up `unused`."""
+        f, module = self.f, self.module
+        for wanted, memory in self.teams:
+            with f.when(wanted), f.when(f.compare("!=", self.field(memory, Team.cancelled.offset, INT64), 0)):
+                restore = module.declare("tw_restore_error", VOID, (POINTER,) * 3)
+                f.call(restore, [self.field(memory, Team.exception.offset + 8 * part) for part in range(3)])
+                if unused is not None:
+                    f.call(module.declare("tw_decref", VOID, (POINTER,)), [unused])
+                f.ret(null())
+        self.teams.clear()
 
     def finish(self, result: Value) -> None:
         """Returns a new reference to the result; behind it, the call of `self` with the same arguments."""

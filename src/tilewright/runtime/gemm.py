@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import InvalidScalar, ScratchAllocation
+from tilewright.lower import SCRATCH_ALIGNMENT
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking
@@ -35,13 +35,10 @@ from tilewright.runtime.operands import Array, check_operand, data_address, elem
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, Specials, fit
 from tilewright.runtime.steps import step_matrices
+from tilewright.runtime.threads import MOST_THREADS, call_team
 from tilewright.spec.dtype import F32, DType
 from tilewright.spec.epilogue import Epilogue, Residual
 from tilewright.spec.problem import Gemm, Layout, ProductTypes
-
-#: Threads of one call, or as many as there are CPUs: the scratch has a part for each, which takes memory when
-#: it is first used.
-MOST_THREADS = 64
 
 #: Bytes of the sums that one thread keeps outside of a narrower C: rows of the widest register tile.
 THREAD_SUMS = SUMS_ROWS * 64 * F32.size
@@ -95,8 +92,18 @@ class GemmKernel(Kernel):
     @cached_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
-        common = scratch_pool()
-        return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
+        return scratch_of(self)
+
+    @property
+    def scratch_step(self) -> int:
+        """Bytes from one product's scratch to the next, where several are computed at once."""
+        return -(-self.scratch_bytes // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+
+    @property
+    def scratch_parts(self) -> int:
+        """How many products can be computed at once in one block of scratch."""
+        step = self.scratch_step
+        return self.pool.size // step if step else MOST_THREADS
 
     def run(
         self,
@@ -107,7 +114,6 @@ class GemmKernel(Kernel):
         beta: float,
         scratch: int,
         operands: Sequence[Array] = (),
-        team: int | None = None,
     ) -> None:
         """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
 
@@ -120,7 +126,8 @@ class GemmKernel(Kernel):
             kernel, operands = self._turned, [operand.T for operand in operands]
         pointers = (data_address(array) for array in (a, b, c, *operands))
         strides = self.residual_strides(operands)
-        kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch, team)
+        with call_team(a.size * b.shape[1]) as team:
+            kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch, team)
 
     def residual_strides(self, operands: Sequence[Array]) -> list[int]:
         """The strides, in elements, of those operands of the epilogue that are matrices."""
@@ -152,7 +159,6 @@ class GemmKernel(Kernel):
         beta: float,
         scratch: int,
         operands: Sequence[Array] = (),
-        team: int | None = None,
     ) -> None:
         """A batch of products of arrays that fit: the axes before the last two are the same in all.
 
@@ -163,13 +169,13 @@ class GemmKernel(Kernel):
             return
         if self.problem.epilogue:
             for index in np.ndindex(batch):
-                self.run(a[index], b[index], c[index], alpha, beta, scratch, operands, team)
+                self.run(a[index], b[index], c[index], alpha, beta, scratch, operands)
             return
         first = (0,) * len(batch)
         matrices = [array[first] for array in (a, b, c)]
         axes = merge_axes(batch, [array.strides[:-2] for array in (a, b, c)])
         if not axes:
-            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch, team=team)
+            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch)
             return
         # The longest axis runs in compiled code; the others, if any do not merge, around it.
         longest = max(axes, key=lambda axis: axis.length)
@@ -183,10 +189,12 @@ class GemmKernel(Kernel):
             return
         sizes = _sizes(*matrices)
         pointers = [data_address(matrix) for matrix in matrices]
-        run = batch_function(self.types.acc)
-        for offsets in outer_offsets(others):
-            places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
-            run(self.address, longest.length, *steps, *places, *sizes, alpha, beta, scratch, team)
+        run, step = batch_function(self.types.acc), self.scratch_step
+        with call_team(math.prod(sizes[:3]) * longest.length) as team:
+            for offsets in outer_offsets(others):
+                places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+                rest = (alpha, beta, scratch, step, self.scratch_parts, team)
+                run(self.address, longest.length, *steps, *places, *sizes, *rest)
 
     def _run_special(
         self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[Axis]
@@ -206,9 +214,10 @@ class GemmKernel(Kernel):
             return False
         run, address = fixed_batch_function(), kernel.address
         pointers = [data_address(matrix) for matrix in matrices]
-        for offsets in outer_offsets(others):
-            places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
-            run(address, count, *steps, *places, *found.leading)
+        with call_team(math.prod(_sizes(*matrices)[:3]) * count) as team:
+            for offsets in outer_offsets(others):
+                places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+                run(address, count, *steps, *places, *found.leading, team)
         return True
 
     def __call__(  # type: ignore[override]
@@ -362,7 +371,7 @@ def native_kernels() -> list[tuple[tuple[np.dtype[Any], ...], GemmKernel]]:
     """The kernels that native callers can reach, which use the common scratch, with their NumPy types."""
     reachable: list[tuple[tuple[np.dtype[Any], ...], GemmKernel]] = []
     for kernel in list(matmul_kernels.values()):
-        if kernel.scratch_bytes > scratch_pool().size:
+        if kernel.pool is not scratch_pool():
             continue
         types = kernel.types
         reachable.append(((types.a.numpy, types.b.numpy, types.c.numpy), kernel))
@@ -381,8 +390,9 @@ def _scratch_pool() -> ScratchPool:
     machine = host_machine()
     panel_b = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
     sums = SUMS_ROWS * SUMS_COLUMNS * F32.size
-    threads = max(MOST_THREADS, os.cpu_count() or 1)
-    return ScratchPool(int(panel_b) + sums + threads * (machine.l2.size + THREAD_SUMS))
+    shared, own = int(panel_b) + sums, machine.l2.size + THREAD_SUMS
+    # One product of many threads, or one product of each thread that can run at once.
+    return ScratchPool(max(shared + MOST_THREADS * own, machine.cores * (shared + own)))
 
 
 def scratch_pool() -> ScratchPool:
@@ -391,3 +401,9 @@ def scratch_pool() -> ScratchPool:
         with _compiling:  # native code keeps the address of the one pool's table
             _pools.append(_scratch_pool())
     return _pools[0]
+
+
+def scratch_of(kernel: Kernel) -> ScratchPool:
+    """The common scratch, or one of its own for a kernel whose blocks are larger."""
+    common, needed = scratch_pool(), kernel.scratch_bytes_for(MOST_THREADS)
+    return common if needed <= common.size else ScratchPool(needed)

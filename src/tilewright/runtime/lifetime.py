@@ -10,12 +10,16 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import platform
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 Lock: TypeAlias = AbstractContextManager[Any]
+
+#: linux/mman.h, MAP_NORESERVE, which Python 3.11 has no name for: a fork does not have to promise the memory.
+_NO_RESERVE = {"x86_64": 0x4000, "aarch64": 0x4000, "riscv64": 0x4000, "ppc64le": 0x40}
 
 #: Outermost first, which is the order in which they are taken; those of `llvm` come after them.
 _locks: list[Lock] = []
@@ -45,13 +49,16 @@ def outlive(value: object) -> None:
 def private_memory(size: int) -> mmap.mmap:
     """Zeroed pages of this process alone: Python's own anonymous memory is shared with the child of a fork.
 
+    Pages count as memory once they are touched, so that blocks may be as large as many threads would need.
+
     Raises
     ------
     OSError, ValueError, OverflowError : as `mmap.mmap`.
     """
     if sys.platform == "win32":
         return mmap.mmap(-1, size)
-    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    unreserved = _NO_RESERVE.get(platform.machine(), 0) if sys.platform == "linux" else 0
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unreserved)
 
 
 def _llvm_locks() -> list[Lock]:

@@ -21,11 +21,12 @@ from tilewright.machine.host import host_machine
 from tilewright.macro.mmt4d import Mmt4dCut
 from tilewright.runtime.arrays import find_dtype
 from tilewright.runtime.batch import C_TYPES
-from tilewright.runtime.gemm import scratch_pool
+from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
 from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.threads import call_team
 from tilewright.runtime.transpose import transpose
 from tilewright.spec.mmt4d import TILE_COUNTS, Mmt4d
 
@@ -54,8 +55,7 @@ class Mmt4dKernel(Kernel):
     @cached_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
-        common = scratch_pool()
-        return common if self.scratch_bytes <= common.size else ScratchPool(self.scratch_bytes)
+        return scratch_of(self)
 
     def __call__(self, lhs: Array, rhs: Array, out: Array, *, beta: int = 0) -> Array:  # type: ignore[override]
         """out = lhs · rhsᵀ + beta · out on C-contiguous tiles of the problem's sizes and types.
@@ -66,8 +66,8 @@ class Mmt4dKernel(Kernel):
         ForeignKernel : if the kernel was compiled for another machine.
         """
         counts = self._check((lhs, rhs, out))
-        with self.pool.block() as scratch:
-            self.function(*map(data_address, (lhs, rhs, out)), *counts, int(beta != 0), scratch, None)
+        with self.pool.block() as scratch, call_team(lhs.size * rhs.shape[0] * rhs.shape[2]) as team:
+            self.function(*map(data_address, (lhs, rhs, out)), *counts, int(beta != 0), scratch, team)
         return out
 
     def _check(self, arrays: tuple[Array, ...]) -> tuple[int, ...]:

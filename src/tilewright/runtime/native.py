@@ -268,6 +268,8 @@ def _emit_gemm(module: Module, acc: DType) -> None:
     sizes_in_bytes = [f.shift_left(int64(1), shift) for shift in shifts]
     for operand, size in zip((a, b), sizes_in_bytes, strict=False):
         entry.require_apart(entry.extent(c, sizes_in_bytes[2]), entry.extent(operand, size))
+    work = f.mul(f.mul(c.rows, c.columns), a.columns)
+    wish = entry.find_team(work)
     slot = entry.find_scratch(entry.pointer("scratch"))
     turnable = f.compare("!=", entry.word("turnable"), 0)
     a, b, c = turned_if(f, f.both(turnable, better_turned(f, a, c)), a, b, c)
@@ -275,10 +277,10 @@ def _emit_gemm(module: Module, acc: DType) -> None:
     strides = [value for matrix in (a, b, c) for value in (matrix.row, matrix.column)]
     scalars = [constant(acc, 1), constant(acc, 0)]
     code = Callee(VOID, entry.pointer("code").text)
-    work = f.mul(f.mul(c.rows, c.columns), a.columns)
     long_running = f.compare(">", work, int64(GIL_THRESHOLD))
-    with entry.taken(slot) as scratch, entry.without_gil(long_running):
-        f.call(code, [a.data, b.data, c.data, *sizes, *strides, *scalars, scratch, null()])
+    with entry.taken(slot) as scratch, entry.without_gil(long_running), entry.team(wish) as team:
+        f.call(code, [a.data, b.data, c.data, *sizes, *strides, *scalars, scratch, team])
+    entry.raise_cancelled()
     entry.finish_with_c()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -36,6 +37,7 @@ from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
+from tilewright.runtime.threads import call_team
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.packing import Role
 from tilewright.spec.problem import Gemm, Layout, Operand, ProductTypes
@@ -111,7 +113,8 @@ class PackedGemmKernel(GemmKernel):
             strides += element_strides(array) if array.ndim == 2 else (0, 0)
         pointers = map(data_address, (*arrays, *operands))
         strides += self.residual_strides(operands)
-        self.function(*pointers, *sizes, *strides, *factors, scratch, None)
+        with call_team(math.prod(sizes)) as team:
+            self.function(*pointers, *sizes, *strides, *factors, scratch, team)
 
     def _sizes_of(self, operands: tuple[Any, Any, Any]) -> tuple[int, int, int]:
         """m, n and k, which all operands agree on."""
@@ -428,11 +431,12 @@ def _run(kernel: PackedGemmKernel, call: _Call, matrices: tuple[Array, Array], s
     others = [axis for axis in axes if axis is not longest]
     strides = [s for array in arrays for s in (element_strides(array) if array.ndim == 2 else (0, 0))]
     pointers = [data_address(array) for array in arrays]
-    run = batch_function(kernel.types.acc)
-    for offsets in outer_offsets(others):
-        places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
-        rest = (*sizes, *strides, *call.factors, scratch, None)
-        run(kernel.address, longest.length, *longest.steps, *places, *rest)
+    run, step = batch_function(kernel.types.acc), kernel.scratch_step
+    with call_team(math.prod(sizes) * longest.length) as team:
+        rest = (*sizes, *strides, *call.factors, scratch, step, kernel.scratch_parts, team)
+        for offsets in outer_offsets(others):
+            places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+            run(kernel.address, longest.length, *longest.steps, *places, *rest)
 
 
 def _steps(call: _Call, other: Array, c: Array) -> list[tuple[int, ...]]:

@@ -42,6 +42,10 @@ LOOKS = 16
 #: Sleepers that one thread wakes; each of them wakes as many, so that n are awake after log n steps.
 WAKES = 2
 
+#: A run that took longer than its caller alone would have, because other processes had the cores, is repaid:
+#: for so many times what it lost, callers do their tasks themselves. So losses are an eighth at most.
+REPAID = 8
+
 #: asm/unistd.h, __NR_futex of 64-bit Linux, by the name of the CPU in `platform.machine`.
 FUTEX_CALLS = {"x86_64": 202, "ppc64le": 221, "aarch64": 98, "riscv64": 98}
 #: linux/futex.h, FUTEX_WAIT and FUTEX_WAKE with FUTEX_PRIVATE_FLAG.
@@ -381,6 +385,11 @@ class _PoolCode:
             f.ret()
         with f.when(f.compare("!=", w.get(team, Team, "cancelled"), 0)):
             f.ret()
+        state = w.get(team, Team, "state", POINTER)
+        begin = f.call(self.clock, [])
+        with f.when(f.compare("<", begin, w.shared(state, State, "alone_until"))):
+            f.call(self.serial, job)
+            f.ret()
         w.put(1, team, Team, "running")
         for value, name in ((body, "body"), (env, "env"), (tasks, "tasks")):
             w.put(value, team, Team, name)
@@ -396,16 +405,24 @@ class _PoolCode:
             with f.when(f.compare("!=", missing, wanted)):
                 f.call(self.wake_some, [team])
         self.call_body(w, body, env, int64(0), int64(0))
+        own = f.stack(INT64, 1, 8)
+        f.store(int64(1), own, 8)
         with w.forever("tasks") as (_, done):
             with f.when(f.compare("!=", w.get(team, Team, "polls"), 0)):
                 f.call(self.poll, [team])
             task = f.fetch_add(w.place(team, Team, "next"), 1)
             w.leave_if(f.compare(">=", task, tasks), done)
             self.call_body(w, body, env, int64(0), task)
-        state = w.get(team, Team, "state", POINTER)
+            f.store(f.add(f.load(INT64, own, 8), 1), own, 8)
+        mine = f.sub(f.call(self.clock, []), begin)
         with f.loop(int64(0), w.shared(state, State, "started"), int64(1), "slot") as index:
             f.call(self.join, [team, w.slot(state, index)])
         w.put(0, team, Team, "running")
+        end = f.call(self.clock, [])
+        alone = f.divide(f.mul(mine, tasks), f.load(INT64, own, 8))
+        lost = f.sub(f.sub(end, begin), alone)
+        with f.when(f.compare(">", lost, 0)):
+            f.store_shared(f.add(end, f.mul(lost, REPAID)), w.place(state, State, "alone_until"))
         f.ret()
         return f.callee
 
@@ -419,7 +436,7 @@ class _PoolCode:
         w = self.define(OPEN, VOID, arguments, exported=True)
         f, state, team = w.f, w.f.arguments["state"], w.f.arguments["team"]
         active = f.add(f.fetch_add(w.place(state, State, "active"), 1), 1)
-        share = f.emit(INT64, f"sdiv {f.arguments['threads'].typed}, {f.maximum(active, int64(1)).text}")
+        share = f.divide(f.arguments["threads"], f.maximum(active, int64(1)))
         w.put(f.maximum(share, int64(1)), team, Team, "threads")
         w.put(Value(POINTER, self.run.text), team, Team, "run")
         w.put(state, team, Team, "state")

@@ -63,7 +63,8 @@ class State(ctypes.Structure):
         ("active", ctypes.c_int64),  # teams that are open
         ("awake", ctypes.c_int64),  # workers that poll or work
         ("closed_at", ctypes.c_int64),  # when a team was closed last, in ns
-        ("_often", ctypes.c_byte * (APART - 3 * 8)),
+        ("alone_until", ctypes.c_int64),  # until when callers do their tasks themselves, in ns
+        ("_often", ctypes.c_byte * (APART - 4 * 8)),
         ("slots", Slot * MOST_WORKERS),
     )
 

@@ -19,6 +19,7 @@ from tilewright.runtime.operands import Array, check_operand, data_address, elem
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.packed_gemm import Route
 from tilewright.runtime.steps import bias_matrix, bias_of, matmul_epilogue
+from tilewright.runtime.threads import call_team
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.problem import Gemm, Layout
@@ -99,7 +100,8 @@ class WeightKernel(GemmKernel):
         (a, _, c), (m, n, k) = arrays, sizes
         strides = (*element_strides(a), 0, 0, *element_strides(c))
         arrays = [*arrays, *operands]
-        self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch, None)
+        with call_team(m * n * k) as team:
+            self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch, team)
 
 
 def check_panels(packed: PackedMatrix, machine: Machine) -> None:
