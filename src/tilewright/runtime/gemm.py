@@ -114,11 +114,13 @@ class GemmKernel(Kernel):
         beta: float,
         scratch: int,
         operands: Sequence[Array] = (),
+        team: int | None = None,
     ) -> None:
         """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
 
         Where nothing is fixed at compile time, a column-major C is computed as the transposed product,
         which makes its rows contiguous. Operands of the epilogue are matrices: see `steps.step_matrices`.
+        The team is one that is open; by default the call takes one of its own, where that is worth it.
         """
         kernel = self
         if self._turnable and _better_turned(a, c):
@@ -126,8 +128,8 @@ class GemmKernel(Kernel):
             kernel, operands = self._turned, [operand.T for operand in operands]
         pointers = (data_address(array) for array in (a, b, c, *operands))
         strides = self.residual_strides(operands)
-        with call_team(a.size * b.shape[1]) as team:
-            kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch, team)
+        with call_team(a.size * b.shape[1]) if team is None else contextlib.nullcontext(team) as given:
+            kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch, given)
 
     def residual_strides(self, operands: Sequence[Array]) -> list[int]:
         """The strides, in elements, of those operands of the epilogue that are matrices."""
