@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,15 +38,19 @@ class Backwards:
             call(env, task % THREADS, task)
 
 
-def multiply(kernel: GemmKernel, arrays: tuple[Any, Any, Any], team: Team | None) -> None:
+def multiply(
+    kernel: GemmKernel, arrays: tuple[Any, Any, Any], team: Team | None, operands: Sequence[Any] = ()
+) -> None:
     a, _, c = arrays
-    sizes = (*c.shape, a.shape[1], *(stride for array in arrays for stride in element_strides(array)))
+    strided = (*arrays, *(array for array in operands if array.shape == c.shape))
+    sizes = (*c.shape, a.shape[1], *(stride for array in strided for stride in element_strides(array)))
     size = kernel.scratch_bytes_for(THREADS)
     assert size <= scratch_pool().size
     with scratch_pool().block() as scratch:
         ctypes.memset(scratch, 0xFF, size)  # NaN
         address = ctypes.addressof(team) if team is not None else None
-        kernel.function(*map(data_address, arrays), *sizes, 1, 0, scratch, address)
+        pointers = map(data_address, (*arrays, *operands))
+        kernel.function(*pointers, *sizes, 1, 0, scratch, address)
 
 
 @pytest.mark.parametrize("strategy", ["auto", "tiling", "packing"])
@@ -85,10 +90,8 @@ def test_epilogues_on_a_team(dtype: str, epilogue: str) -> None:
         ]
         alone, together = (np.full((m, n), 77, kind) for _ in range(2))
         several = Backwards()
-        with scratch_pool().block() as scratch:
-            kernel.run(a, b, alone, 1, 0, scratch, operands)
-            ctypes.memset(scratch, 0xFF, kernel.scratch_bytes_for(THREADS))
-            kernel.run(a, b, together, 1, 0, scratch, operands, ctypes.addressof(several.team))
+        multiply(kernel, (a, b, alone), None, operands)
+        multiply(kernel, (a, b, together), several.team, operands)
         assert alone.tobytes() == together.tobytes(), f"{m}x{n}x{k}"
         assert max(several.counts) > 1
 

@@ -28,6 +28,7 @@ from tilewright.errors import (
     UnsupportedArgument,
     UnsupportedDtype,
 )
+from tilewright.runtime.fused import plain, remember
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
 from tilewright.runtime.operands import factor, whole_strides
 from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
@@ -373,6 +374,11 @@ def check_array(out: Any) -> Array:
     return out
 
 
+def _is_number(value: object, number: int) -> bool:
+    """Whether a factor is a plain number of some value."""
+    return type(value) in (int, float) and value == number
+
+
 def matmul(
     a: Any,
     b: Any,
@@ -385,6 +391,11 @@ def matmul(
     activation: str | None = None,
 ) -> Array:
     """alpha · a @ b + beta · out for whatever NumPy's matmul accepts; see `tilewright.matmul`."""
+    steps = bias is not None or activation is not None
+    if steps and dtype is None and _is_number(alpha, 1) and _is_number(beta, 0):
+        found = plain(a, b, out, bias, activation)
+        if found is not None:
+            return found
     if _special_product(a, b, dtype, (alpha, beta)):
         for name, value in (("bias", bias), ("activation", activation)):
             if value is not None:
@@ -401,6 +412,8 @@ def matmul(
     with kernel.pool.block() as scratch:
         kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch, product.operands)
     make_wanted()
+    if steps:
+        remember(kernel, product.types, activation)
     given, target = product.given, product.target
     if given is None:
         scalar: Array = target[()]  # two 1-D operands give a scalar, as in NumPy

@@ -133,10 +133,14 @@ class GemmKernel(Kernel):
 
     def residual_strides(self, operands: Sequence[Array]) -> list[int]:
         """The strides, in elements, of those operands of the epilogue that are matrices."""
-        steps = [step for step, _, name in self.problem.steps if name is not None]
-        pairs = zip(steps, operands, strict=True)
-        residuals = [array for step, array in pairs if isinstance(step, Residual)]
+        residuals = [operands[number] for number in self._residuals]
         return [stride for array in residuals for stride in element_strides(array)]
+
+    @cached_property
+    def _residuals(self) -> list[int]:
+        """Which operands of the epilogue are matrices."""
+        steps = [step for step, _, name in self.problem.steps if name is not None]
+        return [number for number, step in enumerate(steps) if isinstance(step, Residual)]
 
     def step_matrices(
         self, c: Array, given: dict[str, Any], sizes: tuple[int, int], factors: tuple[float, float]
