@@ -98,7 +98,7 @@ def scratch(program: Program) -> dict[str, int]:
 def test_what_each_rewrite_takes_away() -> None:
     machine = find_machine("znver5")
     problem, nests = chain(machine, "two", "f32", deep=True)
-    rows, tile = 24, 12 * 32
+    rows, tile = 4 * 12, 12 * 32
     assert scratch(nests)["sums1"] == rows * 96
     unpacked = fuse_unpack(nests)
     assert set(scratch(nests)) - set(scratch(unpacked)) == {"sums1", "sums2"}
@@ -123,7 +123,7 @@ def test_sums_wait_in_tiles_where_the_depth_has_blocks() -> None:
     machine = find_machine("znver5")
     _, nests = chain(machine, "two", "f32", deep=False)
     fused = fuse_consumer(fuse_pack(fuse_unpack(nests)))
-    assert scratch(fused)["tiles1"] == 24 * 96
+    assert scratch(fused)["tiles1"] == 48 * 96
     assert "if 20 <= pc + 8" in print_program(fused)
 
 
@@ -162,7 +162,7 @@ def test_rows_that_somebody_else_reads_stay() -> None:
 
     changed = edited(nests, another)
     assert "sums1" in scratch(fuse_unpack(changed))
-    assert scratch(fuse_pack(changed))["rows1"] == 24 * 96
+    assert scratch(fuse_pack(changed))["rows1"] == 48 * 96
 
 
 def test_tiles_that_do_not_begin_at_a_step_of_the_depth_are_packed_together() -> None:

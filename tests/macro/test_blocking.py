@@ -28,7 +28,9 @@ from tilewright.macro.blocking import (
     register_tiles,
     row_block,
 )
+from tilewright.macro.chain import ROW_BLOCKS, rows_of_block
 from tilewright.macro.gemm import build_gemm
+from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import BF16, F32, F64, I8, I16, U8, DType
 from tilewright.spec.problem import Gemm, Strategy
 
@@ -356,3 +358,17 @@ def test_blocks_are_positive(name: str, value: int) -> None:
 def test_cmr() -> None:
     tile = RegisterTile(mr=6, nr=16, accumulators=12, registers=15, loads_per_depth=8)
     assert tile.cmr == pytest.approx(2 * 6 * 16 / 22)
+
+
+def test_rows_of_a_chain_keep_its_widest_layer_in_the_last_cache() -> None:
+    machine = find_machine("znver5")
+    one = machine.isa.tile(F32)
+    blocking = choose_blocking(machine, one)
+    rows = {
+        width: rows_of_block(LinearChain((64, width)), blocking, machine, one)
+        for width in (64, 1 << 15, 1 << 20)
+    }
+    assert rows[64] == ROW_BLOCKS * blocking.mc
+    assert machine.l3 is not None
+    assert rows[1 << 15] * (1 << 15) * 4 <= machine.l3.size / 4 < rows[64] * (1 << 15) * 4
+    assert rows[1 << 20] == blocking.mr
