@@ -143,3 +143,28 @@ def test_errors_are_those_of_the_call() -> None:
 def test_what_is_no_problem_is_not_compiled(problem: Any) -> None:
     with pytest.raises(NotAProblem, match=r"Gemm, BatchReduceGemm, Unary"):
         tw.compile(problem)
+
+
+@pytest.mark.parametrize(
+    ("rows", "strategy"),
+    [(1, "few rows: panels"), (32, "few rows: panels"), (33, "packing: five loops, panels")],
+)
+def test_products_with_weights_name_their_way(rows: int, strategy: str) -> None:
+    packed = tw.quantize_weights(np.ones((300, 400)), bits=4, group=32)
+    found = tw.explain(tw.matmul, np.ones((rows, 300), np.float32), packed, activation="relu")
+    assert found.strategy.startswith(strategy)
+    assert "i4g32" in found.kernel
+    assert "fused into the store of C: relu" in found.notes
+    assert any("weights" in note or "i4g32" in note for note in found.notes)
+
+
+def test_products_with_packed_matrices_name_their_way() -> None:
+    packed = tw.pack(np.ones((300, 400), np.float32))
+    few = tw.explain(tw.matmul, np.ones((2, 300), np.float32), packed)
+    many = tw.explain(tw.matmul, np.ones((400, 300), np.float32), packed)
+    assert few.strategy.startswith("few rows")
+    assert not many.strategy.startswith("few rows")
+    turned = tw.explain(
+        tw.matmul, tw.pack(np.ones((30, 40), np.float32), role="a"), np.ones((40, 9), np.float32)
+    )
+    assert "packed" in turned.notes[0]

@@ -15,6 +15,7 @@ from tilewright.pipeline import Problem
 from tilewright.runtime.header import c_type
 from tilewright.runtime.kernel import Kernel
 from tilewright.spec.dtype import DTYPES, DType, Kind
+from tilewright.spec.weights import Weights
 
 GOLDEN = """\
 /* C = alpha * A * B + beta * C; beta 0 does not read C, alpha 0 neither A nor B.
@@ -157,3 +158,9 @@ def test_every_element_type_has_a_spelling() -> None:
     words |= {"i8": "int8_t", "u8": "uint8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t"}
     assert {name: c_type(DTYPES[name]) for name in words} == words
     assert c_type(DType("f16", 16, Kind.FLOAT, "float16")) == "void"
+
+
+def test_a_kernel_of_weights_declares_its_vectors() -> None:
+    header = tw.compile(tw.Gemm(weights=Weights.parse("i4g64z"), epilogue="bias")).header
+    for parameter in ("const float *scales", "const float *zeros", "const float *bias", "float alpha"):
+        assert parameter in header

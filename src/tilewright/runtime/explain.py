@@ -36,6 +36,7 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.packed_gemm import Wish, find_route
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, fit
+from tilewright.runtime.weights import weight_route
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.epilogue import Along
 from tilewright.spec.epilogue import Epilogue as Steps
@@ -157,6 +158,10 @@ def packed_strategy(problem: Gemm, primitives: tuple[Statement, ...]) -> str:
     """What the primitives of a product with packed operands amount to, in words."""
     if not primitives:
         return "nothing to do: a size is 0"
+    if any(isinstance(node, TileMatmul) and node.stored is not None for node in primitives):
+        return "few rows: panels of the packed operand are read once, several side by side"
+    if any(isinstance(node, Pack) and node.stored is not None for node in primitives):
+        return "packing: five loops, panels of floats made of the weight's words for each depth block"
     names = " and ".join(name.upper() for name in sorted(problem.packed - {"c"}))
     tiles = {node.destination.buffer for node in primitives if isinstance(node, Pack)}
     if {"a", "b"} <= problem.packed:
@@ -169,11 +174,10 @@ def packed_strategy(problem: Gemm, primitives: tuple[Statement, ...]) -> str:
 def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     """How a product with a `PackedMatrix` runs; nothing is computed."""
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
-    if packed.form.weights is not None:
-        raise NotExplained(found=repr(packed), known="plain packed matrices")
     array = np.asarray(other)
     along = None if options.get("bias") is None else Along.COLUMN
-    route = find_route(packed, Wish(array.dtype, None, along, options.get("activation")))
+    wish = Wish(array.dtype, None, along, options.get("activation"))
+    route = find_route(packed, wish) if packed.form.weights is None else weight_route(packed, array, wish)
     kernel = route.kernel
     first, second = (array.shape, packed.shape) if packed is b else (packed.shape, array.shape)
     shapes = product_shapes(first, second)

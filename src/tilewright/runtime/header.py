@@ -196,7 +196,8 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", _integer(kernel, name, operands))
     for name in program.scalars:
-        scalar = c_type(accumulator(*(buffer.dtype.real for buffer in program.arguments[:2])))
+        acc = kernel.problem.types.acc if isinstance(kernel.problem, Gemm) else None
+        scalar = c_type(acc or accumulator(*(buffer.dtype.real for buffer in program.arguments[:2])))
         yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
     if program.needs_scratch:
         yield Parameter("void *scratch", _scratch(program))

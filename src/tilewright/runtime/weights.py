@@ -13,6 +13,7 @@ from tilewright.errors import ForeignPacked, InvalidChoice, MissingOut, PackedDt
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import weight_lanes
+from tilewright.runtime import packed_gemm
 from tilewright.runtime.arrays import as_operand, check_out, direct_out, product_shapes
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
@@ -139,13 +140,23 @@ def weight_kernel(weights: Weights, types: tuple[DType, DType], epilogue: Epilog
         return _compiled(weights, types, epilogue, host_machine())
 
 
-def _types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -> tuple[DType, DType]:
+def weight_types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -> tuple[DType, DType]:
     """The types that x is taken as and that the kernel stores."""
     native = x.dtype.newbyteorder("=")
     a = BF16 if native == BF16.numpy else F32
     if a is F32 and not np.can_cast(native, np.float32, "safe"):
         raise PackedDtype(found=x.dtype, packed=repr(packed), required=F32.numpy)
     return a, a if wanted in (None, a.numpy) else F32
+
+
+def weight_route(packed: PackedMatrix, x: Array, wish: packed_gemm.Wish) -> Route:
+    """The kernel for x beside a weight, as `packed_gemm.find_route` gives that of other packed matrices."""
+    weights = packed.form.weights
+    assert weights is not None
+    types = a, c = weight_types(x, packed, wish.computed)
+    kernel = weight_kernel(weights, types, matmul_epilogue(wish.along, wish.activation))
+    beside = tuple(packed.vectors[name] for name in weights.vectors)
+    return Route(kernel, a.numpy, F32.numpy, c.numpy, beside)
 
 
 class Wish(NamedTuple):
@@ -173,7 +184,7 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
     """
     assert packed.form.weights is not None
     given, asked = wish.out, wish.dtype if wish.dtype is not None or wish.out is None else wish.out.dtype
-    types = a, c = _types(x, packed, None if asked is None else np.dtype(asked).newbyteorder("="))
+    types = a, c = weight_types(x, packed, None if asked is None else np.dtype(asked).newbyteorder("="))
     if wish.dtype is not None and np.dtype(wish.dtype) != c.numpy:
         raise InvalidChoice(name="dtype", found=np.dtype(wish.dtype), allowed=f"{a.name}, {F32.name}")
     shapes = product_shapes(x.shape, packed.shape)
@@ -206,9 +217,8 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
             for left, result in zip(rows, results, strict=True):
                 kernel.run_weights(left, packed, result, factors, scratch, vectors)
     if asked is None and along is not Along.ROW:  # the next such call takes the short way
-        beside = tuple(packed.vectors[name] for name in packed.form.weights.vectors)
-        route = Route(kernel, a.numpy, F32.numpy, c.numpy, beside)
-        packed.routes[a.numpy, None, along, wish.activation] = route
+        key = packed_gemm.Wish(a.numpy, None, along, wish.activation)
+        packed.routes[key] = weight_route(packed, x, key)
     if given is None:
         return target
     if not direct:

@@ -470,11 +470,15 @@ class Gemm:
 
         >>> Gemm(16, 6, 64).bytes
         6016
+        >>> Gemm(1, 6, 64, weights=Weights.parse("i4g32")).bytes
+        520
         """
         if self.m is None or self.n is None or self.k is None:
             return None
-        inputs = self.m * self.dtype.size + self.n * self.b_dtype.size
-        return self.k * inputs + self.out_dtype.size * self.m * self.n
+        rest = self.m * (self.k * self.dtype.size + self.n * self.out_dtype.size)
+        if self.weights is not None:
+            return rest + self.n * self.weights.column_bytes(self.k)
+        return rest + self.k * self.n * self.b_dtype.size
 
     def reference(
         self,

@@ -140,6 +140,11 @@ class Weights:
         """Words of one column."""
         return -(-depth // self.elements.depths)
 
+    def column_bytes(self, depth: int) -> int:
+        """Bytes of one column: its words, scales and zero points."""
+        vectors = len(self.vectors) * self.groups(depth) * F32.size
+        return self.words(depth) * self.elements.word_bytes + vectors
+
     def unpacked(self, words: NDArray[Any], depth: int) -> NDArray[Any]:
         """The unsigned integers in words of shape (..., w): (..., depth).
 
