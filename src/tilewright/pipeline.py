@@ -12,14 +12,14 @@ from tilewright.llvm.target import emit_object
 from tilewright.lower import lower
 from tilewright.machine.machine import Machine
 from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
-from tilewright.macro.blocking import Blocking, Cover, choose_blocking
+from tilewright.macro.blocking import Blocking, Cover, choose_blocking, prepacked
 from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.macro.packing import weight_lanes
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
 from tilewright.spec.packing import Packing
-from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ def _choose_blocking(state: Compilation) -> Cut:
     match state.problem:
         case Gemm() as problem:
             columns = weight_lanes(state.machine) if problem.weights else 0
-            return choose_blocking(state.machine, instruction_of(problem, state.machine.isa), columns)
+            blocking = choose_blocking(state.machine, instruction_of(problem, state.machine.isa), columns)
+            plain = problem.b is Layout.PACKED and problem.weights is None
+            return prepacked(blocking) if plain else blocking
         case BatchReduceGemm() as problem:
             return cover_of(problem, state.machine)
         case Unary() as problem:

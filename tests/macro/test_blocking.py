@@ -30,6 +30,7 @@ from tilewright.macro.blocking import (
 )
 from tilewright.macro.chain import ROW_BLOCKS, rows_of_block
 from tilewright.macro.gemm import build_gemm
+from tilewright.pipeline import run_stages
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import BF16, F32, F64, I8, I16, U8, DType
 from tilewright.spec.problem import Gemm, Strategy
@@ -358,6 +359,17 @@ def test_blocks_are_positive(name: str, value: int) -> None:
 def test_cmr() -> None:
     tile = RegisterTile(mr=6, nr=16, accumulators=12, registers=15, loads_per_depth=8)
     assert tile.cmr == pytest.approx(2 * 6 * 16 / 22)
+
+
+def test_blocks_beside_a_packed_operand_are_higher_and_sum_in_the_same_order() -> None:
+    machine = find_machine("znver5")
+    usual = run_stages(Gemm(), machine, until="blocking").blocking
+    beside = run_stages(Gemm(b="packed"), machine, until="blocking").blocking
+    assert isinstance(usual, Blocking)
+    assert isinstance(beside, Blocking)
+    assert beside == replace(usual, mc=2 * usual.mc)
+    assert beside.mc * beside.kc * 4 <= machine.l2.size / 2
+    assert run_stages(Gemm(a="packed"), machine, until="blocking").blocking == usual
 
 
 def test_rows_of_a_chain_keep_its_widest_layer_in_the_last_cache() -> None:
