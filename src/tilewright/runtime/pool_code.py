@@ -45,6 +45,8 @@ WAKES = 2
 #: A run that took longer than its caller alone would have, because other processes had the cores, is repaid:
 #: for so many times what it lost, callers do their tasks themselves. So losses are an eighth at most.
 REPAID = 8
+#: Smaller losses come from uneven tasks and cold caches, not from a worker that does not have a core.
+LEAST_LOSS_NS = 100_000
 
 #: asm/unistd.h, __NR_futex of 64-bit Linux, by the name of the CPU in `platform.machine`.
 FUTEX_CALLS = {"x86_64": 202, "ppc64le": 221, "aarch64": 98, "riscv64": 98}
@@ -383,19 +385,16 @@ class _PoolCode:
         with f.when(f.either(nested, f.compare("<=", threads, 1))):
             f.call(self.serial, job)
             f.ret()
-        with f.when(f.compare("!=", w.get(team, Team, "cancelled"), 0)):
-            f.ret()
         state = w.get(team, Team, "state", POINTER)
-        begin = f.call(self.clock, [])
-        with f.when(f.compare("<", begin, w.shared(state, State, "alone_until"))):
-            f.call(self.serial, job)
-            f.ret()
+        first, begin = self.alone_at_first(w, job)
+        left = f.sub(tasks, first)
+        threads = f.minimum(threads, left)
         w.put(1, team, Team, "running")
         for value, name in ((body, "body"), (env, "env"), (tasks, "tasks")):
             w.put(value, team, Team, name)
         for name in ("arrived", "woken"):
             w.put(0, team, Team, name)
-        w.put(1, team, Team, "next")  # the first is the caller's own
+        w.put(f.add(first, 1), team, Team, "next")  # the first is the caller's own
         here = f.as_integer(team)
         wanted = f.sub(threads, 1)
         wanted = f.call(self.post, [team, wanted, int64(FREE), here])
@@ -404,7 +403,7 @@ class _PoolCode:
             missing = f.call(self.post, [team, wanted, int64(ASLEEP), asleep])
             with f.when(f.compare("!=", missing, wanted)):
                 f.call(self.wake_some, [team])
-        self.call_body(w, body, env, int64(0), int64(0))
+        self.call_body(w, body, env, int64(0), first)
         own = f.stack(INT64, 1, 8)
         f.store(int64(1), own, 8)
         with w.forever("tasks") as (_, done):
@@ -419,12 +418,35 @@ class _PoolCode:
             f.call(self.join, [team, w.slot(state, index)])
         w.put(0, team, Team, "running")
         end = f.call(self.clock, [])
-        alone = f.divide(f.mul(mine, tasks), f.load(INT64, own, 8))
+        alone = f.divide(f.mul(mine, left), f.load(INT64, own, 8))
         lost = f.sub(f.sub(end, begin), alone)
-        with f.when(f.compare(">", lost, 0)):
+        with f.when(f.compare(">", lost, LEAST_LOSS_NS)):
             f.store_shared(f.add(end, f.mul(lost, REPAID)), w.place(state, State, "alone_until"))
         f.ret()
         return f.callee
+
+    def alone_at_first(self, w: _Words, job: Sequence[Value]) -> tuple[Value, Value]:
+        """Tasks on the caller alone while a loss is repaid; the first that is left, and the time.
+
+        The function returns where none is left, or a signal handler raised.
+        """
+        f, (team, body, env, tasks) = w.f, job
+        state = w.get(team, Team, "state", POINTER)
+        until = w.shared(state, State, "alone_until")
+        place = f.stack(INT64, 2, 8)
+        f.store(int64(0), place, 8)
+        with w.forever("repay") as (_, repaid):
+            now, task = f.call(self.clock, []), f.load(INT64, place, 8)
+            f.store(now, f.at(place, 8), 8)
+            ended = f.either(f.compare(">=", task, tasks), f.compare("!=", w.get(team, Team, "cancelled"), 0))
+            with f.when(ended):
+                f.ret()
+            w.leave_if(f.compare(">=", now, until), repaid)
+            self.call_body(w, body, env, int64(0), task)
+            f.store(f.add(task, 1), place, 8)
+            with f.when(f.compare("!=", w.get(team, Team, "polls"), 0)):
+                f.call(self.poll, [team])
+        return f.load(INT64, place, 8), f.load(INT64, f.at(place, 8), 8)
 
     def emit_open(self) -> None:
         """``open(state, team, threads, long)``: a team of at most so many threads, fewer where others run.
