@@ -7,9 +7,10 @@ import pytest
 
 from tilewright.errors import InvalidSize, UnsupportedDtype
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Pack, Program, Statement
+from tilewright.ir.nodes import Pack, Program, Statement, Unary
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
+from tilewright.ir.trace import trace
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking
@@ -68,6 +69,16 @@ def test_more_tiles_than_a_block(name: str) -> None:
         problem = Mmt4d(*tiles)
         cut = choose_mmt4d(problem, machine)
         run(build_mmt4d(problem, cut, machine, "g"), problem, counts, 1)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_out_is_read_only_where_it_is_added_to(beta: float) -> None:
+    machine, problem = find_machine("znver5"), Mmt4d(4, 4, 2)
+    program = build_mmt4d(problem, choose_mmt4d(problem, machine), machine, "g")
+    way = trace(program, dict.fromkeys(TILE_COUNTS, 3), {"beta": beta})
+    moves = [node for node in way.primitives if isinstance(node, Unary)]
+    read = [node for node in moves if node.source is not None and node.source.buffer == "out"]
+    assert bool(read) == (beta != 0)
 
 
 def packs(body: tuple[Statement, ...]) -> int:

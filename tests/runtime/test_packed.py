@@ -269,6 +269,21 @@ def test_wrong_inner_size_and_dtype_and_role_are_refused() -> None:
     assert (out == 7).all()
 
 
+def test_the_short_way_refuses_too() -> None:
+    x, packed, bias = values((20, 40), "f32"), tw.pack(values((40, 30), "f32")), values((30,), "f32")
+    left = tw.pack(values((40, 40), "f32"), role="a")
+    for _ in range(2):  # the second call knows the way
+        assert tw.linear(x, packed, bias, "relu").shape == (20, 30)
+        assert tw.linear(x[:0], packed, bias, "relu").shape == (0, 30)
+        with pytest.raises(errors.ShapeMismatch):
+            tw.linear(x[:, :39].copy(), packed, bias, "relu")
+        with pytest.raises(errors.StepShape):
+            tw.linear(x, packed, bias[:29].copy(), "relu")
+        with pytest.raises(errors.PackedRole):
+            tw.matmul(values((40, 40), "f32"), left)
+        assert tw.matmul(left, x.T).shape == (40, 20)
+
+
 def test_tiles_of_another_machine_are_refused() -> None:
     b = values((40, 30), "f32")
     other = tw.pack(b, target="emulate:pwr10")
