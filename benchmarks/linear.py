@@ -1,7 +1,7 @@
 """Linear layers with a fused epilogue: ratios to torch and to the same steps one after the other.
 
-Single thread. The systems take turns in one process in random order, after a check against float64; medians
-of the processor time of a call. Unfused is what a user would write without an epilogue: `tilewright.matmul`
+The systems take turns in one process in random order, after a check against float64; medians of the time of a
+call, of one thread its processor time. Unfused is what a user would write without an epilogue: `tilewright.matmul`
 into an array, the bias added in place by NumPy, and the activation by a kernel of `tilewright.Unary`. torch
 joins where it is installed. Run it with ``python benchmarks/linear.py`` on a quiet machine.
 """
@@ -57,7 +57,7 @@ TABLE = (
 )
 
 
-def torch_layer(layer: Layer, x: Any, w: Any, bias: Any) -> Callable[[], Any] | None:
+def torch_layer(layer: Layer, x: Any, w: Any, bias: Any, threads: int) -> Callable[[], Any] | None:
     """The layer in torch, eager; None where torch is missing."""
     try:
         find_system("torch")
@@ -67,7 +67,7 @@ def torch_layer(layer: Layer, x: Any, w: Any, bias: Any) -> Callable[[], Any] | 
     import torch
     from torch.nn import functional
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     functions = {"gelu": functional.gelu, "relu": torch.relu, None: lambda value: value}
     tensor, weight = torch.from_numpy(x), torch.from_numpy(np.ascontiguousarray(w.T))
     vector, apply = torch.from_numpy(bias), functions[layer.activation]
@@ -79,7 +79,7 @@ def torch_layer(layer: Layer, x: Any, w: Any, bias: Any) -> Callable[[], Any] | 
     return run
 
 
-def systems(layer: Layer, x: Any, w: Any, bias: Any) -> dict[str, Callable[[], Any]]:
+def systems(layer: Layer, x: Any, w: Any, bias: Any, threads: int) -> dict[str, Callable[[], Any]]:
     """The layer by name of what computes it; the first is the fused one."""
     out, rest, alone = (np.empty((layer.m, layer.n), np.float32) for _ in range(3))
     unary = None if layer.activation is None else tw.compile(tw.Unary(layer.activation)).native
@@ -98,24 +98,25 @@ def systems(layer: Layer, x: Any, w: Any, bias: Any) -> dict[str, Callable[[], A
         return tw.matmul(x, w, out=alone)
 
     found = {"fused": fused, UNFUSED: unfused, PLAIN: plain}
-    torch = torch_layer(layer, x, w, bias)
+    torch = torch_layer(layer, x, w, bias, threads)
     return found | ({} if torch is None else {TORCH: torch})
 
 
-def seconds_of(run: Callable[[], Any]) -> float:
-    """The time of one call."""
-    begin = time.thread_time()
+def seconds_of(run: Callable[[], Any], threads: int) -> float:
+    """The time of one call: of a single thread, what other programs take does not count."""
+    clock = time.thread_time if threads == 1 else time.perf_counter
+    begin = clock()
     run()
-    return time.thread_time() - begin
+    return clock() - begin
 
 
-def measure(layer: Layer, repeat: int) -> dict[str, float]:
+def measure(layer: Layer, repeat: int, threads: int) -> dict[str, float]:
     """The median time of a call of each system, in seconds."""
     generator = np.random.default_rng(0)
     shapes = ((layer.m, layer.k), (layer.k, layer.n), (layer.n,))
     x, w, bias = (generator.standard_normal(shape).astype(np.float32) for shape in shapes)
     w /= np.float32(np.sqrt(layer.k))
-    found = systems(layer, x, w, bias)
+    found = systems(layer, x, w, bias, threads)
     exact = x.astype(np.float64) @ w.astype(np.float64) + bias
     if layer.activation is not None:
         exact = meaning(UnaryOp(layer.activation), exact)
@@ -126,7 +127,7 @@ def measure(layer: Layer, repeat: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in found}
     for _ in range(repeat):
         for name in random.sample(sorted(found), len(found)):
-            times[name].append(seconds_of(found[name]))
+            times[name].append(seconds_of(found[name], threads))
     return {name: median(values) for name, values in times.items()}
 
 
@@ -135,13 +136,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--only", default="", help="a part of the titles of the layers to measure")
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    print(f"{machine_title(describe_machine(detect_host()))}, one thread, {options.repeat} measurements")
+    tw.set_num_threads(options.threads)
+    title = machine_title(describe_machine(detect_host()))
+    print(f"{title}, {options.threads} threads, {options.repeat} measurements")
     print(f"{'layer':<24} {'fused, ms':>10} {'ratio to':<14} {'asked':>6} {'measured':>9}")
     for layer in TABLE:
         if options.only not in layer.title:
             continue
-        times = measure(layer, options.repeat)
+        times = measure(layer, options.repeat, options.threads)
         fused = times.pop("fused")
         for name, seconds in times.items():
             least = layer.least.get(name)
