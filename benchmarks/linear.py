@@ -1,9 +1,10 @@
 """Linear layers with a fused epilogue: ratios to torch and to the same steps one after the other.
 
 The systems take turns in one process in random order, after a check against float64; medians of the time of a
-call, of one thread its processor time. Unfused is what a user would write without an epilogue: `tilewright.matmul`
-into an array, the bias added in place by NumPy, and the activation by a kernel of `tilewright.Unary`. torch
-joins where it is installed. Run it with ``python benchmarks/linear.py`` on a quiet machine.
+call, of one thread its processor time. Unfused is what a user would write without an epilogue:
+`tilewright.matmul` into an array, the bias added in place by NumPy, and the activation by a kernel of
+`tilewright.Unary`. torch joins where it is installed. Run it with ``python benchmarks/linear.py`` on a quiet
+machine.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -93,6 +93,18 @@ def test_batches_and_vectors() -> None:
     assert tw.matmul(a[0, 0, 0], b[0, :, 0], bias=2.0) == a[0, 0, 0] @ b[0, :, 0] + 2
     np.testing.assert_array_equal(tw.matmul(a, b, bias=1), a @ b + 1)
     assert tw.matmul(a[:0], b, bias=bias).shape == (0, 2, 5, 6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_many_products_with_one_bias(order: Literal["C", "F"]) -> None:
+    """One compiled loop; a batch of column-major results is one of transposed products."""
+    a, b = filled((50, 9, 20), seed=1), filled((50, 20, 17), seed=2)
+    out = np.full((50, 9, 17), np.nan, "f4")
+    if order == "F":
+        out = out.transpose(0, 2, 1).copy().transpose(0, 2, 1)
+    for bias in (filled((17,), seed=3), filled((9, 1), seed=4), None):
+        tw.matmul(a, b, out=out, bias=bias, activation="relu")
+        np.testing.assert_array_equal(out, np.maximum(a @ b + (0 if bias is None else bias), 0))
 
 
 def test_bias_of_any_kind_of_array() -> None:

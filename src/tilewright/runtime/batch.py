@@ -62,12 +62,15 @@ def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[
     return tuple(merged)
 
 
+#: Vectors of an epilogue that all products of a batch have in common: a bias.
+MOST_VECTORS = 1
+
 #: Tasks for each thread of a batch, so that the last one to finish keeps the others waiting for little.
 TASKS_PER_THREAD = 8
 
 
-def _name(acc: DType) -> str:
-    return f"tw_batch_{acc}"
+def _name(acc: DType, vectors: int = 0) -> str:
+    return f"tw_batch_{acc}{'_vector' * vectors}"
 
 
 def _emit() -> str:
@@ -77,7 +80,9 @@ def _emit() -> str:
     for acc in ACCUMULATORS:
         scalar = element_type(acc)
         rest = [*((name, INT64) for name in SIZES), ("alpha", scalar), ("beta", scalar)]
-        _Batch(module, _name(acc), rest, whole=True).emit()
+        for vectors in range(MOST_VECTORS + 1):
+            given = [(f"vector{number}", POINTER) for number in range(vectors)]
+            _Batch(module, _name(acc, vectors), [*given, *rest], whole=True).emit()
     leading = [(f"ld_{name}", INT64) for name in _OPERANDS]
     _Batch(module, _FIXED, leading, whole=False).emit()
     return str(module)
@@ -174,7 +179,7 @@ hold_during_forks(_linking)
 
 @cache
 def _linked() -> Linked:
-    names = [_FIXED, *map(_name, ACCUMULATORS)]
+    names = [_FIXED, *(_name(acc, count) for acc in ACCUMULATORS for count in range(MOST_VECTORS + 1))]
     machine = host_machine()
     code = cached_object("tw_batch", machine, lambda: emit_object(_emit(), "tw_batch", machine))
     return Linked(code, names, {})
@@ -192,13 +197,16 @@ def batch_address(acc: DType | None) -> int:
 
 
 @cache
-def batch_function(acc: DType) -> Any:
-    """The compiled loop over kernels of one type of sums, as a ctypes function that runs without the GIL."""
+def batch_function(acc: DType, vectors: int = 0) -> Any:
+    """The compiled loop over kernels of one type of sums, as a ctypes function that runs without the GIL.
+
+    Kernels with an epilogue may have some vectors behind C, the same for all products.
+    """
     scalar = C_TYPES[acc.name]
-    kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3
+    kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
     kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2
     kinds += [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
-    return ctypes.CFUNCTYPE(None, *kinds)(batch_address(acc))
+    return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_name(acc, vectors)))
 
 
 @cache

@@ -168,39 +168,37 @@ class GemmKernel(Kernel):
     ) -> None:
         """A batch of products of arrays that fit: the axes before the last two are the same in all.
 
-        Operands of an epilogue are the same for all products.
+        Operands of an epilogue, vectors of which there are at most `MOST_VECTORS`, are the same for all.
         """
         batch = c.shape[:-2]
         if 0 in batch:
-            return
-        if self.problem.epilogue:
-            for index in np.ndindex(batch):
-                self.run(a[index], b[index], c[index], alpha, beta, scratch, operands)
             return
         first = (0,) * len(batch)
         matrices = [array[first] for array in (a, b, c)]
         axes = merge_axes(batch, [array.strides[:-2] for array in (a, b, c)])
         if not axes:
-            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch)
+            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch, operands)
             return
         # The longest axis runs in compiled code; the others, if any do not merge, around it.
         longest = max(axes, key=lambda axis: axis.length)
         others = [axis for axis in axes if axis is not longest]
-        steps = longest.steps
+        steps, kernel = longest.steps, self
         if self._turnable and _better_turned(matrices[0], matrices[2]):
+            kernel, operands = self._turned, [operand.T for operand in operands]
             matrices = [matrices[1].T, matrices[0].T, matrices[2].T]
             others = [axis._replace(steps=_turned(axis.steps)) for axis in others]
             steps = _turned(steps)
-        if alpha == 1 and beta == 0 and self._run_special(matrices, longest.length, steps, others):
+        plain = alpha == 1 and beta == 0 and not self.problem.epilogue
+        if plain and self._run_special(matrices, longest.length, steps, others):
             return
         sizes = _sizes(*matrices)
-        pointers = [data_address(matrix) for matrix in matrices]
-        run, step = batch_function(self.types.acc), self.scratch_step
+        pointers, vectors = ([data_address(array) for array in arrays] for arrays in (matrices, operands))
+        run, step = batch_function(self.types.acc, len(vectors)), self.scratch_step
         with call_team(math.prod(sizes[:3]) * longest.length) as team:
             for offsets in outer_offsets(others):
                 places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
                 rest = (alpha, beta, scratch, step, self.scratch_parts, team)
-                run(self.address, longest.length, *steps, *places, *sizes, *rest)
+                run(kernel.address, longest.length, *steps, *places, *vectors, *sizes, *rest)
 
     def _run_special(
         self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[Axis]
