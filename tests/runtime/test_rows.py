@@ -153,3 +153,11 @@ def test_bad_input() -> None:
         tw.QuantizedRows(np.ones((2, 2), np.int8), np.ones(3))
     with pytest.raises(ScaleShape):
         tw.QuantizedRows(np.ones((2, 2), np.int8), np.ones(2), np.ones(1))
+
+
+@pytest.mark.parametrize("rows", [1, 8, 40])
+def test_threads_change_no_bit(rows: int) -> None:
+    packed, x = tw.quantize_weights(data((1100, 1500), seed=6)), tw.quantize_rows(data((rows, 1100), seed=7))
+    expected = tw.linear(x, packed, threads=1)
+    for threads in (2, 3, 5):
+        assert tw.linear(x, packed, threads=threads).tobytes() == expected.tobytes(), threads

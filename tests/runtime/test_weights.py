@@ -247,3 +247,13 @@ def test_a_linear_layer_in_one_pass(
     by_row = tw.matmul(x, packed, bias=data((40, 1), seed=11), activation=activation)
     assert by_row.tobytes() != found.tobytes()
     assert tw.linear(x.reshape(5, 8, 1500), packed, bias, activation).tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("form", [FORMS[0], FORMS[7], "f16"], ids=str)
+@pytest.mark.parametrize("rows", [1, 8, 40])
+def test_threads_change_no_bit(form: dict[str, Any] | str, rows: int) -> None:
+    packed, x = packed_of(form, data((1100, 1500), seed=12)), data((rows, 1100), BF16, 13)
+    expected = tw.linear(x, packed, activation="silu", threads=1)
+    for threads in (2, 3, 5):
+        found = tw.linear(x, packed, activation="silu", threads=threads)
+        assert found.tobytes() == expected.tobytes(), threads
