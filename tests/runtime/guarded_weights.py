@@ -1,6 +1,7 @@
 """Runs products with weights whose operands touch inaccessible pages; a program that a fault ends alone.
 
     python guarded_weights.py {i8|i4g32|i4g64z|bf16|f16} {f32|bf16}
+    python guarded_weights.py rows {f32|bf16}
 
 Every operand lies at the end of its memory, then at its start: x, words, scales, zero points and the result.
 What columns behind the last one have instead of scales is NaN. The row is the host's, or TILEWRIGHT_ISA's.
@@ -18,6 +19,7 @@ from support import Array, GuardedMemory
 
 import tilewright as tw
 from tilewright.runtime.packed import PackedMatrix
+from tilewright.runtime.rows import row_code
 from tilewright.spec.weights import Weights
 
 ROWS, DEPTHS = (*range(1, 10), 33), (1, 7, 8, 31, 33, 64, 97, 130, 1100)
@@ -52,8 +54,48 @@ def weight(form: Weights, k: int, n: int, random: np.random.Generator) -> Packed
     return tw.pack_quantized(q, scales, zeros, bits=form.elements.bits, group=form.group or None)
 
 
+def rows(dtype: str) -> None:
+    """Quantises rows, and multiplies them with a weight of 8 bits."""
+    kind, places, count = tw.Gemm(dtype=dtype).dtype, [Place() for _ in range(7)], 0
+    random, ends = np.random.default_rng(0), itertools.cycle((True, False))
+    _, function = row_code(kind)
+    for k, n in itertools.product((0, *DEPTHS), COLUMNS):
+        packed, m, at_end = weight(Weights.parse("i8"), k, n, random), int(random.integers(1, 12)), next(ends)
+        x = random.integers(-127, 128, (m, k)).astype(kind.numpy)
+        x[:, :1] = 127
+        made: list[Array] = [
+            np.full((m, k), 99, np.int8),
+            np.full(m, np.nan, np.float32),
+            np.full(m, 99, np.int32),
+        ]
+        given, q, scales, sums = (
+            place.take(content, at_end=at_end) for place, content in zip(places, [x, *made], strict=False)
+        )
+        function(given.ctypes.data, k, m, k, q.ctypes.data, k, scales.ctypes.data, sums.ctypes.data)
+        exact = x.astype(np.int64)
+        if not (np.array_equal(q, exact) and (scales == 1).all() and np.array_equal(sums, exact.sum(axis=1))):
+            raise SystemExit(f"wrong rows: {m}x{k} {dtype}")
+        words = places[4].take(packed.data4d, at_end=at_end)
+        vectors = {"scales": places[5].take(packed.vectors["scales"], at_end=at_end)}
+        c = places[6].take(np.full((m, n), np.nan, np.float32), at_end=at_end)
+        before = places[6].memory.outside(c)
+        again = PackedMatrix(packed.form, packed.shape, words, MappingProxyType(vectors))
+        tw.matmul(tw.QuantizedRows(q, scales, sums), again, out=c)
+        for part in (words, *vectors.values()):
+            part.flags.writeable = True
+        if not np.array_equal(c, exact @ tw.unpack(packed).astype(np.float64)):
+            raise SystemExit(f"wrong product of rows: {m}x{n}x{k}")
+        if not np.array_equal(places[6].memory.outside(c), before):
+            raise SystemExit(f"bytes outside C changed: {m}x{n}x{k}")
+        count += 1
+    sys.stdout.write(f"{count} products\n")
+
+
 def main(name: str, dtype: str) -> None:
     """Runs every combination of sizes and prints their number."""
+    if name == "rows":
+        rows(dtype)
+        return
     form, random = Weights.parse(name), np.random.default_rng(0)
     kind, places, count = tw.Gemm(dtype=dtype).dtype.numpy, [Place() for _ in range(5)], 0
     kernel: Any = tw.compile(tw.Gemm(dtype=dtype, out_dtype="f32", weights=form))

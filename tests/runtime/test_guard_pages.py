@@ -93,3 +93,9 @@ EPILOGUES = str(Path(__file__).with_name("guarded_epilogue.py"))
 @pytest.mark.parametrize(("dtype", "count"), [("f32", 288), ("f64", 144), ("i8", 144)])
 def test_epilogues_beside_guards(row: str, dtype: str, count: int) -> None:
     assert run_python(EPILOGUES, dtype, isa=row) == f"{count} products\n"
+
+
+@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_quantised_rows_beside_guards(row: str, dtype: str) -> None:
+    assert run_python(WEIGHTS, "rows", dtype, isa=row) == "110 products\n"

@@ -158,6 +158,16 @@ def test_shapes_and_outs() -> None:
     )
 
 
+@pytest.mark.parametrize("form", [FORMS[0], FORMS[7], FORMS[-1], "bf16", "f16"], ids=str)
+@pytest.mark.parametrize(("k", "n"), [(0, 5), (5, 0), (0, 0)])
+def test_weights_without_elements(form: dict[str, Any] | str, k: int, n: int) -> None:
+    packed = packed_of(form, np.empty((k, n)))
+    assert tw.unpack(packed).shape == (k, n)
+    for rows in (1, 40):
+        found = tw.linear(np.ones((rows, k), np.float32), packed, np.ones(n, np.float32))
+        assert np.array_equal(found, np.ones((rows, n)))
+
+
 def test_an_out_that_shares_memory() -> None:
     packed = tw.quantize_weights(data((64, 64)), bits=4, group=32)
     x = data((5, 64), seed=7)

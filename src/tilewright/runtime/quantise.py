@@ -201,9 +201,9 @@ def elements_of(packed: PackedMatrix) -> Array:
     """The elements of a weight's tiles (k, n), integers unsigned."""
     weights, data = packed.form.weights, packed.data4d
     assert weights is not None
-    depth, n = packed.shape
+    (depth, n), (panels, deep, lanes, kr) = packed.shape, data.shape
     if not weights.elements.scaled:
-        return _columns(data.transpose(0, 1, 3, 2).reshape(len(data), -1, data.shape[2]), depth, n)
+        return _columns(data.transpose(0, 1, 3, 2).reshape(panels, deep * kr, lanes), depth, n)
     words = data.view("<u4")[..., 0].transpose(0, 2, 1)  # [panels, lanes, words]
     return _columns(weights.unpacked(words, depth).transpose(0, 2, 1), depth, n)
 
@@ -248,4 +248,5 @@ def dequantised(packed: PackedMatrix) -> Array:
 
 def _columns(panels: Array, rows: int, n: int) -> Array:
     """[panels, rows, lanes] as (rows, n)."""
-    return panels.transpose(1, 0, 2).reshape(panels.shape[1], -1)[:rows, :n]
+    count, deep, lanes = panels.shape
+    return panels.transpose(1, 0, 2).reshape(deep, count * lanes)[:rows, :n]

@@ -98,7 +98,7 @@ class QuantizedRows:
 
 
 @lru_cache(maxsize=8)
-def _row_code(dtype: DType) -> tuple[Linked, Any]:
+def row_code(dtype: DType) -> tuple[Linked, Any]:
     """The compiled `RowKernel` of a type, for the host as it was at the first use, and its function."""
     name, machine = f"rows_{dtype}", host_machine()
 
@@ -126,7 +126,7 @@ def quantize_rows(x: Any) -> QuantizedRows:
     m, k = given.shape
     q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)
     if m:
-        _, function = _row_code(dtype)
+        _, function = row_code(dtype)
         places = [data_address(array) for array in (given, q, scales, sums)]
         function(places[0], k, m, k, places[1], k, places[2], places[3])
     return QuantizedRows(q, scales, sums)

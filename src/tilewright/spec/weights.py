@@ -155,7 +155,8 @@ class Weights:
         raw = words.astype(np.uint32)[..., None]
         places = np.arange(elements.depths, dtype=np.uint32) * np.uint32(elements.bits)
         parts = (raw >> places) & np.uint32((1 << elements.bits) - 1)
-        return parts.reshape(*words.shape[:-1], -1)[..., :depth].astype(np.float32)
+        whole = parts.reshape(*words.shape[:-1], words.shape[-1] * elements.depths)
+        return whole[..., :depth].astype(np.float32)
 
     def spans(self, depth: int) -> Iterator[tuple[int, int]]:
         """The first depth of each group and the one behind its last.
