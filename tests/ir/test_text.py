@@ -46,7 +46,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_expression, print_program
-from tilewright.ir.verify import RESERVED
+from tilewright.ir.verify import RESERVED, verify
 from tilewright.spec.dtype import DTYPES, F32
 
 # --- programs of every shape ----------------------------------------------------------------------
@@ -470,3 +470,27 @@ def test_any_damage_is_a_syntax_error_or_a_program(damage: str, at: int) -> None
         parse_program("\n".join(lines))
     except TileIrSyntax as error:
         assert "tile IR text, line" in str(error)  # noqa: PT017
+
+
+def test_weights_in_words_as_text() -> None:
+    """Panels of a window, how its words are stored, and scales by groups."""
+    scale, zero = "s[0; 1, 0 panels 32 apart 32]", "z[0; 1, 32 panels 32 apart 64]"
+    words = "b[0; 1, 32 panels 32 apart k * 4]"
+    text = f"""\
+program p
+sizes n k
+scalars
+argument a f32
+argument b i32
+argument c f32
+argument s f32
+argument z f32
+shared w bf16 [4096]
+matmul 1x128x1 c[0; n, 1]
+  = 0.0 * c + 1.0 * a[0; k, 1] . {words}
+  rows 1 columns 128 depth k stored i4 zero {zero} every 64 scale {scale} every k
+pack w[0; 2, 64 by 2] = {words} lanes n depth k panel 32 kr 2 unit 2 whole stored i8
+"""
+    program = parse_program(text)
+    assert print_program(program) == text
+    assert verify(program) == program

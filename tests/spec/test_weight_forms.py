@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.errors import InvalidGroup
+from tilewright.errors import InvalidChoice, InvalidGroup
 from tilewright.spec.dtype import BF16, F32
 from tilewright.spec.weights import GROUPS, Elements, Weights
 
@@ -55,3 +55,8 @@ def test_differences_are_exact_in_the_type_of_the_activations(elements: Elements
 def test_a_problem_takes_the_elements_for_the_type_of_a() -> None:
     problem = tw.Gemm(dtype="bf16", weights=Weights(Elements.I4, 64))
     assert (problem.b_dtype, problem.types.acc, problem.packed) == (BF16, F32, frozenset("b"))
+
+
+def test_float32_is_no_form_of_its_own() -> None:
+    with pytest.raises(InvalidChoice, match="f32"):
+        Weights(Elements.F32)

@@ -91,6 +91,7 @@ class Weights:
     Raises
     ------
     InvalidGroup : a group that words or multiply instructions would cut.
+    InvalidChoice : float32, which panels hold as it is.
 
     >>> Weights(Elements.I4, 64).name
     'i4g64'
@@ -102,6 +103,8 @@ class Weights:
 
     def __post_init__(self) -> None:
         assert self.elements.scaled or not self.zeros
+        if self.elements is Elements.F32:
+            raise InvalidChoice(name="elements of a weight", found="f32", allowed="bf16, f16, i8, i4")
         if self.group not in ((0, *GROUPS) if self.elements.scaled else (0,)):
             raise InvalidGroup(group=self.group, allowed=", ".join(map(str, GROUPS)))
 
