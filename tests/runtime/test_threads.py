@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import os
 import sys
@@ -19,7 +18,7 @@ from support import run_python
 
 from tilewright.errors import InvalidThreads
 from tilewright.runtime.pool_code import Wait, host_wait
-from tilewright.runtime.pool_memory import ASLEEP, FREE
+from tilewright.runtime.pool_memory import ASLEEP, FREE, Team
 from tilewright.runtime.threads import MOST_THREADS, ThreadPool, check_threads
 
 WAITS = [Wait.CONDITION] if host_wait() is Wait.CONDITION else list(Wait)
@@ -117,8 +116,9 @@ def test_teams_share_the_threads() -> None:
     pool = pool_of(8)
     with pool.team() as first, pool.team() as second, pool.team() as third, pool.team(2) as fourth:
         teams = (first, second, third, fourth)
-        heads = [ctypes.c_int64.from_address(team + 8).value for team in teams]
-    assert heads == [8, 4, 2, 1]
+        records = [Team.from_address(team) for team in teams]
+        assert [record.share for record in records] == [8, 4, 2, 1]
+        assert [record.threads for record in records] == [8, 4, 2, 2], "work is cut for one thread too"
 
 
 def test_sizes_change(wait: Wait) -> None:

@@ -379,7 +379,7 @@ class _PoolCode:
         f, team = w.f, w.f.arguments["team"]
         job = [f.arguments[name] for name in ("team", "body", "env", "tasks")]
         _, body, env, tasks = job
-        threads = f.minimum(w.get(team, Team, "threads"), tasks)
+        threads = f.minimum(w.get(team, Team, "share"), tasks)
         # Tasks of a task of the same team are done where they come up.
         nested = f.compare("!=", w.get(team, Team, "running"), 0)
         with f.when(f.either(nested, f.compare("<=", threads, 1))):
@@ -459,7 +459,8 @@ class _PoolCode:
         f, state, team = w.f, w.f.arguments["state"], w.f.arguments["team"]
         active = f.add(f.fetch_add(w.place(state, State, "active"), 1), 1)
         share = f.divide(f.arguments["threads"], f.maximum(active, int64(1)))
-        w.put(f.maximum(share, int64(1)), team, Team, "threads")
+        w.put(f.maximum(share, int64(1)), team, Team, "share")
+        w.put(f.maximum(share, int64(2)), team, Team, "threads")
         w.put(Value(POINTER, self.run.text), team, Team, "run")
         w.put(state, team, Team, "state")
         for name in ("cancelled", "running"):

@@ -75,7 +75,9 @@ class Team(ctypes.Structure):
     Attributes
     ----------
     run : address of the function that runs tasks.
-    threads : how many may be inside a task at once.
+    threads : as many as may be inside a task at once, and at least two: work is cut by it, and one thread too
+        looks for signals between tasks.
+    share : how many may be inside a task at once.
     cancelled : whether a signal handler raised; tasks that had not begun are skipped.
     """
 
@@ -83,6 +85,7 @@ class Team(ctypes.Structure):
         ("run", ctypes.c_void_p),
         ("threads", ctypes.c_int64),
         ("state", ctypes.c_void_p),
+        ("share", ctypes.c_int64),
         ("cancelled", ctypes.c_int64),
         ("polls", ctypes.c_int64),  # whether its caller looks for signals
         ("poll_at", ctypes.c_int64),  # when it does so next, in ns
@@ -92,7 +95,7 @@ class Team(ctypes.Structure):
         ("body", ctypes.c_void_p),
         ("env", ctypes.c_void_p),
         ("tasks", ctypes.c_int64),
-        ("_read", ctypes.c_byte * (2 * APART - 14 * 8)),
+        ("_read", ctypes.c_byte * (2 * APART - 15 * 8)),
         ("next", ctypes.c_int64),  # the first task that nobody has
         ("arrived", ctypes.c_int64),  # workers that have had one
         ("woken", ctypes.c_int64),  # slots that were looked at for sleepers
