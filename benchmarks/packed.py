@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,29 @@ def weights(repeat: int, threads: int) -> None:
         rate = 2 * m * INPUTS * OUTPUTS / ours / 1e9
         ratios = "".join(f"{seconds / ours:13.2f}" for seconds in found.values())
         print(f"{m:4} rows       {rate:8.0f} GFLOPS{ratios}")
+
+
+def chains(repeat: int) -> None:
+    """Two linear layers with GELU between them as one kernel, beside one after the other."""
+    sizes = (INPUTS, OUTPUTS, INPUTS)
+    kernel = tw.compile(tw.LinearChain(sizes, ("gelu", None)))
+    packed = [tw.pack(numbers(*shape) / 30) for shape in pairwise(sizes)]
+    biases = [numbers(size) for size in sizes[1:]]
+    print(f"\n{'x'.join(map(str, sizes))} f32, gelu         chain   layer by layer")
+    for m in ROWS:
+        x = numbers(m, INPUTS)
+
+        def layers(x: np.ndarray[Any, Any] = x) -> np.ndarray[Any, Any]:
+            return tw.linear(tw.linear(x, packed[0], biases[0], "gelu"), packed[1], biases[1])
+
+        assert np.array_equal(kernel(x, packed, biases), layers())
+        calls: dict[str, Callable[[], object]] = {
+            "chain": lambda x=x: kernel(x, packed, biases),  # type: ignore[misc]
+            "layers": layers,
+        }
+        found = compare(calls, repeat)
+        rate = kernel.problem.flops_a_row * m / found["chain"] / 1e9
+        print(f"{m:4} rows                {rate:8.0f} GFLOPS {found['layers'] / found['chain']:11.2f}")
 
 
 def tiles(repeat: int) -> None:
@@ -193,7 +217,10 @@ def main() -> None:
     if arguments.misses:
         misses([int(size) for size in arguments.misses.split(",")], simulated=arguments.simulated)
         return
+    tw.set_num_threads(arguments.threads)
     weights(arguments.repeat, arguments.threads)
+    chains(arguments.repeat)
+    tw.set_num_threads(1)
     tiles(arguments.repeat)
 
 

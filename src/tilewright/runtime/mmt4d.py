@@ -23,6 +23,7 @@ from tilewright.runtime.arrays import find_dtype
 from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
 from tilewright.runtime.scratch import ScratchPool
@@ -97,6 +98,7 @@ class Mmt4dKernel(Kernel):
 
 
 _compiling = threading.Lock()
+hold_during_forks(_compiling)
 #: The kernels of this process, by tile sizes and element types.
 _kernels: dict[tuple[Any, ...], Mmt4dKernel] = {}
 

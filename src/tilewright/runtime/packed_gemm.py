@@ -34,6 +34,7 @@ from tilewright.runtime.arrays import (
 )
 from tilewright.runtime.batch import batch_function, merge_axes, outer_offsets
 from tilewright.runtime.gemm import GemmKernel
+from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
@@ -189,6 +190,7 @@ def _foreign(packed: PackedMatrix, form: PanelForm, row: str) -> ForeignPacked:
 
 
 _compiling = threading.Lock()
+hold_during_forks(_compiling)
 #: The kernels of this process for products with one packed operand, by its role and the element types.
 packed_kernels: dict[tuple[Role, str, Epilogue], PackedGemmKernel] = {}
 
