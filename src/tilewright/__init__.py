@@ -23,6 +23,7 @@ from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import DType
+from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
@@ -36,8 +37,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Activation",
     "BatchReduceGemm",
+    "Bias",
+    "Clamp",
     "DType",
+    "Epilogue",
     "Gemm",
     "Kernel",
     "LinearChain",
@@ -45,6 +50,9 @@ __all__ = [
     "PackedMatrix",
     "Packing",
     "QuantizedRows",
+    "Residual",
+    "Saturate",
+    "Scale",
     "TilewrightError",
     "Unary",
     "compile",

@@ -47,6 +47,12 @@ def test_problems_and_names() -> None:
     }
 
 
+def test_a_kernel_with_an_epilogue() -> None:
+    (entry,) = parse_spec(f'{GEMM}epilogue = "bias,gelu"').entries
+    assert entry.problem == tw.Gemm(epilogue="bias,gelu")
+    assert entry.name == "gemm_f32_mxnxk_rrr_with_bias_then_gelu_auto"
+
+
 def test_the_library_has_a_name() -> None:
     assert parse_spec(SPEC.replace('library = "blas"', "")).library == "tilewright"
 
@@ -77,6 +83,7 @@ MISTAKES = {
     f"{GEMM}m = [1]": ("kernel 1", "m is [1]", "must be an integer"),
     f"{GEMM}m = '64'": ("kernel 1", "m is 64", "an integer"),
     f"{GEMM}dtype = 'f37'": ("kernel 1", "f37", "f32, f64"),
+    f"{GEMM}epilogue = 'bias,elu'": ("kernel 1", "'elu'", "gelu_tanh"),
     f"{GEMM}a = 'diagonal'": ("kernel 1", "a is 'diagonal'", "row, col, strided"),
     f"{UNARY}b = 3": ("kernel 1", "b is 3", "row, col"),
     # names

@@ -464,18 +464,19 @@ class Gemm:
 
     @property
     def bytes(self) -> int | None:
-        """Bytes that one call with beta = 0 must move: A and B read, C written, each once.
+        """Bytes that one call with beta = 0 must move: A, B and operands of steps read, C written, each once.
 
         None where a size is given at run time.
 
-        >>> Gemm(16, 6, 64).bytes
-        6016
+        >>> Gemm(16, 6, 64).bytes, Gemm(16, 6, 64, epilogue="bias").bytes
+        (6016, 6040)
         >>> Gemm(1, 6, 64, weights=Weights.parse("i4g32")).bytes
         520
         """
         if self.m is None or self.n is None or self.k is None:
             return None
         rest = self.m * (self.k * self.dtype.size + self.n * self.out_dtype.size)
+        rest += sum((one.rows or 0) * (one.columns or 0) * one.dtype.size for one in self.step_operands)
         if self.weights is not None:
             return rest + self.n * self.weights.column_bytes(self.k)
         return rest + self.k * self.n * self.b_dtype.size
