@@ -61,7 +61,8 @@ def test_import_does_not_load_the_command_line() -> None:
 
 def test_info_json() -> None:
     found = json.loads(run("info", "--json"))
-    assert list(found) == ["machine", "settings", "versions", "threads", "blocking", "units", "peak_gflops"]
+    facts = ["machine", "settings", "versions", "threads", "pool"]
+    assert list(found) == [*facts, "blocking", "units", "peak_gflops"]
     assert found["machine"]["cpu"]["origin"]
     assert found["machine"]["l1"]["size"]["value"] > 0
     assert found["machine"]["isa"]["value"] in {"avx512", "avx2", "neon", "generic128"}
@@ -69,6 +70,8 @@ def test_info_json() -> None:
     assert set(found["peak_gflops"]) == set(found["units"]) == set(found["blocking"]) == set(DTYPES)
     assert all(peak > 0 for peak in found["peak_gflops"].values())
     assert found["threads"] >= 1
+    assert found["pool"]["size"] >= 1
+    assert found["pool"]["sleeps on"] in {"futex", "pthread condition"}
 
 
 def test_info_shows_where_a_value_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,7 @@ class Info:
     settings: dict[str, dict[str, Any]]
     versions: dict[str, str]
     threads: int
+    pool: dict[str, Any]
     blocking: dict[str, dict[str, Any]]
     units: dict[str, str]
     peak_gflops: dict[str, float]
@@ -132,6 +133,7 @@ def _collect_info() -> Info:
     from tilewright.macro.blocking import Blocking
     from tilewright.pipeline import run_stages
     from tilewright.runtime.peak import measure_peak, peak_name
+    from tilewright.runtime.threads import pool_facts
     from tilewright.settings import VARIABLES, read_settings
     from tilewright.spec.dtype import GEMM_DTYPES, DType
     from tilewright.spec.problem import Gemm
@@ -153,6 +155,7 @@ def _collect_info() -> Info:
         },
         versions=library_versions(),
         threads=default_thread_count(settings, facts),
+        pool=pool_facts(),
         blocking={str(dtype): blocking(dtype) for dtype in GEMM_DTYPES},
         units={str(dtype): peak_name(dtype, dtype, machine) for dtype in GEMM_DTYPES},
         peak_gflops={str(dtype): measure_peak(dtype, machine) for dtype in GEMM_DTYPES},
@@ -205,6 +208,7 @@ def info(
         return
     console = _console()
     facts = [*_leaves(found.machine), ("threads", str(found.threads), "cores and settings")]
+    facts += [(f"thread pool {name}", str(value), "this process") for name, value in found.pool.items()]
     _print_table(console, "machine", ("value of", "is", "from"), facts)
     peaks = [
         (

@@ -53,6 +53,20 @@ def test_nothing_is_computed() -> None:
     assert (out == 7).all()
 
 
+def test_threads_are_named() -> None:
+    before = tw.get_num_threads()
+    try:
+        tw.set_num_threads(3)
+        large, small = (tw.explain(tw.matmul, ones(n, 100), ones(100, 200)).notes for n in (300, 30))
+        assert any(note.startswith("3 threads") for note in large)
+        assert any(note.startswith("one thread: no more than") for note in small)
+        assert "one thread" in tw.explain(tw.matmul, ones(300, 100), ones(100, 200), threads=1).notes
+        packed = tw.explain(tw.matmul, ones(300, 100), tw.pack(ones(100, 200)), threads=2).notes
+        assert any(note.startswith("2 threads") for note in packed)
+    finally:
+        tw.set_num_threads(before)
+
+
 def test_copies_are_named() -> None:
     c = ones(4, 4)
     assert "a is copied: int32 to float64" in str(

@@ -36,6 +36,7 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.packed_gemm import Wish, find_route
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, fit
+from tilewright.runtime.threads import TEAM_WORK, limited, wanted_threads
 from tilewright.runtime.weights import weight_route
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.epilogue import Along
@@ -171,6 +172,16 @@ def packed_strategy(problem: Gemm, primitives: tuple[Statement, ...]) -> str:
     return f"the tiles of {names} one after the other; A in place"
 
 
+def thread_note(work: int) -> str:
+    """How many threads a call of so many multiply-adds takes."""
+    threads = wanted_threads()
+    if threads == 1:
+        return "one thread"
+    if work <= TEAM_WORK:
+        return f"one thread: no more than {TEAM_WORK:,} multiply-adds"
+    return f"{threads} threads, fewer while other calls run"
+
+
 def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     """How a product with a `PackedMatrix` runs; nothing is computed."""
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
@@ -183,7 +194,8 @@ def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     shapes = product_shapes(first, second)
     sizes = (shapes.m, shapes.n, shapes.k, shapes.k, 1, shapes.n, 1, shapes.n, 1)
     way = _gemm_trace(kernel, sizes, float(options.get("alpha", 1)), float(options.get("beta", 0)))
-    notes = ["through Python: an operand is packed", *fused(kernel.problem.epilogue)]
+    work = shapes.m * shapes.n * shapes.k * int(np.prod(shapes.batch, dtype=np.int64))
+    notes = ["through Python: an operand is packed", thread_note(work), *fused(kernel.problem.epilogue)]
     if array.dtype != route.operand:
         notes.append(f"the other operand is copied: {array.dtype} to {route.operand}")
     count = int(np.prod(shapes.batch, dtype=np.int64))
@@ -199,9 +211,15 @@ def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
 
 def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explanation:
     """How ``matmul(a, b, out, **options)`` runs; nothing is computed."""
+    with limited(options.get("threads")):
+        return _explain_matmul(a, b, out, options)
+
+
+def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explanation:
+    """The same, while the number of threads is that of the call."""
     if PackedMatrix in (type(a), type(b)):
         return explain_packed(a, b, options)
-    product = prepare(a, b, out, **options)
+    product = prepare(a, b, out, **{name: value for name, value in options.items() if name != "threads"})
     kernel = matmul_kernel(product.types, product.epilogue)
     matrices = product.matrices()
     batch = matrices[2].shape[:-2]
@@ -225,6 +243,7 @@ def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explan
     if exact is not None and (product.alpha, product.beta) == (1.0, 0.0) and (batch or reason is None):
         notes.append(f"a kernel of exactly these sizes after {PRODUCTS_TO_REPAY:,} such products")
     m, n, k = sizes[:3]
+    notes.append(thread_note(m * n * k * count))
     way = _gemm_trace(kernel, sizes, product.alpha, product.beta)
     operands = m * k * types.a.size + k * n * types.b.size + m * n * types.c.size * (2 if product.beta else 1)
     flops = 2 * m * n * k * count * (4 if types.is_complex else 1)

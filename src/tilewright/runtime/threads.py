@@ -284,6 +284,18 @@ def set_num_threads(count: object) -> None:
             _pools[0].resize(checked)
 
 
+def pool_facts() -> dict[str, object]:
+    """The pool of this process, for a person to read."""
+    pool = thread_pool()
+    return {
+        "size": pool.size,
+        "started": pool.workers,
+        "cores": int(pool.state.cores),
+        "polls for": f"{pool.state.spin_ns / 1000:g} us",
+        "sleeps on": pool.wait.value,
+    }
+
+
 # --- teams of calls ---------------------------------------------------------------------------------
 
 
