@@ -26,26 +26,39 @@ GOLDEN = """\
 
 #include <stdint.h>
 
+/* The threads that share a call. run calls body once for every task 0 .. tasks-1, in any order, and
+ * returns when all have been done. thread is 0 .. threads-1 and differs between bodies that run at the
+ * same time. */
+#ifndef TILEWRIGHT_TEAM
+#define TILEWRIGHT_TEAM
+struct tw_team {
+    void (*run)(struct tw_team *team, void (*body)(void *env, int64_t thread, int64_t task),
+                void *env, int64_t tasks);
+    int64_t threads;
+};
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 void gemm_f64_64xnxk_rcs_tiling_neon(
-    const double *a,  /* A: 64 x k, row-major */
-    const double *b,  /* B: k x n, column-major */
-    double *c,        /* C: 64 x n, any strides */
-    int64_t m,        /* rows of A and rows of C; not read, it is 64 */
-    int64_t n,        /* columns of B and columns of C */
-    int64_t k,        /* columns of A and rows of B */
-    int64_t rs_a,     /* from one of the rows of A to the next */
-    int64_t cs_a,     /* from one of the columns of A to the next; not read */
-    int64_t rs_b,     /* from one of the rows of B to the next; not read */
-    int64_t cs_b,     /* from one of the columns of B to the next */
-    int64_t rs_c,     /* from one of the rows of C to the next */
-    int64_t cs_c,     /* from one of the columns of C to the next */
-    double alpha,     /* factor of A * B */
-    double beta,      /* factor of C */
-    void *scratch);   /* SCRATCH */
+    const double *a,        /* A: 64 x k, row-major */
+    const double *b,        /* B: k x n, column-major */
+    double *c,              /* C: 64 x n, any strides */
+    int64_t m,              /* rows of A and rows of C; not read, it is 64 */
+    int64_t n,              /* columns of B and columns of C */
+    int64_t k,              /* columns of A and rows of B */
+    int64_t rs_a,           /* from one of the rows of A to the next */
+    int64_t cs_a,           /* from one of the columns of A to the next; not read */
+    int64_t rs_b,           /* from one of the rows of B to the next; not read */
+    int64_t cs_b,           /* from one of the columns of B to the next */
+    int64_t rs_c,           /* from one of the rows of C to the next */
+    int64_t cs_c,           /* from one of the columns of C to the next */
+    double alpha,           /* factor of A * B */
+    double beta,            /* factor of C */
+    void *scratch,          /* SCRATCH */
+    struct tw_team *team);  /* the threads that share the call; null for one */
 
 #ifdef __cplusplus
 }
@@ -64,6 +77,10 @@ PROBLEMS: tuple[Problem, ...] = (
     tw.Unary("relu"),
     tw.Unary("zero", 4, 8, "c128", b="row"),
     tw.Unary("identity", dtype="i16", a="strided", b="strided"),
+    tw.Gemm(b="packed"),
+    tw.Packing("b", "bf16"),
+    tw.Mmt4d(8, 16, 2, "i8", m1=3),
+    tw.LinearChain((8, 16, 4), ("relu", None)),
 )
 each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 
@@ -74,15 +91,17 @@ def compiled(problem: Problem, target: str = "host") -> Kernel:
 
 def test_golden() -> None:
     kernel = compiled(tw.Gemm(64, dtype="f64", b="col", c="strided", strategy="tiling"), "neoverse-v2")
-    scratch = kernel.scratch_bytes
-    meaning = f"{scratch} bytes on a multiple of 4096" if scratch else "not read, may be null"
+    more = kernel.scratch_bytes_for(2) - kernel.scratch_bytes
+    meaning = (
+        f"{kernel.scratch_bytes} bytes on a multiple of 4096, {more} more for each thread of a team but one"
+    )
     assert kernel.header == GOLDEN.replace("SCRATCH", meaning)
 
 
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
-        (PROBLEMS[0], "bytes on a multiple of 4096 */"),
+        (PROBLEMS[0], "bytes on a multiple of 4096, "),
         (PROBLEMS[4], "C = sum of A[i] * B[i], i from 0 to 4."),
         (PROBLEMS[3], "C = C + sum of A[i]"),
         (PROBLEMS[4], "const double *a, /* the first of 5 A: 8 x 3, row-major */"),
