@@ -69,6 +69,28 @@ def test_nothing_is_called(machine: Machine) -> None:
         assert undefined_symbols(run_stages(problem, machine).object) == set(), problem
 
 
+#: Element types of A, B and C, and steps with every conversion: they take turns.
+EPILOGUES = (
+    ("f32", "f32", "f32", "bias:f16,residual:bf16,gelu,scale:row,clamp:-1:9"),
+    ("i8", "i8", "bf16", "bias,relu,scale:column,sigmoid,residual"),
+    ("f64", "f64", "f16", "bias:f32,gelu_tanh,residual"),
+    ("u8", "i8", "u8", "scale:f16,bias,tanh,saturate"),
+    ("i64", "i64", "f32", "clamp:-5:5,scale,silu"),
+    ("f64", "f64", "i16", "scale:column,saturate"),
+    ("c64", "c64", "c64", "bias,residual"),
+)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.name}-{machine.isa.name}")
+def test_epilogues_call_nothing(machine: Machine) -> None:
+    start = 2 * MACHINES.index(machine)
+    for number in range(start, start + 2):
+        a, b, c, steps = EPILOGUES[number % len(EPILOGUES)]
+        layout = ("row", "strided")[number // len(EPILOGUES) % 2]
+        problem = Gemm(dtype=a, b_dtype=b, out_dtype=c, a="strided", b="strided", c=layout, epilogue=steps)
+        assert undefined_symbols(run_stages(problem, machine).object) == set(), problem
+
+
 def test_what_is_called_is_seen() -> None:
     """Integers of 128 bits are divided by a call, and exp is one."""
     machine = find_machine("x86-64-v2")

@@ -91,7 +91,7 @@ def _facts(kernel: Kernel, registers: RegisterUse | None = None) -> Iterator[tup
 def _fields(record: object) -> str:
     """The fields of a record in the order of their declaration; those that are None are open sizes.
 
-    Element types of B and C are shown where they are not A's.
+    Element types of B and C are shown where they are not A's, an epilogue and weights where there are any.
     """
     assert dataclasses.is_dataclass(record)
     found = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
@@ -99,6 +99,7 @@ def _fields(record: object) -> str:
         (name, value)
         for name, value in found.items()
         if not (name.endswith("_dtype") and value == found.get("dtype"))
+        and (value or name not in ("epilogue", "weights"))
     ]
     return " ".join(f"{name}={_word(value)}" for name, value in values)
 
