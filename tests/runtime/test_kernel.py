@@ -197,8 +197,8 @@ import ctypes, mmap, sys, numpy as np, tilewright as tw
 from support import filled
 real, protect = mmap.mmap, ctypes.CDLL(None).mprotect
 protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-def guarded(handle, length):
-    memory = real(handle, length + mmap.PAGESIZE)
+def guarded(handle, length, **options):
+    memory = real(handle, length + mmap.PAGESIZE, **options)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     assert protect(start + length, mmap.PAGESIZE, 0) == 0
     return memory
