@@ -374,6 +374,6 @@ def test_what_linear_refuses() -> None:
             tw.linear(*arguments, out=out)
     with pytest.raises(errors.StepDtype):
         tw.linear(values((6, 70), "i8"), tw.pack(values((70, 45), "i8")), None, "gelu")
-    with pytest.raises(errors.UnsupportedArgument):
+    with pytest.raises(errors.InvalidThreads):
         tw.linear(x, packed, threads=0)
     assert (out == 7).all()
