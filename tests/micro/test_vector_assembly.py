@@ -232,7 +232,7 @@ def test_streamed_rows(name: str, dtype: DType, rows: int) -> None:
     isa = find_machine(name).isa
     steps = STREAMED_VECTORS * STREAMED_DEPTH
     splats = rows * STREAMED_DEPTH
-    tiles = [loop for loop in loops_of(name, dtype, "gemm") if multiplies(loop) == steps]
+    tiles = [loop for loop in loops_of(name, dtype, "task") if multiplies(loop) == steps]
     if isa.name in (AVX512.name, AVX2.name):
         tiles = [loop for loop in tiles if loop.counts[f"vbroadcasts{X86_SUFFIX[dtype]}"] == splats]
     assert tiles, f"no loop of {steps} multiplications"
