@@ -25,6 +25,9 @@ from tilewright.runtime.pool_memory import (
     ASLEEP,
     ASLEPT,
     FREE,
+    FROM_ABOVE,
+    FROM_BELOW,
+    MOST_TASKS,
     NO_TASK,
     TAKEN,
     TEAM_ALIGNMENT,
@@ -45,8 +48,8 @@ WAKES = 2
 #: A run that took longer than its caller alone would have, because other processes had the cores, is repaid:
 #: for so many times what it lost, callers do their tasks themselves. So losses are an eighth at most.
 REPAID = 8
-#: Smaller losses come from uneven tasks and cold caches, not from a worker that does not have a core.
-LEAST_LOSS_NS = 100_000
+#: Losses below this share of the caller's own time, and below this time, come from uneven tasks.
+LOSS_SHARE, LEAST_LOSS_NS = 4, 2_000
 
 #: asm/unistd.h, __NR_futex of 64-bit Linux, by the name of the CPU in `platform.machine`.
 FUTEX_CALLS = {"x86_64": 202, "ppc64le": 221, "aarch64": 98, "riscv64": 98}
@@ -299,6 +302,10 @@ class _PoolCode:
         """One task."""
         w.f.call(Callee(VOID, body.text), [env, thread, task])
 
+    def taken(self, w: _Words, word: Value) -> tuple[Value, Value]:
+        """How many tasks a word says were taken from below, and from above."""
+        return w.bits(word, FROM_ABOVE - 1), w.f.shift_right(word, int64(FROM_ABOVE.bit_length() - 1))
+
     def emit_serial(self) -> Callee:
         """``serial(team, body, env, tasks)``: every task on this thread."""
         w = self.define("serial", VOID, _JOB)
@@ -382,6 +389,7 @@ class _PoolCode:
         threads = f.minimum(w.get(team, Team, "share"), tasks)
         # Tasks of a task of the same team are done where they come up.
         nested = f.compare("!=", w.get(team, Team, "running"), 0)
+        nested = f.either(nested, f.compare(">", tasks, MOST_TASKS))
         with f.when(f.either(nested, f.compare("<=", threads, 1))):
             f.call(self.serial, job)
             f.ret()
@@ -409,9 +417,9 @@ class _PoolCode:
         with w.forever("tasks") as (_, done):
             with f.when(f.compare("!=", w.get(team, Team, "polls"), 0)):
                 f.call(self.poll, [team])
-            task = f.fetch_add(w.place(team, Team, "next"), 1)
-            w.leave_if(f.compare(">=", task, tasks), done)
-            self.call_body(w, body, env, int64(0), task)
+            below, above = self.taken(w, f.fetch_add(w.place(team, Team, "next"), FROM_BELOW))
+            w.leave_if(f.compare(">=", f.add(below, above), tasks), done)
+            self.call_body(w, body, env, int64(0), below)
             f.store(f.add(f.load(INT64, own, 8), 1), own, 8)
         mine = f.sub(f.call(self.clock, []), begin)
         with f.loop(int64(0), w.shared(state, State, "started"), int64(1), "slot") as index:
@@ -420,7 +428,8 @@ class _PoolCode:
         end = f.call(self.clock, [])
         alone = f.divide(f.mul(mine, left), f.load(INT64, own, 8))
         lost = f.sub(f.sub(end, begin), alone)
-        with f.when(f.compare(">", lost, LEAST_LOSS_NS)):
+        least = f.add(f.divide(alone, int64(LOSS_SHARE)), LEAST_LOSS_NS)
+        with f.when(f.compare(">", lost, least)):
             f.store_shared(f.add(end, f.mul(lost, REPAID)), w.place(state, State, "alone_until"))
         f.ret()
         return f.callee
@@ -492,14 +501,19 @@ class _PoolCode:
         body, env = (w.get(team, Team, name, POINTER) for name in ("body", "env"))
         tasks, following = w.get(team, Team, "tasks"), w.place(team, Team, "next")
         slot = f.stack(INT64, 1, 8)
-        f.store(f.fetch_add(following, 1), slot, 8)
-        with f.when(f.compare(">=", f.load(INT64, slot, 8), tasks)):
+
+        def take_one() -> Value:
+            """Whether there was a task; the slot has it."""
+            below, above = self.taken(w, f.fetch_add(following, FROM_ABOVE))
+            f.store(f.sub(f.sub(tasks, 1), above), slot, 8)
+            return f.compare("<", f.add(below, above), tasks)
+
+        with f.when(f.negate(take_one())):
             f.ret()
         thread = f.add(f.fetch_add(w.place(team, Team, "arrived"), 1), 1)
         with w.forever("tasks") as (_, done):
             self.call_body(w, body, env, thread, f.load(INT64, slot, 8))
-            f.store(f.fetch_add(following, 1), slot, 8)
-            w.leave_if(f.compare(">=", f.load(INT64, slot, 8), tasks), done)
+            w.leave_if(f.negate(take_one()), done)
         f.ret()
         return f.callee
 

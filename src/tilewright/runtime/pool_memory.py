@@ -29,8 +29,13 @@ ASLEPT, TAKEN, WAITED = 1, 2, 4
 #: A team's address is a multiple of this, so that those bits are free.
 TEAM_ALIGNMENT = 16
 
-#: Behind every task, and far from the end of the numbers: late workers still count up.
-NO_TASK = 1 << 62
+#: Callers take tasks from the first on, workers from the last on, so that calls that follow each other find
+#: their data in the caches of the same cores. Both are counted in one word: callers' below bit 32.
+FROM_BELOW, FROM_ABOVE = 1, 1 << 32
+#: More tasks are done by the caller.
+MOST_TASKS = 1 << 29
+#: What the word says when no task is left, far from the end of the numbers: late workers still count up.
+NO_TASK = FROM_ABOVE << 30
 
 #: No pthread_mutex_t or pthread_cond_t is larger (macOS: 64 and 48 bytes, glibc: 40 and 48).
 PTHREAD_BYTES = 64
@@ -96,7 +101,7 @@ class Team(ctypes.Structure):
         ("env", ctypes.c_void_p),
         ("tasks", ctypes.c_int64),
         ("_read", ctypes.c_byte * (2 * APART - 15 * 8)),
-        ("next", ctypes.c_int64),  # the first task that nobody has
+        ("next", ctypes.c_int64),  # tasks that were taken from below and from above
         ("arrived", ctypes.c_int64),  # workers that have had one
         ("woken", ctypes.c_int64),  # slots that were looked at for sleepers
         ("_written", ctypes.c_byte * (APART - 3 * 8)),
