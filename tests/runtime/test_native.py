@@ -447,7 +447,7 @@ def test_another_number_of_arguments(name: str, arguments: tuple[Array, ...]) ->
     called = dict(kernels_for_forms())[name]
     with pytest.raises(TypeError, match="argument"):
         called.native(*arguments)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'd'"):
+    with pytest.raises(TypeError, match="keyword argument 'd'|given: d"):
         called.native(A, B, C.copy(), d=1)
 
 
