@@ -447,8 +447,9 @@ def test_another_number_of_arguments(name: str, arguments: tuple[Array, ...]) ->
     called = dict(kernels_for_forms())[name]
     with pytest.raises(TypeError, match="argument"):
         called.native(*arguments)
+    laid_out = np.asfortranarray if name.startswith("column-major") else np.array
     with pytest.raises(TypeError, match="keyword argument 'd'|given: d"):
-        called.native(A, B, C.copy(), d=1)
+        called.native(*(laid_out(array) for array in (A, B, C)), d=1)
 
 
 # --- objects and memory -----------------------------------------------------------------------------------
