@@ -448,7 +448,7 @@ def test_another_number_of_arguments(name: str, arguments: tuple[Array, ...]) ->
     with pytest.raises(TypeError, match="argument"):
         called.native(*arguments)
     laid_out = np.asfortranarray if name.startswith("column-major") else np.array
-    with pytest.raises(TypeError, match="keyword argument 'd'|given: d"):
+    with pytest.raises(TypeError, match=r"keyword argument 'd'|given: d"):
         called.native(*(laid_out(array) for array in (A, B, C)), d=1)
 
 
