@@ -51,6 +51,15 @@ def settled(pool: ThreadPool) -> bool:
     return False
 
 
+def test_offers_that_are_taken_back_while_a_worker_wakes(wait: Wait) -> None:
+    """Callers that are done at once meet workers on their way from sleep, thousands of times."""
+    for _ in range(15):
+        pool = pool_of(5, wait)
+        for tasks in (2, 3, 7):
+            found = count(pool, tasks, jobs=50)
+            assert np.all(found.ran == 50)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_every_task_runs_once(size: int, wait: Wait) -> None:
     pool = pool_of(size, wait)

@@ -543,6 +543,9 @@ class _PoolCode:
             f.place(offered)
             found = f.load_shared(INT64, word)
             w.leave_if(f.compare("==", found, FREE), begin)
+            with f.when(f.compare("==", found, ASLEEP)):  # the offer was taken back just now
+                f.replace_if(word, int64(ASLEEP), int64(FREE))
+                f.jump(begin)
             here = w.team_of(found)
             taken = f.replace_if(word, found, f.either(here, int64(TAKEN)))
             w.leave_if(f.negate(taken), begin)
