@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright import errors
 
 
 def test_products_with_packed_matrices() -> None:
@@ -23,12 +22,6 @@ def test_products_with_packed_matrices() -> None:
     assert tw.explain(tw.matmul, x[:0], packed).strategy.startswith("nothing")
     left = tw.explain(tw.matmul, tw.pack(x, role="a"), np.ones((100, 70), np.float32))
     assert "tiles of A" in left.strategy
-
-
-def test_weights_in_words_are_not_explained() -> None:
-    packed = tw.pack(np.ones((128, 64), np.float32), form="bf16")
-    with pytest.raises(errors.NotExplained):
-        tw.explain(tw.matmul, np.ones((3, 128), np.float32), packed)
 
 
 @pytest.mark.parametrize(
