@@ -131,3 +131,23 @@ def test_pointers_pass_through() -> None:
     code = Linked(emit_object(str(module), "first", machine), ("answer",), {})
     array = (ctypes.c_int64 * 2)(5, 6)
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address("answer"))(array) == 6
+
+
+FAR_APART = """
+import mmap
+import tilewright as tw
+from tilewright.llvm.jit import Linked
+kernel = tw.compile(tw.Gemm(a="row", b="row", c="row"))
+code, symbol = kernel.object_code, (kernel.symbol,)
+held = []
+for _ in range(100):
+    held.append((mmap.mmap(-1, 256 << 20), Linked(code, symbol, {})))
+print(len({linked.address(symbol[0]) for _, linked in held}))
+"""
+
+
+def test_objects_are_linked_beside_large_reservations() -> None:
+    """Sections of one object stay together wherever there is room: 25 GiB between the first and the last."""
+    command = [sys.executable, "-c", FAR_APART]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip()) == (0, "100"), done.stderr

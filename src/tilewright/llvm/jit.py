@@ -34,7 +34,9 @@ def _lljit() -> Any:
         codemodel="default",
         jit=True,
     )
-    return llvm.create_lljit_compiler(machine, use_jit_link=False, suppress_errors=False)
+    # RuntimeDyld maps each section where it finds room, and aborts the process where two that refer to each
+    # other are 2 GiB apart, as beside large arrays (docs/decisions/023-jit-link.md).
+    return llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=False)
 
 
 class Linked:
