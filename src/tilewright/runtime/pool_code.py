@@ -46,8 +46,8 @@ LOOKS = 16
 WAKES = 2
 
 #: A run that took longer than its caller alone would have, because other processes had the cores, is repaid:
-#: for so many times what it lost, callers do their tasks themselves. So losses are a third at most; more would
-#: keep the cores from the calls that follow a single hiccup.
+#: for so many times what it lost, callers do their tasks themselves. So losses are a third at most; a longer
+#: time would keep the cores from the calls that follow a single hiccup.
 REPAID = 2
 #: Losses below this share of the caller's own time, and below this time, come from uneven tasks.
 LOSS_SHARE, LEAST_LOSS_NS = 4, 2_000
