@@ -336,11 +336,12 @@ class _Lowering:
         captured |= {f"scalar {name}": value for name, value in self.scalars.items()}
         arguments = [buffer.name for buffer in self.program.arguments]
         captured |= {f"pointer {name}": self.pointers[name] for name in arguments}
-        captured |= {f"scratch {name}": f.arguments[name] for name in ("scratch",) if name in f.arguments}
+        if self.program.scratch:
+            captured["scratch"] = f.arguments["scratch"]
         captured |= {f"count {number}": count for number, count in enumerate(counts)}
         for number, (begin, _, step) in enumerate(spans):
             captured |= {f"first {number}": begin, f"step {number}": step}
-        captured |= {"threads": team.threads}
+        captured["threads"] = team.threads
         environment = Environment(f, captured)
         number = sum(name.startswith("task_") for name in self.module.functions)
         body = self.module.define(f"task_{number}_{node.axis}", VOID, BODY_ARGUMENTS)
@@ -355,17 +356,15 @@ class _Lowering:
         self.pointers, self.scalars = inside("pointer"), inside("scalar")
         self.team = team._replace(threads=given["threads"])
         if self.program.scratch:
-            self.place_scratch(given["scratch scratch"], body.arguments["thread"])
+            self.place_scratch(given["scratch"], body.arguments["thread"])
         self.place_locals()
         inner = _Scope(inside("name"), inside("begin"), inside("last"))
         task = body.arguments["task"]
         for index in reversed(range(len(loops))):
-            rest, at = task, int64(0)
-            if index:
-                task = body.divide(rest, given[f"count {index}"])
-                at = body.sub(rest, body.mul(task, given[f"count {index}"]))
-            else:
-                at = rest
+            at, count = task, given[f"count {index}"]
+            if index:  # the innermost axis is the fastest
+                task = body.divide(at, count)
+                at = body.sub(at, body.mul(task, count))
             position = body.add(given[f"first {index}"], body.mul(at, given[f"step {index}"]))
             inner.names[loops[index].axis] = position
         self.block(loops[-1].body, inner)

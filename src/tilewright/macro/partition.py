@@ -2,6 +2,7 @@
 
 One thread makes one task of everything, which costs it one call. Each further thread adds the same number of
 tasks, from which threads help themselves: the last one to finish makes the others wait for at most one task.
+(The pool's teams of one thread count two, so that there is an end of a task at which to look for signals.)
 """
 
 from __future__ import annotations
