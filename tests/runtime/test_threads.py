@@ -86,6 +86,37 @@ def test_sleepers_wake_each_other(wait: Wait) -> None:
         assert settled(pool)
 
 
+@linux_only
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs another CPU to wake on")
+def test_a_sleeper_wakes_on_another_cpu_than_its_caller() -> None:
+    """Else the two may share one for milliseconds; the worker may go there again before it sleeps."""
+    pool = pool_of(2, Wait.FUTEX, spin_us=200_000)
+    count(pool, 2)
+    worker = int(pool.state.slots[0].thread)
+    everywhere = os.sched_getaffinity(0)
+    here = min(everywhere)
+    os.sched_setaffinity(0, {here})
+    try:
+        for _ in range(3):
+            assert settled(pool)
+            assert os.sched_getaffinity(worker) == everywhere
+            count(pool, 2, turns=LONG)
+            assert os.sched_getaffinity(worker) == everywhere - {here}
+    finally:
+        os.sched_setaffinity(0, everywhere)
+
+
+@linux_only
+def test_a_worker_that_has_one_cpu_keeps_it() -> None:
+    pool = pool_of(2, Wait.FUTEX)
+    count(pool, 2)
+    worker, only = int(pool.state.slots[0].thread), {min(os.sched_getaffinity(0))}
+    os.sched_setaffinity(worker, only)
+    assert settled(pool)
+    assert np.all(count(pool, 50, turns=100).ran == 1)
+    assert os.sched_getaffinity(worker) == only
+
+
 def test_the_caller_takes_back_what_nobody_took() -> None:
     """A worker that does not come, as one that is slow to wake, is not waited for."""
     pool = pool_of(3)

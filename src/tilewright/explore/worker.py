@@ -44,8 +44,9 @@ WARM_UP_SECONDS = 0.05
 WARM_FROM_SECONDS = 5.0
 #: Calls shorter than this are preceded by untimed ones in each measurement; longer ones do not notice.
 UNTIMED_BELOW_SECONDS = 0.05
-#: Idle threads of BLAS and OpenMP libraries spin for some milliseconds after a call; this lets them rest.
-SETTLE_SECONDS = 0.05
+#: Idle threads of BLAS and OpenMP libraries spin after a call, OpenBLAS's for 2^28 cycles of the time stamp
+#: counter: 130 ms at 2 GHz. This lets them rest.
+SETTLE_SECONDS = 0.2
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
 
 from tilewright.llvm.build import Callee, Function, Module
@@ -52,10 +53,30 @@ REPAID = 2
 #: Losses below this share of the caller's own time, and below this time, come from uneven tasks.
 LOSS_SHARE, LEAST_LOSS_NS = 4, 2_000
 
-#: asm/unistd.h, __NR_futex of 64-bit Linux, by the name of the CPU in `platform.machine`.
-FUTEX_CALLS = {"x86_64": 202, "ppc64le": 221, "aarch64": 98, "riscv64": 98}
+
+@dataclass(frozen=True)
+class SystemCalls:
+    """Numbers of Linux's system calls, asm/unistd.h."""
+
+    futex: int
+    gettid: int
+    sched_getaffinity: int
+    sched_setaffinity: int
+
+
+_GENERIC = SystemCalls(futex=98, gettid=178, sched_getaffinity=123, sched_setaffinity=122)
+#: By the name of the CPU in `platform.machine`.
+SYSTEM_CALLS = {
+    "x86_64": SystemCalls(futex=202, gettid=186, sched_getaffinity=204, sched_setaffinity=203),
+    "ppc64le": SystemCalls(futex=221, gettid=207, sched_getaffinity=223, sched_setaffinity=222),
+    "aarch64": _GENERIC,
+    "riscv64": _GENERIC,
+}
 #: linux/futex.h, FUTEX_WAIT and FUTEX_WAKE with FUTEX_PRIVATE_FLAG.
 FUTEX_WAIT, FUTEX_WAKE = 128, 129
+
+#: CPUs that a thread is kept off are looked up among so many times 64.
+CPU_WORDS = 16
 
 #: struct timespec of 64-bit systems.
 TIMESPEC_BYTES, NANOSECONDS = 16, 1_000_000_000
@@ -70,12 +91,12 @@ class Wait(Enum):
 
 def host_wait() -> Wait:
     """Futexes on Linux, conditions of pthread elsewhere."""
-    futexes = sys.platform == "linux" and platform.machine() in FUTEX_CALLS
+    futexes = sys.platform == "linux" and platform.machine() in SYSTEM_CALLS
     return Wait.FUTEX if futexes else Wait.CONDITION
 
 
 _LIBRARY = {
-    Wait.FUTEX: ("clock_gettime", "syscall"),
+    Wait.FUTEX: ("clock_gettime", "syscall", "sched_getcpu"),
     Wait.CONDITION: (
         "clock_gettime",
         "pthread_mutex_lock",
@@ -170,6 +191,8 @@ class _PoolCode:
         self.clock = self.emit_clock()
         waits = {Wait.FUTEX: self.emit_futex, Wait.CONDITION: self.emit_condition}
         self.sleep, self.wake = waits[wait]()
+        places = {Wait.FUTEX: self.emit_places, Wait.CONDITION: self.emit_no_places}
+        self.introduce, self.part, self.go_home = places[wait]()
         self.crowded = self.emit_crowded()
         self.wake_some = self.emit_wake_some()
         self.poll = self.emit_poll()
@@ -204,8 +227,8 @@ class _PoolCode:
         """``sleep(slot, word)`` returns once the slot has another word, or sooner; ``wake(slot)``."""
         # The kernel compares 32 bits; the low ones are enough, and where they are depends on the CPU.
         low = 0 if sys.byteorder == "little" else 4
-        number = int64(FUTEX_CALLS[platform.machine()])
-        call = self.module.declare("tw_syscall", INT64, (INT64,), variadic=True)
+        number = int64(SYSTEM_CALLS[platform.machine()].futex)
+        call = self.system_call()
         made = []
         for name, operation in (("sleep", FUTEX_WAIT), ("wake", FUTEX_WAKE)):
             arguments = [("slot", POINTER), *([("word", INT64)] if name == "sleep" else [])]
@@ -216,6 +239,77 @@ class _PoolCode:
             f.ret()
             made.append(f.callee)
         return made[0], made[1]
+
+    def system_call(self) -> Callee:
+        """``long syscall(long number, ...)`` of the C library."""
+        return self.module.declare("tw_syscall", INT64, (INT64,), variadic=True)
+
+    def emit_places(self) -> tuple[Callee, Callee, Callee]:
+        """``introduce(slot)``: the worker says who it is. ``part(slot)``: keeps a sleeper off the caller's
+        CPU, so that it wakes elsewhere. ``go_home(slot)``: the worker may run there again.
+
+        Without it Linux may wake a worker on its caller's CPU, most often in virtual machines, where a CPU
+        that idles does not count as free; the two then share it for milliseconds, and another idles.
+        """
+        calls, call = SYSTEM_CALLS[platform.machine()], self.system_call()
+
+        def change(f: Function, thread: Value, cpu: Value, *, allow: bool) -> Value:
+            """Adds a CPU to those that a thread may run on, or takes it away if others are left; whether."""
+            mask = f.stack(INT64, CPU_WORDS, 8)
+            for word in range(CPU_WORDS):
+                f.store(int64(0), f.at(mask, 8 * word), 8)  # the kernel writes as much as it has
+            size = int64(8 * CPU_WORDS)
+            got = f.call(call, [int64(calls.sched_getaffinity), thread, size, mask])
+            with f.when(f.compare("<", got, 0)):
+                f.ret()
+            bit = f.shift_left(int64(1), f.both(cpu, int64(63)))
+            place = f.at(mask, f.mul(f.shift_right(cpu, int64(6)), 8))
+            word = f.load(INT64, place, 8)
+            f.store(f.either(word, bit) if allow else f.both(word, f.sub(int64(-1), bit)), place, 8)
+            left = int64(0)
+            for index in range(CPU_WORDS):
+                left = f.either(left, f.load(INT64, f.at(mask, 8 * index), 8))
+            with f.when(f.compare("==", left, 0)):
+                f.ret()
+            return f.compare(">=", f.call(call, [int64(calls.sched_setaffinity), thread, size, mask]), 0)
+
+        w = self.define("introduce", VOID, [("slot", POINTER)])
+        own = w.place(w.f.arguments["slot"], Slot, "thread")
+        w.f.store_shared(w.f.call(call, [int64(calls.gettid)]), own)
+        w.f.ret()
+        introduce = w.f.callee
+
+        w = self.define("part", VOID, [("slot", POINTER)])
+        f, slot = w.f, w.f.arguments["slot"]
+        thread = w.shared(slot, Slot, "thread")
+        here = f.extend(f.call(self.module.declare("tw_sched_getcpu", INT32, ()), []), INT64)
+        known = f.both(f.compare(">=", here, 0), f.compare("<", here, 64 * CPU_WORDS))
+        with f.when(f.negate(f.both(known, f.compare("!=", thread, 0)))):
+            f.ret()
+        with f.when(f.compare("!=", w.shared(slot, Slot, "kept_off"), 0)):  # it has not slept since
+            f.ret()
+        with f.when(change(f, thread, here, allow=False)):
+            f.store_shared(f.add(here, 1), w.place(slot, Slot, "kept_off"))
+        f.ret()
+        part = f.callee
+
+        w = self.define("go_home", VOID, [("slot", POINTER)])
+        f, slot = w.f, w.f.arguments["slot"]
+        kept_off = f.exchange(w.place(slot, Slot, "kept_off"), int64(0))
+        with f.when(f.compare("==", kept_off, 0)):
+            f.ret()
+        change(f, w.shared(slot, Slot, "thread"), f.sub(kept_off, 1), allow=True)
+        f.ret()
+        return introduce, part, f.callee
+
+    def emit_no_places(self) -> tuple[Callee, Callee, Callee]:
+        """The same where threads cannot be kept off a CPU."""
+        made = []
+        for name in ("introduce", "part", "go_home"):
+            f = self.define(name, VOID, [("slot", POINTER)]).f
+            f.ret()
+            made.append(f.callee)
+        return made[0], made[1], made[2]
 
     def emit_condition(self) -> tuple[Callee, Callee]:
         """The same with the mutex and the condition of the slot."""
@@ -271,6 +365,7 @@ class _PoolCode:
             asleep = f.compare("==", w.shared(slot, Slot, "word"), offered)
             with f.when(f.negate(asleep)):
                 f.jump(again)
+            f.call(self.part, [slot])
             f.call(self.wake, [slot])
             rest = f.sub(f.load(INT64, left, 8), 1)
             f.store(rest, left, 8)
@@ -524,6 +619,7 @@ class _PoolCode:
         f, state, slot = w.f, w.f.arguments["state"], w.f.arguments["slot"]
         word, awake = w.place(slot, Slot, "word"), w.place(state, State, "awake")
         deadline = f.stack(INT64, 1, 8)
+        f.call(self.introduce, [slot])
         f.fetch_add(awake, 1)
         with w.forever("begin") as (begin, _):
             f.store(f.add(f.call(self.clock, []), w.get(state, State, "spin_ns")), deadline, 8)
@@ -532,6 +628,7 @@ class _PoolCode:
                 self.look_at(w, word, int64(FREE), offered)
                 over = f.compare(">", f.call(self.clock, []), f.load(INT64, deadline, 8))
                 w.leave_if(f.either(over, f.call(self.crowded, [state])), late)
+            f.call(self.go_home, [slot])
             f.fetch_add(awake, -1)
             f.jump_if(f.replace_if(word, int64(FREE), int64(ASLEEP)), doze, up)
             f.place(doze)

@@ -48,7 +48,9 @@ class Slot(ctypes.Structure):
         ("word", ctypes.c_int64),
         ("mutex", ctypes.c_byte * PTHREAD_BYTES),  # where there are no futexes
         ("condition", ctypes.c_byte * PTHREAD_BYTES),
-        ("_rest", ctypes.c_byte * (2 * APART - 8 - 2 * PTHREAD_BYTES)),
+        ("thread", ctypes.c_int64),  # the worker's number in the operating system; 0 before it has begun
+        ("kept_off", ctypes.c_int64),  # 1 + the CPU that it was kept off when it was woken; 0 for none
+        ("_rest", ctypes.c_byte * (2 * APART - 3 * 8 - 2 * PTHREAD_BYTES)),
     )
 
 
