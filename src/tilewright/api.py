@@ -497,6 +497,8 @@ def linear(
                 name="weight", reason=f"it has {weight.ndim} dimensions; a weight is (out, in)"
             )
         weight = weight.T
+    if bias is None and activation is None and threads is None:
+        return matmul(x, weight, out)  # in machine code
     return _matmul(x, weight, out, bias=bias, activation=activation, threads=threads)
 
 

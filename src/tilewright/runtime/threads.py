@@ -44,8 +44,9 @@ MOST_THREADS = min(max(64, os.cpu_count() or 1), MOST_WORKERS + 1)
 #: Products of fewer multiply-adds are as fast on one thread: these take 8 us on a core, a fork and a join 0.3
 #: us, and the way of operands to the other core as much again.
 TEAM_WORK = 1 << 20
-#: From here on waking a sleeping worker, which takes its caller 3 us, is little beside the call.
-WAKE_WORK = 1 << 23
+#: From here on waking a sleeping worker, which takes its caller 3 us, is little beside the call: 16 us on a
+#: core in registers, many times that where operands come from memory.
+WAKE_WORK = 1 << 21
 #: From here on one thread too looks for signals between its tasks: 10 ms.
 POLL_WORK = 1 << 30
 
