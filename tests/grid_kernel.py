@@ -50,13 +50,13 @@ class GridKernel:
         unit.begin(f, self.down, self.across)
         accs = [unit.zero(f, *place) for place in places]
         state = [] if unit.resident else list(accs)
-        state += [unit.bias_zero(f) for _ in range(self.sums)]  # type: ignore[attr-defined]
+        state += [unit.bias_zero(f) for _ in range(self.sums)]
         with f.carried_loop(int64(0), f.arguments["steps"], int64(1), state, "depth") as (step, now, advance):
             advance(self._step(f, step, accs, list(now)))
         ends = advance.results
         if not unit.resident:
             accs, ends = ends[: len(places)], ends[len(places) :]
-        self._store(f, accs, [unit.bias_rows(f, end) for end in ends])  # type: ignore[attr-defined]
+        self._store(f, accs, [unit.bias_rows(f, end) for end in ends])
         unit.end(f)
         f.ret()
 
@@ -77,10 +77,7 @@ class GridKernel:
             for j in range(self.across)
         ]
         operands = left if self.bias == "row" else right
-        sums = [
-            unit.bias_multiply(f, operand, acc)  # type: ignore[attr-defined]
-            for operand, acc in zip(operands, now, strict=False)
-        ]
+        sums = [unit.bias_multiply(f, operand, acc) for operand, acc in zip(operands, now, strict=False)]
         return sums if unit.resident else grid + sums
 
     def _store(self, f: Function, accs: list[Value], biases: list[list[Value]]) -> None:

@@ -59,7 +59,7 @@ def comparisons(condition: AnyOf) -> Iterator[Compare]:
 class _Tracer:
     """Follows the first iteration of every loop."""
 
-    def __init__(self, scalars: Mapping[str, float]) -> None:
+    def __init__(self, scalars: Mapping[str, complex]) -> None:
         self.run = Run({}, scalars)
         self.decisions: list[Decision] = []
         self.primitives: list[Statement] = []
@@ -84,7 +84,7 @@ class _Tracer:
                     self.primitives.append(statement)
 
 
-def trace(program: Program, sizes: Mapping[str, int], scalars: Mapping[str, float]) -> Trace:
+def trace(program: Program, sizes: Mapping[str, int], scalars: Mapping[str, complex]) -> Trace:
     """The way a program takes for some sizes and scalars; buffers are not needed.
 
     Examples

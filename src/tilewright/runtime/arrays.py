@@ -234,8 +234,8 @@ class Product(NamedTuple):
     a: Array
     b: Array
     c: Array
-    alpha: float
-    beta: float
+    alpha: complex
+    beta: complex
     target: Array
     given: Array | None
     copies: tuple[str, ...]
@@ -261,8 +261,8 @@ def prepare(
     out: Any = None,
     *,
     dtype: DTypeLike | None = None,
-    alpha: float = 1.0,
-    beta: float = 0.0,
+    alpha: complex = 1.0,
+    beta: complex = 0.0,
     bias: Any = None,
     activation: str | None = None,
 ) -> Product:

@@ -126,7 +126,7 @@ def _figures(kernel: Kernel, flops: int | None, moved: int | None) -> tuple[str,
     return tuple(found)
 
 
-def _gemm_trace(kernel: Kernel, sizes: tuple[int, ...], alpha: float, beta: float) -> Trace:
+def _gemm_trace(kernel: Kernel, sizes: tuple[int, ...], alpha: complex, beta: complex) -> Trace:
     scalars = dict(zip(SCALARS, (alpha, beta), strict=True))
     return trace(kernel.nest, dict(zip(SIZES, sizes, strict=True)), scalars)
 

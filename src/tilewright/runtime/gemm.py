@@ -110,8 +110,8 @@ class GemmKernel(Kernel):
         a: Array,
         b: Array,
         c: Array,
-        alpha: float,
-        beta: float,
+        alpha: complex,
+        beta: complex,
         scratch: int,
         operands: Sequence[Array] = (),
         team: int | None = None,
@@ -161,8 +161,8 @@ class GemmKernel(Kernel):
         a: Array,
         b: Array,
         c: Array,
-        alpha: float,
-        beta: float,
+        alpha: complex,
+        beta: complex,
         scratch: int,
         operands: Sequence[Array] = (),
     ) -> None:
@@ -225,7 +225,7 @@ class GemmKernel(Kernel):
         return True
 
     def __call__(  # type: ignore[override]
-        self, a: Array, b: Array, c: Array, *, alpha: float = 1.0, beta: float = 0.0, **operands: Any
+        self, a: Array, b: Array, c: Array, *, alpha: complex = 1.0, beta: complex = 0.0, **operands: Any
     ) -> Array:
         """c = alpha · a @ b + beta · c and its epilogue, on arrays of the problem's shapes, dtypes, layouts.
 

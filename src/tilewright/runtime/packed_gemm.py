@@ -73,7 +73,7 @@ class PackedGemmKernel(GemmKernel):
         return self.__call__
 
     def __call__(  # type: ignore[override]
-        self, a: Any, b: Any, c: Array, *, alpha: float = 1.0, beta: float = 0.0, **operands: Any
+        self, a: Any, b: Any, c: Array, *, alpha: complex = 1.0, beta: complex = 0.0, **operands: Any
     ) -> Array:
         """c = alpha · a @ b + beta · c and its epilogue on operands of the problem's layouts.
 
@@ -296,8 +296,8 @@ def matmul(
     out: Any = None,
     *,
     dtype: DTypeLike | None = None,
-    alpha: float = 1.0,
-    beta: float = 0.0,
+    alpha: complex = 1.0,
+    beta: complex = 0.0,
     bias: Any = None,
     activation: str | None = None,
 ) -> Array:

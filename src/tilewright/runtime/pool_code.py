@@ -256,8 +256,8 @@ class _PoolCode:
         def change(f: Function, thread: Value, cpu: Value, *, allow: bool) -> Value:
             """Adds a CPU to those that a thread may run on, or takes it away if others are left; whether."""
             mask = f.stack(INT64, CPU_WORDS, 8)
-            for word in range(CPU_WORDS):
-                f.store(int64(0), f.at(mask, 8 * word), 8)  # the kernel writes as much as it has
+            for index in range(CPU_WORDS):
+                f.store(int64(0), f.at(mask, 8 * index), 8)  # the kernel writes as much as it has
             size = int64(8 * CPU_WORDS)
             got = f.call(call, [int64(calls.sched_getaffinity), thread, size, mask])
             with f.when(f.compare("<", got, 0)):

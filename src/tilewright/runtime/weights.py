@@ -34,7 +34,14 @@ class WeightKernel(GemmKernel):
         return self.__call__
 
     def __call__(  # type: ignore[override]
-        self, a: Array, b: PackedMatrix, c: Array, *, alpha: float = 1.0, beta: float = 0.0, **operands: Any
+        self,
+        a: Array,
+        b: PackedMatrix,
+        c: Array,
+        *,
+        alpha: complex = 1.0,
+        beta: complex = 0.0,
+        **operands: Any,
     ) -> Array:
         """c = alpha · a @ b + beta · c and its epilogue, whose operands have their names.
 
@@ -164,8 +171,8 @@ class Wish(NamedTuple):
 
     out: Array | None
     dtype: Any
-    alpha: float
-    beta: float
+    alpha: complex
+    beta: complex
     bias: Any
     activation: str | None
 
