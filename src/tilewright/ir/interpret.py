@@ -65,7 +65,7 @@ class Run:
     def __init__(
         self,
         buffers: dict[str, _Held],
-        scalars: Mapping[str, float],
+        scalars: Mapping[str, complex],
         threads: int = 1,
         own: tuple[str, ...] = (),
     ) -> None:
@@ -390,7 +390,7 @@ def _parts(source: Array, parts: Parts) -> Array:
 def interpret(
     program: Program,
     sizes: Mapping[str, int],
-    scalars: Mapping[str, float],
+    scalars: Mapping[str, complex],
     buffers: Mapping[str, Array | tuple[Array, int] | list[Array]],
     threads: int = 1,
 ) -> None:
