@@ -95,7 +95,7 @@ class Run:
             case _:
                 raise InvalidTileIr(where=repr(node), reason="is not an expression")
 
-    def scalar(self, value: ScalarValue, first: Mapping[str, bool]) -> float:
+    def scalar(self, value: ScalarValue, first: Mapping[str, bool]) -> Any:
         """A scalar, given which axes are at their first iteration."""
         if isinstance(value, FirstElse):
             value = value.first if first[value.axis] else value.rest

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any, TypeAlias
 
 from tilewright.errors import InvalidChoice
+from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.epilogue import THEN, Epilogue
@@ -40,7 +42,16 @@ _CHAIN = re.compile(
 )
 
 
-def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain, isa: str) -> str:
+_ATTENTION = re.compile(
+    r"attention_(?P<dtype>[a-z]+\d+)_(?P<head>\d+)x(?P<value>\d+)(?P<features>(_[a-z0-9]+)*?)"
+    rf"_(?P<schedule>{'|'.join(way.value for way in Schedule)})_(?P<isa>\w+)"
+)
+
+#: Every problem that has a kernel.
+AnyProblem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention
+
+
+def kernel_name(problem: AnyProblem, isa: str) -> str:
     """The name of a problem's kernel on an ISA row, also its exported symbol.
 
     Sizes are numbers, or their letter where they are given at run time; then one letter a layout
@@ -62,7 +73,12 @@ def kernel_name(problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | Line
     'mmt4d_f32_f32_mxnxk_by_8x16x1_avx2'
     >>> kernel_name(LinearChain((64, 256, 64), ("gelu", None)), "avx2")
     'chain_f32_64x256x64_bias_with_gelu_then_none_end_avx2'
+    >>> kernel_name(Attention(64, bounded=True), "avx2")
+    'attention_f32_64x64_bounded_blocks_avx2'
     """
+    if isinstance(problem, Attention):
+        words = "_".join((*problem.features, problem.schedule.value))
+        return f"attention_{problem.dtype}_{problem.head_dim}x{problem.value_dim}_{words}_{isa}"
     if isinstance(problem, LinearChain):
         steps = THEN.join("none" if op is None else op.value for op in problem.activations)
         sizes, bias = "x".join(map(str, problem.sizes)), "_bias" * problem.bias
@@ -104,9 +120,22 @@ def _parse_types(name: str) -> tuple[str, str | None, str | None]:
     return words[0], None, words[1] if len(words) == 2 else None
 
 
-def parse_kernel_name(
-    name: str,
-) -> tuple[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain, str]:
+def _parse_attention(found: re.Match[str]) -> Attention:
+    """The problem whose features `Attention.features` wrote."""
+    given: dict[str, Any] = {}
+    for word in found["features"].split("_")[1:]:
+        if word.startswith("kv"):
+            given["kv_dtype"] = word[2:]
+        elif word.startswith("mask"):
+            given["mask"] = word[4:]
+        else:
+            given[{"keyscales": "key_scales", "valuescales": "value_scales"}.get(word, word)] = True
+    return Attention(
+        int(found["head"]), int(found["value"]), found["dtype"], schedule=found["schedule"], **given
+    )
+
+
+def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
     """The problem and the ISA row of a name that `kernel_name` wrote; `InvalidChoice` otherwise.
 
     >>> parse_kernel_name("brgemm_f32_64x48x64x16_ccc_replace_avx512")[0].beta
@@ -156,8 +185,10 @@ def parse_kernel_name(
         known = {name: None if count == name[0] else int(count) for name, count in counts.items()}
         m0, n0, k0 = (int(found[f"{letter}0"]) for letter in "mnk")
         return Mmt4d(m0, n0, k0, found["dtype"], b_dtype=found["other"], **known), found["isa"]
+    if found := _ATTENTION.fullmatch(name):
+        return _parse_attention(found), found["isa"]
     raise InvalidChoice(
         name="kernel name",
         found=repr(name),
-        allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_... or chain_... as kernel_name writes",
+        allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_...",
     )

@@ -1,0 +1,146 @@
+"""Fused attention as a problem: softmax(scale · Q·Kᵀ + …)·V of one head dimension, all sizes at run time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from tilewright.errors import InvalidSize, UnsupportedDtype
+from tilewright.spec.choice import parse_choice
+from tilewright.spec.dtype import BF16, F16, F32, F64, I8, U8, DType, parse_dtype
+from tilewright.spec.problem import Operand
+
+#: Element types of queries, and so of results.
+ATTENTION_DTYPES = (F32, F64, BF16, F16)
+#: Element types of masks: truths as bytes, and numbers that are added to the scores.
+MASK_DTYPES = (U8, *ATTENTION_DTYPES)
+#: Largest head: its tiles and panels stay in cache.
+MAX_HEAD = 1024
+
+
+class Schedule(Enum):
+    """How attention runs: blocks of queries and keys, or few queries past all keys of a long cache."""
+
+    BLOCKS = "blocks"
+    DECODE = "decode"
+
+
+@dataclass(frozen=True, init=False)
+class Attention:
+    """O = softmax(mask(scale · Q·Kᵀ))·V for every query of every head (seeds 000, 001).
+
+    What a kernel can do is fixed here; sizes, strides, offsets and bounds are given at run time, so one
+    kernel serves every batch, number of heads and length.
+
+    Parameters
+    ----------
+    head_dim, value_dim : elements of one query and key, and of one value (as many by default).
+    dtype : of queries and results: f32, f64, bf16 or f16. Softmax is computed in f32, in f64 for f64.
+    kv_dtype : of keys and values: `dtype`, or i8.
+    bounded : each query sees a range of keys that moves on with it: causal attention, windows.
+    mask : element type of a mask, u8 for truths, or None.
+    softcap : scores s become cap · tanh(s / cap).
+    slopes : ALiBi: the distance between query and key times a slope of the head is subtracted.
+    sinks : each head has a score that takes part in the sums and has no value.
+    key_scales, value_scales : every key or value (token) has a scale.
+    paged : keys and values stand in pages that a table leads to.
+    schedule : "blocks", or "decode" for few queries.
+
+    Raises
+    ------
+    InvalidSize, InvalidChoice, UnsupportedDtype
+
+    Examples
+    --------
+    >>> Attention(64).value_dim, str(Attention(128, dtype="bf16").acc)
+    (64, 'f32')
+    """
+
+    head_dim: int
+    value_dim: int
+    dtype: DType
+    kv_dtype: DType
+    bounded: bool
+    mask: DType | None
+    softcap: bool
+    slopes: bool
+    sinks: bool
+    key_scales: bool
+    value_scales: bool
+    paged: bool
+    schedule: Schedule
+
+    def __init__(
+        self,
+        head_dim: int,
+        value_dim: int | None = None,
+        dtype: DType | str = "f32",
+        *,
+        kv_dtype: DType | str | None = None,
+        bounded: bool = False,
+        mask: DType | str | None = None,
+        softcap: bool = False,
+        slopes: bool = False,
+        sinks: bool = False,
+        key_scales: bool = False,
+        value_scales: bool = False,
+        paged: bool = False,
+        schedule: Schedule | str = Schedule.BLOCKS,
+    ) -> None:
+        value_dim = head_dim if value_dim is None else value_dim
+        for name, size in (("head_dim", head_dim), ("value_dim", value_dim)):
+            if not isinstance(size, (int, np.integer)) or not 1 <= size <= MAX_HEAD:
+                raise InvalidSize(name=name, found=size, required=f"an integer from 1 to {MAX_HEAD}")
+        kind = parse_dtype(dtype, ATTENTION_DTYPES)
+        stored = kind if kv_dtype is None else parse_dtype(kv_dtype, (*ATTENTION_DTYPES, I8))
+        if stored not in (kind, I8):
+            raise UnsupportedDtype(dtype=f"{stored} keys with {kind} queries", supported=f"{kind} and i8")
+        values: dict[str, object] = {
+            "head_dim": int(head_dim),
+            "value_dim": int(value_dim),
+            "dtype": kind,
+            "kv_dtype": stored,
+            "bounded": bool(bounded),
+            "mask": None if mask is None else parse_dtype(mask, MASK_DTYPES),
+            "softcap": bool(softcap),
+            "slopes": bool(slopes),
+            "sinks": bool(sinks),
+            "key_scales": bool(key_scales),
+            "value_scales": bool(value_scales),
+            "paged": bool(paged),
+            "schedule": parse_choice(Schedule, schedule, "schedule"),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def acc(self) -> DType:
+        """The type of scores, sums and unfinished results."""
+        return self.dtype if self.dtype.bits == 64 else F32
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What is not the default, as words of the kernel's name."""
+        words = [f"kv{self.kv_dtype}"] if self.kv_dtype != self.dtype else []
+        words += ["bounded"] * self.bounded
+        words += [f"mask{self.mask}"] if self.mask else []
+        flags = ("softcap", "slopes", "sinks", "key_scales", "value_scales", "paged")
+        words += [name.replace("_", "") for name in flags if getattr(self, name)]
+        return tuple(words)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """None: attention takes arrays of any strides, see `AttentionCall`."""
+        return ()
+
+    @property
+    def flops(self) -> int | None:
+        """None: lengths are given at run time."""
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """None: lengths are given at run time."""
+        return None
