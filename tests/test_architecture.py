@@ -31,6 +31,7 @@ LAYERS = (
     "opt",
     "pipeline",
     "lower",
+    "lower_primitives",
     "micro",
     "llvm",
     "macro",

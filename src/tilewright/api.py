@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tilewright.machine.isa import Lowering
     from tilewright.machine.machine import Machine
+    from tilewright.runtime.attention import AttentionKernel
     from tilewright.runtime.batch_reduce import BatchReduceKernel
     from tilewright.runtime.chain import LinearChainKernel
     from tilewright.runtime.entry import NativeMatmul
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.rows import QuantizedRows
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
+    from tilewright.spec.attention import Attention
     from tilewright.spec.chain import LinearChain
     from tilewright.spec.mmt4d import Mmt4d
     from tilewright.spec.packing import Packing
@@ -673,8 +675,14 @@ def compile(
 ) -> LinearChainKernel: ...
 
 
+@overload
 def compile(
-    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain,
+    problem: Attention, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> AttentionKernel: ...
+
+
+def compile(
+    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from tilewright.errors import InvalidTileIr
@@ -11,6 +11,7 @@ from tilewright.ir.nodes import (
     Binary,
     Carry,
     Constant,
+    Element,
     Epilogue,
     Execution,
     Expression,
@@ -24,6 +25,7 @@ from tilewright.ir.nodes import (
     Name,
     Operator,
     Pack,
+    Primitive,
     Program,
     Scalar,
     ScalarValue,
@@ -148,6 +150,7 @@ class _Lowering:
     def __init__(self, program: Program, machine: Machine, module: Module, function: Function) -> None:
         self.program, self.machine, self.module, self.f = program, machine, module, function
         self.scalars = {name: function.arguments[name] for name in program.scalars}
+        self.scalar_type = scalar_type(program)
         self.pointers = {buffer.name: function.arguments[buffer.name] for buffer in program.arguments}
         self.team = Team.of(function, function.arguments["team"]) if has_tasks(program) else None
         if program.scratch:
@@ -185,6 +188,9 @@ class _Lowering:
                 address = self.f.as_integer(self.pointers[buffer])
                 lead_bytes = self.f.both(self.f.sub(int64(0), address), int64(unit_bytes - 1))
                 return self.f.shift_right(lead_bytes, int64(self.dtype(buffer).size.bit_length() - 1))
+            case Element(buffer, index):
+                place = self.f.at(self.pointers[buffer], self.f.mul(self.integer(index, scope), 8))
+                return self.f.load(INT64, place, 8)
             case Threads():
                 return int64(1) if self.team is None else self.team.threads
             case Unless(scalar, value):
@@ -283,10 +289,31 @@ class _Lowering:
                     self.matmul(statement, scope)
                 case Epilogue():
                     self.epilogue(statement, scope)
+                case Primitive():
+                    self.primitive(statement, scope)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
             if not scope.begins and isinstance(statement, (Loop, Unary)) and _streams(statement):
                 self.f.fence()
+
+    def primitive(self, node: Primitive, scope: _Scope) -> None:
+        """A statement of windows, integers and scalars: a call of the function that its row makes."""
+        # The elementwise functions take 3 ms to import, which products need not pay.
+        from tilewright.lower_primitives import LOWERED
+        from tilewright.micro.softmax import Window
+
+        operands: dict[str, Window | Value | None] = {}
+        for name in (part.name for part in fields(node)):
+            match getattr(node, name):
+                case None:
+                    operands[name] = None
+                case Slice() as window:
+                    operands[name] = Window(*self.slice(window, scope), self.dtype(window.buffer))
+                case Expression() as value:
+                    operands[name] = self.integer(value, scope)
+                case value:
+                    operands[name] = self.scalar(value, self.scalar_type, scope)
+        LOWERED[type(node)](self.f, self.machine.isa, operands)
 
     def loop(self, node: Loop, scope: _Scope) -> None:
         if node.execution is Execution.PARALLEL:
@@ -688,6 +715,14 @@ def _streams(statement: Statement) -> bool:
             return False
 
 
+def scalar_type(program: Program) -> DType:
+    """The type of a program's scalars: that of sums of products of its first two operands."""
+    a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
+    if a.is_integer != b.is_integer:  # words of a weight, whose elements are taken for A's type
+        b = a
+    return accumulator(a.real, b.real) if program.scalars else a
+
+
 def lower(program: Program, machine: Machine) -> str:
     """The LLVM module of a program, as text.
 
@@ -698,10 +733,7 @@ def lower(program: Program, machine: Machine) -> str:
     program = separate_steps(verify(program), lambda node: _in_registers(node, program, machine))
     layout = data_layout(machine)
     module = Module(program.name, machine.triple, layout, tuning(machine), machine.function_bits)
-    a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
-    if a.is_integer != b.is_integer:  # words of a weight, whose elements are taken for A's type
-        b = a
-    dtype = accumulator(a.real, b.real) if program.scalars else a
+    dtype = scalar_type(program)
     arguments = [
         *((buffer.name, POINTER) for buffer in program.arguments),
         *((name, INT64) for name in program.sizes),

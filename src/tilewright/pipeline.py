@@ -15,6 +15,7 @@ from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking, prepacked
 from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.macro.packing import weight_lanes
+from tilewright.spec.attention import Attention
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
@@ -23,13 +24,14 @@ from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
+    from tilewright.macro.attention import AttentionBlocking
     from tilewright.macro.mmt4d import Mmt4dCut
     from tilewright.macro.packing import PanelForm
     from tilewright.macro.unary import Blocks
 
-Problem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain
+Problem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
-Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm | Mmt4dCut"
+Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm | Mmt4dCut | AttentionBlocking"
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             return choose_mmt4d(problem, state.machine)
         case LinearChain() as problem:
             return choose_blocking(state.machine, state.machine.isa.tile(problem.dtype))
+        case Attention() as problem:
+            from tilewright.macro.attention import choose_attention
+
+            return choose_attention(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -112,6 +118,11 @@ def _build_nest(state: Compilation) -> Program:
             from tilewright.macro.chain import build_chain
 
             return build_chain(problem, blocking, machine, state.name)
+        case Attention() as problem, cut:
+            from tilewright.macro.attention import AttentionBlocking, build_attention
+
+            assert isinstance(cut, AttentionBlocking)
+            return build_attention(problem, cut, machine, state.name)
         case _:
             raise AssertionError(f"{state.problem} was cut as {state.blocking}")
 

@@ -21,6 +21,7 @@ from tilewright.ir.nodes import (
     AnyOf,
     Binary,
     Constant,
+    Element,
     Epilogue,
     Execution,
     Expression,
@@ -33,6 +34,7 @@ from tilewright.ir.nodes import (
     Name,
     Pack,
     Parts,
+    Primitive,
     Program,
     Relation,
     ScalarValue,
@@ -88,6 +90,11 @@ class Run:
                 flat, origin = held
                 address = int(flat.__array_interface__["data"][0]) + origin * flat.itemsize
                 return -address % unit_bytes // flat.itemsize
+            case Element(buffer, index):
+                held = self.buffers[buffer]
+                assert isinstance(held, tuple)
+                flat, origin = held
+                return int(flat[origin + self.integer(index, names)])
             case Threads():
                 return self.threads
             case Unless(scalar, value):
@@ -188,6 +195,10 @@ class Run:
                     self.matmul(statement, names, first)
                 case Epilogue():
                     self.epilogue(statement, names, first)
+                case Primitive():
+                    from tilewright.ir.meaning import run_primitive
+
+                    run_primitive(self, statement, names, first)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 

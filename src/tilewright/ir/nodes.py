@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from tilewright.spec.dtype import DType, accumulator
 from tilewright.spec.epilogue import Step
@@ -92,6 +92,14 @@ class Lead(Expression):
 @dataclass(frozen=True)
 class Threads(Expression):
     """How many threads share the call: 1 where its caller has no team of them."""
+
+
+@dataclass(frozen=True)
+class Element(Expression):
+    """An element of a buffer of 64-bit integers: offsets, lengths and pages that only tables know."""
+
+    buffer: str
+    index: Expression
 
 
 ExpressionLike: TypeAlias = Expression | int
@@ -542,7 +550,17 @@ class Unary:
     traffic: Traffic = Traffic.NEAR
 
 
-Statement: TypeAlias = Let | Loop | If | Pack | Unary | TileMatmul | Epilogue
+@dataclass(frozen=True)
+class Primitive:
+    """Base of statements all of whose fields are windows, integers and scalars (`primitives.py`).
+
+    Text has the name of each field in front of its value; a field that is None is left out.
+    """
+
+    word: ClassVar[str]
+
+
+Statement: TypeAlias = Let | Loop | If | Pack | Unary | TileMatmul | Epilogue | Primitive
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tilewright.errors import TileIrSyntax, TilewrightError
 from tilewright.ir.nodes import (
@@ -18,6 +19,7 @@ from tilewright.ir.nodes import (
     Carry,
     Compare,
     Constant,
+    Element,
     Epilogue,
     Execution,
     Expression,
@@ -34,6 +36,7 @@ from tilewright.ir.nodes import (
     Pack,
     Panels,
     Parts,
+    Primitive,
     Program,
     Relation,
     Scalar,
@@ -49,6 +52,7 @@ from tilewright.ir.nodes import (
     Unary,
     Unless,
 )
+from tilewright.ir.primitives import PRIMITIVES
 from tilewright.ir.text import INDENT
 from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import DTYPES
@@ -208,6 +212,13 @@ class _Line:
             right = self.expression()
             self.expect(")")
             return Binary(Operator(token), left, right)
+        if token == "element":
+            self.expect("(")
+            buffer = self.name()
+            self.expect(",")
+            index = self.expression()
+            self.expect(")")
+            return Element(buffer, index)
         if token == "threads":
             return Threads()
         if is_name(token):
@@ -288,6 +299,24 @@ class _Line:
         scale = self.slice()
         self.expect("every")
         return Groups(scale, self.expression())
+
+    def primitive(self, kind: type[Primitive]) -> Primitive:
+        """A statement of windows, integers and scalars, each behind its name."""
+        values: dict[str, Any] = {}
+        for field in fields(kind):
+            if self.take(field.name):
+                values[field.name] = self._field(str(field.type))
+            elif "None" in str(field.type):
+                values[field.name] = None
+            else:
+                raise self.fail(f"expected {field.name!r}")
+        self.end()
+        return kind(**values)
+
+    def _field(self, annotation: str) -> Any:
+        if annotation.startswith("Slice"):
+            return self.slice()
+        return self.expression() if annotation.startswith("Expression") else self.scalar()
 
 
 def _logical_lines(text: str) -> list[_Line]:
@@ -387,6 +416,8 @@ class _Parser:
                 return self._matmul(line)
             case "epilogue":
                 return self._epilogue(line)
+            case word if word in PRIMITIVES:
+                return line.primitive(PRIMITIVES[word])
             case _:
                 raise line.fail(f"unknown statement {keyword!r}")
 

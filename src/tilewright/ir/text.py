@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 
 from tilewright.ir.nodes import (
     AnyOf,
     Batch,
     Binary,
     Constant,
+    Element,
     Epilogue,
     Execution,
     Expression,
@@ -23,6 +25,7 @@ from tilewright.ir.nodes import (
     Name,
     Operator,
     Pack,
+    Primitive,
     Program,
     Scalar,
     ScalarValue,
@@ -54,6 +57,8 @@ def print_expression(node: Expression, outer: int = 0) -> str:
             return f"unless({scalar}, {print_expression(value)})"
         case Lead(buffer, unit_bytes):
             return f"lead({buffer}, {unit_bytes})"
+        case Element(buffer, index):
+            return f"element({buffer}, {print_expression(index)})"
         case Binary(operator, left, right) if operator in _PRECEDENCE:
             level = _PRECEDENCE[operator]
             text = f"{print_expression(left, level)} {operator.value} {print_expression(right, level + 1)}"
@@ -142,8 +147,23 @@ def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
             sizes = f"rows {print_expression(rows)} columns {print_expression(columns)}"
             yield f"{indent}epilogue {_print_slice(c)} = {total} {sizes}"
             yield from _print_finish(finish, indent)
+        case Primitive():
+            yield f"{indent}{statement.word}{''.join(_print_fields(statement))}"
         case _:
             raise TypeError(f"not a statement: {statement!r}")
+
+
+def _print_fields(node: Primitive) -> Iterator[str]:
+    for field in fields(node):
+        match getattr(node, field.name):
+            case None:
+                continue
+            case Slice() as window:
+                yield f" {field.name} {_print_slice(window)}"
+            case Expression() as value:
+                yield f" {field.name} {print_expression(value)}"
+            case scalar:
+                yield f" {field.name} {_print_scalar(scalar)}"
 
 
 def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from tilewright.ir.nodes import (
     AnyOf,
     Binary,
     Compare,
+    Element,
     Expression,
     If,
     Let,
@@ -46,7 +47,7 @@ def names_in(node: Expression) -> Iterator[str]:
         case Binary(_, left, right):
             yield from names_in(left)
             yield from names_in(right)
-        case Unless(_, value):
+        case Unless(_, value) | Element(_, value):
             yield from names_in(value)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 
 from tilewright.errors import InvalidTileIr, StepDtype
 from tilewright.ir.nodes import (
     Binary,
     Constant,
+    Element,
     Epilogue,
     Execution,
     Expression,
@@ -22,6 +24,7 @@ from tilewright.ir.nodes import (
     Operator,
     Pack,
     Parts,
+    Primitive,
     Program,
     Scalar,
     ScalarValue,
@@ -34,12 +37,15 @@ from tilewright.ir.nodes import (
     Unary,
     Unless,
 )
-from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, Kind, accumulator
+from tilewright.ir.primitives import rules
+from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I64, DType, Kind, accumulator
 from tilewright.spec.epilogue import Epilogue as Steps
 from tilewright.spec.functions import UnaryOp
 
 #: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
-RESERVED = frozenset(("min", "max", "ceildiv", "roundup", "unless", "lead", "threads", "inf", "nan"))
+RESERVED = frozenset(
+    ("min", "max", "ceildiv", "roundup", "unless", "lead", "threads", "element", "inf", "nan")
+)
 
 
 def is_name(word: str) -> bool:
@@ -54,7 +60,7 @@ def _parts(node: Expression) -> Iterator[Expression]:
         case Binary(_, left, right):
             yield from _parts(left)
             yield from _parts(right)
-        case Unless(_, value):
+        case Unless(_, value) | Element(_, value):
             yield from _parts(value)
         case Constant() | Name() | Lead() | Threads():
             return
@@ -79,6 +85,10 @@ class _Verifier:
                         raise InvalidTileIr(where=where, reason=f"{buffer!r} is not an argument buffer")
                     if unit_bytes <= 0 or unit_bytes & (unit_bytes - 1):
                         raise InvalidTileIr(where=where, reason=f"unit {unit_bytes} is not a power of two")
+                case Element(buffer):
+                    held = self.buffers.get(buffer)
+                    if held is None or held.dtype != I64:
+                        raise InvalidTileIr(where=where, reason=f"{buffer!r} is not a buffer of i64")
                 case Unless(scalar) if scalar not in self.program.scalars:
                     raise InvalidTileIr(where=where, reason=f"{scalar!r} is not a scalar parameter")
                 case Binary(Operator.CEILDIV | Operator.ROUNDUP, _, Constant(divisor)) if divisor <= 0:
@@ -140,6 +150,8 @@ class _Verifier:
                     self.matmul(statement, scope, axes)
                 case Epilogue():
                     self.epilogue(statement, scope, axes)
+                case Primitive():
+                    self.primitive(statement, scope, axes)
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 
@@ -292,6 +304,23 @@ class _Verifier:
             raise InvalidTileIr(where=where, reason="columns of the sums must be adjacent (second stride 1)")
         c, sums = (self.buffers[window.buffer].dtype for window in (node.c, node.sums))
         self.finish(node.finish, (sums, c), scope, axes, where)
+
+    def primitive(self, node: Primitive, scope: frozenset[str], axes: frozenset[str]) -> None:
+        """A statement of windows, integers and scalars; what it asks of them is its own rule."""
+        for field in fields(node):
+            where = f"{node.word} {field.name}"
+            match getattr(node, field.name):
+                case None:
+                    continue
+                case Slice() as window:
+                    self.slice(window, scope, where)
+                case Expression() as value:
+                    self.expression(value, scope, where)
+                case scalar:
+                    self.scalar(scalar, axes, where)
+        for holds, reason in rules(node, {name: buffer.dtype for name, buffer in self.buffers.items()}):
+            if not holds:
+                raise InvalidTileIr(where=node.word, reason=reason)
 
     def finish(
         self,

@@ -9,6 +9,7 @@ from tilewright.machine.host import host_machine
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.pipeline import Problem
+from tilewright.runtime.attention import AttentionKernel
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.chain import LinearChainKernel
 from tilewright.runtime.gemm import GemmKernel
@@ -18,6 +19,7 @@ from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
+from tilewright.spec.attention import Attention
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.mmt4d import Mmt4d
@@ -32,6 +34,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Packing: PackingKernel,
     Mmt4d: Mmt4dKernel,
     LinearChain: LinearChainKernel,
+    Attention: AttentionKernel,
 }
 
 
@@ -107,6 +110,12 @@ def compile_problem(
 def compile_problem(
     problem: LinearChain, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> LinearChainKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: Attention, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> AttentionKernel: ...
 
 
 def compile_problem(

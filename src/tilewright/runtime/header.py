@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.ir.nodes import Program
 from tilewright.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
+from tilewright.spec.attention import Attention
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.functions import UnaryOp
@@ -148,6 +149,9 @@ def formula(kernel: Kernel) -> str:
             return "y = the linear layers of x, one after the other: each step(x * weight + bias)."
         case Mmt4d():
             return "out = lhs * rhs^T + beta * out, tile by tile; beta 0 does not read out."
+        case Attention(bounded=bounded):
+            range_ = ", query i over the keys low + i to high + i" if bounded else ""
+            return f"out = softmax(scale * q * k^T) * v of every head{range_}."
 
 
 def overlap(kernel: Kernel) -> str:
@@ -177,6 +181,9 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
             return
         case LinearChain() as problem:
             yield from _chain(problem, program)
+            return
+        case Attention():
+            yield from _attention(program)
             return
     operands = {operand.name: operand for operand in kernel.problem.operands}
     steps = kernel.problem.step_operands if isinstance(kernel.problem, Gemm) else ()
@@ -250,6 +257,49 @@ def _chain(problem: LinearChain, program: Program) -> Iterator[Parameter]:
     yield Parameter("int64_t m", "rows of x and y")
     for name in ("x", "y"):
         yield Parameter(f"int64_t rs_{name}", f"from one of the rows of {name} to the next")
+    yield Parameter("void *scratch", _scratch(program))
+    yield Parameter("struct tw_team *team", _TEAM)
+
+
+#: What the arguments of attention mean that no rule tells.
+_ATTENTION = {
+    "items": "16 numbers of each sequence: where its q, k, v, out, mask, state, scales and pages begin, in "
+    "elements, then queries, keys, low, high",
+    "row_max": "largest score of each query, for whom the state is kept",
+    "row_sum": "sum of e^(score - row_max) of each query",
+    "mask": "batch x heads x queries x keys, any strides: 0 hides a key, or numbers that are added",
+    "slopes": "one for each head",
+    "sinks": "one for each head",
+    "key_scales": "one for each key",
+    "value_scales": "one for each value",
+    "pages": "numbers of pages",
+    "batch": "sequences",
+    "kv_heads": "heads of k and v",
+    "group": "heads of q for each head of k",
+    "queries": "the most of a sequence",
+    "page": "keys of a page",
+    "scale": "of the scores",
+    "softcap": "scores are softcap * tanh(score / softcap)",
+}
+
+
+def _attention(program: Program) -> Iterator[Parameter]:
+    """The parameters of attention."""
+    outputs = ("out", "row_max", "row_sum")
+    for buffer in program.arguments:
+        constant = "" if buffer.name in outputs else "const "
+        meaning = _ATTENTION.get(
+            buffer.name, f"batch x heads x rows x columns of {buffer.dtype}, any strides"
+        )
+        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+    for name in program.sizes:
+        array, _, axis = name.rpartition("_")
+        steps = {"head": "head", "row": "row", "col": "column", "page": "page"}
+        meaning = _ATTENTION.get(name, f"of {array}, from one {steps.get(axis, axis)} to the next")
+        yield Parameter(f"int64_t {name}", meaning)
+    state = next(buffer.dtype for buffer in program.arguments if buffer.name == "row_max")
+    for name in program.scalars:
+        yield Parameter(f"{c_type(state)} {name}", _ATTENTION[name])
     yield Parameter("void *scratch", _scratch(program))
     yield Parameter("struct tw_team *team", _TEAM)
 

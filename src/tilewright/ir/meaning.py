@@ -1,0 +1,124 @@
+"""What the primitives of `primitives.py` mean, in NumPy: the oracle of their machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from tilewright.ir.nodes import Expression, Primitive, Scalar, Slice
+from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax
+
+if TYPE_CHECKING:
+    from tilewright.ir.interpret import Array, Run
+
+
+class _Fields:
+    """The fields of a primitive as numbers and arrays."""
+
+    def __init__(
+        self, run: Run, node: Primitive, names: Mapping[str, int], first: Mapping[str, bool]
+    ) -> None:
+        self.run, self.node, self.names, self.first = run, node, names, first
+
+    def number(self, name: str) -> Any:
+        """An integer or a scalar; None where there is none."""
+        value = getattr(self.node, name)
+        if value is None:
+            return None
+        if isinstance(value, Expression):
+            return self.run.integer(value, self.names)
+        assert isinstance(value, Scalar)
+        return self.run.scalar(value, self.first)
+
+    def window(self, name: str, rows: int, columns: int) -> Array:
+        """A window of some size."""
+        part = getattr(self.node, name)
+        assert isinstance(part, Slice)
+        return self.run.window(part, (rows, columns), self.names)
+
+
+def _begin(at: _Fields) -> None:
+    rows, columns = at.number("rows"), at.number("columns")
+    at.window("out", rows, columns)[...] = 0
+    sunk = at.node.sink is not None  # type: ignore[attr-defined]
+    at.window("row_max", rows, 1)[...] = at.window("sink", 1, 1) if sunk else -np.inf
+    at.window("row_sum", rows, 1)[...] = 1 if sunk else 0
+
+
+def masked(t: Array, mask: Array) -> Array:
+    """Scores under a mask: of truths, or of numbers that are added."""
+    if mask.dtype == np.uint8:
+        return np.where(mask != 0, t, -np.inf)
+    lowest = float(ml_dtypes.finfo(mask.dtype).min)  # type: ignore[no-untyped-call]
+    numbers = mask.astype(np.float64)
+    return np.where(numbers <= lowest / 2, -np.inf, t + numbers)
+
+
+def _softmax(at: _Fields) -> None:
+    rows, columns, padded = (at.number(name) for name in ("rows", "columns", "padded"))
+    node = at.node
+    assert isinstance(node, Softmax)
+    t = at.window("scores", rows, columns).astype(np.float64) * at.number("scale")
+    i, j = np.ogrid[:rows, :columns]
+    if node.key_scale is not None:
+        t = t * at.window("key_scale", 1, columns)
+    if node.softcap is not None:
+        t = at.number("softcap") * np.tanh(t / at.number("softcap"))
+    if node.slope is not None:
+        t = t - at.window("slope", 1, 1) * np.abs(at.number("distance") + j - i)
+    if node.mask is not None:
+        t = masked(t, at.window("mask", rows, columns))
+    if node.low is not None:
+        t = np.where((at.number("low") + i <= j) & (j < at.number("high") + i), t, -np.inf)
+    row_max, row_sum = at.window("row_max", rows, 1), at.window("row_sum", rows, 1)
+    out = at.window("out", rows, at.number("out_columns"))
+    old = row_max.astype(np.float64)
+    new = np.maximum(old, np.max(np.where(np.isnan(t), -np.inf, t), axis=1, keepdims=True, initial=-np.inf))
+    base = np.where(new == -np.inf, 0, new)
+    weights, factor = np.exp(t - base), np.exp(old - base)
+    row_max[...] = new
+    row_sum[...] = row_sum * factor + weights.sum(axis=1, keepdims=True)
+    out *= factor
+    if node.weight_scale is not None:
+        weights = weights * at.window("weight_scale", 1, columns)
+    stored = at.window("weights", rows, padded)
+    stored[:, columns:] = 0
+    stored[:, :columns] = weights
+
+
+def _normalise(at: _Fields) -> None:
+    rows, columns = at.number("rows"), at.number("columns")
+    sums = at.window("row_sum", rows, 1)
+    with np.errstate(divide="ignore"):
+        factor = np.where(sums == 0, 0, 1 / sums.astype(np.float64))
+    values = at.window("sums", rows, columns) * factor
+    at.window("to", rows, columns)[...] = values
+    at.window("to_max", rows, 1)[...] = at.window("row_max", rows, 1)
+    at.window("to_sum", rows, 1)[...] = sums
+    if at.node.flag is not None and np.any(np.isnan(values)):  # type: ignore[attr-defined]
+        at.window("flag", 1, 1)[...] = 1
+
+
+def _keep(at: _Fields) -> None:
+    rows, columns = at.number("rows"), at.number("columns")
+    seen = at.window("weights", rows, 1) != 0
+    at.window("to", rows, columns)[...] = np.where(seen, at.window("values", rows, columns), 0)
+
+
+Meaning: TypeAlias = Callable[[_Fields], None]
+
+#: What each primitive does.
+_ACTIONS: dict[type[Primitive], Meaning] = {
+    Begin: _begin,
+    Softmax: _softmax,
+    Normalise: _normalise,
+    Keep: _keep,
+}
+
+
+def run_primitive(run: Run, node: Primitive, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
+    """Carries out a primitive on the buffers of a run."""
+    _ACTIONS[type(node)](_Fields(run, node, names, first))

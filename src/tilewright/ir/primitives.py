@@ -1,0 +1,147 @@
+"""Primitives of softmax on tiles: seed 000's max, exp, sum, rescale and norm, with what modifies scores.
+
+A new primitive is a class here, its meaning in `meaning.py`, its code in `micro/` and one row in
+`lower_primitives.py`; text, parser and verifier follow from its fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from tilewright.ir.nodes import Constant, Expression, Primitive, ScalarValue, Slice
+from tilewright.spec.dtype import I64, DType
+
+
+@dataclass(frozen=True)
+class Begin(Primitive):
+    """The state of rows that no key has met: maximum -inf, sums 0; of a `sink`, its score and 1.
+
+    Attributes
+    ----------
+    row_max, row_sum : of each row; the second stride is not used.
+    out : unfinished results, which become 0.
+    sink : the score of a key without value, one number.
+    """
+
+    word: ClassVar[str] = "begin"
+
+    row_max: Slice
+    row_sum: Slice
+    out: Slice
+    rows: Expression
+    columns: Expression
+    sink: Slice | None = None
+
+
+@dataclass(frozen=True)
+class Softmax(Primitive):
+    """A block of scores becomes weights: one step of an online softmax (seed 000, §5.1).
+
+    With t = scale · score (and what modifies it), m' = max(m, max t), w = e^(t - m'), every row's sum becomes
+    e^(m - m')·sum + Σ w and its `out` e^(m - m')·out. Columns outside of low + row .. high + row have no
+    score and weight 0; so have all up to `padded`. Scores are changed.
+
+    Modifications in their order: t · key_scale; softcap · tanh(t / softcap); t - slope · |distance + column -
+    row|; mask: of bytes, -inf where it is 0, of numbers, added, or -inf at half of the lowest number or less.
+
+    Attributes
+    ----------
+    scores, weights : rows × columns, adjacent along the columns; the same memory where they are of one type.
+    out : rows × out_columns, whole vectors.
+    low, high : the columns that row 0 sees; every row sees one column further on.
+    key_scale, weight_scale : a number for each column; the second multiplies the weight that is stored.
+    slope : one number.
+    distance : of column 0 from row 0.
+    mask : rows × columns of any strides.
+    """
+
+    word: ClassVar[str] = "softmax"
+
+    scores: Slice
+    weights: Slice
+    row_max: Slice
+    row_sum: Slice
+    out: Slice
+    rows: Expression
+    columns: Expression
+    padded: Expression
+    out_columns: Expression
+    scale: ScalarValue
+    low: Expression | None = None
+    high: Expression | None = None
+    key_scale: Slice | None = None
+    weight_scale: Slice | None = None
+    softcap: ScalarValue | None = None
+    slope: Slice | None = None
+    distance: Expression | None = None
+    mask: Slice | None = None
+
+    @property
+    def modified(self) -> bool:
+        """Whether scores are more than products times a scale."""
+        return any(part is not None for part in (self.key_scale, self.softcap, self.slope, self.mask))
+
+
+@dataclass(frozen=True)
+class Normalise(Primitive):
+    """Results: sums / row_sum, and 0 where that is 0; a flag becomes 1 where one of them is NaN.
+
+    The state goes to `to_max` and `to_sum` besides.
+    """
+
+    word: ClassVar[str] = "normalise"
+
+    to: Slice
+    sums: Slice
+    row_max: Slice
+    row_sum: Slice
+    to_max: Slice
+    to_sum: Slice
+    rows: Expression
+    columns: Expression
+    flag: Slice | None = None
+
+
+@dataclass(frozen=True)
+class Keep(Primitive):
+    """Rows of values whose weight is not 0 are copied, the others become 0: what nobody sees has no NaN."""
+
+    word: ClassVar[str] = "keep"
+
+    to: Slice
+    values: Slice
+    weights: Slice
+    rows: Expression
+    columns: Expression
+
+
+#: Every primitive by the word that begins its text.
+PRIMITIVES: dict[str, type[Primitive]] = {kind.word: kind for kind in (Begin, Softmax, Normalise, Keep)}
+
+
+def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, str]]:
+    """What a primitive asks of its windows: whether it holds, and what to say where it does not."""
+
+    def type_of(name: str) -> DType | None:
+        window = getattr(node, name, None)
+        return None if window is None else dtypes[window.buffer]
+
+    one = Constant(1)
+    match node:
+        case Softmax():
+            for name in ("scores", "weights"):
+                yield getattr(node, name).strides[1] == one, f"columns of {name} must be adjacent"
+            states = {type_of(name) for name in ("scores", "row_max", "row_sum", "out")}
+            yield len(states) == 1, "scores, state and out have one type"
+            yield (node.low is None) is (node.high is None), "low and high come together"
+            yield (node.slope is None) is (node.distance is None), "slope and distance come together"
+        case Begin() | Normalise():
+            names = [
+                field.name for field in fields(node) if field.name in ("row_max", "row_sum", "out", "sums")
+            ]
+            yield len({type_of(name) for name in names}) == 1, "state and sums have one type"
+            yield type_of("flag") in (None, I64), "a flag is i64"
+        case Keep():
+            yield type_of("to") == type_of("values"), "values keep their type"

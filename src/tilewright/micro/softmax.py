@@ -1,0 +1,518 @@
+"""Online softmax on blocks of scores: maximum, exponentials, sums, and the state between blocks.
+
+Vectors run along the columns, which are keys. A row is cut into vectors at fixed columns, so that its sums
+have one order wherever it begins to see keys; lanes outside of what a row sees are computed from zeros, so
+that they raise no floating-point flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.floats import Floats
+from tilewright.llvm.values import (
+    VOID,
+    Type,
+    Value,
+    constant,
+    element_type,
+    int64,
+    memory_type,
+    truth_of,
+    vector_type,
+    zero,
+)
+from tilewright.machine.isa import Isa
+from tilewright.micro.math import exp_nonpositive, tanh
+from tilewright.spec.dtype import U8, DType
+
+#: Vectors of one turn over scores: as many maxima hide the latency of each.
+UNROLLED = 4
+
+
+class Window(NamedTuple):
+    """A window as tile IR gives it: its first element, its strides in elements, its element type."""
+
+    pointer: Value
+    row: Value
+    column: Value
+    dtype: DType
+
+    def at(self, f: Function, row: Value, column: Value | int = 0) -> Value:
+        """The address of an element."""
+        place = f.mul(row, self.row) if self.row.known != 0 else int64(0)
+        offset = f.add(
+            place, f.mul(self.column, column) if isinstance(column, int) else f.mul(column, self.column)
+        )
+        return f.at(self.pointer, f.mul(offset, self.dtype.size))
+
+
+#: What a primitive is given: windows, integers and scalars by the names of its fields.
+Operand = Window | Value
+Operands = dict[str, Operand | None]
+
+
+class Rows:
+    """The function of one primitive: its arguments are those operands that there are, its name tells which.
+
+    Parameters
+    ----------
+    f : the function that calls it.
+    isa : the row.
+    word : what its name begins with.
+    acc : the type of its arithmetic.
+    given : the operands; strides that are known stay known inside.
+    """
+
+    def __init__(self, f: Function, isa: Isa, word: str, acc: DType, given: Operands) -> None:
+        self.caller, self.isa, self.acc, self.given = f, isa, acc, given
+        self.lanes = isa.lanes(acc)
+        self.values: list[Value] = []
+        self.kinds: list[tuple[str, Type]] = []
+        marks = []
+        for name, operand in given.items():
+            if isinstance(operand, Window):
+                marks.append(f"{name}_{operand.dtype}")
+                for part in ("pointer", "row", "column"):
+                    self._argument(f"{name}_{part}", getattr(operand, part), marks)
+            elif operand is not None:
+                marks += [name] if name in ("low", "softcap") or operand.known is not None else []
+                self._argument(name, operand, marks)
+        self.name = "_".join((word, str(acc), *marks))
+
+    def _argument(self, name: str, value: Value, marks: list[str]) -> None:
+        if value.known is None:
+            self.kinds.append((name, value.type))
+            self.values.append(value)
+        else:
+            marks.append(str(value.known).replace("-", "m"))
+
+    def call(self, write: Callable[[Function, Operands], None]) -> None:
+        """Calls the function, which is written where the module has none of its name."""
+        module: Module = self.caller.module
+        callee: Callee | None = module.find(self.name)
+        if callee is None:
+            f = module.define(self.name, VOID, self.kinds)
+            write(f, {name: self._inside(f, name, operand) for name, operand in self.given.items()})
+            f.ret()
+            callee = f.callee
+        self.caller.call(callee, self.values)
+
+    def _inside(self, f: Function, name: str, operand: Operand | None) -> Operand | None:
+        if operand is None:
+            return None
+        if isinstance(operand, Window):
+            pointer, row, column = (
+                self._value(f, f"{name}_{part}", getattr(operand, part))
+                for part in ("pointer", "row", "column")
+            )
+            return Window(pointer, row, column, operand.dtype)
+        return self._value(f, name, operand)
+
+    def _value(self, f: Function, name: str, value: Value) -> Value:
+        return f.arguments[name] if value.known is None else value
+
+
+def window(operands: Operands, name: str) -> Window:
+    """An operand that is a window."""
+    found = operands[name]
+    assert isinstance(found, Window)
+    return found
+
+
+def value(operands: Operands, name: str) -> Value:
+    """An operand that is a number."""
+    found = operands[name]
+    assert isinstance(found, Value)
+    return found
+
+
+class _Span(NamedTuple):
+    """The columns that a row sees, first .. end, and the whole vectors among them, inner .. last."""
+
+    first: Value
+    end: Value
+    begin: Value  # of the vector that holds the first
+    inner: Value
+    last: Value
+
+
+class SoftmaxCode:
+    """Writes the rows of a `Softmax`."""
+
+    def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+        self.f, self.isa, self.acc, self.given = f, isa, acc, given
+        self.lanes = isa.lanes(acc)
+        self.vector = vector_type(acc, self.lanes)
+        self.convert = Convert(f, half=isa.half)
+        self.scores, self.weights = window(given, "scores"), window(given, "weights")
+        names = ("key_scale", "softcap", "slope", "mask")
+        self.modified = any(given[name] is not None for name in names)
+
+    def rows(self) -> None:
+        """Every row."""
+        with self.f.loop(int64(0), value(self.given, "rows"), int64(1), "row") as row:
+            self.row(row)
+
+    def floats(self, kind: Type) -> Floats:
+        """Arithmetic on values of some type."""
+        return Floats(self.f, self.acc, kind, fused=self.isa.fused)
+
+    def row(self, row: Value) -> None:
+        """One row: maximum, weights and sum, then the state."""
+        f, one = self.f, self.floats(element_type(self.acc))
+        size = self.acc.size
+        span = self.span(row)
+        places = {name: window(self.given, name).at(f, row) for name in ("row_max", "row_sum")}
+        old = f.load(element_type(self.acc), places["row_max"], size)
+        new = one.at_least(old, self.maximum(row, span))
+        lowest = one.constant(float("-inf"))
+        base = f.select(one.compare("==", new, lowest), one.constant(0.0), new)
+        total = self.exponentials(row, span, base)
+        factor = exp_nonpositive(one, one.subtract(old, base))
+        before = f.load(element_type(self.acc), places["row_sum"], size)
+        f.store(new, places["row_max"], size)
+        f.store(one.multiply_add(before, factor, total), places["row_sum"], size)
+        with f.when(f.differs(factor, constant(self.acc, 1))):
+            self.rescale(row, factor)
+
+    def span(self, row: Value) -> _Span:
+        """What a row sees; nothing at column 0 where that is nothing."""
+        f, columns = self.f, value(self.given, "columns")
+        first, end = int64(0), columns
+        if self.given["low"] is not None:
+            first = f.maximum(f.add(value(self.given, "low"), row), int64(0))
+            end = f.minimum(f.add(value(self.given, "high"), row), columns)
+            some = f.compare("<", first, end)
+            first, end = (f.select(some, part, int64(0)) for part in (first, end))
+        down = int64(-self.lanes)
+        begin = f.both(first, down)
+        inner = f.both(f.add(first, self.lanes - 1), down)
+        return _Span(first, end, begin, inner, f.both(end, down))
+
+    def walk(
+        self,
+        span: _Span,
+        state: Sequence[Value],
+        visit: Callable[[Value, Value | None, list[Value]], list[Value]],
+        unrolled: int = 1,
+    ) -> list[Value]:
+        """Visits every vector of a span: at a column, with a mask where it has lanes outside, and a state."""
+        f = self.f
+        found = list(state)
+        if span.first.known != 0:
+            with f.once_if(f.compare("<", span.begin, span.inner), found) as (values, advance):
+                advance(visit(span.begin, self.inside(span, span.begin), list(values)))
+            found = list(advance.results)
+        start = span.inner
+        for step in dict.fromkeys((unrolled, 1)):
+            end = span.last if step == 1 else f.sub(span.last, (step - 1) * self.lanes)
+            seen = [start, *found]
+            with f.carried_loop(start, end, int64(step * self.lanes), seen, "vector") as (
+                at,
+                values,
+                advance,
+            ):
+                now = list(values)[1:]
+                for number in range(step):
+                    now = visit(f.add(at, number * self.lanes), None, now)
+                    now = [*now[1:], now[0]] if unrolled > 1 else now
+                advance([f.add(at, step * self.lanes), *now])
+            start, *found = advance.results
+        tail = f.compare("<", span.last, span.end)
+        if span.first.known != 0:
+            tail = f.both(tail, f.compare("<=", span.inner, span.last))
+        with f.once_if(tail, found) as (values, advance):
+            advance(visit(span.last, self.inside(span, span.last), list(values)))
+        return list(advance.results)
+
+    def inside(self, span: _Span, column: Value) -> Value:
+        """Which lanes of the vector at a column a row sees."""
+        f = self.f
+        mask = f.first_lanes(f.sub(span.end, column), 0, self.lanes)
+        if span.first.known == 0:
+            return mask
+        before = f.first_lanes(f.sub(span.first, column), 0, self.lanes)
+        return f.both(mask, f.emit(before.type, f"xor {before.typed}, splat (i1 true)"))
+
+    def maximum(self, row: Value, span: _Span) -> Value:
+        """The largest score of a row, times the scale; modified ones are written back."""
+        v, f = self.floats(self.vector), self.f
+        scale = f.splat(value(self.given, "scale"), self.lanes)
+        lowest = v.constant(float("-inf"))
+
+        def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
+            place = self.scores.at(f, row, column)
+            scores = f.load(self.vector, place, self.acc.size)
+            if mask is not None:
+                scores = f.select(mask, scores, zero(self.vector))
+            scores = v.multiply(scores, scale)
+            if self.modified:
+                scores = self.modify(v, scores, row, column, mask)
+            if mask is not None:
+                scores = f.select(mask, scores, lowest)
+            if self.modified:
+                f.store(scores, place, self.acc.size)
+            return [v.at_least(state[0], scores), *state[1:]]
+
+        found = self.walk(span, [lowest] * UNROLLED, visit, UNROLLED)
+        while len(found) > 1:
+            found = [v.at_least(found[0], found[1]), *found[2:]]
+        return self.across(found[0], lambda w, left, right: w.at_least(left, right))
+
+    def modify(self, v: Floats, t: Value, row: Value, column: Value, mask: Value | None) -> Value:
+        """Scores with scales of keys, a cap, slopes and a mask."""
+        f, given = self.f, self.given
+        if given["key_scale"] is not None:
+            t = v.multiply(t, self.along(window(given, "key_scale"), int64(0), column, mask))
+        if given["softcap"] is not None:
+            cap = f.splat(value(given, "softcap"), self.lanes)
+            t = v.multiply(cap, tanh(v, v.divide(t, cap)))
+        if given["slope"] is not None:
+            slope = f.load(element_type(self.acc), window(given, "slope").pointer, self.acc.size)
+            distance = self.distances(v, f.sub(f.add(value(given, "distance"), column), row))
+            t = v.subtract(t, v.multiply(f.splat(slope, self.lanes), distance))
+        if given["mask"] is not None:
+            t = self.masked(v, t, row, column, mask)
+        return t
+
+    def distances(self, v: Floats, first: Value) -> Value:
+        """|first + lane|, as floats."""
+        f = self.f
+        start = f.emit(element_type(self.acc), f"sitofp {first.typed} to {element_type(self.acc).text}")
+        one = element_type(self.acc).text
+        steps = ", ".join(f"{one} {constant(self.acc, lane).text}" for lane in range(self.lanes))
+        return v.magnitude(v.add(f.splat(start, self.lanes), Value(self.vector, f"<{steps}>")))
+
+    def along(self, place: Window, row: Value, column: Value, mask: Value | None) -> Value:
+        """Elements beside the columns of a vector, as they stand in memory; 0 outside of a mask."""
+        f, kind = self.f, vector_type(place.dtype, self.lanes)
+        if place.column.known == 1:
+            pointer = place.at(f, row, column)
+            if mask is None:
+                return f.load(kind, pointer, place.dtype.size)
+            return f.masked_load(kind, pointer, mask, place.dtype.size)
+        held = f.stack(memory_type(place.dtype), self.lanes, 64)
+        f.store(zero(kind), held, place.dtype.size)
+        count = int64(self.lanes)
+        if mask is not None:
+            count = f.minimum(f.sub(value(self.given, "columns"), column), count)
+        with f.loop(int64(0), count, int64(1), "lane") as lane:
+            element = f.load(
+                memory_type(place.dtype), place.at(f, row, f.add(column, lane)), place.dtype.size
+            )
+            f.store(element, f.at(held, f.mul(lane, place.dtype.size)), place.dtype.size)
+        return f.load(kind, held, place.dtype.size)
+
+    def masked(self, v: Floats, t: Value, row: Value, column: Value, mask: Value | None) -> Value:
+        """Scores under a mask of truths or of numbers."""
+        f, place = self.f, window(self.given, "mask")
+        lowest = v.constant(float("-inf"))
+        found = self.along(place, row, column, mask)
+        if place.dtype == U8:
+            seen = f.emit(truth_of(found.type), f"icmp ne {found.typed}, zeroinitializer")
+            return f.select(seen, t, lowest)
+        most = -float.fromhex(_LARGEST[place.dtype.name]) / 2
+        numbers = self.convert(found, place.dtype, self.acc) if place.dtype.bits <= self.acc.bits else found
+        if place.dtype.bits > self.acc.bits:
+            numbers = f.emit(self.vector, f"fptrunc {found.typed} to {self.vector.text}")
+            most = max(most, -float.fromhex(_LARGEST[self.acc.name]) / 2)
+        return f.select(v.compare("<=", numbers, v.constant(most)), lowest, v.add(t, numbers))
+
+    def exponentials(self, row: Value, span: _Span, base: Value) -> Value:
+        """Writes the weights of a row, zeros beside them, and gives their sum."""
+        v, f = self.floats(self.vector), self.f
+        scale = f.splat(value(self.given, "scale"), self.lanes)
+        negated = v.negate(f.splat(base, self.lanes))
+
+        def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
+            scores = f.load(self.vector, self.scores.at(f, row, column), self.acc.size)
+            if mask is not None:
+                scores = f.select(mask, scores, zero(self.vector))
+            t = v.add(scores, negated) if self.modified else v.multiply_add(scores, scale, negated)
+            weights = exp_nonpositive(v, t)
+            if mask is not None:
+                weights = f.select(mask, weights, zero(self.vector))
+            sums = v.add(state[0], weights)
+            if self.given["weight_scale"] is not None:
+                scales = self.along(window(self.given, "weight_scale"), int64(0), column, mask)
+                weights = v.multiply(weights, scales)
+            self.put(weights, row, column)
+            return [sums]
+
+        self.zeros(row, int64(0), span.begin)
+        (sums,) = self.walk(span, [zero(self.vector)], visit)
+        end = f.both(f.add(span.end, self.lanes - 1), int64(-self.lanes))
+        self.zeros(row, end, value(self.given, "padded"))
+        return self.across(sums, lambda w, left, right: w.add(left, right))
+
+    def put(self, weights: Value, row: Value, column: Value) -> None:
+        """Stores a vector of weights in their type."""
+        f, to = self.f, self.weights
+        narrow = weights if to.dtype == self.acc else self.convert(weights, self.acc, to.dtype)
+        f.store(narrow, to.at(f, row, column), to.dtype.size)
+
+    def zeros(self, row: Value, begin: Value, end: Value) -> None:
+        """Weights that are nothing, in whole vectors."""
+        if begin.known is not None and begin.known == end.known:
+            return
+        with self.f.loop(begin, end, int64(self.lanes), "nothing") as column:
+            self.put(zero(self.vector), row, column)
+
+    def across(self, vector: Value, join: Callable[[Floats, Value, Value], Value]) -> Value:
+        """All lanes as one, by halves."""
+        f, lanes = self.f, self.lanes
+        while lanes > 1:
+            lanes //= 2
+            turned = f.shuffle(vector, vector, [(lane + lanes) % (2 * lanes) for lane in range(2 * lanes)])
+            half = list(range(lanes))
+            left, right = (
+                (f.shuffle(part, part, half) for part in (vector, turned))
+                if lanes > 1
+                else (
+                    f.extract(vector, 0),
+                    f.extract(vector, 1),
+                )
+            )
+            vector = join(self.floats(left.type), left, right)
+        return vector
+
+    def rescale(self, row: Value, factor: Value) -> None:
+        """Unfinished results of a row times a factor."""
+        f, out = self.f, window(self.given, "out")
+        factors = f.splat(factor, self.lanes)
+        with f.loop(int64(0), value(self.given, "out_columns"), int64(self.lanes), "part") as column:
+            place = out.at(f, row, column)
+            f.store(f.times(f.load(self.vector, place, self.acc.size), factors), place, self.acc.size)
+
+
+#: The largest finite number of each element type of masks.
+_LARGEST = {
+    "f32": "0x1.fffffep127",
+    "f64": "0x1.fffffffffffffp1023",
+    "bf16": "0x1.fep127",
+    "f16": "0x1.ffcp15",
+}
+
+
+def emit_softmax(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Softmax`; a mask of another stride than 1 has one of its own."""
+    acc = window(given, "scores").dtype
+    mask = given["mask"]
+
+    def write(inner: Function, operands: Operands) -> None:
+        SoftmaxCode(inner, isa, acc, operands).rows()
+
+    if not isinstance(mask, Window) or mask.column.known is not None:
+        Rows(f, isa, "softmax", acc, given).call(write)
+        return
+    with f.branch(f.compare("==", mask.column, 1)) as (adjacent, strided):
+        with adjacent:
+            Rows(f, isa, "softmax", acc, {**given, "mask": mask._replace(column=int64(1))}).call(write)
+        with strided:
+            Rows(f, isa, "softmax", acc, given).call(write)
+
+
+def emit_begin(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Begin`."""
+    acc = window(given, "out").dtype
+    lanes, size = isa.lanes(acc), acc.size
+
+    def write(f: Function, given: Operands) -> None:
+        sink = given["sink"]
+        if isinstance(sink, Window):
+            first, count = f.load(element_type(acc), sink.pointer, size), constant(acc, 1)
+        else:
+            first, count = constant(acc, float("-inf")), constant(acc, 0)
+        with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
+            f.store(first, window(given, "row_max").at(f, row), size)
+            f.store(count, window(given, "row_sum").at(f, row), size)
+            with f.loop(int64(0), value(given, "columns"), int64(lanes), "column") as column:
+                f.store(zero(vector_type(acc, lanes)), window(given, "out").at(f, row, column), size)
+
+    Rows(f, isa, "begin", acc, given).call(write)
+
+
+def emit_normalise(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Normalise`."""
+    acc = window(given, "sums").dtype
+    Rows(f, isa, "normalise", acc, given).call(lambda f, given: _normalise(f, isa, acc, given))
+
+
+def _normalise(f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+    lanes, size, to, convert = isa.lanes(acc), acc.size, window(given, "to"), Convert(f, half=isa.half)
+    one, kind = Floats(f, acc, element_type(acc), fused=isa.fused), vector_type(acc, lanes)
+    columns, flag = value(given, "columns"), given["flag"]
+
+    def note(values: Value) -> None:
+        """Raises the flag where a value is NaN."""
+        if not isinstance(flag, Window):
+            return
+        nothing = f.emit(truth_of(values.type), f"fcmp uno {values.typed}, {values.text}")
+        if values.type.lanes:
+            some = Type(f"i{values.type.lanes}", f"i{values.type.lanes}")
+            bits = f.emit(some, f"bitcast {nothing.typed} to {some.text}")
+            nothing = f.emit(Type("i1", "i1"), f"icmp ne {bits.typed}, 0")
+        with f.when(nothing):
+            f.store(int64(1), flag.pointer, 8)
+
+    with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
+        total = f.load(element_type(acc), window(given, "row_sum").at(f, row), size)
+        most = f.load(element_type(acc), window(given, "row_max").at(f, row), size)
+        f.store(most, window(given, "to_max").at(f, row), size)
+        f.store(total, window(given, "to_sum").at(f, row), size)
+        nothing = one.compare("==", total, one.constant(0.0))
+        divisor = f.select(nothing, one.constant(1.0), total)
+        factor = f.select(nothing, one.constant(0.0), one.divide(one.constant(1.0), divisor))
+        with f.branch(f.compare("==", to.column, 1)) as (adjacent, strided):
+            with adjacent:
+                factors = f.splat(factor, lanes)
+                whole = f.both(columns, int64(-lanes))
+                near = to._replace(column=int64(1))
+                with f.loop(int64(0), whole, int64(lanes), "column") as column:
+                    values = f.times(f.load(kind, window(given, "sums").at(f, row, column), size), factors)
+                    note(values)
+                    f.store(convert(values, acc, to.dtype), near.at(f, row, column), to.dtype.size)
+                _elements(f, given, (acc, factor, row, whole), convert, note)
+            with strided:
+                _elements(f, given, (acc, factor, row, int64(0)), convert, note)
+
+
+def _elements(
+    f: Function,
+    given: Operands,
+    state: tuple[DType, Value, Value, Value],
+    convert: Convert,
+    note: Callable[[Value], None],
+) -> None:
+    """Results of a row from a column on, one by one."""
+    acc, factor, row, begin = state
+    to = window(given, "to")
+    with f.loop(begin, value(given, "columns"), int64(1), "element") as column:
+        element = f.load(element_type(acc), window(given, "sums").at(f, row, column), acc.size)
+        result = f.times(element, factor)
+        note(result)
+        f.store(convert(result, acc, to.dtype), to.at(f, row, column), to.dtype.size)
+
+
+def emit_keep(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Keep`."""
+    acc = window(given, "weights").dtype
+
+    def write(f: Function, given: Operands) -> None:
+        to, values, weights = (window(given, name) for name in ("to", "values", "weights"))
+        kind = memory_type(values.dtype)
+        with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
+            weight = f.load(memory_type(acc), weights.at(f, row), acc.size)
+            seen = f.differs(weight, zero(memory_type(acc)))
+            with f.branch(seen) as (some, none):
+                with some, f.loop(int64(0), value(given, "columns"), int64(1), "column") as column:
+                    element = f.load(kind, values.at(f, row, column), values.dtype.size)
+                    f.store(element, to.at(f, row, column), to.dtype.size)
+                with none, f.loop(int64(0), value(given, "columns"), int64(1), "column") as column:
+                    f.store(zero(kind), to.at(f, row, column), to.dtype.size)
+
+    Rows(f, isa, "keep", acc, given).call(write)

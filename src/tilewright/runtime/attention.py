@@ -1,0 +1,128 @@
+"""Kernels of fused attention."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.macro.attention import (
+    ITEM_FIELDS,
+    ITEM_SIZE,
+    AttentionBlocking,
+    attention_scalars,
+    attention_sizes,
+)
+from tilewright.runtime.batch import C_TYPES
+from tilewright.runtime.gemm import scratch_of
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.operands import Array, data_address
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.threads import call_team
+from tilewright.spec.attention import Attention
+
+
+class AttentionCall(NamedTuple):
+    """One call of a kernel on arrays that are known to fit.
+
+    Attributes
+    ----------
+    q, k, v, out : views of four axes (batch, heads, rows, columns); the first axis of any of them may be
+        replaced by the offsets in `items`. Of paged keys and values (pages, heads, rows of a page, columns).
+    items : the table of `ITEM_FIELDS`, int64 of shape (batch, `ITEM_SIZE`): see `make_items`.
+    row_max, row_sum : (batch, heads, queries), contiguous, of the type of sums.
+    queries : the most of one sequence.
+    scale : of the scores.
+    mask : four axes, with strides of 0 where it repeats.
+    slopes, sinks : a number for each head.
+    key_scales, value_scales : (batch, kv_heads, keys), contiguous along the keys.
+    pages : page numbers, of every sequence its own from `items` on.
+    """
+
+    q: Array
+    k: Array
+    v: Array
+    out: Array
+    items: Array
+    row_max: Array
+    row_sum: Array
+    queries: int
+    scale: float
+    softcap: float = 0.0
+    mask: Array | None = None
+    slopes: Array | None = None
+    sinks: Array | None = None
+    key_scales: Array | None = None
+    value_scales: Array | None = None
+    pages: Array | None = None
+
+
+def make_items(batch: int, **fields: Any) -> Array:
+    """The table of a call: numbers, or one for each sequence, by the names of `ITEM_FIELDS`.
+
+    >>> make_items(2, queries=5, keys=[7, 8])[:, 8:10]
+    array([[5, 7],
+           [5, 8]])
+    """
+    items = np.zeros((batch, ITEM_SIZE), np.int64)
+    for name, value in fields.items():
+        items[:, ITEM_FIELDS.index(name)] = value
+    return items
+
+
+def _steps(array: Array, axes: Sequence[int]) -> list[int]:
+    """Strides in elements."""
+    return [array.strides[axis] // array.itemsize for axis in axes]
+
+
+class AttentionKernel(Kernel):
+    """A kernel of an `Attention`."""
+
+    problem: Attention
+
+    @property
+    def blocking(self) -> AttentionBlocking:
+        """Register tile and blocks."""
+        assert isinstance(self._compilation.blocking, AttentionBlocking)
+        return self._compilation.blocking
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function: pointers, sizes and strides, scalars, scratch, team."""
+        kinds: list[Any] = [ctypes.c_void_p] * len(self.nest.arguments)
+        kinds += [ctypes.c_int64] * len(attention_sizes(self.problem))
+        kinds += [C_TYPES[self.problem.acc.name]] * len(attention_scalars(self.problem))
+        kinds += [ctypes.c_void_p] * 2
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        return scratch_of(self)
+
+    def run(self, call: AttentionCall) -> None:
+        """Attention of arrays that are known to fit; `out`, `row_max` and `row_sum` are written."""
+        problem = self.problem
+        heads, kv_heads = call.q.shape[1], call.k.shape[1]
+        sizes = [len(call.items), kv_heads, heads // kv_heads, call.queries]
+        for array in (call.q, call.k, call.v, call.out):
+            sizes += _steps(array, (1, 2, 3))
+        sizes.append(call.row_max.shape[-1])
+        arrays = [call.q, call.k, call.v, call.out, call.items, call.row_max, call.row_sum]
+        if call.mask is not None:
+            sizes += _steps(call.mask, (1, 2, 3))
+        scales = call.value_scales if call.key_scales is None else call.key_scales
+        if scales is not None:
+            sizes.append(scales.shape[-1])
+        if problem.paged:
+            sizes += [call.k.shape[2], *_steps(call.k, (0,)), *_steps(call.v, (0,))]
+        optional = (call.mask, call.slopes, call.sinks, call.key_scales, call.value_scales, call.pages)
+        arrays += [array for array in optional if array is not None]
+        scalars = (call.scale, call.softcap)[: len(attention_scalars(problem))]
+        keys = int(call.items[:, ITEM_FIELDS.index("keys")].max(initial=0))
+        work = len(call.items) * heads * call.queries * keys * (problem.head_dim + problem.value_dim)
+        with self.pool.block() as scratch, call_team(work) as team:
+            self.function(*map(data_address, arrays), *sizes, *scalars, scratch, team)
