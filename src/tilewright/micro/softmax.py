@@ -26,8 +26,10 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Isa
-from tilewright.micro.math import exp_nonpositive, tanh
-from tilewright.spec.dtype import U8, DType
+from tilewright.micro.math import LN2, exp2_nonpositive, tanh
+from tilewright.spec.dtype import BF16, U8, DType
+
+LOG2_E = 1 / LN2
 
 #: Vectors of one turn over scores: as many maxima hide the latency of each.
 UNROLLED = 4
@@ -170,9 +172,11 @@ class SoftmaxCode:
         old = f.load(element_type(self.acc), places["row_max"], size)
         new = one.at_least(old, self.maximum(row, span))
         lowest = one.constant(float("-inf"))
-        base = f.select(one.compare("==", new, lowest), one.constant(0.0), new)
+        finite = f.select(one.compare("==", new, lowest), one.constant(0.0), new)
+        base = one.multiply(finite, one.constant(LOG2_E))
         total = self.exponentials(row, span, base)
-        factor = exp_nonpositive(one, one.subtract(old, base))
+        # As `base` is: what is rounded in one block is rounded alike in the next.
+        factor = exp2_nonpositive(one, one.subtract(one.multiply(old, one.constant(LOG2_E)), base))
         before = f.load(element_type(self.acc), places["row_sum"], size)
         f.store(new, places["row_max"], size)
         f.store(one.multiply_add(before, factor, total), places["row_sum"], size)
@@ -323,17 +327,23 @@ class SoftmaxCode:
         return f.select(v.compare("<=", numbers, v.constant(most)), lowest, v.add(t, numbers))
 
     def exponentials(self, row: Value, span: _Span, base: Value) -> Value:
-        """Writes the weights of a row, zeros beside them, and gives their sum."""
+        """Writes the weights of a row, zeros beside them, and gives their sum.
+
+        2^(score · scale · log₂ e - base): with one rounding, of what is small where the weight is not.
+        """
         v, f = self.floats(self.vector), self.f
-        scale = f.splat(value(self.given, "scale"), self.lanes)
+        factor = v.constant(LOG2_E)
+        if not self.modified:
+            one = self.floats(element_type(self.acc))
+            scale = one.multiply(value(self.given, "scale"), one.constant(LOG2_E))
+            factor = f.splat(scale, self.lanes)
         negated = v.negate(f.splat(base, self.lanes))
 
         def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
             scores = f.load(self.vector, self.scores.at(f, row, column), self.acc.size)
             if mask is not None:
                 scores = f.select(mask, scores, zero(self.vector))
-            t = v.add(scores, negated) if self.modified else v.multiply_add(scores, scale, negated)
-            weights = exp_nonpositive(v, t)
+            weights = exp2_nonpositive(v, v.multiply_add(scores, factor, negated))
             if mask is not None:
                 weights = f.select(mask, weights, zero(self.vector))
             sums = v.add(state[0], weights)
@@ -352,8 +362,25 @@ class SoftmaxCode:
     def put(self, weights: Value, row: Value, column: Value) -> None:
         """Stores a vector of weights in their type."""
         f, to = self.f, self.weights
-        narrow = weights if to.dtype == self.acc else self.convert(weights, self.acc, to.dtype)
+        match to.dtype:
+            case self.acc:
+                narrow = weights
+            case DType(name="bf16"):
+                narrow = self.rounded(weights)
+            case _:
+                narrow = self.convert(weights, self.acc, to.dtype)
         f.store(narrow, to.at(f, row, column), to.dtype.size)
+
+    def rounded(self, weights: Value) -> Value:
+        """Weights to the nearest bf16, halves upwards: three instructions where halves to even take six.
+
+        They are not negative. A NaN may become a number: the row's sum has it.
+        """
+        f, v = self.f, self.floats(weights.type)
+        bits = f.plus(v.bits(weights), v.integer(1 << 15))
+        word = Type("i32", "i32")
+        high = f.emit(bits.type, f"lshr {bits.typed}, splat ({word.text} 16)")
+        return f.truncate(high, vector_type(BF16, self.lanes))
 
     def zeros(self, row: Value, begin: Value, end: Value) -> None:
         """Weights that are nothing, in whole vectors."""
