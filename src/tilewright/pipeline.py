@@ -24,7 +24,7 @@ from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
-    from tilewright.macro.attention import AttentionBlocking
+    from tilewright.macro.attention_blocking import AttentionBlocking
     from tilewright.macro.mmt4d import Mmt4dCut
     from tilewright.macro.packing import PanelForm
     from tilewright.macro.unary import Blocks
@@ -87,7 +87,7 @@ def _choose_blocking(state: Compilation) -> Cut:
         case LinearChain() as problem:
             return choose_blocking(state.machine, state.machine.isa.tile(problem.dtype))
         case Attention() as problem:
-            from tilewright.macro.attention import choose_attention
+            from tilewright.macro.attention_blocking import choose_attention
 
             return choose_attention(problem, state.machine)
 
@@ -119,7 +119,8 @@ def _build_nest(state: Compilation) -> Program:
 
             return build_chain(problem, blocking, machine, state.name)
         case Attention() as problem, cut:
-            from tilewright.macro.attention import AttentionBlocking, build_attention
+            from tilewright.macro.attention import build_attention
+            from tilewright.macro.attention_blocking import AttentionBlocking
 
             assert isinstance(cut, AttentionBlocking)
             return build_attention(problem, cut, machine, state.name)

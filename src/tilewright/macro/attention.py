@@ -7,9 +7,6 @@ product with V; between two row tiles panels of K and rows of V come from the se
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
@@ -40,7 +37,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import choose_blocking
+from tilewright.macro.attention_blocking import AttentionBlocking
 from tilewright.macro.partition import parallel
 from tilewright.spec.attention import Attention
 from tilewright.spec.dtype import I64
@@ -54,34 +51,6 @@ ITEM_SIZE = 16
 
 #: Elements between the rows of a strip beside its columns: rows fall into different sets of the first cache.
 STRIP_PADDING = 16
-
-
-@dataclass(frozen=True)
-class AttentionBlocking:
-    """How attention is cut: register tiles mr×nr, b1 queries of a task, b2 keys of a block."""
-
-    mr: int
-    nr: int
-    kr: int
-    b1: int
-    b2: int
-
-
-#: Register tiles of rows in a task: K is packed once for so many.
-ROW_TILES = 16
-
-#: Share of the second cache that panels of K and rows of V of a block take together.
-BLOCK_SHARE = 0.4
-
-
-def choose_attention(problem: Attention, machine: Machine) -> AttentionBlocking:
-    """Register tile and blocks of a problem on a machine."""
-    one = machine.isa.tile(problem.dtype, problem.dtype)
-    usual = choose_blocking(machine, one)
-    room = int(machine.l2.size * BLOCK_SHARE) // ((problem.head_dim + problem.value_dim) * one.b.size)
-    unit = math.lcm(usual.nr, one.k)
-    b2 = max(unit, min(room, 512) // unit * unit)
-    return AttentionBlocking(usual.mr, usual.nr, usual.kr, usual.mr * ROW_TILES, b2)
 
 
 def attention_sizes(problem: Attention) -> tuple[str, ...]:

@@ -12,10 +12,10 @@ import numpy as np
 from tilewright.macro.attention import (
     ITEM_FIELDS,
     ITEM_SIZE,
-    AttentionBlocking,
     attention_scalars,
     attention_sizes,
 )
+from tilewright.macro.attention_blocking import AttentionBlocking
 from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
