@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import errors as errors
 from tilewright.api import (
+    attention,
     compile,
     explain,
     get_num_threads,
@@ -57,6 +58,7 @@ __all__ = [
     "Scale",
     "TilewrightError",
     "Unary",
+    "attention",
     "compile",
     "errors",
     "explain",

@@ -547,6 +547,127 @@ def mmt4d(
     return implementation(lhs4d, rhs4d, out4d)
 
 
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    causal: bool | str = False,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    alibi_slopes: ArrayLike | None = None,
+    sinks: ArrayLike | None = None,
+    q_lengths: ArrayLike | None = None,
+    kv_lengths: ArrayLike | None = None,
+    cu_seqlens_q: ArrayLike | None = None,
+    cu_seqlens_k: ArrayLike | None = None,
+    block_table: ArrayLike | None = None,
+    key_scales: ArrayLike | None = None,
+    value_scales: ArrayLike | None = None,
+    layout: str = "bhsd",
+    out: NDArray[Any] | None = None,
+    return_lse: bool = False,
+    strategy: str = "auto",
+    threads: int | None = None,
+) -> Any:
+    """softmax(scale · q·kᵀ + ...) · v, fused: the scores of all keys never exist at once.
+
+    A score is made in this order: scale · q·k, the key's scale, softcap, the slope of the head times the
+    distance, the mask added; then keys that the mask, `causal`, `window` or a length excludes take no part at
+    all, whatever they and their values hold, NaN included. Softmax is computed in float32, for float64 in
+    float64.
+
+    Parameters
+    ----------
+    q : array_like, shape (batch, heads, queries, d)
+    k, v : array_like, shapes (batch, kv_heads, keys, d) and (batch, kv_heads, keys, value_dim)
+        float32, float64, bfloat16 or float16, of any strides; different floats are converted to the widest,
+        bfloat16 and float16 to float32. k and v may both be int8. kv_heads divides heads: query head h reads
+        head h // (heads / kv_heads) of k and v. A batch of 1 serves every sequence of the other operands.
+        Without the batch axis 3-D, of one head 2-D; axes in front of the last four are batches too.
+    mask : array_like, optional
+        Broadcasts to (batch, heads, queries, keys) in every layout, and is not copied for that. bool: True
+        where a key is seen, as in torch and ONNX. A float is added to the scores; values of at most half the
+        least number of its type exclude, as -inf does.
+    causal : bool, "lower_right" or "upper_left"
+        True and "lower_right": the last query stands at the last key, as with a cache of earlier keys
+        (flash-attention; ``torch.nn.attention.bias.causal_lower_right``). "upper_left": the first query
+        stands at the first key, as torch's ``is_causal=True`` and ONNX's ``is_causal`` have it. Of as many
+        queries as keys both are the same.
+    scale : float, optional
+        1 / sqrt(d) by default.
+    window : (left, right), optional
+        Each query sees the keys from `left` before its own to `right` behind, both included; None: all of
+        that side. Where a query stands is as with `causal`.
+    softcap : float, optional
+        Scores become softcap · tanh(score / softcap); 0 is none.
+    alibi_slopes : array_like, shape (heads,), optional
+        slope · |key - place of the query| is subtracted, the last query at the last key.
+    sinks : array_like, shape (heads,), optional
+        A score of each head that takes part in the sum and has no value; lse counts it.
+    q_lengths, kv_lengths : array_like of integers, shape (batch,), optional
+        How many queries and keys of each sequence count, from the first on; the others are not read. Results
+        of queries that don't count are 0, their lse is -inf.
+    cu_seqlens_q, cu_seqlens_k : array_like of integers, shape (sequences + 1,), optional
+        Sequences packed behind one another: q is (heads, rows, d), with layout "bshd" (rows, heads, d), and
+        sequence i are the rows cu_seqlens_q[i] to cu_seqlens_q[i + 1]. Without cu_seqlens_k that of the
+        queries serves keys that are packed too.
+    block_table : array_like of integers, shape (batch, pages), optional
+        Keys and values stand in pages: k is (pages, kv_heads, page, d), with layout "bshd" (pages, page,
+        kv_heads, d); key j of sequence i stands in page block_table[i, j // page]. Needs `kv_lengths`.
+    key_scales, value_scales : array_like, optional
+        What a quantised key or value is multiplied by: a number, (kv_heads,), (batch, kv_heads), or one for
+        each token in the shape of k without its last axis.
+    layout : "bhsd" or "bshd"
+        "bshd": (batch, sequence, heads, d), in all operands and the result.
+    out : numpy.ndarray, optional
+        Receives the result; exactly of its shape. May share memory with the operands.
+    return_lse : bool
+        Whether the logarithm of each row's sum of exponentials is returned too.
+    strategy : "auto" or "unfused"
+        "unfused" makes all scores of a head: for comparison.
+    threads : int, optional
+        As in `matmul`; the result has the same bits with any number.
+
+    Returns
+    -------
+    numpy.ndarray of q's shape, the last axis value_dim long, of the (converted) dtype of q; or `out`
+    lse : numpy.ndarray (batch, heads, queries) in every layout, float32 or float64; if `return_lse`
+        -inf for a query that sees no key and has no sink, whose result is 0.
+
+    Raises
+    ------
+    AttentionAxes, AttentionDtype, AttentionBatch, HeadsMismatch, HeadSizeMismatch, KeysMismatch, MaskShape,
+    MaskDtype, InvalidWindow, InvalidLengths, InvalidOffsets, OffsetsNotIncreasing, OffsetsPastEnd,
+    BlockTableShape, BlockOutsideCache, HeadVectorShape, AttentionScales, AttentionArguments, InvalidOperand,
+    InvalidScalar, InvalidChoice, InvalidThreads, OutShape, OutDtype, OutReadOnly, OutNotArray
+        Each before `out` changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> q, k = np.ones((1, 2, 3, 4), np.float32), np.ones((1, 1, 5, 4), np.float32)
+    >>> v = np.arange(5, dtype=np.float32).reshape(1, 1, 5, 1)
+    >>> tw.attention(q, k, v, causal=True)[0, 0, :, 0]
+    array([1. , 1.5, 2. ], dtype=float32)
+
+    Source: seeds 000 and 001.
+    """
+    from tilewright.runtime.attention_arrays import Keywords
+    from tilewright.runtime.attention_front import attention as implementation
+    from tilewright.runtime.threads import limited
+
+    keywords = Keywords(
+        *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
+        *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k, block_table),
+        *(key_scales, value_scales, layout),
+    )
+    with limited(threads):
+        return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
+
+
 def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     """Which strategy and kernel a call or a problem takes, and why.
 

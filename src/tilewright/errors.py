@@ -76,8 +76,8 @@ class OutDtype(TilewrightError, TypeError):
     """`out` cannot hold the result without an unsafe cast."""
 
     message = (
-        "matmul: out has dtype {found}, which cannot hold a {required} result under 'same_kind' "
-        "casting; pass out of dtype {required}, or dtype= to choose the result type"
+        "out has dtype {found}, which cannot hold a {required} result under 'same_kind' "
+        "casting; pass out of dtype {required}, or to matmul dtype= to choose the result type"
     )
 
 
@@ -291,6 +291,151 @@ class ScratchAllocation(TilewrightError, MemoryError):
         "could not allocate {size} bytes of scratch for packed panels: {reason}; free memory, or "
         "set TILEWRIGHT_L3_BYTES lower to use smaller panels"
     )
+
+
+# --- attention ----------------------------------------------------------------------------------
+
+
+class AttentionAxes(TilewrightError, ValueError):
+    """An operand of attention has another number of axes than its layout."""
+
+    message = "attention: {name} has shape {found}, must have {required} axes: {layout}"
+
+
+class AttentionDtype(TilewrightError, TypeError):
+    """An operand of attention is of a type that has no softmax, such as integers."""
+
+    message = (
+        "attention: {name} has dtype {found}, must be {required}; convert it with .astype, "
+        "or pass quantised keys and values as int8 with key_scales and value_scales"
+    )
+
+
+class AttentionBatch(TilewrightError, ValueError):
+    """Queries and keys are of different numbers of sequences."""
+
+    message = (
+        "attention: {name} is of {found} sequences, q of {required}; both must be equal, or one of them 1"
+    )
+
+
+class HeadsMismatch(TilewrightError, ValueError):
+    """The heads of keys don't divide those of queries."""
+
+    message = (
+        "attention: {heads} heads of q are no multiple of {kv_heads} heads of k and v; "
+        "each of these serves equally many (check layout={layout!r})"
+    )
+
+
+class HeadSizeMismatch(TilewrightError, ValueError):
+    """Queries and keys have different sizes."""
+
+    message = (
+        "attention: a query has {found} elements and a key {required}; the last axes of q and k must be equal"
+    )
+
+
+class KeysMismatch(TilewrightError, ValueError):
+    """Keys and values are of different number."""
+
+    message = (
+        "attention: k has shape {k} and v has shape {v}; all axes but the last must be equal, "
+        "which is the size of a key and of a value"
+    )
+
+
+class MaskShape(TilewrightError, ValueError):
+    """A mask that does not broadcast to the scores."""
+
+    message = (
+        "attention: mask has shape {found}, which does not broadcast to {required}: "
+        "(batch, heads, queries, keys) in every layout"
+    )
+
+
+class MaskDtype(TilewrightError, TypeError):
+    """A mask that is neither logical nor a float."""
+
+    message = (
+        "attention: mask has dtype {found}, must be bool (True where a key is seen) or one of {supported} "
+        "(added to the scores); convert it with .astype(bool) if that is meant"
+    )
+
+
+class InvalidWindow(TilewrightError, ValueError):
+    """Bounds of a window that are none."""
+
+    message = (
+        "attention: window is {found}, must be (left, right): how many keys each query sees before and "
+        "behind its own, integers from 0 on, or None for all of them"
+    )
+
+
+class InvalidLengths(TilewrightError, ValueError):
+    """Lengths of sequences that these cannot have."""
+
+    message = "attention: {name}{reason}; must be {required}"
+
+
+class InvalidOffsets(TilewrightError, ValueError):
+    """Offsets of packed sequences that are no row of integers from 0 on."""
+
+    message = (
+        "attention: {name} {reason}; must be integers (sequences + 1), the first 0: where each sequence "
+        "begins, and where the last one ends"
+    )
+
+
+class OffsetsNotIncreasing(TilewrightError, ValueError):
+    """A packed sequence ends before it begins."""
+
+    message = (
+        "attention: {name} goes from {found} down to {following} at sequence {sequence}; "
+        "offsets must not decrease"
+    )
+
+
+class OffsetsPastEnd(TilewrightError, ValueError):
+    """Packed sequences run past the data."""
+
+    message = "attention: {name} ends at {found}, but {operand} has {required} rows; offsets must stay inside"
+
+
+class BlockTableShape(TilewrightError, ValueError):
+    """A block table that has no row for each sequence, or too few pages for one."""
+
+    message = "attention: block_table {reason}; must be {required}"
+
+
+class BlockOutsideCache(TilewrightError, IndexError):
+    """A block table points to a page that the cache does not have."""
+
+    message = (
+        "attention: block_table[{sequence}, {position}] is page {found}, the cache has pages 0 to {most}; "
+        "entries behind a sequence's last key are not looked at"
+    )
+
+
+class HeadVectorShape(TilewrightError, ValueError):
+    """Slopes or sinks are not one for each head."""
+
+    message = "attention: {name} has shape {found}, must be {required}: one for each head of q"
+
+
+class AttentionScales(TilewrightError, ValueError):
+    """Scales of quantised keys or values are not one for each head or token."""
+
+    message = (
+        "attention: {name} has shape {found}, must be a number, (kv_heads,), (batch, kv_heads), or one for "
+        "each token, {required}"
+    )
+
+
+class AttentionArguments(TilewrightError, TypeError):
+    """Arguments of attention that contradict each other, or one without another that it needs."""
+
+    message = "attention: {found}; {remedy}"
 
 
 # --- problems and options -----------------------------------------------------------------------

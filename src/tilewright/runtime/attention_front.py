@@ -1,0 +1,65 @@
+"""One call of attention: which strategy it takes, and what is done around the kernel."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tilewright.runtime.attention_arrays import Keywords, prepare
+from tilewright.runtime.attention_call import PreparedAttention, log_sum_exp
+from tilewright.runtime.attention_unfused import run_unfused
+from tilewright.runtime.operands import Array
+from tilewright.spec.choice import parse_choice
+
+logger = logging.getLogger("tilewright")
+
+
+class Strategy(Enum):
+    """How attention is computed."""
+
+    AUTO = "auto"
+    UNFUSED = "unfused"
+
+
+def choose(prepared: PreparedAttention, strategy: Strategy) -> Strategy:
+    """The strategy of a call."""
+    del prepared
+    return Strategy.UNFUSED if strategy is Strategy.AUTO else strategy
+
+
+def run(prepared: PreparedAttention, strategy: Strategy) -> None:
+    """Computes; `target` and the rows' states are written."""
+    call = prepared.call
+    if prepared.partial:  # rows that belong to no sequence
+        call.out[...] = 0
+        call.row_max[...] = -np.inf
+        call.row_sum[...] = 0
+    if not call.row_max.size:
+        return
+    match choose(prepared, strategy):
+        case Strategy.UNFUSED:
+            run_unfused(call)
+        case other:
+            raise AssertionError(other)
+
+
+def attention(
+    q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str
+) -> Array | tuple[Array, Array]:
+    """What `tilewright.attention` does, which documents it."""
+    way = parse_choice(Strategy, strategy, "strategy")
+    prepared = prepare(q, k, v, out, keywords)
+    if prepared.copies:
+        logger.debug("attention: %s", "; ".join(prepared.copies))
+    run(prepared, way)
+    result = prepared.target
+    if prepared.given is not None and prepared.given is not result:
+        np.copyto(prepared.given, result, casting="same_kind")
+        result = prepared.given
+    if not return_lse:
+        return result
+    call = prepared.call
+    return result, log_sum_exp(call.row_max, call.row_sum).reshape(prepared.state_shape)

@@ -1,0 +1,163 @@
+"""Where the sequences of one attention stand: lengths, offsets of packed sequences, block tables."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.errors import (
+    BlockOutsideCache,
+    BlockTableShape,
+    InvalidLengths,
+    InvalidOffsets,
+    OffsetsNotIncreasing,
+    OffsetsPastEnd,
+)
+from tilewright.runtime.attention_call import ITEM_FIELDS, ITEM_SIZE
+from tilewright.runtime.operands import Array
+from tilewright.spec.attention_bounds import Bounds
+
+_COLUMN = {name: column for column, name in enumerate(ITEM_FIELDS)}
+
+
+class Side(NamedTuple):
+    """The rows of every sequence in q, or in k and v.
+
+    Attributes
+    ----------
+    batch : sequences.
+    most : rows of the longest one.
+    rows : of each one, where they differ.
+    first : of packed sequences, the first row of each.
+    pages : of paged ones, the pages of each, contiguous int64 (batch, most pages).
+    """
+
+    batch: int
+    most: int
+    rows: Array | None = None
+    first: Array | None = None
+    pages: Array | None = None
+
+
+def _integers(value: Any) -> Array | None:
+    """An array of integers; None for anything else."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):
+        return None
+    return array.astype(np.int64) if array.dtype.kind in "iu" or array.size == 0 else None
+
+
+def lengths(value: Any, name: str, batch: int, most: int) -> Array:
+    """Rows of each sequence, int64 (batch,).
+
+    Raises
+    ------
+    InvalidLengths
+    """
+    found, required = _integers(value), f"integers ({batch},) from 0 to {most}, one for each sequence"
+    if found is None:
+        raise InvalidLengths(name=name, reason=f" is {value!r}", required=required)
+    if found.shape not in ((), (batch,)):
+        raise InvalidLengths(name=name, reason=f" has shape {found.shape}", required=required)
+    found = np.broadcast_to(found, (batch,))
+    for sequence in np.flatnonzero((found < 0) | (found > most))[:1]:
+        raise InvalidLengths(name=name, reason=f"[{sequence}] is {found[sequence]}", required=required)
+    return found
+
+
+def packed_side(value: Any, name: str, operand: str, total: int) -> Side:
+    """Sequences behind one another, by the offset where each begins.
+
+    Raises
+    ------
+    InvalidOffsets, OffsetsNotIncreasing, OffsetsPastEnd
+    """
+    found = _integers(value)
+    if found is None or found.ndim != 1:
+        raise InvalidOffsets(name=name, reason=f"is {value!r}")
+    if not found.size or found[0] != 0:
+        raise InvalidOffsets(name=name, reason=f"begins with {found[:1].tolist()}")
+    rows = np.diff(found)
+    for sequence in np.flatnonzero(rows < 0)[:1]:
+        raise OffsetsNotIncreasing(
+            name=name, sequence=sequence, found=found[sequence], following=found[sequence + 1]
+        )
+    if found[-1] > total:
+        raise OffsetsPastEnd(name=name, found=found[-1], operand=operand, required=total)
+    return Side(len(rows), int(rows.max(initial=0)), rows, found[:-1])
+
+
+def paged_side(table: Any, keys: Any, cache: Array) -> Side:
+    """Sequences of a cache (pages, kv_heads, page, d), by a table of the pages of each.
+
+    Raises
+    ------
+    BlockTableShape, InvalidLengths, BlockOutsideCache
+    """
+    found, page = _integers(table), cache.shape[2]
+    required = "integers (batch, most pages of a sequence)"
+    if found is None or found.ndim != 2:
+        reason = f"is {table!r}" if found is None else f"has shape {found.shape}"
+        raise BlockTableShape(reason=reason, required=required)
+    batch, most = found.shape
+    rows = lengths(keys, "kv_lengths", batch, most * page)
+    used = np.arange(most) * page < rows[:, np.newaxis]
+    for sequence, position in np.argwhere(used & ((found < 0) | (found >= len(cache))))[:1]:
+        raise BlockOutsideCache(
+            sequence=sequence,
+            position=position,
+            found=found[sequence, position],
+            most=len(cache) - 1,
+        )
+    # What is behind the last key is not looked at; it may be anything, so kernels get a page that exists.
+    return Side(batch, int(rows.max(initial=0)), rows, None, np.where(used, found, 0))
+
+
+class Strides(NamedTuple):
+    """Elements from one sequence to the next, or from one row to the next of packed ones, in each array."""
+
+    q: int
+    k: int
+    v: int
+    out: int
+    mask: int
+    state: int
+    scales: int
+
+
+@lru_cache(maxsize=256)
+def equal_items(batch: int, steps: Strides, queries: int, keys: int, bounds: Bounds) -> Array:
+    """Items of sequences of one length; read-only, as calls share them."""
+    items = np.zeros((batch, ITEM_SIZE), np.int64)
+    items[:, : len(steps)] = np.arange(batch)[:, np.newaxis] * np.array(steps, np.int64)
+    items[:, len(steps) + 1 : len(ITEM_FIELDS)] = (queries, keys, *bounds.limits(queries, keys))
+    items.flags.writeable = False
+    return items
+
+
+def make_items(queries: Side, keys: Side, batch: int, steps: Strides, bounds: Bounds) -> Array:
+    """The table of a call, see `ITEM_FIELDS`.
+
+    Parameters
+    ----------
+    steps : those of q, out and state are of rows where `queries` are packed, those of k, v and scales where
+        `keys` are.
+    """
+    if queries.rows is None and keys.rows is None:
+        return equal_items(batch, steps, queries.most, keys.most, bounds)
+    number = np.arange(batch)
+    starts = [number if side.first is None else side.first for side in (queries, keys)]
+    counts = [side.most if side.rows is None else side.rows for side in (queries, keys)]
+    items = np.zeros((batch, ITEM_SIZE), np.int64)
+    for name, step in zip(Strides._fields, steps, strict=True):
+        start = {"mask": number, "k": starts[1], "v": starts[1], "scales": starts[1]}.get(name, starts[0])
+        items[:, _COLUMN[name]] = start * step
+    if keys.pages is not None:
+        items[:, _COLUMN["pages"]] = number * keys.pages.shape[1]
+    low, high = bounds.limits(*counts)
+    for name, value in (("queries", counts[0]), ("keys", counts[1]), ("low", low), ("high", high)):
+        items[:, _COLUMN[name]] = value
+    return items

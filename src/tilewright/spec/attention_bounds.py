@@ -1,0 +1,133 @@
+"""Which keys a query sees by position: causal attention and sliding windows as a range that moves."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import InvalidWindow
+from tilewright.spec.choice import parse_choice
+
+
+class Causal(Enum):
+    """Which key stands where a query does: the last query at the last key, or the first at the first."""
+
+    LOWER_RIGHT = "lower_right"
+    UPPER_LEFT = "upper_left"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The keys that a query sees, from its own position on to the left and to the right.
+
+    Query i of `queries` stands at key i + keys - queries, so that the last query stands at the last key; with
+    ``causal="upper_left"`` at key i. It sees the keys from `left` before its own to `right` behind it, both
+    included; None: no bound. Causal attention has no keys to the right.
+
+    Attributes
+    ----------
+    left, right : keys to each side, or None.
+    upper_left : whether queries stand at the first keys.
+
+    Examples
+    --------
+    >>> [int(limit) for limit in Bounds.parse(causal=True, window=(2, 0)).limits(queries=4, keys=6)]
+    [0, 3]
+    >>> [int(limit) for limit in Bounds.parse(causal="upper_left").limits(queries=4, keys=6)]
+    [-4, 1]
+    """
+
+    left: int | None = None
+    right: int | None = None
+    upper_left: bool = False
+
+    @classmethod
+    def parse(cls, causal: object = False, window: object = None) -> Bounds:
+        """What the arguments of `tilewright.attention` say.
+
+        Raises
+        ------
+        InvalidChoice : for a `causal` that is none.
+        InvalidWindow : for a `window` that is not two integers from 0 on, or None.
+        """
+        left, right = (None, None) if window is None else _window(window)
+        kind = _causal(causal)
+        if kind is not None:
+            right = 0
+        return cls(left, right, kind is Causal.UPPER_LEFT)
+
+    def __bool__(self) -> bool:
+        """Whether there is any bound."""
+        return self.left is not None or self.right is not None
+
+    def diagonal(self, queries: Any, keys: Any) -> Any:
+        """The key at which query 0 stands."""
+        return 0 if self.upper_left else keys - queries
+
+    def limits(self, queries: Any, keys: Any) -> tuple[Any, Any]:
+        """low and high: query i sees the keys j of 0 <= j < keys with low + i <= j < high + i.
+
+        Where there is no bound, the limit is one that excludes nothing.
+
+        Parameters
+        ----------
+        queries, keys : numbers, or arrays of them, as the limits then are.
+        """
+        diagonal = self.diagonal(queries, keys)
+        low = 0 - queries if self.left is None else np.maximum(diagonal - self.left, 0 - queries)
+        high = keys if self.right is None else np.minimum(diagonal + self.right + 1, keys)
+        return low, high
+
+    def bind(self, queries: Any, keys: Any) -> bool:
+        """Whether any query misses any key.
+
+        >>> Bounds.parse(causal=True).bind(queries=1, keys=100)
+        False
+        """
+        if not self:
+            return False
+        low, high = self.limits(queries, keys)
+        return bool(np.any((low + queries - 1 > 0) | (high < keys)))
+
+
+def _causal(value: object) -> Causal | None:
+    if isinstance(value, (bool, np.bool_)) or value is None:
+        return Causal.LOWER_RIGHT if value else None
+    return parse_choice(Causal, value, "causal")  # type: ignore[arg-type]
+
+
+def _window(window: Any) -> tuple[int | None, int | None]:
+    """(left, right) of a window."""
+    refusal = InvalidWindow(found=repr(window))
+    try:
+        left, right = window
+    except (TypeError, ValueError):
+        raise refusal from None
+    return _side(left, refusal), _side(right, refusal)
+
+
+def _side(value: Any, refusal: InvalidWindow) -> int | None:
+    if value is None:
+        return None
+    try:
+        count = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        raise refusal from None
+    if count < 0:
+        raise refusal
+    return count
+
+
+def exclusion_limit(dtype: np.dtype[Any]) -> float:
+    """Numbers of a mask that are not above this exclude a key: half the least number of its type.
+
+    >>> exclusion_limit(np.dtype(np.float16))
+    -32752.0
+    """
+    import ml_dtypes  # its finfo knows bfloat16
+
+    return float(ml_dtypes.finfo(dtype).min) / 2  # type: ignore[no-untyped-call]
