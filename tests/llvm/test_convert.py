@@ -102,6 +102,18 @@ def assert_bits(found: Array, expected: Array) -> None:
     assert wrong.size == 0, f"{wrong.size} differ, first {found[wrong[:4]]} instead of {expected[wrong[:4]]}"
 
 
+# --- integers as floats -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+@pytest.mark.parametrize("source", [I8, U8, I4, U4], ids=str)
+@pytest.mark.parametrize("to", [F32, F64, BF16, F16], ids=str)
+def test_integers_are_floats_exactly(source: DType, to: DType, lanes: int) -> None:
+    values = np.arange(256, dtype=np.uint8).view(source.numpy)
+    found = converted(values, source, to, lanes)
+    np.testing.assert_array_equal(found.astype(np.float64), values.astype(np.float64))
+
+
 # --- floats ---------------------------------------------------------------------------------------------
 
 

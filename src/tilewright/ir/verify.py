@@ -191,7 +191,10 @@ class _Verifier:
         if node.stored is not None:
             self.stored(node.stored, node.source, scope, where)
             source = node.stored.elements.value_type(to)
-        if not to.holds(source.real) or (node.parts is Parts.WHOLE) is (source.kind is Kind.COMPLEX):
+        counts = source.is_integer and to.kind is Kind.FLOAT and to.significand >= source.significand
+        if not (counts or to.holds(source.real)) or (node.parts is Parts.WHOLE) is (
+            source.kind is Kind.COMPLEX
+        ):
             raise InvalidTileIr(where=where, reason=f"{source} can't be packed as {node.parts.value} {to}")
         if node.parts is not Parts.WHOLE and node.kr != 1:
             raise InvalidTileIr(where=where, reason="parts of complex numbers are not interleaved")

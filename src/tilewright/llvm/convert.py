@@ -54,10 +54,10 @@ class Convert:
         self.f, self.half = f, half
 
     def __call__(self, value: Value, source: DType, to: DType) -> Value:
-        """The value as another type of the same kind of number; from and to the types of memory.
+        """The value as another type of the same kind of number, or an integer as a float that holds it.
 
-        Widening is exact. Narrowed floats are rounded to nearest, ties to even; NaN stays NaN. Narrowed
-        integers wrap around.
+        From and to the types of memory. Widening is exact. Narrowed floats are rounded to nearest, ties to
+        even; NaN stays NaN. Narrowed integers wrap around.
         """
         f = self.f
         if source == to:
@@ -66,6 +66,10 @@ class Convert:
             return self._floats(value, source, to)
         if source.significand == 4:
             value = self._low_half(value, source)
+        if to.kind is Kind.FLOAT:
+            wide = to if to.bits >= F32.bits else F32
+            kind, word = _like(element_type(wide), value), "si" if source.kind is Kind.SIGNED else "ui"
+            return self._floats(f.emit(kind, f"{word}tofp {value.typed} to {kind.text}"), wide, to)
         kind = _like(memory_type(to), value)
         if to.bits < source.bits:
             return f.emit(kind, f"trunc {value.typed} to {kind.text}")

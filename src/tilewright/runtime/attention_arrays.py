@@ -25,7 +25,8 @@ from tilewright.errors import (
     MaskShape,
 )
 from tilewright.runtime.arrays import check_out, direct_out
-from tilewright.runtime.attention_call import AttentionCall, PreparedAttention
+from tilewright.runtime.attention import AttentionCall
+from tilewright.runtime.attention_call import PreparedAttention
 from tilewright.runtime.attention_items import Side, Strides, lengths, make_items, packed_side, paged_side
 from tilewright.runtime.operands import Array, real_number, whole_strides
 from tilewright.spec.attention import ATTENTION_DTYPES, MAX_HEAD, Attention
@@ -169,6 +170,8 @@ def _operands(q: Any, k: Any, v: Any, keywords: Keywords) -> _Operands:
     q4, k4, v4 = (
         heads_first(_readable(array, kind), layout) for array, kind in zip(given, kinds, strict=True)
     )
+    if not paged and v4.shape[3] > 1 and v4.strides[3] != v4.itemsize:
+        v4 = np.ascontiguousarray(v4)  # kernels read rows of values in place; other operands they pack
     if k4.shape[:-1] != v4.shape[:-1]:
         raise KeysMismatch(k=given[1].shape, v=given[2].shape)
     heads, kv_heads = q4.shape[1], k4.shape[1]

@@ -3,31 +3,60 @@
 from __future__ import annotations
 
 import logging
+import threading
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from tilewright.runtime.attention import AttentionKernel
 from tilewright.runtime.attention_arrays import Keywords, prepare
 from tilewright.runtime.attention_call import PreparedAttention, log_sum_exp
 from tilewright.runtime.attention_unfused import run_unfused
+from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array
+from tilewright.spec.attention import Attention
 from tilewright.spec.choice import parse_choice
 
 logger = logging.getLogger("tilewright")
+
+
+_compiling = threading.RLock()
+hold_during_forks(_compiling)
+
+
+@cache
+def _attention_kernel(problem: Attention) -> AttentionKernel:
+    return AttentionKernel.compiled(problem)
+
+
+#: The kernels of this process by their problems.
+attention_kernels: dict[Attention, AttentionKernel] = {}
+
+
+def attention_kernel(problem: Attention) -> AttentionKernel:
+    """The kernel of a problem, made for the host at its first use."""
+    kernel = attention_kernels.get(problem)
+    if kernel is None:
+        with _compiling:
+            kernel = attention_kernels.setdefault(problem, _attention_kernel(problem))
+    return kernel
 
 
 class Strategy(Enum):
     """How attention is computed."""
 
     AUTO = "auto"
+    BLOCKS = "blocks"
     UNFUSED = "unfused"
 
 
 def choose(prepared: PreparedAttention, strategy: Strategy) -> Strategy:
     """The strategy of a call."""
-    del prepared
-    return Strategy.UNFUSED if strategy is Strategy.AUTO else strategy
+    if prepared.problem is None:  # no kernel is made for heads of this size
+        return Strategy.UNFUSED
+    return Strategy.BLOCKS if strategy is Strategy.AUTO else strategy
 
 
 def run(prepared: PreparedAttention, strategy: Strategy) -> None:
@@ -40,6 +69,9 @@ def run(prepared: PreparedAttention, strategy: Strategy) -> None:
     if not call.row_max.size:
         return
     match choose(prepared, strategy):
+        case Strategy.BLOCKS:
+            assert prepared.problem is not None
+            attention_kernel(prepared.problem).run(call)
         case Strategy.UNFUSED:
             run_unfused(call)
         case other:

@@ -15,7 +15,7 @@ from tilewright.errors import (
     OffsetsNotIncreasing,
     OffsetsPastEnd,
 )
-from tilewright.runtime.attention_call import ITEM_FIELDS, ITEM_SIZE
+from tilewright.macro.attention import ITEM_FIELDS, ITEM_SIZE
 from tilewright.runtime.operands import Array
 from tilewright.spec.attention_bounds import Bounds
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.macro.attention import ITEM_FIELDS
 from tilewright.runtime.arrays import matmul
-from tilewright.runtime.attention_call import ITEM_FIELDS, AttentionCall
+from tilewright.runtime.attention import AttentionCall
 from tilewright.runtime.operands import Array
 from tilewright.spec.attention_bounds import exclusion_limit
 
