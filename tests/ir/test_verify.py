@@ -40,7 +40,7 @@ from tilewright.ir.nodes import (
     Unless,
 )
 from tilewright.ir.verify import is_name, verify
-from tilewright.spec.dtype import C64, F32, F64, I8
+from tilewright.spec.dtype import C64, F32, F64, I8, I32
 from tilewright.spec.epilogue import parse_step
 
 ZERO, ONE = Constant(0), Constant(1)
@@ -50,6 +50,7 @@ BUFFERS = (
     Buffer("wide", F64, Space.ARGUMENT),
     Buffer("whole", I8, Space.ARGUMENT),
     Buffer("pairs", C64, Space.ARGUMENT),
+    Buffer("counts", I32, Space.ARGUMENT),
     Buffer("panel", F32, Space.THREAD, 64),
     Buffer("bytes", I8, Space.THREAD, 64),
 )
@@ -229,10 +230,15 @@ RULES: dict[str, tuple[Program, str, str]] = {
         "pack panel",
         "f64 can't be packed as whole f32",
     ),
-    "pack: another kind": (
-        inside(replace(PACK, source=Slice("whole", ZERO, (ONE, ONE)))),
+    "pack: integers that no float of the type is": (
+        inside(replace(PACK, source=Slice("counts", ZERO, (ONE, ONE)))),
         "pack panel",
-        "i8 can't be packed as whole f32",
+        "i32 can't be packed as whole f32",
+    ),
+    "pack: floats as integers": (
+        inside(replace(PACK, destination=replace(PACK.destination, buffer="bytes"))),
+        "pack bytes",
+        "f32 can't be packed as whole i8",
     ),
     "pack: pairs as they are": (
         inside(replace(PACK, source=Slice("pairs", ZERO, (ONE, ONE)))),
