@@ -23,6 +23,7 @@ from tilewright.api import (
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
 from tilewright.spec.attention import Attention
+from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Activation",
     "Attention",
+    "AttentionBackward",
     "BatchReduceGemm",
     "Bias",
     "Clamp",

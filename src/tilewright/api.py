@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tilewright.machine.isa import Lowering
     from tilewright.machine.machine import Machine
     from tilewright.runtime.attention import AttentionKernel
+    from tilewright.runtime.attention_backward import AttentionBackwardKernel
     from tilewright.runtime.batch_reduce import BatchReduceKernel
     from tilewright.runtime.chain import LinearChainKernel
     from tilewright.runtime.entry import NativeMatmul
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
     from tilewright.spec.attention import Attention
+    from tilewright.spec.attention_backward import AttentionBackward
     from tilewright.spec.chain import LinearChain
     from tilewright.spec.mmt4d import Mmt4d
     from tilewright.spec.packing import Packing
@@ -802,8 +804,14 @@ def compile(
 ) -> AttentionKernel: ...
 
 
+@overload
 def compile(
-    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention,
+    problem: AttentionBackward, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> AttentionBackwardKernel: ...
+
+
+def compile(
+    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention | AttentionBackward,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

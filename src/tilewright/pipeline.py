@@ -16,6 +16,7 @@ from tilewright.macro.blocking import Blocking, Cover, choose_blocking, prepacke
 from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.macro.packing import weight_lanes
 from tilewright.spec.attention import Attention
+from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
@@ -25,13 +26,16 @@ from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
     from tilewright.macro.attention_blocking import AttentionBlocking
+    from tilewright.macro.backward_block import BackwardBlocking
     from tilewright.macro.mmt4d import Mmt4dCut
     from tilewright.macro.packing import PanelForm
     from tilewright.macro.unary import Blocks
 
-Problem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention
+Problem: TypeAlias = (
+    Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention | AttentionBackward
+)
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
-Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm | Mmt4dCut | AttentionBlocking"
+Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm | Mmt4dCut | AttentionBlocking | BackwardBlocking"
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.attention_blocking import choose_attention
 
             return choose_attention(problem, state.machine)
+        case AttentionBackward() as problem:
+            from tilewright.macro.backward_block import choose_backward
+
+            return choose_backward(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -114,6 +122,12 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(cut, Mmt4dCut)
             return build_mmt4d(problem, cut, machine, state.name)
+        case AttentionBackward() as problem, backward:
+            from tilewright.macro.attention_backward import build_backward
+            from tilewright.macro.backward_block import BackwardBlocking
+
+            assert isinstance(backward, BackwardBlocking)
+            return build_backward(problem, backward, machine, state.name)
         case LinearChain() as problem, Blocking() as blocking:
             from tilewright.macro.chain import build_chain
 

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from tilewright.ir.nodes import Expression, Primitive, Scalar, Slice
-from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax
+from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax, SoftmaxGradient
 
 if TYPE_CHECKING:
     from tilewright.ir.interpret import Array, Run
@@ -108,6 +108,33 @@ def _keep(at: _Fields) -> None:
     at.window("to", rows, columns)[...] = np.where(seen, at.window("values", rows, columns), 0)
 
 
+def _softmax_gradient(at: _Fields) -> None:
+    rows, columns, padded = (at.number(name) for name in ("rows", "columns", "padded"))
+    node = at.node
+    assert isinstance(node, SoftmaxGradient)
+    t = at.window("scores", rows, columns).astype(np.float64) * at.number("scale")
+    products = at.window("products", rows, columns).astype(np.float64)
+    i, j = np.ogrid[:rows, :columns]
+    slope: Array | float = 1.0
+    if node.softcap is not None:
+        bounded = np.tanh(t / at.number("softcap"))
+        t, slope = at.number("softcap") * bounded, 1 - bounded**2
+    if node.slope is not None:
+        t = t - at.window("slope", 1, 1) * np.abs(at.number("distance") + j - i)
+    if node.mask is not None:
+        t = masked(t, at.window("mask", rows, columns))
+    if node.low is not None:
+        t = np.where((at.number("low") + i <= j) & (j < at.number("high") + i), t, -np.inf)
+    lse = at.window("lse", rows, 1).astype(np.float64)
+    weights = np.exp(t - np.where(lse == -np.inf, np.inf, lse))
+    gradients = np.where(weights == 0, 0, weights * (products - at.window("delta", rows, 1)) * slope)
+    for name, values in (("weights", weights), ("gradients", gradients)):
+        if getattr(node, name) is not None:
+            stored = at.window(name, rows, padded)
+            stored[:, columns:] = 0
+            stored[:, :columns] = values
+
+
 Meaning: TypeAlias = Callable[[_Fields], None]
 
 #: What each primitive does.
@@ -116,6 +143,7 @@ _ACTIONS: dict[type[Primitive], Meaning] = {
     Softmax: _softmax,
     Normalise: _normalise,
     Keep: _keep,
+    SoftmaxGradient: _softmax_gradient,
 }
 
 

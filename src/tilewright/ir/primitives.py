@@ -117,8 +117,46 @@ class Keep(Primitive):
     columns: Expression
 
 
+@dataclass(frozen=True)
+class SoftmaxGradient(Primitive):
+    """Weights and gradients of scores whose softmax is known: P = e^(t - lse), dS = P ∘ (dP - delta).
+
+    With t = scale · score (and what modifies it, as in `Softmax`). Under a softcap dS is also multiplied by
+    1 - tanh²(t / softcap). Columns that a row does not see, or whose weight is 0, have gradient 0 whatever
+    dP is; so have all up to `padded`. A row whose lse is -inf has weights 0.
+
+    Attributes
+    ----------
+    gradients : rows × padded, where dS goes; the memory of `products` where both are of one type.
+    weights : the same of P and `scores`; None where nobody needs P.
+    scores, products : rows × columns of Q·Kᵀ and dO·Vᵀ.
+    lse, delta : of each row; the second stride is not used.
+    """
+
+    word: ClassVar[str] = "softmax_gradient"
+
+    gradients: Slice
+    scores: Slice
+    products: Slice
+    lse: Slice
+    delta: Slice
+    rows: Expression
+    columns: Expression
+    padded: Expression
+    scale: ScalarValue
+    weights: Slice | None = None
+    low: Expression | None = None
+    high: Expression | None = None
+    softcap: ScalarValue | None = None
+    slope: Slice | None = None
+    distance: Expression | None = None
+    mask: Slice | None = None
+
+
 #: Every primitive by the word that begins its text.
-PRIMITIVES: dict[str, type[Primitive]] = {kind.word: kind for kind in (Begin, Softmax, Normalise, Keep)}
+PRIMITIVES: dict[str, type[Primitive]] = {
+    kind.word: kind for kind in (Begin, Softmax, Normalise, Keep, SoftmaxGradient)
+}
 
 
 def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, str]]:
@@ -135,6 +173,14 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
                 yield getattr(node, name).strides[1] == one, f"columns of {name} must be adjacent"
             states = {type_of(name) for name in ("scores", "row_max", "row_sum", "out")}
             yield len(states) == 1, "scores, state and out have one type"
+            yield (node.low is None) is (node.high is None), "low and high come together"
+            yield (node.slope is None) is (node.distance is None), "slope and distance come together"
+        case SoftmaxGradient():
+            for window in (node.gradients, node.scores, node.products, node.weights):
+                adjacent = window is None or window.strides[1] == one
+                yield adjacent, "columns of scores, products and what becomes of them must be adjacent"
+            states = {type_of(name) for name in ("scores", "products", "lse", "delta")}
+            yield len(states) == 1, "scores, products, lse and delta have one type"
             yield (node.low is None) is (node.high is None), "low and high come together"
             yield (node.slope is None) is (node.distance is None), "slope and distance come together"
         case Begin() | Normalise():

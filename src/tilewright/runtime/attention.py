@@ -73,7 +73,7 @@ def make_items(batch: int, **fields: Any) -> Array:
     return items
 
 
-def _steps(array: Array, axes: Sequence[int]) -> list[int]:
+def element_steps(array: Array, axes: Sequence[int]) -> list[int]:
     """Strides in elements."""
     return [array.strides[axis] // array.itemsize for axis in axes]
 
@@ -109,16 +109,16 @@ class AttentionKernel(Kernel):
         heads, kv_heads = call.q.shape[1], call.k.shape[1]
         sizes = [len(call.items), kv_heads, heads // kv_heads, call.queries]
         for array in (call.q, call.k, call.v, call.out):
-            sizes += _steps(array, (1, 2, 3))
+            sizes += element_steps(array, (1, 2, 3))
         sizes.append(call.row_max.shape[-1])
         arrays = [call.q, call.k, call.v, call.out, call.items, call.row_max, call.row_sum]
         if call.mask is not None:
-            sizes += _steps(call.mask, (1, 2, 3))
+            sizes += element_steps(call.mask, (1, 2, 3))
         scales = call.value_scales if call.key_scales is None else call.key_scales
         if scales is not None:
             sizes.append(scales.shape[-1])
         if problem.paged:
-            sizes += [call.k.shape[2], *_steps(call.k, (0,)), *_steps(call.v, (0,))]
+            sizes += [call.k.shape[2], *element_steps(call.k, (0,)), *element_steps(call.v, (0,))]
         optional = (call.mask, call.slopes, call.sinks, call.key_scales, call.value_scales, call.pages)
         arrays += [array for array in optional if array is not None]
         scalars = (call.scale, call.softcap)[: len(attention_scalars(problem))]

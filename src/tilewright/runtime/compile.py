@@ -10,6 +10,7 @@ from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.pipeline import Problem
 from tilewright.runtime.attention import AttentionKernel
+from tilewright.runtime.attention_backward import AttentionBackwardKernel
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.chain import LinearChainKernel
 from tilewright.runtime.gemm import GemmKernel
@@ -20,6 +21,7 @@ from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
 from tilewright.spec.attention import Attention
+from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.mmt4d import Mmt4d
@@ -35,6 +37,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Mmt4d: Mmt4dKernel,
     LinearChain: LinearChainKernel,
     Attention: AttentionKernel,
+    AttentionBackward: AttentionBackwardKernel,
 }
 
 
@@ -116,6 +119,12 @@ def compile_problem(
 def compile_problem(
     problem: Attention, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> AttentionKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: AttentionBackward, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> AttentionBackwardKernel: ...
 
 
 def compile_problem(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tilewright.ir.nodes import Program
 from tilewright.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
 from tilewright.spec.attention import Attention
+from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.functions import UnaryOp
@@ -152,6 +153,9 @@ def formula(kernel: Kernel) -> str:
         case Attention(bounded=bounded):
             range_ = ", query i over the keys low + i to high + i" if bounded else ""
             return f"out = softmax(scale * q * k^T) * v of every head{range_}."
+        case AttentionBackward(bounded=bounded):
+            range_ = ", query i over the keys low + i to high + i" if bounded else ""
+            return f"Gradients of out = softmax(scale * q * k^T) * v of every head{range_}."
 
 
 def overlap(kernel: Kernel) -> str:
@@ -182,7 +186,7 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
         case LinearChain() as problem:
             yield from _chain(problem, program)
             return
-        case Attention():
+        case Attention() | AttentionBackward():
             yield from _attention(program)
             return
     operands = {operand.name: operand for operand in kernel.problem.operands}
@@ -264,12 +268,14 @@ def _chain(problem: LinearChain, program: Program) -> Iterator[Parameter]:
 #: What the arguments of attention mean that no rule tells.
 _ATTENTION = {
     "items": "16 numbers of each sequence: where its q, k, v, out, mask, state, scales and pages begin, in "
-    "elements, then queries, keys, low, high",
+    "elements, then queries, keys, low, high; of gradients then dout, dq, dk, dv",
     "row_max": "largest score of each query, for whom the state is kept",
     "row_sum": "sum of e^(score - row_max) of each query",
     "mask": "batch x heads x queries x keys, any strides: 0 hides a key, or numbers that are added",
     "slopes": "one for each head",
     "sinks": "one for each head",
+    "lse": "logarithm of the sum of e^score of each query",
+    "delta": "for the sum of dout * out of each query",
     "key_scales": "one for each key",
     "value_scales": "one for each value",
     "pages": "numbers of pages",
@@ -277,6 +283,7 @@ _ATTENTION = {
     "kv_heads": "heads of k and v",
     "group": "heads of q for each head of k",
     "queries": "the most of a sequence",
+    "keys": "the most of a sequence",
     "page": "keys of a page",
     "scale": "of the scores",
     "softcap": "scores are softcap * tanh(score / softcap)",
@@ -285,7 +292,8 @@ _ATTENTION = {
 
 def _attention(program: Program) -> Iterator[Parameter]:
     """The parameters of attention."""
-    outputs = ("out", "row_max", "row_sum")
+    backward = any(buffer.name == "dq" for buffer in program.arguments)
+    outputs = ("dq", "dk", "dv", "delta") if backward else ("out", "row_max", "row_sum")
     for buffer in program.arguments:
         constant = "" if buffer.name in outputs else "const "
         meaning = _ATTENTION.get(
@@ -297,7 +305,7 @@ def _attention(program: Program) -> Iterator[Parameter]:
         steps = {"head": "head", "row": "row", "col": "column", "page": "page"}
         meaning = _ATTENTION.get(name, f"of {array}, from one {steps.get(axis, axis)} to the next")
         yield Parameter(f"int64_t {name}", meaning)
-    state = next(buffer.dtype for buffer in program.arguments if buffer.name == "row_max")
+    state = next(buffer.dtype for buffer in program.arguments if buffer.name in ("row_max", "lse"))
     for name in program.scalars:
         yield Parameter(f"{c_type(state)} {name}", _ATTENTION[name])
     yield Parameter("void *scratch", _scratch(program))

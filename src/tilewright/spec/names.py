@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from tilewright.errors import InvalidChoice
 from tilewright.spec.attention import Attention, Schedule
+from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.epilogue import THEN, Epilogue
@@ -46,9 +47,15 @@ _ATTENTION = re.compile(
     r"attention_(?P<dtype>[a-z]+\d+)_(?P<head>\d+)x(?P<value>\d+)(?P<features>(_[a-z0-9]+)*?)"
     rf"_(?P<schedule>{'|'.join(way.value for way in Schedule)})_(?P<isa>\w+)"
 )
+_ATTENTION_BACKWARD = re.compile(
+    r"attention_backward_(?P<dtype>[a-z]+\d+)_(?P<head>\d+)x(?P<value>\d+)(?P<features>(_[a-z0-9]+)*?)"
+    r"_(?P<isa>[a-z0-9]+)"
+)
 
 #: Every problem that has a kernel.
-AnyProblem: TypeAlias = Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention
+AnyProblem: TypeAlias = (
+    Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention | AttentionBackward
+)
 
 
 def kernel_name(problem: AnyProblem, isa: str) -> str:
@@ -75,7 +82,12 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     'chain_f32_64x256x64_bias_with_gelu_then_none_end_avx2'
     >>> kernel_name(Attention(64, bounded=True), "avx2")
     'attention_f32_64x64_bounded_blocks_avx2'
+    >>> kernel_name(AttentionBackward(64, dtype="bf16"), "avx2")
+    'attention_backward_bf16_64x64_avx2'
     """
+    if isinstance(problem, AttentionBackward):
+        words = "_".join((f"{problem.head_dim}x{problem.value_dim}", *problem.features))
+        return f"attention_backward_{problem.dtype}_{words}_{isa}"
     if isinstance(problem, Attention):
         words = "_".join((*problem.features, problem.schedule.value))
         return f"attention_{problem.dtype}_{problem.head_dim}x{problem.value_dim}_{words}_{isa}"
@@ -120,19 +132,27 @@ def _parse_types(name: str) -> tuple[str, str | None, str | None]:
     return words[0], None, words[1] if len(words) == 2 else None
 
 
-def _parse_attention(found: re.Match[str]) -> Attention:
-    """The problem whose features `Attention.features` wrote."""
+def _parse_features(words: str) -> dict[str, Any]:
+    """The keywords whose features were written, each behind an underscore.
+
+    >>> _parse_features("_bounded_masku8")
+    {'bounded': True, 'mask': 'u8'}
+    """
     given: dict[str, Any] = {}
-    for word in found["features"].split("_")[1:]:
+    for word in words.split("_")[1:]:
         if word.startswith("kv"):
             given["kv_dtype"] = word[2:]
         elif word.startswith("mask"):
             given["mask"] = word[4:]
         else:
             given[{"keyscales": "key_scales", "valuescales": "value_scales"}.get(word, word)] = True
-    return Attention(
-        int(found["head"]), int(found["value"]), found["dtype"], schedule=found["schedule"], **given
-    )
+    return given
+
+
+def _parse_attention(found: re.Match[str]) -> Attention:
+    """The problem whose features `Attention.features` wrote."""
+    sizes, given = (int(found["head"]), int(found["value"])), _parse_features(found["features"])
+    return Attention(*sizes, found["dtype"], schedule=found["schedule"], **given)
 
 
 def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
@@ -185,6 +205,10 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         known = {name: None if count == name[0] else int(count) for name, count in counts.items()}
         m0, n0, k0 = (int(found[f"{letter}0"]) for letter in "mnk")
         return Mmt4d(m0, n0, k0, found["dtype"], b_dtype=found["other"], **known), found["isa"]
+    if found := _ATTENTION_BACKWARD.fullmatch(name):
+        head, value = int(found["head"]), int(found["value"])
+        given = _parse_features(found["features"])
+        return AttentionBackward(head, value, found["dtype"], **given), found["isa"]
     if found := _ATTENTION.fullmatch(name):
         return _parse_attention(found), found["isa"]
     raise InvalidChoice(

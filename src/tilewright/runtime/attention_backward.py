@@ -1,0 +1,107 @@
+"""Kernels of attention's gradients."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tilewright.macro.attention_backward import backward_scalars, backward_sizes
+from tilewright.macro.backward_block import BACKWARD_FIELDS, BackwardBlocking
+from tilewright.runtime.attention import element_steps
+from tilewright.runtime.batch import C_TYPES
+from tilewright.runtime.gemm import scratch_of
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.operands import Array, data_address
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.threads import call_team
+from tilewright.spec.attention_backward import AttentionBackward
+
+
+class BackwardCall(NamedTuple):
+    """One call of a kernel on arrays that are known to fit.
+
+    Attributes
+    ----------
+    q, k, v : views of four axes (batch, heads, rows, columns); the first axis of any array may be replaced by
+        the offsets in `items`.
+    out, dout : the result of attention and the gradient of that, columns adjacent.
+    dq, dk, dv : where the gradients go, columns adjacent.
+    items : the table of `BACKWARD_FIELDS`, int64 of shape (batch, 16).
+    lse, delta : float32 (batch, heads, queries), contiguous; the second is written.
+    scale : of the scores.
+    mask : four axes, with strides of 0 where it repeats.
+    slopes : a number for each head.
+    """
+
+    q: Array
+    k: Array
+    v: Array
+    out: Array
+    dout: Array
+    dq: Array
+    dk: Array
+    dv: Array
+    items: Array
+    lse: Array
+    delta: Array
+    scale: float
+    softcap: float = 0.0
+    mask: Array | None = None
+    slopes: Array | None = None
+
+
+class AttentionBackwardKernel(Kernel):
+    """A kernel of an `AttentionBackward`."""
+
+    problem: AttentionBackward
+
+    @property
+    def blocking(self) -> BackwardBlocking:
+        """Register tile and blocks of queries and keys."""
+        assert isinstance(self._compilation.blocking, BackwardBlocking)
+        return self._compilation.blocking
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function: pointers, sizes and strides, scalars, scratch, team."""
+        kinds: list[Any] = [ctypes.c_void_p] * len(self.nest.arguments)
+        kinds += [ctypes.c_int64] * len(backward_sizes(self.problem))
+        kinds += [C_TYPES[self.problem.acc.name]] * len(backward_scalars(self.problem))
+        kinds += [ctypes.c_void_p] * 2
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        return scratch_of(self)
+
+    def run(self, call: BackwardCall) -> None:
+        """Gradients of arrays that are known to fit; `dq`, `dk`, `dv` and `delta` are written.
+
+        Raises
+        ------
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        problem = self.problem
+        heads, kv_heads = call.q.shape[1], call.k.shape[1]
+        queries, keys = (int(call.items[:, BACKWARD_FIELDS.index(name)].max(initial=0)) for name in LENGTHS)
+        sizes = [len(call.items), kv_heads, heads // kv_heads, queries, keys]
+        for array in (call.q, call.k, call.v):
+            sizes += element_steps(array, (1, 2, 3))
+        arrays = [call.q, call.k, call.v, call.out, call.dout, call.dq, call.dk, call.dv]
+        for array in arrays[3:]:
+            sizes += element_steps(array, (1, 2))
+        sizes.append(call.lse.shape[-1])
+        arrays += [call.items, call.lse, call.delta]
+        if call.mask is not None:
+            sizes += element_steps(call.mask, (1, 2, 3))
+        arrays += [array for array in (call.mask, call.slopes) if array is not None]
+        scalars = (call.scale, call.softcap)[: len(backward_scalars(problem))]
+        work = len(call.items) * heads * queries * keys * (3 * problem.head_dim + 2 * problem.value_dim)
+        with self.pool.block() as scratch, call_team(work) as team:
+            self.function(*map(data_address, arrays), *sizes, *scalars, scratch, team)
+
+
+#: Columns of the table that hold sizes.
+LENGTHS = ("queries", "keys")

@@ -1,0 +1,138 @@
+"""Kernels of attention's gradients on this host, and as other rows compute them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backward_calls import Case, Drawn, draw, errors_of
+from support import GUARD_PAGES, host_rows, run_python
+
+import tilewright as tw
+from tilewright.runtime.attention_backward import AttentionBackwardKernel
+
+#: Errors of f32 sums; of weights, gradients and results of 8 bits.
+TOLERANCE = {"f32": 2e-6, "bf16": 0.01}
+
+CASES = {
+    "one": Case(),
+    "full": Case(batch=2, heads=3, kv_heads=3, queries=100, keys=300, head_dim=64, value_dim=48),
+    "grouped": Case(batch=2, heads=6, kv_heads=2, queries=90, keys=70, head_dim=33, value_dim=65),
+    "causal": Case(heads=2, kv_heads=2, queries=300, keys=330, range=(-1000, 31)),
+    "causal from the first key": Case(heads=2, queries=300, keys=200, range=(-1000, 1)),
+    "window": Case(heads=2, kv_heads=2, queries=700, keys=600, head_dim=32, value_dim=32, range=(-150, 20)),
+    "unseen rows": Case(queries=300, keys=200, range=(-1000, -99)),
+    "truths": Case(heads=2, queries=100, keys=150, mask="u8", softcap=2.0, slopes=True),
+    "numbers": Case(heads=2, queries=100, keys=150, mask="f32", range=(-1000, 51)),
+    "large heads": Case(queries=40, keys=50, head_dim=256, value_dim=300),
+}
+each_dtype = pytest.mark.parametrize("dtype", ["f32", "bf16"])
+
+
+def run(case: Case, target: str | None = None) -> Drawn:
+    drawn = draw(case)
+    tw.compile(case.problem, target).run(drawn.call)
+    return drawn
+
+
+@each_dtype
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_gradients(case: Case, dtype: str) -> None:
+    assert max(errors_of(run(replace(case, dtype=dtype)))) < TOLERANCE[dtype]
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    "target", ["haswell", "neoverse-v2", "neoverse-v1", "pwr10", "sapphirerapids", "apple-m4"]
+)
+def test_gradients_of_other_rows(target: str, dtype: str) -> None:
+    case = Case(heads=2, queries=50, keys=170, head_dim=24, value_dim=40, dtype=dtype, range=(-1000, 60))
+    assert max(errors_of(run(case, f"emulate:{target}"))) < TOLERANCE[dtype]
+
+
+@pytest.fixture
+def threads() -> object:
+    before = tw.get_num_threads()
+    yield
+    tw.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
+@each_dtype
+@pytest.mark.parametrize("heads", [1, 3])
+def test_no_bit_depends_on_the_threads(dtype: str, heads: int) -> None:
+    """One head alone and three among five threads are cut into blocks, three alone are whole tasks."""
+    case = Case(heads=heads, kv_heads=heads, queries=600, keys=700, dtype=dtype, range=(-400, 120))
+    kernel, found = AttentionBackwardKernel.compiled(case.problem), []
+    for number in (1, 2, 5):
+        tw.set_num_threads(number)
+        call = draw(case).call
+        kernel.run(call)
+        found.append([getattr(call, name).tobytes() for name in ("dq", "dk", "dv")])
+    assert found[0] == found[1] == found[2]
+
+
+@each_dtype
+def test_values_that_nobody_sees_may_be_nan(dtype: str) -> None:
+    case = Case(queries=50, keys=80, dtype=dtype, range=(-1000, 11))
+    drawn = draw(case)
+    drawn.call.v[:, :, 61:] = np.nan
+    AttentionBackwardKernel.compiled(case.problem).run(drawn.call)
+    hidden = drawn.call.dk[:, :, 61:], drawn.call.dv[:, :, 61:]
+    assert all((array == 0).all() for array in hidden)
+    assert max(errors_of(drawn)) < TOLERANCE[dtype]
+
+
+def test_sequences_of_several_lengths() -> None:
+    """Rows behind the last of a sequence are neither read nor written."""
+    case = Case(batch=3, heads=2, queries=70, keys=90, range=(-1000, 1000))
+    drawn, kernel = draw(case), AttentionBackwardKernel.compiled(case.problem)
+    lengths = np.array([[70, 90], [0, 5], [33, 0]])
+    drawn.call.items[:, 8:10] = lengths
+    for number, (queries, keys) in enumerate(lengths):
+        for name in ("q", "out", "dout"):
+            getattr(drawn.call, name)[number, :, queries:] = np.nan
+        drawn.call.k[number, :, keys:], drawn.call.v[number, :, keys:] = np.nan, np.nan
+        drawn.call.lse[number, :, queries:] = np.nan
+    kernel.run(drawn.call)
+    assert max(errors_of(drawn_item(drawn, 0))) < TOLERANCE["f32"]
+    for array, axis in ((drawn.call.dq, 0), (drawn.call.dk, 1), (drawn.call.dv, 1)):
+        for number in (1, 2):
+            length = lengths[number, axis]
+            assert (array[number, :, :length] == 0).all()
+            assert np.isnan(array[number, :, length:]).all()
+
+
+def drawn_item(drawn: Drawn, number: int) -> Drawn:
+    """The gradients of one sequence of a batch."""
+    part = slice(number, number + 1)
+    names = ("dq", "dk", "dv")
+    call = drawn.call._replace(**{name: getattr(drawn.call, name)[part] for name in names})
+    return Drawn(
+        call, drawn.expected._replace(**{name: getattr(drawn.expected, name)[part] for name in names})
+    )
+
+
+PROGRAM = str(Path(__file__).with_name("guarded_backward.py"))
+
+
+@pytest.mark.skipif(not GUARD_PAGES, reason="needs mprotect")
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
+def test_beside_guard_pages(row: str, dtype: str) -> None:
+    assert "10 calls" in run_python(PROGRAM, dtype, isa=row)
+
+
+def test_a_header_names_every_argument() -> None:
+    kernel = tw.compile(tw.AttentionBackward(64, bounded=True, mask="u8", slopes=True))
+    for name in (
+        "const float *q",
+        "const float *lse",
+        "float *dq",
+        "float *delta",
+        "int64_t dout_row",
+        "float scale",
+    ):
+        assert f" {name}," in f" {kernel.header}", name
