@@ -100,7 +100,7 @@ def print_rows(asked: Asked, report: Report) -> tuple[int, int]:
             )
             note = f"  a system was measured {few} times only" if few < row.measurements else ""
             print(
-                f"{asked.title:<16} {row.n:>5} {meaning:<32} {needed:>6} {found:>9.2f} {verdict:<4}"
+                f"{asked.title:<16} {row.sizes['n']:>5} {meaning:<32} {needed:>6} {found:>9.2f} {verdict:<4}"
                 f"{row.gflops_median:>8.1f}{note}"
             )
     return wanted, reached

@@ -339,6 +339,72 @@ def bench_brgemm(
         kernels.write_csv(rows, csv_path)
 
 
+@bench_app.command("attention")
+def bench_attention(
+    shapes: Annotated[
+        str,
+        typer.Option(
+            help="Comma list of BATCHxHEADS[/KV_HEADS]xQUERIES[:KEYS]xHEAD_DIM, or of seed, today, lengths."
+        ),
+    ] = "1x12x384x64,8x12x384x64,1x16x2048x64,1x8x4096x128",
+    dtype: Annotated[str, typer.Option(help="Element type: f32, bf16, f16 or f64.")] = "f32",
+    causal: Annotated[bool, typer.Option("--causal", help="Queries see the keys up to their own.")] = False,
+    window: Annotated[
+        str | None, typer.Option(help="LEFT or LEFT,RIGHT: how many keys a query sees beside its own.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that each system may use.")] = 1,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma list of torch, onnxruntime, numpy, tilewright-unfused; may be empty. "
+            "By default torch where it is installed, else numpy."
+        ),
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each shape.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of the operands and of the random order.")] = 0,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Measure also the memory beyond operands and result (Linux).")
+    ] = False,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
+    plot_path: Annotated[
+        Path | None, typer.Option("--plot", help="Draw times by length here (.png, .svg or .pdf).")
+    ] = None,
+    memory_plot_path: Annotated[
+        Path | None, typer.Option("--memory-plot", help="Draw memory by length here; implies --memory.")
+    ] = None,
+) -> None:
+    """Measure attention beside peers, interleaved in random order, against the multiply unit's peak.
+
+    Operations are 4 x batch x heads x queries x keys x head, of causal attention half of that, of a window
+    what it leaves. Every result is checked against float64 first. The table gives the median speed with its
+    95 % confidence interval, tilewright's ratio to each peer, and its share of the peak of the same run.
+    """
+    from tilewright.explore.attention_bench import AttentionBench, run_bench
+    from tilewright.explore.attention_cases import parse_shapes
+    from tilewright.explore.attention_systems import ATTENTION_PEERS, default_attention_peers
+    from tilewright.explore.measure import Plan
+    from tilewright.explore.plot import check_plot_path
+    from tilewright.explore.systems import parse_peers
+
+    cases = parse_shapes(shapes, dtype, causal=causal, window=window)
+    beside = default_attention_peers(dtype) if peers is None else parse_peers(peers, ATTENTION_PEERS)
+    plan = Plan(cases, beside, threads, repeat, seed)
+    for path in (json_path, plot_path, memory_plot_path):
+        if path is not None:
+            _check_writable(path)
+    for path in (plot_path, memory_plot_path):
+        if path is not None:
+            check_plot_path(path)
+    bench = AttentionBench(plan, cases, memory or memory_plot_path is not None)
+    found = run_bench(bench, _console())
+    if json_path is not None:
+        _write(json_path, found.to_json())
+    if plot_path is not None:
+        found.draw_times(plot_path)
+    if memory_plot_path is not None:
+        found.draw_memory(memory_plot_path)
+
+
 @bench_app.command("transpose")
 def bench_transpose(
     sizes: Annotated[str, typer.Option(help="Comma list of N or MxN.")] = "64,512,2048,8192",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
+from tilewright.explore.measured import Started
+from tilewright.explore.systems import System, find_system
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DTYPES, F64, DType, Kind
 from tilewright.spec.epilogue import Epilogue
@@ -41,6 +43,8 @@ class Case:
     batch : how many products one call computes; 1 means plain matrices.
     label : what a person reads in tables and plots.
     """
+
+    size_note: ClassVar[str] = "size of C = A·B: m x n x k, or n for n x n x n"
 
     gemm: Gemm
     batch: int = 1
@@ -81,6 +85,51 @@ class Case:
         flops = self.gemm.flops
         assert flops is not None
         return flops * self.batch
+
+    @property
+    def subject(self) -> str:
+        """The kind in titles."""
+        return "matrix products"
+
+    @property
+    def types(self) -> ProductTypes:
+        """The wanted element types."""
+        return self.gemm.types
+
+    @property
+    def size_fields(self) -> dict[str, int]:
+        """Its sizes by name, as a report lists them."""
+        return dict(zip("mnk", self.sizes, strict=True))
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The record in JSON values, from which a worker makes it again."""
+        gemm, (m, n, k) = self.gemm, self.sizes
+        types = {"dtype": str(gemm.dtype), "b_dtype": str(gemm.b_dtype), "out_dtype": str(gemm.out_dtype)}
+        fields = {"m": m, "n": n, "k": k, **types, "a": gemm.a.value, "b": gemm.b.value}
+        return {"gemm": fields, "batch": self.batch}
+
+    def types_of(self, system: str) -> ProductTypes:
+        """The element types that a system computes."""
+        row: System = find_system(system)
+        return row.types(self.types)
+
+    def call_of(self, system: str) -> str:
+        """What is called in a system."""
+        row: System = find_system(system)
+        return row.call(self.types_of(system))
+
+    def flops_of(self, system: str) -> int:
+        """The operations of one call in a system's own types."""
+        return self.with_types(self.types_of(system)).flops
+
+    def start(self, system: str, seed: int, threads: int, target: str | None) -> Started:
+        """Operands of a system's own types, ready to be multiplied."""
+        case = self.with_types(self.types_of(system))
+        a, b, out = case.operands(seed)
+        row: System = find_system(system)
+        product = row.prepare(case.gemm, (a, b, out), threads, target)
+        return Started(product, lambda: case.check(system, a, b, out, seed))
 
     def with_types(self, types: ProductTypes) -> Case:
         """The same product of other element types."""

@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING, Any
 from tilewright import errors
 from tilewright.errors import InvalidChoice, InvalidSize, WorkerFailed
 from tilewright.explore.statistics import geometric_mean, median, median_interval
-from tilewright.explore.systems import TILEWRIGHT, find_system
+from tilewright.explore.systems import TILEWRIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from tilewright.explore.cases import Case
+    from tilewright.explore.measured import Measured
     from tilewright.spec.problem import ProductTypes
 
 #: Measurements of each system on each case (seed 004's method).
@@ -65,7 +65,7 @@ class Plan:
 
     Attributes
     ----------
-    cases : the products, all of the same element types, since they are compared with one peak.
+    cases : the problems, all of the same element types, since they are compared with one peak.
     peers : systems beside tilewright, by name; each has the types, or some to compare with.
     threads : how many threads each system may use.
     repeat : measurements of each system on each case.
@@ -78,7 +78,7 @@ class Plan:
     UnsupportedDtype : a peer has no such types.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[Measured, ...]
     peers: tuple[str, ...] = ("numpy",)
     threads: int = 1
     repeat: int = REPEAT
@@ -91,10 +91,11 @@ class Plan:
                 raise InvalidSize(name=name, found=value, required="at least 1")
         if len({case.name for case in self.cases}) < len(self.cases):
             raise InvalidChoice(name="cases", found="a list with duplicates", allowed="different cases")
-        if len({case.gemm.types for case in self.cases}) > 1:
+        if len({case.types for case in self.cases}) > 1:
             raise InvalidChoice(name="cases", found="several dtypes", allowed="one dtype per report")
         for system in self.systems:
-            self.types_of(system)
+            for case in self.cases:
+                case.types_of(system)
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -104,11 +105,11 @@ class Plan:
     @property
     def types(self) -> ProductTypes:
         """The element types that are wanted."""
-        return self.cases[0].gemm.types
+        return self.cases[0].types
 
     def types_of(self, system: str) -> ProductTypes:
         """The element types that one system computes."""
-        return find_system(system).types(self.types)
+        return self.cases[0].types_of(system)
 
     @property
     def steps(self) -> int:
@@ -118,7 +119,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Row:
-    """One system on one problem; the fields are the JSON form.
+    """One system on one problem; the fields are the JSON form, that of `sizes` in its place.
 
     `gflops_ci` is the 95 % confidence interval of the median; `ratio_to` maps each other system to
     this system's speed over that one's, so more than 1 means faster. `dtype` names the wanted element
@@ -127,9 +128,7 @@ class Row:
 
     problem: str
     dtype: str
-    m: int
-    n: int
-    k: int
+    sizes: Mapping[str, int]
     threads: int
     system: str
     call: str
@@ -138,6 +137,13 @@ class Row:
     gflops_ci: tuple[float, float]
     share_of_peak: float
     ratio_to: Mapping[str, float]
+
+    @property
+    def json_fields(self) -> dict[str, Any]:
+        """The fields as the report writes them."""
+        fields = asdict(self)
+        before = {name: fields.pop(name) for name in ("problem", "dtype")}
+        return {**before, **fields.pop("sizes"), **fields}
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,8 @@ class Report:
 
     def to_json(self) -> str:
         """The report as a JSON text."""
-        return json.dumps(asdict(self), indent=2) + "\n"
+        fields = {**vars(self), "rows": [row.json_fields for row in self.rows]}
+        return json.dumps(fields, indent=2) + "\n"
 
     def row(self, problem: str, system: str) -> Row:
         """The row of one system on one problem."""
@@ -186,7 +193,7 @@ class WorkerProcess:
     """The parent's end of the pipe to one worker."""
 
     def __init__(self, system: str, threads: int, target: str | None = None) -> None:
-        self.system = find_system(system).name
+        self.system = system
         start = {
             "system": system,
             "threads": threads,
@@ -300,7 +307,7 @@ def measure(plan: Plan, machine: Mapping[str, object], on_step: Callable[[], Non
                 if turn in rounds[index, system]:
                     peak = peak_worker.ask("peak", **units[system], seconds=lasting[index, system])["gflops"]
                     seconds = workers[system].ask("measure", index=index)["seconds"]
-                    flops = plan.cases[index].with_types(plan.types_of(system)).flops
+                    flops = plan.cases[index].flops_of(system)
                     samples[index, system].append(Sample(flops / seconds * 1e-9, peak))
                 on_step()
     peaks = [
@@ -334,13 +341,9 @@ def _unit_name(plan: Plan) -> str:
     return peak_name(plan.types.a, plan.types.b, resolve_target(plan.target))
 
 
-def _prepare(worker: WorkerProcess, index: int, case: Case, seed: int) -> float:
+def _prepare(worker: WorkerProcess, index: int, case: Measured, seed: int) -> float:
     """Seconds that one measurement will last."""
-    gemm = case.gemm
-    m, n, k = case.sizes
-    types = {"dtype": str(gemm.dtype), "b_dtype": str(gemm.b_dtype), "out_dtype": str(gemm.out_dtype)}
-    fields = {"m": m, "n": n, "k": k, **types, "a": gemm.a.value, "b": gemm.b.value}
-    return float(worker.ask("prepare", index=index, gemm=fields, batch=case.batch, seed=seed)["seconds"])
+    return float(worker.ask("prepare", index=index, **case.request, seed=seed)["seconds"])
 
 
 def make_rows(plan: Plan, samples: Mapping[tuple[int, str], Sequence[Sample]]) -> tuple[Row, ...]:
@@ -349,18 +352,15 @@ def make_rows(plan: Plan, samples: Mapping[tuple[int, str], Sequence[Sample]]) -
     rows = []
     for (index, system), series in samples.items():
         case = plan.cases[index]
-        m, n, k = case.sizes
         speed = medians[index, system]
         rows.append(
             Row(
                 problem=case.name,
-                dtype=case.gemm.types.name,
-                m=m,
-                n=n,
-                k=k,
+                dtype=case.types.name,
+                sizes=case.size_fields,
                 threads=plan.threads,
                 system=system,
-                call=find_system(system).call(plan.types_of(system)),
+                call=case.call_of(system),
                 measurements=len(series),
                 gflops_median=speed,
                 gflops_ci=median_interval([sample.gflops for sample in series]),

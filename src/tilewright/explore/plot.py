@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tilewright.explore.measure import Plan, Report
 
 #: One colour per system in the order measured, tilewright always the last (Okabe and Ito's palette).
-_PEER_COLOURS = ("#999999", "#56B4E9", "#CC79A7", "#F0E442")
-_OUR_COLOUR = "#0072B2"
+PEER_COLOURS = ("#999999", "#56B4E9", "#CC79A7", "#F0E442")
+OUR_COLOUR = "#0072B2"
 _PEAK_COLOUR = "#D55E00"
 _BAR_SPACE = 0.8
 #: Height of a row of ratios, as a share of the tallest bar.
@@ -72,7 +72,7 @@ def draw_report(plan: Plan, report: Report, path: Path) -> None:
     )
     axes.set_title(report_title(plan, report), loc="left", fontsize=12, pad=26)
     axes.set_ylabel("speed in GFLOPS (more is better)")
-    axes.set_xlabel(f"size of C = A·B: m x n x k, or n for n x n x n\n{interval_note(plan)}", fontsize=9)
+    axes.set_xlabel(f"{plan.cases[0].size_note}\n{interval_note(plan)}", fontsize=9)
     axes.set_xticks(range(count), ["\n".join(case.label.rsplit(" ", 1)) for case in plan.cases], fontsize=9)
     axes.set_xlim(-0.6, count - 0.4)
     tallest = max(report.peak_gflops, *(row.gflops_ci[1] for row in report.rows))
@@ -94,7 +94,7 @@ def draw_report(plan: Plan, report: Report, path: Path) -> None:
 def _draw_bars(axes: Any, plan: Plan, report: Report) -> None:
     """A bar per system and case, with its interval."""
     width = _BAR_SPACE / len(plan.systems)
-    colours = (*_PEER_COLOURS[: len(plan.peers)], _OUR_COLOUR)
+    colours = (*PEER_COLOURS[: len(plan.peers)], OUR_COLOUR)
     for place, (system, colour) in enumerate(zip(plan.systems, colours, strict=True)):
         rows = [report.row(case.name, system) for case in plan.cases]
         centres = [index + (place - (len(plan.systems) - 1) / 2) * width for index in range(len(plan.cases))]
@@ -109,6 +109,6 @@ def _draw_ratios(axes: Any, plan: Plan, report: Report, peer: str, height: float
     """A row of figures above all bars: how many times faster than one peer, less than 1 where slower."""
     for index, case in enumerate(plan.cases):
         ratio = report.row(case.name, TILEWRIGHT.name).ratio_to[peer]
-        axes.text(index, height, f"{ratio:.2f}×", ha="center", fontsize=9, color=_OUR_COLOUR)
+        axes.text(index, height, f"{ratio:.2f}×", ha="center", fontsize=9, color=OUR_COLOUR)
     end = len(plan.cases) - 0.4
-    axes.text(end, height, f" vs {peer}", ha="left", fontsize=9, color=_OUR_COLOUR)
+    axes.text(end, height, f" vs {peer}", ha="left", fontsize=9, color=OUR_COLOUR)

@@ -31,7 +31,7 @@ def report_title(plan: Plan, report: Report) -> str:
     """What was measured where, in one line."""
     threads = "1 thread" if plan.threads == 1 else f"{plan.threads} threads"
     target = "" if plan.target is None else f", kernels for {plan.target}"
-    return f"{plan.types.name} matrix products on {machine_title(report.machine)}{target}, {threads}"
+    return f"{plan.types.name} {plan.cases[0].subject} on {machine_title(report.machine)}{target}, {threads}"
 
 
 def report_table(plan: Plan, report: Report) -> Table:

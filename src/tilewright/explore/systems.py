@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype
 from tilewright.spec.dtype import BF16, F16, F32, I8, I32, U8, DType
@@ -52,8 +52,8 @@ class KernelProduct(Product):
             function(a, b, out)
 
 
-class System(Protocol):
-    """Something that multiplies matrices; it is loaded only in its own worker process."""
+class Named(Protocol):
+    """A system of any kind; it is loaded only in its own worker process."""
 
     @property
     def name(self) -> str:
@@ -62,6 +62,10 @@ class System(Protocol):
     @property
     def package(self) -> str:
         """The package that must be installed."""
+
+
+class System(Named, Protocol):
+    """Something that multiplies matrices."""
 
     def types(self, wanted: ProductTypes) -> ProductTypes:
         """The element types it computes where others are wanted: the same ones, or the nearest it has.
@@ -178,15 +182,17 @@ class Torch:
         torch.set_grad_enabled(False)
         types = gemm.types
         function = torch.matmul if types.a == types.c else torch._int_mm  # noqa: SLF001  (it has no other)
-        return Product(function, *(_tensor(torch, array, types.a) for array in arrays))
+        return Product(function, *(array_tensor(torch, array, types.a) for array in arrays))
 
 
-def _tensor(torch: Any, array: NDArray[Any], dtype: DType) -> object:
+def array_tensor(torch: Any, array: NDArray[Any], dtype: DType) -> Any:
     """The same memory as a tensor; torch takes no array of bfloat16, but its bits."""
     if dtype == BF16:
         return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
     return torch.from_numpy(array)
 
+
+AnySystem = TypeVar("AnySystem", bound=Named)
 
 TILEWRIGHT = Tilewright()
 #: Whom tilewright is compared with. A new peer is a row here.
@@ -199,8 +205,8 @@ VARIANTS: tuple[System, ...] = (
 SYSTEMS: tuple[System, ...] = (*PEERS, *VARIANTS, TILEWRIGHT)
 
 
-def find_system(name: str) -> System:
-    """The row of a name, if its package is installed.
+def find_system(name: str, rows: Sequence[AnySystem] | None = None) -> AnySystem:
+    """The row of a name, if its package is installed; of those that multiply matrices by default.
 
     Raises
     ------
@@ -212,17 +218,19 @@ def find_system(name: str) -> System:
     >>> find_system("numpy").name
     'numpy'
     """
-    for system in SYSTEMS:
+    known: Sequence[Any] = SYSTEMS if rows is None else rows
+    for system in known:
         if system.name == name:
             if find_spec(system.package) is None:
                 raise PackageMissing(
                     purpose=f"measuring {name}", package=system.package, install=system.package
                 )
-            return system
-    raise InvalidChoice(name="system", found=repr(name), allowed=", ".join(row.name for row in SYSTEMS))
+            found: AnySystem = system
+            return found
+    raise InvalidChoice(name="system", found=repr(name), allowed=", ".join(row.name for row in known))
 
 
-def parse_peers(text: str, peers: Sequence[System] = PEERS) -> tuple[str, ...]:
+def parse_peers(text: str, peers: Sequence[Named] = PEERS) -> tuple[str, ...]:
     """The peers of a comma list, which may be empty; tilewright itself is not one.
 
     >>> parse_peers("numpy")
@@ -233,7 +241,7 @@ def parse_peers(text: str, peers: Sequence[System] = PEERS) -> tuple[str, ...]:
     for name in names:
         if name not in allowed:
             raise InvalidChoice(name="peer", found=repr(name), allowed=", ".join(allowed))
-        find_system(name)
+        find_system(name, peers)
     return names
 
 

@@ -5,10 +5,12 @@ A worker blocks in ``readline`` while others are measured, so it takes no proces
 Commands and answers::
 
     {"prepare": {"index": 0, "gemm": {...}, "batch": 1, "seed": 7}}   -> {"seconds": 0.006}
+    {"prepare": {"index": 1, "attention": {...}, "seed": 7}}         -> {"seconds": 0.011}
     {"measure": {"index": 0}}                                        -> {"seconds": 0.00042}
+    {"memory": {"attention": {...}, "seed": 7}}                      -> {"bytes": 2359296}
     {"peak": {"dtype": "u8", "b_dtype": "i8", "seconds": 0.006}}     -> {"gflops": 946.1}
 
-The first is how long one measurement will last, the second how long one call took. What is prepared is
+The first two are how long one measurement will last, the third is how long one call took. What is prepared is
 what was asked for, in the element types that the system has (`System.types`).
 
 A failure is answered by ``{"error": class, "fields": {...}}`` or ``{"failure": text}``.
@@ -27,8 +29,10 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import TilewrightError
+from tilewright.explore.attention_cases import AttentionCase
+from tilewright.explore.attention_memory import extra_bytes
 from tilewright.explore.cases import Case
-from tilewright.explore.systems import Product, find_system
+from tilewright.explore.measured import Measured, Runnable
 from tilewright.spec.dtype import parse_dtype
 from tilewright.spec.problem import Gemm
 
@@ -62,7 +66,7 @@ class Prepared:
         they have under repetition, which the system measured before has spoilt.
     """
 
-    product: Product
+    product: Runnable
     calls: int
     seconds: float
     untimed_calls: int
@@ -83,6 +87,12 @@ class Worker:
             case {"prepare": {"index": index, "gemm": gemm, "batch": batch, "seed": seed}}:
                 self.prepared[index] = self._prepare(Case(Gemm(**gemm), batch), seed)
                 return {"seconds": self.prepared[index].seconds}
+            case {"prepare": {"index": index, "attention": attention, "seed": seed}}:
+                self.prepared[index] = self._prepare(AttentionCase.from_request(attention), seed)
+                return {"seconds": self.prepared[index].seconds}
+            case {"memory": {"attention": attention, "seed": seed}}:
+                case = AttentionCase.from_request(attention)
+                return {"bytes": extra_bytes(case, self.system, seed, self.threads)}
             case {"measure": {"index": index}}:
                 return {"seconds": self._measure(self.prepared[index])}
             case {"peak": {"dtype": dtype, "b_dtype": b_dtype, "seconds": seconds}}:
@@ -91,14 +101,12 @@ class Worker:
             case _:
                 raise AssertionError(command)
 
-    def _prepare(self, case: Case, seed: int) -> Prepared:
+    def _prepare(self, case: Measured, seed: int) -> Prepared:
         """Allocate, compute once, check the result, warm up, and count the calls of one measurement."""
-        system = find_system(self.system)
-        case = case.with_types(system.types(case.gemm.types))
-        a, b, out = case.operands(seed)
-        product = system.prepare(case.gemm, (a, b, out), self.threads, self.target)
+        started = case.start(self.system, seed, self.threads, self.target)
+        product = started.product
         first = _seconds(product.run, 1)
-        case.check(self.system, a, b, out, seed)
+        started.check()
         long = first > WARM_FROM_SECONDS
         seconds, spent = (first, first) if long else (_seconds(product.run, 1), 0.0)
         while spent < WARM_UP_SECONDS:
