@@ -46,6 +46,8 @@ class MemoryRow:
 def extra_bytes(case: AttentionCase, system: str, seed: int, threads: int) -> int:
     """The most memory that one call of a system takes in this process, beyond operands and result.
 
+    Masks, copies and whatever else a system prepares from the operands count too.
+
     Raises
     ------
     ToolMissing : this is not Linux, whose /proc tells it.
@@ -54,20 +56,23 @@ def extra_bytes(case: AttentionCase, system: str, seed: int, threads: int) -> in
     row = case.row_of(system)
     before = case if row.kept_bytes() is not None else case.small
     before.start(system, seed, threads, None).product.run(1)
-    started = case.start(system, seed, threads, None)
-    gc.collect()
-    with suppress(AttributeError):  # a C library that is not glibc
-        ctypes.CDLL(None).malloc_trim(0)
+    arrays = case.operands(seed)
     _forget_peak()
     held = _status_bytes("VmRSS")
-    started.product.run(1)
+    call = row.prepare(case, arrays, threads)
+    _forget_peak()  # what ways took that were tried and not chosen
+    call.run(1)
     grown = _status_bytes("VmHWM") - held
-    started.check()
+    case.check(system, arrays, call.result(), seed)
     result = case.batch * case.heads * case.queries * case.head_dim * parse_dtype(case.dtype).size
     return max(0, grown - result) + (row.kept_bytes() or 0)
 
 
 def _forget_peak() -> None:
+    """Gives back what is free, and begins to look for the largest size anew."""
+    gc.collect()
+    with suppress(AttributeError):  # a C library that is not glibc
+        ctypes.CDLL(None).malloc_trim(0)
     try:
         _FORGET.write_text(_FORGET_PEAK, encoding="ascii")
     except OSError as error:
