@@ -109,7 +109,7 @@ class _Nest:
         self.wide = -(-problem.value_dim // lanes) * lanes  # of a row of unfinished results
         self.row = cut.b2 + STRIP_PADDING  # of a strip
         #: V is read where it stands if it holds what the instruction takes.
-        self.v_stands = (problem.kv_dtype, one.kr, problem.paged) == (one.b, 1, False)
+        self.v_stands = (problem.kv_dtype, one.kr) == (one.b, 1)
         self.same = one.a == self.acc  # weights take the place of scores
         self.turns_weights = one.m > 1  # weights have to stand in a panel
         self.careful = problem.bounded or problem.mask is not None
@@ -135,7 +135,7 @@ class _Nest:
             found.append(("weights", one.a, cut.mr * self.row))
         if self.turns_weights:
             found.append(("w_pack", one.a, cut.mr * keys))
-        if problem.paged:
+        if self.problem.paged:
             found.append(("k_rows", problem.kv_dtype, cut.b2 * problem.head_dim))
             found.append(("v_rows", problem.kv_dtype, cut.b2 * problem.value_dim))
         if self.careful:
@@ -285,26 +285,30 @@ class _Nest:
 
     def gather(self) -> Loop:
         """Rows of a block of keys out of their pages."""
-        problem, jb, page = self.problem, Name("jb"), Name("page")
+        jb, page = Name("jb"), Name("page")
         at = Name("p")
         moves: list[Statement] = [
             Let("number", Element("pages", Name("pages0") + at)),
             Let("page_first", maximum(at * page, jb)),
             Let("page_rows", minimum(at * page + page, jb + Name("kb")) - Name("page_first")),
         ]
-        for letter, columns in (("k", problem.head_dim), ("v", problem.value_dim)):
+        sources = []
+        for letter in "kv":
             head, row, column = (Name(f"{letter}_{axis}") for axis in ("head", "row", "col"))
             offset = Name(f"{letter}0") + Name("kv") * head + Name("number") * Name(f"{letter}_page")
             inside = Name("page_first") - at * page
-            source = Slice(letter, offset + inside * row, (row, column))
-            to = Slice(
-                f"{letter}_rows",
-                (Name("page_first") - jb) * columns,
-                (Constant(columns), Constant(1)),
-            )
-            moves.append(Unary(UnaryOp.IDENTITY, to, source, Name("page_rows"), Constant(columns)))
+            sources.append(Slice(letter, offset + inside * row, (row, column)))
+        moves += self.move((sources[0], sources[1]), Name("page_first") - jb, Name("page_rows"))
         begin = self.page_of(jb)
         return Loop("p", begin, self.page_of(jb + Name("kb") - 1) + 1, Constant(1), tuple(moves))
+
+    def move(self, sources: tuple[Slice, Slice], first: Expression, rows: Expression) -> list[Statement]:
+        """Rows of keys and of values to their place in the block."""
+        moves: list[Statement] = []
+        for source, columns in zip(sources, (self.problem.head_dim, self.problem.value_dim), strict=True):
+            to = Slice(f"{source.buffer}_rows", first * columns, (Constant(columns), Constant(1)))
+            moves.append(Unary(UnaryOp.IDENTITY, to, source, rows, Constant(columns)))
+        return moves
 
     def page_of(self, key: Expression) -> Expression:
         """The number of the page that a key stands in."""
