@@ -666,6 +666,8 @@ def attention(
         *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k, block_table),
         *(key_scales, value_scales, layout),
     )
+    if threads is None:
+        return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
     with limited(threads):
         return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
 

@@ -12,6 +12,7 @@ from attention_cases import Call, bshd, normal, packed_call, paged_call, quantis
 from support import LAYOUTS, Array, unaligned
 
 import tilewright as tw
+from tilewright.errors import OutReadOnly
 from tilewright.spec.attention_bounds import exclusion_limit
 
 STRATEGIES = ("blocks", "unfused")
@@ -350,3 +351,64 @@ def test_bits_depend_on_nothing_around_a_query(strategy: str) -> None:
     np.testing.assert_array_equal(
         tw.attention(call.q[1:], call.k[1:], call.v[1:], strategy=strategy), expected[1:]
     )
+
+
+# --- calls of shapes that are known ---------------------------------------------------------------------
+
+
+def test_the_second_call_has_the_bits_of_the_first() -> None:
+    call = plain(queries=33)
+    mask = np.random.default_rng(0).random((2, 4, 33, 33)) < 0.5
+    for keywords in (
+        {},
+        {"causal": True, "scale": 0.3},
+        {"mask": mask},
+        {"window": [4, 1]},
+        {"softcap": 2.0},
+    ):
+        first, first_lse = tw.attention(call.q, call.k, call.v, **keywords, return_lse=True)
+        again = np.full_like(first, np.nan)
+        out, lse = tw.attention(call.q, call.k, call.v, **keywords, return_lse=True, out=again)
+        assert out is again
+        for _ in range(2):
+            np.testing.assert_array_equal(tw.attention(call.q, call.k, call.v, **keywords), first)
+            np.testing.assert_array_equal(out, first)
+            np.testing.assert_array_equal(lse, first_lse)
+            out, lse = tw.attention(call.q, call.k, call.v, **keywords, return_lse=True, out=again)
+
+
+def test_known_shapes_with_other_values_and_other_masks() -> None:
+    call = plain()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        call.k, call.v = normal(rng, *call.k.shape), normal(rng, *call.v.shape)
+        call.keywords["mask"] = rng.random((2, 4, 9, 33)) < 0.5
+        assert_near(tw.attention(call.q, call.k, call.v, mask=call.keywords["mask"]), call.expected()[0])
+
+
+def test_known_shapes_that_are_not_aligned_or_overlap() -> None:
+    """What a plan was made for does not say where later arrays stand."""
+    call = plain(heads=2, queries=33, d=24)
+    expected = tw.attention(call.q, call.k, call.v)
+    np.testing.assert_array_equal(tw.attention(unaligned(call.q), call.k, call.v), expected)
+    np.testing.assert_array_equal(tw.attention(call.q, call.k, unaligned(call.v)), expected)
+    out = np.empty_like(expected)
+    tw.attention(call.q, call.k, call.v, out=out)
+    out.flags.writeable = False
+    with pytest.raises(OutReadOnly):
+        tw.attention(call.q, call.k, call.v, out=out)
+    q = call.q.copy()
+    np.testing.assert_array_equal(tw.attention(q, call.k, call.v, out=q), expected)
+    k = call.k.copy()
+    np.testing.assert_array_equal(tw.attention(call.q, k, call.v, out=k), expected)
+
+
+def test_known_shapes_of_another_byte_order() -> None:
+    call = plain()
+    expected = tw.attention(call.q, call.k, call.v)
+    mask = np.random.default_rng(1).standard_normal((9, 33)).astype(np.float32)
+    masked = tw.attention(call.q, call.k, call.v, mask=mask)
+    for _ in range(2):
+        np.testing.assert_array_equal(tw.attention(call.q.astype(">f4"), call.k, call.v), expected)
+        found = tw.attention(call.q, call.k, call.v, mask=mask.astype(">f4"))
+        np.testing.assert_array_equal(found, masked)

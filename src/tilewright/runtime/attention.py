@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -60,6 +60,19 @@ class AttentionCall(NamedTuple):
     pages: Array | None = None
 
 
+class Launch(NamedTuple):
+    """One call of a kernel but for the places of its arrays.
+
+    Attributes
+    ----------
+    numbers : sizes, strides and scalars in the order of the C signature.
+    work : multiply-adds, at most.
+    """
+
+    numbers: tuple[float, ...]
+    work: int
+
+
 def make_items(batch: int, **fields: Any) -> Array:
     """The table of a call: numbers, or one for each sequence, by the names of `ITEM_FIELDS`.
 
@@ -103,15 +116,14 @@ class AttentionKernel(Kernel):
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)
 
-    def run(self, call: AttentionCall) -> None:
-        """Attention of arrays that are known to fit; `out`, `row_max` and `row_sum` are written."""
+    def launch(self, call: AttentionCall) -> Launch:
+        """What a call says beside the places of its arrays: the same for all arrays of these shapes."""
         problem = self.problem
         heads, kv_heads = call.q.shape[1], call.k.shape[1]
         sizes = [len(call.items), kv_heads, heads // kv_heads, call.queries]
         for array in (call.q, call.k, call.v, call.out):
             sizes += element_steps(array, (1, 2, 3))
         sizes.append(call.row_max.shape[-1])
-        arrays = [call.q, call.k, call.v, call.out, call.items, call.row_max, call.row_sum]
         if call.mask is not None:
             sizes += element_steps(call.mask, (1, 2, 3))
         scales = call.value_scales if call.key_scales is None else call.key_scales
@@ -119,10 +131,19 @@ class AttentionKernel(Kernel):
             sizes.append(scales.shape[-1])
         if problem.paged:
             sizes += [call.k.shape[2], *element_steps(call.k, (0,)), *element_steps(call.v, (0,))]
-        optional = (call.mask, call.slopes, call.sinks, call.key_scales, call.value_scales, call.pages)
-        arrays += [array for array in optional if array is not None]
         scalars = (call.scale, call.softcap)[: len(attention_scalars(problem))]
         keys = int(call.items[:, ITEM_FIELDS.index("keys")].max(initial=0))
         work = len(call.items) * heads * call.queries * keys * (problem.head_dim + problem.value_dim)
-        with self.pool.block() as scratch, call_team(work) as team:
-            self.function(*map(data_address, arrays), *sizes, *scalars, scratch, team)
+        return Launch((*sizes, *scalars), work)
+
+    def start(self, launch: Launch, addresses: Iterable[int]) -> None:
+        """Runs on the arrays at some addresses, in the order of `AttentionCall`'s fields."""
+        with self.pool.block() as scratch, call_team(launch.work) as team:
+            self.function(*addresses, *launch.numbers, scratch, team)
+
+    def run(self, call: AttentionCall) -> None:
+        """Attention of arrays that are known to fit; `out`, `row_max` and `row_sum` are written."""
+        needed = (call.q, call.k, call.v, call.out, call.items, call.row_max, call.row_sum)
+        optional = (call.mask, call.slopes, call.sinks, call.key_scales, call.value_scales, call.pages)
+        arrays = (*needed, *optional)
+        self.start(self.launch(call), [data_address(array) for array in arrays if array is not None])

@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.runtime.attention import AttentionKernel
 from tilewright.runtime.attention_arrays import Keywords, prepare
 from tilewright.runtime.attention_call import PreparedAttention, log_sum_exp
+from tilewright.runtime.attention_plans import keep_plan, plan_key, run_plan
 from tilewright.runtime.attention_unfused import run_unfused
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array
@@ -59,7 +60,7 @@ def choose(prepared: PreparedAttention, strategy: Strategy) -> Strategy:
     return Strategy.BLOCKS if strategy is Strategy.AUTO else strategy
 
 
-def run(prepared: PreparedAttention, strategy: Strategy) -> None:
+def run(prepared: PreparedAttention, way: Strategy) -> None:
     """Computes; `target` and the rows' states are written."""
     call = prepared.call
     if prepared.partial:  # rows that belong to no sequence
@@ -68,7 +69,7 @@ def run(prepared: PreparedAttention, strategy: Strategy) -> None:
         call.row_sum[...] = 0
     if not call.row_max.size:
         return
-    match choose(prepared, strategy):
+    match way:
         case Strategy.BLOCKS:
             assert prepared.problem is not None
             attention_kernel(prepared.problem).run(call)
@@ -78,15 +79,44 @@ def run(prepared: PreparedAttention, strategy: Strategy) -> None:
             raise AssertionError(other)
 
 
+def _key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str) -> tuple[Any, ...] | None:
+    """What a plan depends on; None for calls with operands that plans do not know."""
+    given = keywords
+    if (
+        given.q_lengths is not None
+        or given.kv_lengths is not None
+        or given.cu_seqlens_q is not None
+        or given.cu_seqlens_k is not None
+        or given.block_table is not None
+        or given.alibi_slopes is not None
+        or given.sinks is not None
+        or given.key_scales is not None
+        or given.value_scales is not None
+    ):
+        return None
+    options = (given.causal, given.scale, given.window, given.softcap, given.layout, strategy)
+    return plan_key(q, k, v, out, given.mask, options)
+
+
 def attention(
     q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str
 ) -> Array | tuple[Array, Array]:
     """What `tilewright.attention` does, which documents it."""
-    way = parse_choice(Strategy, strategy, "strategy")
+    key = _key(q, k, v, out, keywords, strategy)
+    operands = (q, k, v) if keywords.mask is None else (q, k, v, keywords.mask)
+    if key is not None:
+        found = run_plan(key, operands, out, return_lse=return_lse)
+        if found is not None:
+            return found
+    wanted = parse_choice(Strategy, strategy, "strategy")
     prepared = prepare(q, k, v, out, keywords)
     if prepared.copies:
         logger.debug("attention: %s", "; ".join(prepared.copies))
+    way = choose(prepared, wanted)
     run(prepared, way)
+    if key is not None and way is Strategy.BLOCKS and prepared.call.row_max.size:
+        assert prepared.problem is not None
+        keep_plan(key, operands, prepared, attention_kernel(prepared.problem))
     result = prepared.target
     if prepared.given is not None and prepared.given is not result:
         np.copyto(prepared.given, result, casting="same_kind")
