@@ -188,29 +188,36 @@ class TorchAttention(Peer):
         return f"torch scaled_dot_product_attention({case.dtype}{extra})"
 
     def prepare(self, case: AttentionCase, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
-        """Outside of autograd, on `threads` intra-op threads; the fastest way for groups of heads."""
+        """Outside of autograd, on `threads` intra-op threads; the fastest way for groups and masks."""
         torch = import_module(self.package)
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         dtype = parse_dtype(case.dtype)
         attend = torch.nn.functional.scaled_dot_product_attention
         q, k, v = (array_tensor(torch, array, dtype) for array in arrays)
-        bounds: dict[str, Any] = {}
-        if _needs_mask(case):
-            bounds = {"attn_mask": torch.from_numpy(case.visible(np.arange(case.queries)))}
-        elif case.bounds is not None:
-            bounds = {"is_causal": True}
-        ways = [partial(attend, q, k, v, **bounds)]
         group = case.heads // case.kv_heads
-        if group > 1:
+        ways = []
+        for bounds in _torch_bounds(torch, case, q.dtype):
+            if group == 1:
+                ways.append(partial(attend, q, k, v, **bounds))
+                continue
             wide_k, wide_v = (x.repeat_interleave(group, dim=1) for x in (k, v))
-            ways = [partial(attend, q, wide_k, wide_v, **bounds)]
+            ways.append(partial(attend, q, wide_k, wide_v, **bounds))
             ways.append(partial(attend, q, k, v, enable_gqa=True, **bounds))
             if case.queries == 1 and not bounds:
                 # The heads of a group as queries of one head of keys, which one query each allows.
                 rows = q.view(case.batch, case.kv_heads, group, case.head_dim)
                 ways.append(partial(_as_heads, attend, rows, k, v, q.shape))
         return AttentionRun(_fastest(ways), lambda out: _tensor_array(torch, out))
+
+
+def _torch_bounds(torch: Any, case: AttentionCase, dtype: Any) -> list[dict[str, Any]]:
+    """Torch's ways to say which keys are seen: of a mask, truths (which it converts) and what is added."""
+    if not _needs_mask(case):
+        return [{"is_causal": True} if case.bounds is not None else {}]
+    seen = torch.from_numpy(case.visible(np.arange(case.queries)))
+    added = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, -math.inf)
+    return [{"attn_mask": seen}, {"attn_mask": added}]
 
 
 def _needs_mask(case: AttentionCase) -> bool:
