@@ -1,0 +1,48 @@
+"""Attention of every row on this host, its instructions written as plain LLVM: every type and feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from attention_calls import FEATURES, Sizes, check, make
+from emulated_rows import LENGTHS, STREAMING, emulating, every_feature
+
+from tilewright.machine.isa import ISAS, Isa
+from tilewright.runtime.attention import AttentionKernel
+from tilewright.spec.attention import Attention
+from tilewright.spec.dtype import parse_dtype
+
+#: Each type with what a kernel of it is given: some, so that every row meets all of them in one type or another.
+TYPES = ("f32", "bf16", "f16", "f64")
+#: Problems of one row and type.
+EACH = 2
+#: More queries than two tiles of any row, more keys than a block has with caches as small as these.
+SIZES = Sizes(batch=1, kv_heads=1, group=2, queries=70, keys=97)
+
+
+def rows() -> Iterator[Isa]:
+    """Each row with every instruction, at each length of scalable vectors, and with streaming ones."""
+    for isa in ISAS:
+        for bits in LENGTHS if isa.scalable else (0,):
+            yield isa.limited(every_feature(isa), bits)
+        streaming = isa.limited(every_feature(isa), LENGTHS[0], STREAMING[-1])
+        tiles = tuple(tile for tile in streaming.tiles if tile.streaming)
+        if tiles:
+            yield replace(streaming, tiles=tiles + tuple(tile for tile in isa.tiles if tile.in_place))
+
+
+ROWS = {f"{isa.name}-{isa.vector_bits}-{isa.tile(parse_dtype('bf16')).instruction}": isa for isa in rows()}
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("row", ROWS)
+def test_attention_of_every_row(row: str, dtype: str) -> None:
+    turn = (list(ROWS).index(row) * len(TYPES) + TYPES.index(dtype)) * EACH
+    machine = emulating(ROWS[row])
+    for number in range(turn, turn + EACH):
+        problem = Attention(20, 24, dtype, **FEATURES[number % len(FEATURES)])
+        made = make(problem, SIZES)
+        AttentionKernel.compiled(problem, machine).run(made.call)
+        check(made)
