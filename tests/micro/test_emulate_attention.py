@@ -14,7 +14,7 @@ from tilewright.runtime.attention import AttentionKernel
 from tilewright.spec.attention import Attention
 from tilewright.spec.dtype import parse_dtype
 
-#: Each type with what a kernel of it is given: some, so that every row meets all of them in one type or another.
+#: Types of queries; every row meets most features in one of them.
 TYPES = ("f32", "bf16", "f16", "f64")
 #: Problems of one row and type.
 EACH = 2
