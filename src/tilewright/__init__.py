@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import errors as errors
 from tilewright.api import (
     attention,
+    attention_backward,
     compile,
     explain,
     get_num_threads,
@@ -61,6 +62,7 @@ __all__ = [
     "TilewrightError",
     "Unary",
     "attention",
+    "attention_backward",
     "compile",
     "errors",
     "explain",

@@ -672,6 +672,88 @@ def attention(
         return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
 
 
+def attention_backward(
+    dout: ArrayLike,
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    out: ArrayLike,
+    lse: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    causal: bool | str = False,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    alibi_slopes: ArrayLike | None = None,
+    sinks: ArrayLike | None = None,
+    q_lengths: ArrayLike | None = None,
+    kv_lengths: ArrayLike | None = None,
+    cu_seqlens_q: ArrayLike | None = None,
+    cu_seqlens_k: ArrayLike | None = None,
+    layout: str = "bhsd",
+    threads: int | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The gradients of `attention` with respect to q, k and v, fused as it is.
+
+    Weights are computed again, block by block, from lse: extra memory grows with the operands, not with the
+    square of the length. Sums are float32.
+
+    Parameters
+    ----------
+    dout : array_like
+        The gradient of the result, of its shape.
+    q, k, v : array_like
+        As `attention` had them, float32 or bfloat16.
+    out, lse : array_like
+        What ``attention(..., return_lse=True)`` returned for them.
+    mask, causal, scale, window, softcap, alibi_slopes, sinks : optional
+    q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k : optional
+        As `attention` had them. Sinks take part by way of lse; they, slopes and masks get no gradients.
+    layout : "bhsd" or "bshd"
+        Of every operand but lse, and of the gradients.
+    threads : int, optional
+        As in `matmul`; the gradients have the same bits with any number.
+
+    Returns
+    -------
+    dq, dk, dv : numpy.ndarray
+        Of the shapes of q, k and v, of the type to which these are converted. Heads of keys that serve
+        several heads of queries get the sum over these, as operands with a batch of 1 do over the sequences.
+        Rows that belong to no sequence, and queries that see no key, have gradient 0.
+
+    Raises
+    ------
+    AttentionGradientShape : if dout, out or lse is of another shape.
+    UnsupportedDtype : for operands of another type.
+    InvalidSize : for heads of no or of more than 1024 elements.
+    The errors of `attention` for what it takes too.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> q, k = np.ones((1, 1, 1, 2), np.float32), np.eye(2, dtype=np.float32).reshape(1, 1, 2, 2)
+    >>> v = np.array([[[[0.0], [1.0]]]], np.float32)
+    >>> out, lse = tw.attention(q, k, v, scale=1.0, return_lse=True)
+    >>> dq, dk, dv = tw.attention_backward(np.ones_like(out), q, k, v, out, lse, scale=1.0)
+    >>> dq.ravel(), dv.ravel()
+    (array([-0.25,  0.25], dtype=float32), array([0.5, 0.5], dtype=float32))
+
+    Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.2, with the blocks of seeds 000 and 001.
+    """
+    from tilewright.runtime.attention_arrays import Keywords
+    from tilewright.runtime.backward_front import attention_backward as implementation
+    from tilewright.runtime.threads import limited
+
+    keywords = Keywords(
+        *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
+        *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k),
+        layout=layout,
+    )
+    with limited(threads):
+        return implementation(dout, (q, k, v), out, lse, keywords)
+
+
 def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     """Which strategy and kernel a call or a problem takes, and why.
 

@@ -432,6 +432,15 @@ class AttentionScales(TilewrightError, ValueError):
     )
 
 
+class AttentionGradientShape(TilewrightError, ValueError):
+    """What attention gave, or the gradient of its result, has another shape than attention gives."""
+
+    message = (
+        "attention_backward: {name} has shape {found}, must be {required}, that of {like}; pass what "
+        "attention(..., return_lse=True) returned, and the gradient of its result"
+    )
+
+
 class AttentionArguments(TilewrightError, TypeError):
     """Arguments of attention that contradict each other, or one without another that it needs."""
 

@@ -74,7 +74,7 @@ def convert(value: Any, name: str) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _float_dtype(dtype: np.dtype[Any]) -> DType | None:
+def float_dtype(dtype: np.dtype[Any]) -> DType | None:
     """The record of a float that attention takes, of any byte order."""
     found = find_numpy_dtype(dtype.newbyteorder("="))
     return found if found in ATTENTION_DTYPES else None
@@ -94,14 +94,14 @@ def operand_types(q: np.dtype[Any], k: np.dtype[Any], v: np.dtype[Any]) -> tuple
     ['f64', 'f64']
     """
     floats = ", ".join(str(kind.numpy) for kind in ATTENTION_DTYPES)
-    query = _float_dtype(q)
+    query = float_dtype(q)
     if query is None:
         raise AttentionDtype(name="q", found=q, required=f"one of {floats}")
     if k == v == I8.numpy:
         return query, I8
     kinds = {query}
     for name, dtype in (("k", k), ("v", v)):
-        kind = _float_dtype(dtype)
+        kind = float_dtype(dtype)
         if kind is None:
             raise AttentionDtype(name=name, found=dtype, required=f"one of {floats}, or k and v both int8")
         kinds.add(kind)
@@ -247,7 +247,7 @@ def _sides(operands: _Operands, keywords: Keywords) -> tuple[Side, Side, int]:
 def _mask(mask: Any, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """A mask (batch, heads, queries, keys) with strides of 0 where it broadcasts; truths as bytes."""
     array = convert(mask, "mask")
-    if array.dtype != np.bool_ and _float_dtype(array.dtype) is None:
+    if array.dtype != np.bool_ and float_dtype(array.dtype) is None:
         supported = ", ".join(str(kind.numpy) for kind in ATTENTION_DTYPES)
         raise MaskDtype(found=array.dtype, supported=supported)
     found = array
@@ -265,7 +265,7 @@ def _mask(mask: Any, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
 def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
     """Slopes or sinks, contiguous, of the type of sums."""
     array = convert(value, name)
-    if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and _float_dtype(array.dtype) is None):
+    if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and float_dtype(array.dtype) is None):
         raise AttentionDtype(name=name, found=array.dtype, required="real numbers")
     if array.ndim and array.shape != (heads,):
         raise HeadVectorShape(name=name, found=array.shape, required=(heads,))
@@ -275,7 +275,7 @@ def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
 def _token_scales(value: Any, name: str, operands: _Operands, keys: Side, acc: DType) -> Array:
     """Scales of keys or values, contiguous (batch, kv_heads, keys), of the type of sums."""
     array, k = convert(value, name), operands.k
-    if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and _float_dtype(array.dtype) is None):
+    if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and float_dtype(array.dtype) is None):
         raise AttentionDtype(name=name, found=array.dtype, required="real numbers")
     tokens = operands.given[1].shape[:-1]
     refusal = AttentionScales(name=name, found=array.shape, required=tokens)
@@ -392,7 +392,8 @@ def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAtt
     )
     if given is not None and not direct:
         copies = (*copies, "the result is copied into out: another dtype, misaligned, or shared memory")
-    return PreparedAttention(problem, call, target, given, state_shape, queries.rows is not None, copies)
+    partial, sides = queries.rows is not None, (queries, keys)
+    return PreparedAttention(problem, call, target, given, state_shape, partial, copies, sides)
 
 
 def _result_shape(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.runtime.attention import AttentionCall
+from tilewright.runtime.attention_items import Side
 from tilewright.runtime.operands import Array
 from tilewright.spec.attention import Attention
 
@@ -35,6 +36,7 @@ class PreparedAttention(NamedTuple):
     state_shape : of lse.
     partial : whether some rows belong to no sequence: these are zero.
     copies : each copy, in words.
+    sides : the sequences of queries, and those of keys.
     """
 
     problem: Attention | None
@@ -44,3 +46,4 @@ class PreparedAttention(NamedTuple):
     state_shape: tuple[int, ...]
     partial: bool
     copies: tuple[str, ...]
+    sides: tuple[Side, Side]
