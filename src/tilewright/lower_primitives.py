@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.ir.nodes import Primitive
-from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax, SoftmaxGradient
+from tilewright.ir.primitives import (
+    Begin,
+    Keep,
+    KeyScores,
+    Merge,
+    Normalise,
+    Softmax,
+    SoftmaxGradient,
+    SumValues,
+)
 from tilewright.llvm.build import Function
 from tilewright.machine.isa import Isa
+from tilewright.micro.keys import emit_key_scores
+from tilewright.micro.merge import emit_merge
 from tilewright.micro.softmax import Operands, emit_begin, emit_keep, emit_normalise, emit_softmax
 from tilewright.micro.softmax_gradient import emit_softmax_gradient
+from tilewright.micro.values import emit_sum_values
 
 #: Writes a call of a primitive's function into a function.
 LOWERED: dict[type[Primitive], Callable[[Function, Isa, Operands], None]] = {
@@ -18,4 +30,7 @@ LOWERED: dict[type[Primitive], Callable[[Function, Isa, Operands], None]] = {
     Normalise: emit_normalise,
     Softmax: emit_softmax,
     SoftmaxGradient: emit_softmax_gradient,
+    KeyScores: emit_key_scores,
+    SumValues: emit_sum_values,
+    Merge: emit_merge,
 }

@@ -15,7 +15,7 @@ from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking, prepacked
 from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.macro.packing import weight_lanes
-from tilewright.spec.attention import Attention
+from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.mmt4d import Mmt4d
@@ -27,6 +27,7 @@ from tilewright.spec.unary import Unary
 if TYPE_CHECKING:
     from tilewright.macro.attention_blocking import AttentionBlocking
     from tilewright.macro.backward_block import BackwardBlocking
+    from tilewright.macro.decode import DecodeCut
     from tilewright.macro.mmt4d import Mmt4dCut
     from tilewright.macro.packing import PanelForm
     from tilewright.macro.unary import Blocks
@@ -35,7 +36,9 @@ Problem: TypeAlias = (
     Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention | AttentionBackward
 )
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
-Cut: TypeAlias = "Blocking | Cover | Blocks | PanelForm | Mmt4dCut | AttentionBlocking | BackwardBlocking"
+Cut: TypeAlias = (
+    "Blocking | Cover | Blocks | PanelForm | Mmt4dCut | AttentionBlocking | BackwardBlocking | DecodeCut"
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             return choose_mmt4d(problem, state.machine)
         case LinearChain() as problem:
             return choose_blocking(state.machine, state.machine.isa.tile(problem.dtype))
+        case Attention(schedule=Schedule.DECODE) as problem:
+            from tilewright.macro.decode import choose_decode
+
+            return choose_decode(problem, state.machine)
         case Attention() as problem:
             from tilewright.macro.attention_blocking import choose_attention
 
@@ -132,6 +139,11 @@ def _build_nest(state: Compilation) -> Program:
             from tilewright.macro.chain import build_chain
 
             return build_chain(problem, blocking, machine, state.name)
+        case Attention(schedule=Schedule.DECODE) as problem, cut:
+            from tilewright.macro.decode import DecodeCut, build_decode
+
+            assert isinstance(cut, DecodeCut)
+            return build_decode(problem, cut, machine, state.name)
         case Attention() as problem, cut:
             from tilewright.macro.attention import build_attention
             from tilewright.macro.attention_blocking import AttentionBlocking

@@ -9,7 +9,16 @@ import ml_dtypes
 import numpy as np
 
 from tilewright.ir.nodes import Expression, Primitive, Scalar, Slice
-from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax, SoftmaxGradient
+from tilewright.ir.primitives import (
+    Begin,
+    Keep,
+    KeyScores,
+    Merge,
+    Normalise,
+    Softmax,
+    SoftmaxGradient,
+    SumValues,
+)
 
 if TYPE_CHECKING:
     from tilewright.ir.interpret import Array, Run
@@ -135,6 +144,35 @@ def _softmax_gradient(at: _Fields) -> None:
             stored[:, :columns] = values
 
 
+def _key_scores(at: _Fields) -> None:
+    rows, keys, depth = (at.number(name) for name in ("rows", "keys", "depth"))
+    if keys > 0:
+        q, k = at.window("q", rows, depth), at.window("k", keys, depth)
+        at.window("scores", rows, keys)[...] = q.astype(np.float64) @ k.astype(np.float64).T
+
+
+def _sum_values(at: _Fields) -> None:
+    rows, keys, columns = (at.number(name) for name in ("rows", "keys", "columns"))
+    if keys > 0:
+        weights = at.window("weights", rows, keys).astype(np.float64)
+        values = at.window("values", keys, columns).astype(np.float64)
+        products = weights[:, :, None] * np.where(weights[:, :, None] == 0, 0, values)
+        at.window("out", rows, columns)[...] += products.sum(axis=1)
+
+
+def _merge(at: _Fields) -> None:
+    rows, columns = at.number("rows"), at.number("columns")
+    most, others = (at.window(name, rows, 1) for name in ("row_max", "other_max"))
+    new = np.maximum(most, others).astype(np.float64)
+    base = np.where(new == -np.inf, 0, new)
+    factor, other = np.exp(most - base), np.exp(others - base)
+    for name, width in (("row_sum", 1), ("out", columns)):
+        added = at.window("other" if name == "out" else "other_sum", rows, width)
+        total = at.window(name, rows, width)
+        total[...] = total * factor + added * other
+    most[...] = new
+
+
 Meaning: TypeAlias = Callable[[_Fields], None]
 
 #: What each primitive does.
@@ -144,6 +182,9 @@ _ACTIONS: dict[type[Primitive], Meaning] = {
     Normalise: _normalise,
     Keep: _keep,
     SoftmaxGradient: _softmax_gradient,
+    KeyScores: _key_scores,
+    SumValues: _sum_values,
+    Merge: _merge,
 }
 
 

@@ -153,9 +153,81 @@ class SoftmaxGradient(Primitive):
     mask: Slice | None = None
 
 
+@dataclass(frozen=True)
+class KeyScores(Primitive):
+    """scores[r, j] = Σ_p q[r, p] · k[j, p], keys read where they stand: products of few queries.
+
+    Attributes
+    ----------
+    scores : rows × keys, adjacent along the keys; with room for 15 more in each row, which may be written.
+    q : rows × depth of an operand type, adjacent along the depth, zeros behind it up to whole vectors.
+    k : keys × depth, adjacent along the depth.
+    fetched : rows of another matrix, one for each key, that are on their way to the first cache afterwards.
+    """
+
+    word: ClassVar[str] = "key_scores"
+
+    scores: Slice
+    q: Slice
+    k: Slice
+    fetched: Slice
+    rows: Expression
+    keys: Expression
+    depth: Expression
+
+
+@dataclass(frozen=True)
+class SumValues(Primitive):
+    """out[r, :] += Σ_j weights[r, j] · values[j, :], values read where they stand.
+
+    A value whose weight is 0 does not count, even if it is NaN or infinite.
+
+    Attributes
+    ----------
+    out : rows × columns, whole vectors.
+    weights : rows × keys of an operand type, adjacent along the keys.
+    values : keys × columns, adjacent along the columns.
+    fetched : as `KeyScores` has it.
+    """
+
+    word: ClassVar[str] = "sum_values"
+
+    out: Slice
+    weights: Slice
+    values: Slice
+    fetched: Slice
+    rows: Expression
+    keys: Expression
+    columns: Expression
+
+
+@dataclass(frozen=True)
+class Merge(Primitive):
+    """The state of rows becomes that of their keys and of others: m' = max(m, other m), and both rescaled.
+
+    Where both maxima are -inf, no key has been seen and all stays 0.
+
+    Attributes
+    ----------
+    out, other : rows × columns, whole vectors; unfinished results.
+    """
+
+    word: ClassVar[str] = "merge"
+
+    row_max: Slice
+    row_sum: Slice
+    out: Slice
+    other_max: Slice
+    other_sum: Slice
+    other: Slice
+    rows: Expression
+    columns: Expression
+
+
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {
-    kind.word: kind for kind in (Begin, Softmax, Normalise, Keep, SoftmaxGradient)
+    kind.word: kind
+    for kind in (Begin, Softmax, Normalise, Keep, SoftmaxGradient, KeyScores, SumValues, Merge)
 }
 
 
@@ -191,3 +263,14 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             yield type_of("flag") in (None, I64), "a flag is i64"
         case Keep():
             yield type_of("to") == type_of("values"), "values keep their type"
+        case KeyScores():
+            for name in ("scores", "q", "k"):
+                yield getattr(node, name).strides[1] == one, f"elements of a row of {name} must be adjacent"
+            yield isinstance(node.depth, Constant), "the depth is a constant"
+        case SumValues():
+            for name in ("out", "weights", "values"):
+                yield getattr(node, name).strides[1] == one, f"elements of a row of {name} must be adjacent"
+            yield isinstance(node.columns, Constant), "the number of columns is a constant"
+        case Merge():
+            names = ["row_max", "row_sum", "out", "other_max", "other_sum", "other"]
+            yield len({type_of(name) for name in names}) == 1, "states have one type"

@@ -199,6 +199,15 @@ class Isa:
             raise UnsupportedDtype(dtype=f"{a} x {b} on {self.name}", supported=supported)
         return max(able, key=lambda tile: tile.products * (tile.per_cycle or self.fma_per_cycle))
 
+    def pair_tile(self, a: DType, b: DType) -> TileFma | None:
+        """The instruction that adds two adjacent products of bfloats to each lane, if there is one.
+
+        >>> AVX512.pair_tile(BF16, BF16).instruction, AVX2.pair_tile(BF16, BF16)
+        ('vdpbf16ps', None)
+        """
+        fitting = (one for one in self.tiles if (one.m, one.k, one.kr) == (1, 2, 2))
+        return next((one for one in fitting if one.a == one.b == a == b == BF16), None)
+
     def edge_of(self, *dtypes: DType) -> Edge:
         """How partial vectors of some types are loaded and stored: VMASKMOV has none below 32 bits."""
         narrow = any(dtype.bits < self.least_masked_bits for dtype in dtypes)

@@ -169,19 +169,28 @@ class SoftmaxCode:
         size = self.acc.size
         span = self.span(row)
         places = {name: window(self.given, name).at(f, row) for name in ("row_max", "row_sum")}
-        old = f.load(element_type(self.acc), places["row_max"], size)
-        new = one.at_least(old, self.maximum(row, span))
-        lowest = one.constant(float("-inf"))
-        finite = f.select(one.compare("==", new, lowest), one.constant(0.0), new)
-        base = one.multiply(finite, one.constant(LOG2_E))
-        total = self.exponentials(row, span, base)
-        # As `base` is: what is rounded in one block is rounded alike in the next.
-        factor = exp2_nonpositive(one, one.subtract(one.multiply(old, one.constant(LOG2_E)), base))
-        before = f.load(element_type(self.acc), places["row_sum"], size)
-        f.store(new, places["row_max"], size)
-        f.store(one.multiply_add(before, factor, total), places["row_sum"], size)
-        with f.when(f.differs(factor, constant(self.acc, 1))):
+        old, before = (f.load(one.type, place, size) for place in places.values())
+        found = self.maximum(row, span)
+        # Most blocks have no larger score; then nothing is reduced over lanes nor rescaled.
+        grown = self.any_lane(self.floats(self.vector).compare(">", found, f.splat(old, self.lanes)))
+        with f.once_if(grown, [old, before]) as (_, advance):
+            new = one.at_least(old, self.across(found, lambda w, left, right: w.at_least(left, right)))
+            # As exponents are: what is rounded in one block is rounded alike in the next.
+            earlier, later = (one.multiply(part, one.constant(LOG2_E)) for part in (old, new))
+            factor = exp2_nonpositive(one, one.subtract(earlier, later))
+            f.store(new, places["row_max"], size)
             self.rescale(row, factor)
+            advance([new, one.multiply(before, factor)])
+        new, before = advance.results
+        nothing = one.compare("==", new, one.constant(float("-inf")))
+        finite = f.select(nothing, one.constant(0.0), new)
+        total = self.exponentials(row, span, one.multiply(finite, one.constant(LOG2_E)))
+        f.store(one.add(before, total), places["row_sum"], size)
+
+    def any_lane(self, truths: Value) -> Value:
+        """Whether a condition holds in any lane."""
+        bits = Type(f"i{self.lanes}", f"i{self.lanes}")
+        return self.f.compare("!=", self.f.cast(truths, bits), 0)
 
     def span(self, row: Value) -> _Span:
         """What a row sees; nothing at column 0 where that is nothing."""
@@ -243,7 +252,7 @@ class SoftmaxCode:
         return f.both(mask, f.emit(before.type, f"xor {before.typed}, splat (i1 true)"))
 
     def maximum(self, row: Value, span: _Span) -> Value:
-        """The largest score of a row, times the scale; modified ones are written back."""
+        """The largest scores of a row in each lane, times the scale; modified ones are written back."""
         v, f = self.floats(self.vector), self.f
         scale = f.splat(value(self.given, "scale"), self.lanes)
         lowest = v.constant(float("-inf"))
@@ -265,7 +274,7 @@ class SoftmaxCode:
         found = self.walk(span, [lowest] * UNROLLED, visit, UNROLLED)
         while len(found) > 1:
             found = [v.at_least(found[0], found[1]), *found[2:]]
-        return self.across(found[0], lambda w, left, right: w.at_least(left, right))
+        return found[0]
 
     def modify(self, v: Floats, t: Value, row: Value, column: Value, mask: Value | None) -> Value:
         """Scores with scales of keys, a cap, slopes and a mask."""

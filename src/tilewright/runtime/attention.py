@@ -13,9 +13,9 @@ from tilewright.macro.attention import (
     ITEM_FIELDS,
     ITEM_SIZE,
     attention_scalars,
-    attention_sizes,
 )
 from tilewright.macro.attention_blocking import AttentionBlocking
+from tilewright.macro.decode import DecodeCut
 from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
@@ -67,10 +67,12 @@ class Launch(NamedTuple):
     ----------
     numbers : sizes, strides and scalars in the order of the C signature.
     work : multiply-adds, at most.
+    partials : numbers that the states of all runs take, behind the other arrays; None: there are no runs.
     """
 
     numbers: tuple[float, ...]
     work: int
+    partials: int | None = None
 
 
 def make_items(batch: int, **fields: Any) -> Array:
@@ -97,16 +99,16 @@ class AttentionKernel(Kernel):
     problem: Attention
 
     @property
-    def blocking(self) -> AttentionBlocking:
-        """Register tile and blocks."""
-        assert isinstance(self._compilation.blocking, AttentionBlocking)
+    def blocking(self) -> AttentionBlocking | DecodeCut:
+        """Register tile and blocks, or runs of keys."""
+        assert isinstance(self._compilation.blocking, (AttentionBlocking, DecodeCut))
         return self._compilation.blocking
 
     @cached_property
     def function(self) -> Any:
         """The ctypes function: pointers, sizes and strides, scalars, scratch, team."""
         kinds: list[Any] = [ctypes.c_void_p] * len(self.nest.arguments)
-        kinds += [ctypes.c_int64] * len(attention_sizes(self.problem))
+        kinds += [ctypes.c_int64] * len(self.nest.sizes)
         kinds += [C_TYPES[self.problem.acc.name]] * len(attention_scalars(self.problem))
         kinds += [ctypes.c_void_p] * 2
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
@@ -134,12 +136,19 @@ class AttentionKernel(Kernel):
         scalars = (call.scale, call.softcap)[: len(attention_scalars(problem))]
         keys = int(call.items[:, ITEM_FIELDS.index("keys")].max(initial=0))
         work = len(call.items) * heads * call.queries * keys * (problem.head_dim + problem.value_dim)
-        return Launch((*sizes, *scalars), work)
+        if not isinstance(self.blocking, DecodeCut):
+            return Launch((*sizes, *scalars), work)
+        splits = self.blocking.splits(keys)
+        partials = self.blocking.partials(len(call.items), heads, call.queries, splits)
+        return Launch((*sizes, splits, *scalars), work, partials)
 
     def start(self, launch: Launch, addresses: Iterable[int]) -> None:
         """Runs on the arrays at some addresses, in the order of `AttentionCall`'s fields."""
+        states: list[Array] = []
+        if launch.partials is not None:
+            states.append(np.empty(launch.partials, self.problem.acc.numpy))
         with self.pool.block() as scratch, call_team(launch.work) as team:
-            self.function(*addresses, *launch.numbers, scratch, team)
+            self.function(*addresses, *map(data_address, states), *launch.numbers, scratch, team)
 
     def run(self, call: AttentionCall) -> None:
         """Attention of arrays that are known to fit; `out`, `row_max` and `row_sum` are written."""

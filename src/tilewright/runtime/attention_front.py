@@ -17,7 +17,7 @@ from tilewright.runtime.attention_plans import keep_plan, plan_key, run_plan
 from tilewright.runtime.attention_unfused import run_unfused
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array
-from tilewright.spec.attention import Attention
+from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.choice import parse_choice
 
 logger = logging.getLogger("tilewright")
@@ -45,11 +45,17 @@ def attention_kernel(problem: Attention) -> AttentionKernel:
     return kernel
 
 
+#: Queries times heads of a group up to which keys pass by unpacked: packing a key costs as much as three to
+#: eight of its products, and a key that comes from memory takes the time of a dozen.
+DECODE_ROWS = 16
+
+
 class Strategy(Enum):
     """How attention is computed."""
 
     AUTO = "auto"
     BLOCKS = "blocks"
+    DECODE = "decode"
     UNFUSED = "unfused"
 
 
@@ -57,7 +63,19 @@ def choose(prepared: PreparedAttention, strategy: Strategy) -> Strategy:
     """The strategy of a call."""
     if prepared.problem is None:  # no kernel is made for heads of this size
         return Strategy.UNFUSED
-    return Strategy.BLOCKS if strategy is Strategy.AUTO else strategy
+    adjacent = all(array.strides[-1] == array.itemsize for array in (prepared.call.k, prepared.call.v))
+    if strategy is Strategy.DECODE and not adjacent:  # keys and values are read where they stand
+        return Strategy.BLOCKS
+    if strategy is not Strategy.AUTO:
+        return strategy
+    rows = prepared.call.queries * prepared.call.q.shape[1] // max(prepared.call.k.shape[1], 1)
+    return Strategy.DECODE if adjacent and rows <= DECODE_ROWS else Strategy.BLOCKS
+
+
+def _kernel(prepared: PreparedAttention, way: Strategy) -> AttentionKernel:
+    """The kernel of a call whose strategy has one."""
+    assert prepared.problem is not None
+    return attention_kernel(prepared.problem.scheduled(Schedule(way.value)))
 
 
 def run(prepared: PreparedAttention, way: Strategy) -> None:
@@ -70,9 +88,8 @@ def run(prepared: PreparedAttention, way: Strategy) -> None:
     if not call.row_max.size:
         return
     match way:
-        case Strategy.BLOCKS:
-            assert prepared.problem is not None
-            attention_kernel(prepared.problem).run(call)
+        case Strategy.BLOCKS | Strategy.DECODE:
+            _kernel(prepared, way).run(call)
         case Strategy.UNFUSED:
             run_unfused(call)
         case other:
@@ -114,9 +131,8 @@ def attention(
         logger.debug("attention: %s", "; ".join(prepared.copies))
     way = choose(prepared, wanted)
     run(prepared, way)
-    if key is not None and way is Strategy.BLOCKS and prepared.call.row_max.size:
-        assert prepared.problem is not None
-        keep_plan(key, operands, prepared, attention_kernel(prepared.problem))
+    if key is not None and way is not Strategy.UNFUSED and prepared.call.row_max.size:
+        keep_plan(key, operands, prepared, _kernel(prepared, way))
     result = prepared.target
     if prepared.given is not None and prepared.given is not result:
         np.copyto(prepared.given, result, casting="same_kind")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
+from functools import lru_cache
 
 import numpy as np
 
@@ -115,6 +116,14 @@ class Attention:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    def scheduled(self, schedule: Schedule) -> Attention:
+        """The same problem, run in another way.
+
+        >>> Attention(64, bounded=True).scheduled(Schedule.DECODE).features
+        ('bounded',)
+        """
+        return _scheduled(self, schedule)
+
     @property
     def acc(self) -> DType:
         """The type of scores, sums and unfinished results."""
@@ -144,3 +153,12 @@ class Attention:
     def bytes(self) -> int | None:
         """None: lengths are given at run time."""
         return None
+
+
+@lru_cache(maxsize=256)
+def _scheduled(problem: Attention, schedule: Schedule) -> Attention:
+    found = object.__new__(Attention)
+    for field in fields(problem):
+        object.__setattr__(found, field.name, getattr(problem, field.name))
+    object.__setattr__(found, "schedule", schedule)
+    return found
