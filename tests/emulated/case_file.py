@@ -20,7 +20,7 @@ MAGIC = int.from_bytes(b"CASES1\0", "little")
 #: What gaps hold: of inputs NaN in every float type; of results a number, as NaN would stay when added to.
 UNREAD = 0xFF
 UNWRITTEN = 0x41
-INTEGERS = 9
+INTEGERS = 32
 #: Regions are whole pages of every target.
 PAGE = 64 << 10
 
@@ -31,6 +31,8 @@ class Signature(IntEnum):
     GEMM = 0
     BATCH_REDUCE = 1
     UNARY = 2
+    #: By a function of the harness's table that spreads arrays of pointers, integers and numbers.
+    ADAPTED = 3
 
 
 class Values(IntEnum):
@@ -81,6 +83,8 @@ class Placed:
     expected : its bytes after the call; None if they must stay.
     allowed : what each element may differ by, as doubles; empty where the case says it for all of them.
     target : the operand to which pointers lead; None for data.
+    values : how it is compared; None as the case says.
+    element : bytes of what is compared; 0 as the case says.
     """
 
     content: bytes
@@ -90,15 +94,17 @@ class Placed:
     expected: bytes | None = None
     target: int | None = None
     allowed: bytes = b""
+    values: Values | None = None
+    element: int = 0
 
-    def packed(self) -> bytes:
-        """As the harness reads it."""
+    def packed(self, values: Values, element: int) -> bytes:
+        """As the harness reads it, where the case compares elements of some bytes."""
         kind, target = (0, 0) if self.target is None else (1, self.target)
         argument = -1 if self.argument is None else self.argument
         changes = 0 if self.expected is None else 2 if self.allowed else 1
-        head = struct.pack(
-            "<7q", kind, argument, self.at_end, self.origin, target, len(self.content), changes
-        )
+        compared = (values if self.values is None else self.values, self.element or element)
+        fields = (kind, argument, self.at_end, self.origin, target, len(self.content), changes)
+        head = struct.pack("<9q", *fields, *compared)
         return head + _padded(self.content) + _padded(self.expected or b"") + self.allowed
 
 
@@ -135,12 +141,10 @@ class Case:
         label = self.label.encode()
         integers = self.integers + (0,) * (INTEGERS - len(self.integers))
         head = struct.pack(
-            f"<5q2d{INTEGERS}q2d2q",
+            f"<3q2d{INTEGERS}q2d2q",
             self.kernel,
             self.signature,
             self.scalars,
-            self.values,
-            self.element,
             self.relative,
             self.absolute,
             *integers,
@@ -149,7 +153,7 @@ class Case:
             self.scratch_bytes,
             len(self.operands),
         )
-        placed = b"".join(operand.packed() for operand in self.operands)
+        placed = b"".join(operand.packed(self.values, self.element) for operand in self.operands)
         return struct.pack("<q", len(label)) + _padded(label) + head + placed
 
 

@@ -17,16 +17,16 @@
 
 extern void *const kernels[];
 
-enum { GEMM, BATCH_REDUCE, UNARY };
+enum { GEMM, BATCH_REDUCE, UNARY, ADAPTED }; /* the last: by a generated function that spreads arrays of arguments */
 enum { DATA, POINTERS };
 enum { STAYS, CHANGES, CHANGES_ABOUT };       /* an operand: to itself, to these bytes, to about these values */
 enum { BYTES, HALF, BFLOAT, SINGLE, DOUBLE, LOW_HALF }; /* how the elements of results are compared */
 enum { FLOAT, WIDE_FLOAT, INTEGER, WIDE_INTEGER };      /* what alpha and beta are */
 
 #define MAGIC 0x315345534143LL /* "CASES1" */
-#define OPERANDS 5
-#define ARGUMENTS 3
-#define INTEGERS 9
+#define OPERANDS 13
+#define ARGUMENTS 13
+#define INTEGERS 32
 #define GUARD (64 << 10) /* the largest page of the targets */
 #define AROUND (8 << 10) /* bytes beside an operand that are filled and looked at */
 #define UNREAD 0xFF      /* what stands beside operands: NaN in every float type */
@@ -35,7 +35,7 @@ enum { FLOAT, WIDE_FLOAT, INTEGER, WIDE_INTEGER };      /* what alpha and beta a
 #define SHOWN 20         /* failures that get a line */
 
 typedef struct {
-    int64_t kernel, signature, scalars, values, element; /* element: bytes of what is compared */
+    int64_t kernel, signature, scalars;
     double relative, absolute;                           /* what a value may differ by */
     int64_t integers[INTEGERS];
     double alpha, beta;
@@ -43,7 +43,7 @@ typedef struct {
 } Case;
 
 typedef struct {
-    int64_t kind, argument, at_end, origin, target, bytes, changes;
+    int64_t kind, argument, at_end, origin, target, bytes, changes, values, element; /* element: bytes of what is compared */
 } Operand;
 
 static char *file_at, *file_end;
@@ -149,6 +149,9 @@ static void call(const Case *c) {
         CALL_GEMM(int32_t);
     else if (c->signature == GEMM)
         CALL_GEMM(int64_t);
+    else if (c->signature == ADAPTED)
+        ((void (*)(char **, const int64_t *, const double *, void *, Team *))kernel)(
+            at, s, (const double[]){c->alpha, c->beta}, scratch, team);
     else if (c->signature == BATCH_REDUCE)
         ((void (*)(void *, void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t))kernel)(
             at[0], at[1], at[2], s[0], s[1], s[2], s[3], s[4]);
@@ -203,14 +206,14 @@ static double value_of(const char *at, int64_t values) {
 }
 
 /* Whether a value is the one required, or as near as `allowed`; a gap of a result holds its bytes and nothing else. */
-static int same(const Case *c, const char *found, const char *required, const char *allowed) {
+static int same(const Case *c, const Operand *o, const char *found, const char *required, const char *allowed) {
     double x, y, most;
-    if (!memcmp(found, required, c->element)) return 1;
-    if (c->values == BYTES) return 0;
-    if (!allowed && first_other(required, required + c->element, UNWRITTEN) < 0) return 0;
-    if (c->values == LOW_HALF) return !((*found ^ *required) & 15);
-    x = value_of(found, c->values);
-    y = value_of(required, c->values);
+    if (!memcmp(found, required, o->element)) return 1;
+    if (o->values == BYTES) return 0;
+    if (!allowed && first_other(required, required + o->element, UNWRITTEN) < 0) return 0;
+    if (o->values == LOW_HALF) return !((*found ^ *required) & 15);
+    x = value_of(found, o->values);
+    y = value_of(required, o->values);
     if (isnan(y)) return isnan(x);
     most = c->relative * fabs(y) + c->absolute;
     if (allowed) memcpy(&most, allowed, 8);
@@ -237,15 +240,15 @@ static int differs(const Case *c, int number, char *why, size_t room) {
         snprintf(why, room, "operand %d: byte %ld changed", number, (long)at);
         return 1;
     }
-    for (int64_t i = 0; i < operand->bytes / c->element; i++) {
-        char *found = start + i * c->element;
+    for (int64_t i = 0; i < operand->bytes / operand->element; i++) {
+        char *found = start + i * operand->element;
         if (operand->changes == CHANGES_ABOUT) allowed = differences[number] + i * 8;
-        if (same(c, found, required + i * c->element, allowed)) continue;
-        if (c->values == BYTES)
+        if (same(c, operand, found, required + i * operand->element, allowed)) continue;
+        if (operand->values == BYTES)
             snprintf(why, room, "operand %d: the bytes of element %ld differ", number, (long)i);
         else
             snprintf(why, room, "operand %d: element %ld is %.17g, must be %.17g", number, (long)i,
-                     value_of(found, c->values), value_of(required + i * c->element, c->values));
+                     value_of(found, operand->values), value_of(required + i * operand->element, operand->values));
         return 1;
     }
     return 0;
@@ -307,7 +310,7 @@ int main(int count, char **words) {
             memcpy(&operands[i], take(sizeof(Operand)), sizeof(Operand));
             contents[i] = take(operands[i].bytes);
             if (operands[i].changes) expectations[i] = take(operands[i].bytes);
-            if (operands[i].changes == CHANGES_ABOUT) differences[i] = take(operands[i].bytes / c.element * 8);
+            if (operands[i].changes == CHANGES_ABOUT) differences[i] = take(operands[i].bytes / operands[i].element * 8);
         }
         if (run(&c, why, sizeof why) && failed++ < SHOWN) {
             printf("%.*s: %s\n", (int)label_bytes, label, why);

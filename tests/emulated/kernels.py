@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from tilewright.lower import scratch_layout
 from tilewright.machine.machine import Cache, Machine
+from tilewright.macro.attention import attention_arguments, attention_scalars, attention_sizes
 from tilewright.pipeline import STAGES, Compilation, Cut, Problem
+from tilewright.spec.attention import Attention
 from tilewright.spec.names import kernel_name
 
 #: Threads of the team in harness.c.
@@ -82,6 +84,32 @@ class Kernels:
 
     def table(self) -> str:
         """The C source of the harness's table of functions."""
-        declared = "".join(f"void {kernel.symbol}(void);\n" for kernel in self.emitted)
-        listed = "".join(f"    (void *){kernel.symbol},\n" for kernel in self.emitted)
+        declared = "".join(f"void {kernel.symbol}(void);\n{adapter(kernel)}" for kernel in self.emitted)
+        listed = "".join(f"    (void *){called(kernel)},\n" for kernel in self.emitted)
         return f"{declared}void *const kernels[] = {{\n{listed}}};\n"
+
+
+def called(kernel: Emitted) -> str:
+    """The function in the table: the kernel, or that which spreads its arguments."""
+    return f"call_{kernel.symbol}" if isinstance(kernel.problem, Attention) else kernel.symbol
+
+
+def adapter(kernel: Emitted) -> str:
+    """The C source of a function that calls a kernel of attention, whose signature depends on its problem."""
+    problem = kernel.problem
+    if not isinstance(problem, Attention):
+        return ""
+    number = "double" if problem.acc.bits == 64 else "float"
+    kinds = (
+        ("void *", "at", len(attention_arguments(problem))),
+        ("long long", "s", len(attention_sizes(problem))),
+        (number, "x", len(attention_scalars(problem))),
+    )
+    types = [kind for kind, _, count in kinds for _ in range(count)]
+    values = [f"{name}[{index}]" for _, name, count in kinds for index in range(count)]
+    return (
+        f"void {called(kernel)}"
+        "(void **at, const long long *s, const double *x, void *scratch, void *team) {\n"
+        f"    ((void (*)({', '.join(types)}, void *, void *)){kernel.symbol})"
+        f"({', '.join(values)}, scratch, team);\n}}\n"
+    )

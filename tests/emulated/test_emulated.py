@@ -7,29 +7,24 @@ name the command that installs what is missing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from product_types import TYPES
 
-from emulated.case_file import Case, write_cases
 from emulated.elements import Filling
 from emulated.emulators import (
     EMULATORS,
-    HARNESS,
     NOT_EMULATED,
     emulated_machines,
     emulator_of,
     find_emulator,
-    link,
-    missing_tool,
-    run_emulated,
     variants,
 )
 from emulated.gemm_cases import batch_reduce_case, batch_reduce_cases, gemm_cases
 from emulated.kernels import Kernels
+from emulated.runs import run, skip_without_tools
 from emulated.type_cases import named, type_cases, way_of
 from emulated.unary_cases import unary_cases
 from tilewright.machine.catalog import CATALOG
@@ -44,45 +39,9 @@ TYPED = (*MACHINES, *variants(MACHINES))
 BATCH_REDUCES = (3, 1)
 
 
-def build(kernels: Kernels, folder: Path) -> Path:
-    """The binary of all kernels."""
-    table = folder / "table.c"
-    table.write_text(kernels.table())
-    objects = []
-    for kernel in kernels.emitted:
-        objects.append(folder / f"{kernel.symbol}.o")
-        objects[-1].write_bytes(kernel.object_code)
-    binary = folder / "kernels"
-    link(kernels.machine, (HARNESS, table), objects, binary)
-    return binary
-
-
 def test_every_machine_has_an_emulator() -> None:
     without = {entry.machine.isa.name for entry in CATALOG if find_emulator(entry.machine) is None}
     assert without <= {*NOT_EMULATED}, "add a row to EMULATORS, or the name to NOT_EMULATED"
-
-
-def run(kernels: Kernels, cases: Iterable[Case], folder: Path) -> tuple[int, str, str]:
-    """The exit status, the lines of failing cases and of the end, and the complaints of the emulator.
-
-    Of the CPU with longer vectors, where there is one, if the other runs every case well.
-    """
-    emulator = emulator_of(kernels.machine)
-    count = write_cases(folder / "cases", cases, emulator.slack_bytes)
-    binary = build(kernels, folder)
-    for cpu in ("", emulator.longer) if emulator.longer else ("",):
-        status, output, complaints = run_emulated(kernels.machine, binary, str(folder / "cases"), cpu=cpu)
-        summary = "".join(output.splitlines()[-1:])
-        assert summary.startswith(f"{count} cases, "), output + complaints
-        if status:
-            break
-    return status, output, complaints
-
-
-def skip_without_tools(machine: Machine) -> None:
-    missing = missing_tool(machine)
-    if missing:
-        pytest.skip(missing)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
