@@ -18,8 +18,8 @@ from tilewright.machine.machine import Machine
 from tilewright.spec.attention import Attention
 
 MACHINES = emulated_machines()
-#: What wins on a machine by its instructions: squares and dot products, streaming vectors of two lengths.
-RUN = (*MACHINES, *variants(MACHINES))
+#: One machine for each set of instructions: squares and dot products, vectors of every length.
+RUN = tuple({machine.isa: machine for machine in (*MACHINES, *variants(MACHINES))}.values())
 #: Few queries, and more than two tiles of any row beside more keys than a block has with small caches.
 SIZES = (Sizes(1, 1, 2, 5, 9), Sizes(2, 2, 1, 37, 70))
 #: Problems of each type on one machine; the next one takes the next ones.

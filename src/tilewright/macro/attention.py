@@ -35,7 +35,7 @@ from tilewright.ir.nodes import (
     roundup,
 )
 from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax
-from tilewright.machine.isa import TileFma
+from tilewright.machine.isa import Edge, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.attention_blocking import AttentionBlocking
 from tilewright.macro.partition import parallel
@@ -108,8 +108,11 @@ class _Nest:
         lanes = machine.isa.lanes(self.acc)
         self.wide = -(-problem.value_dim // lanes) * lanes  # of a row of unfinished results
         self.row = cut.b2 + STRIP_PADDING  # of a strip
-        #: V is read where it stands if it holds what the instruction takes.
-        self.v_stands = (problem.kv_dtype, one.kr) == (one.b, 1)
+        # A tile reads whole vectors of V, except where masks end the last one.
+        masked = machine.isa.edge_of(one.b) is Edge.MASK and one.in_place
+        whole = problem.value_dim % cut.nr == 0
+        #: V is read where it stands if it holds what the instruction takes, and nothing behind it is read.
+        self.v_stands = (problem.kv_dtype, one.kr) == (one.b, 1) and (whole or masked)
         self.same = one.a == self.acc  # weights take the place of scores
         self.turns_weights = one.m > 1  # weights have to stand in a panel
         self.careful = problem.bounded or problem.mask is not None
