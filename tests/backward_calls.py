@@ -57,8 +57,8 @@ class Drawn(NamedTuple):
     expected: AttentionGradients
 
 
-def draw(case: Case, seed: int = 0) -> Drawn:
-    """Standard normal operands; a third of the keys is masked, one query sees nothing."""
+def draw(case: Case, seed: int = 0, hidden_key: int | None = None) -> Drawn:
+    """Standard normal operands; of a mask a third is hidden, and one query and one key wholly."""
     random = np.random.default_rng(seed)
     dtype = np.dtype(np.float32 if case.dtype == "f32" else ml_dtypes.bfloat16)
 
@@ -78,6 +78,7 @@ def draw(case: Case, seed: int = 0) -> Drawn:
     if case.mask is not None:
         seen = random.random(shape[2:]) > 1 / 3
         seen[0] = False
+        seen[:, hidden_key if hidden_key is not None else []] = False
         numbers = np.where(seen, random.standard_normal(shape[2:]), np.finfo(np.float32).min)
         mask = (seen if case.mask == "u8" else numbers).astype(np.uint8 if case.mask == "u8" else np.float32)
         bias += np.where(seen, 0 if case.mask == "u8" else mask, -np.inf)

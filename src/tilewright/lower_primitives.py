@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tilewright.ir.nodes import Primitive
 from tilewright.ir.primitives import (
     Begin,
+    Finite,
     Keep,
     KeyScores,
     Merge,
@@ -20,12 +21,13 @@ from tilewright.machine.isa import Isa
 from tilewright.micro.keys import emit_key_scores
 from tilewright.micro.merge import emit_merge
 from tilewright.micro.softmax import Operands, emit_begin, emit_keep, emit_normalise, emit_softmax
-from tilewright.micro.softmax_gradient import emit_softmax_gradient
+from tilewright.micro.softmax_gradient import emit_finite, emit_softmax_gradient
 from tilewright.micro.values import emit_sum_values
 
 #: Writes a call of a primitive's function into a function.
 LOWERED: dict[type[Primitive], Callable[[Function, Isa, Operands], None]] = {
     Begin: emit_begin,
+    Finite: emit_finite,
     Keep: emit_keep,
     Normalise: emit_normalise,
     Softmax: emit_softmax,

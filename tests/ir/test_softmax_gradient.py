@@ -12,7 +12,7 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import Buffer, Constant, Program, Scalar, Slice, Space
 from tilewright.ir.parse import parse_program
-from tilewright.ir.primitives import SoftmaxGradient
+from tilewright.ir.primitives import Finite, SoftmaxGradient
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.spec.dtype import F32, F64
@@ -92,6 +92,16 @@ def test_text_is_read_back() -> None:
         replace(NODE, low=Constant(0), high=Constant(1), softcap=Scalar(2.0), mask=window("slope"))
     )
     assert parse_program(print_program(whole)) == whole
+
+
+def test_what_is_not_finite_becomes_nothing() -> None:
+    node, values = Finite(window("scores", 0), Constant(5)), np.array([1, np.nan, -np.inf, 2, np.inf, np.nan])
+    buffers = (Buffer("scores", F32, Space.ARGUMENT),)
+    given = values.astype(np.float32)
+    interpret(Program("p", (), (), buffers, (node,)), {}, {}, {"scores": given})
+    assert np.array_equal(given, [1, 0, 0, 2, 0, np.nan], equal_nan=True)
+    with pytest.raises(InvalidTileIr, match="adjacent"):
+        verify(Program("p", (), (), buffers, (replace(node, values=window("scores", 0, 2)),)))
 
 
 BROKEN = [

@@ -75,14 +75,31 @@ def test_no_bit_depends_on_the_threads(dtype: str, heads: int) -> None:
 
 
 @each_dtype
-def test_values_that_nobody_sees_may_be_nan(dtype: str) -> None:
-    case = Case(queries=50, keys=80, dtype=dtype, range=(-1000, 11))
-    drawn = draw(case)
-    drawn.call.v[:, :, 61:] = np.nan
+@pytest.mark.parametrize("nothing", [np.nan, np.inf])
+@pytest.mark.parametrize("case", [CASES["causal"], CASES["truths"]], ids=["range", "mask"])
+def test_what_nobody_sees_may_be_nan(case: Case, nothing: float, dtype: str) -> None:
+    """Of a mask one query and one key are hidden."""
+    case = replace(case, dtype=dtype, softcap=0.0)
+    if case.range is not None:
+        case = replace(case, range=(-1000, 1))
+    drawn = draw(case) if case.range is not None else draw(case, hidden_key=7)
+    hidden = slice(case.queries, None) if case.range is not None else slice(7, 8)
+    drawn.call.k[:, :, hidden], drawn.call.v[:, :, hidden] = nothing, nothing
+    if case.mask:
+        drawn.call.q[:, :, 0] = nothing
     AttentionBackwardKernel.compiled(case.problem).run(drawn.call)
-    hidden = drawn.call.dk[:, :, 61:], drawn.call.dv[:, :, 61:]
-    assert all((array == 0).all() for array in hidden)
+    assert all((array[:, :, hidden] == 0).all() for array in (drawn.call.dk, drawn.call.dv))
     assert max(errors_of(drawn)) < TOLERANCE[dtype]
+
+
+def test_nan_that_is_seen_shows() -> None:
+    case = Case(queries=70, keys=300, range=(-1000, 201))
+    for name, shown in (("q", "dk"), ("k", "dq"), ("v", "dq"), ("dout", "dv")):
+        drawn = draw(case)
+        getattr(drawn.call, name)[0, 0, 10, 3] = np.nan
+        AttentionBackwardKernel.compiled(case.problem).run(drawn.call)
+        found = np.isnan(getattr(drawn.call, shown)[0, 0])
+        assert found[:201].any()
 
 
 def test_sequences_of_several_lengths() -> None:

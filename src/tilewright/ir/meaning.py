@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.ir.nodes import Expression, Primitive, Scalar, Slice
 from tilewright.ir.primitives import (
     Begin,
+    Finite,
     Keep,
     KeyScores,
     Merge,
@@ -173,6 +174,11 @@ def _merge(at: _Fields) -> None:
     most[...] = new
 
 
+def _finite(at: _Fields) -> None:
+    values = at.window("values", 1, at.number("elements"))
+    values[~np.isfinite(values.astype(np.float64))] = 0
+
+
 Meaning: TypeAlias = Callable[[_Fields], None]
 
 #: What each primitive does.
@@ -180,6 +186,7 @@ _ACTIONS: dict[type[Primitive], Meaning] = {
     Begin: _begin,
     Softmax: _softmax,
     Normalise: _normalise,
+    Finite: _finite,
     Keep: _keep,
     SoftmaxGradient: _softmax_gradient,
     KeyScores: _key_scores,

@@ -224,10 +224,23 @@ class Merge(Primitive):
     columns: Expression
 
 
+@dataclass(frozen=True)
+class Finite(Primitive):
+    """NaN and infinities among adjacent elements become 0: a weight of 0 times one of them is to be 0.
+
+    Where the weight is not 0, it is NaN itself, for it comes from a product with the same element.
+    """
+
+    word: ClassVar[str] = "finite"
+
+    values: Slice
+    elements: Expression
+
+
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {
     kind.word: kind
-    for kind in (Begin, Softmax, Normalise, Keep, SoftmaxGradient, KeyScores, SumValues, Merge)
+    for kind in (Begin, Softmax, Normalise, Keep, SoftmaxGradient, KeyScores, SumValues, Merge, Finite)
 }
 
 
@@ -261,6 +274,8 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             ]
             yield len({type_of(name) for name in names}) == 1, "state and sums have one type"
             yield type_of("flag") in (None, I64), "a flag is i64"
+        case Finite():
+            yield node.values.strides[1] == one, "elements must be adjacent"
         case Keep():
             yield type_of("to") == type_of("values"), "values keep their type"
         case KeyScores():

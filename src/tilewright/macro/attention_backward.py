@@ -102,7 +102,7 @@ class _Nests(Block):
         block: tuple[Statement, ...] = (
             Let("columns", minimum(cut.b2, Name("item_keys") - jb)),
             *self.pack_keys(),
-            self.pack_key_panels(),
+            *self.pack_key_panels(),
             Loop("i", ib, Name("rows_end"), Constant(cut.mr), tile),
         )
         first: Expression = Constant(0)
@@ -179,13 +179,13 @@ class _Nests(Block):
             row = Name("g") * Name("item_queries") + i
             to = self.array("dq", Name("head"), i) if self.direct else self.sums("dq_sums", row, d)
             tile = (*tile, *self.add_to_queries(to, i - ib))
-        queries, douts = (turned(self.array(name, Name("head"), ib)) for name in ("q", "dout"))
+        queries, douts = (self.array(name, Name("head"), ib) for name in ("q", "dout"))
         block: tuple[Statement, ...] = (
             Let("rows", minimum(cut.b1, Name("item_queries") - ib)),
             Let("rows_end", ib + rows),
             *self.pack_rows(ib, rows),
-            self.pack_b("query_panels", queries, Constant(d), rows),
-            self.pack_b("dout_panels", douts, Constant(dv), rows),
+            *self.pack_finite("query_panels", queries, rows),
+            self.pack_b("dout_panels", turned(douts), Constant(dv), rows),
             Loop("i", ib, Name("rows_end"), Constant(cut.mr), tile),
             *self._turned_block(),
             Loop("j", Constant(0), columns, Constant(cut.mr), self.key_tile()),
@@ -201,7 +201,7 @@ class _Nests(Block):
         return (
             Let("columns", maximum(minimum(cut.b2, Name("item_keys") - jb), 0)),
             *self.pack_keys(),
-            *((self.pack_key_panels(),) if to_queries else ()),
+            *(self.pack_key_panels() if to_queries else ()),
             self.zero(sums, columns, whole(d, cut.nr)),
             self.zero(sums_v, columns, whole(dv, cut.nr)),
             Loop("g", Constant(0), Name("group"), Constant(1), (head, blocks)),

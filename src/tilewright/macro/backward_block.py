@@ -28,7 +28,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
-from tilewright.ir.primitives import SoftmaxGradient
+from tilewright.ir.primitives import Finite, SoftmaxGradient
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.attention import ITEM_FIELDS, ITEM_SIZE, floor_to
@@ -245,10 +245,16 @@ class Block:
             self.pack_b("values_turned", values, columns, Constant(p.value_dim)),
         )
 
-    def pack_key_panels(self) -> Pack:
+    def pack_finite(self, to: str, source: Slice, depth: Expression) -> tuple[Statement, ...]:
+        """Panels of Q or K whose depths are their rows; NaN in one that nobody sees is not to reach sums."""
+        d = self.problem.head_dim
+        adjacent = Slice(to, Constant(0), (Constant(0), Constant(1)))
+        elements = whole(d, self.cut.nr) * roundup(depth, self.unit)
+        return self.pack_b(to, turned(source), Constant(d), depth), Finite(adjacent, elements)
+
+    def pack_key_panels(self) -> tuple[Statement, ...]:
         """Panels of K for the block of keys at jb: depths are keys."""
-        source = turned(self.array("k", Name("h"), Name("jb")))
-        return self.pack_b("key_panels", source, Constant(self.problem.head_dim), Name("columns"))
+        return self.pack_finite("key_panels", self.array("k", Name("h"), Name("jb")), Name("columns"))
 
     def pack_rows(self, first: Expression, rows: Expression) -> tuple[Pack, ...]:
         """Rows of Q and dO, where tiles don't read them in place."""

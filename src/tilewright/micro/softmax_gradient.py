@@ -1,10 +1,10 @@
-"""Weights and gradients of a block of scores, given the state that its softmax ended with."""
+"""Weights and gradients of scores whose softmax is known, and operands that nobody weighs."""
 
 from __future__ import annotations
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
-from tilewright.llvm.values import Value, element_type, int64, vector_type, zero
+from tilewright.llvm.values import Type, Value, element_type, int64, truth_of, vector_of, vector_type, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.math import exp_nonpositive, tanh
 from tilewright.micro.softmax import Operands, Rows, SoftmaxCode, Window, value, window
@@ -107,3 +107,31 @@ def emit_softmax_gradient(f: Function, isa: Isa, given: Operands) -> None:
             call({**given, "mask": mask._replace(column=int64(1))})
         with strided:
             call(given)
+
+
+def emit_finite(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Finite`: what has every bit of the exponent set becomes 0."""
+    dtype = window(given, "values").dtype
+    word = Type(f"i{dtype.bits}", f"i{dtype.bits}")
+    fraction = dtype.significand - 1
+    exponent = (1 << dtype.bits - 1 - fraction) - 1 << fraction
+
+    def write(f: Function, given: Operands) -> None:
+        values, end = window(given, "values"), value(given, "elements")
+
+        def visit(element: Value, kind: Type) -> None:
+            place = values.at(f, int64(0), element)
+            bits = f.load(kind, place, dtype.size)
+            every = f"splat ({word.text} {exponent})" if kind.lanes else str(exponent)
+            mask = Value(kind, every)
+            special = f.emit(truth_of(kind), f"icmp eq {f.both(bits, mask).typed}, {mask.text}")
+            f.store(f.select(special, zero(kind), bits), place, dtype.size)
+
+        lanes = isa.lanes(dtype)
+        last = f.both(end, int64(-lanes))
+        with f.loop(int64(0), last, int64(lanes), "vector") as element:
+            visit(element, vector_of(word, lanes))
+        with f.loop(last, end, int64(1), "element") as element:
+            visit(element, word)
+
+    Rows(f, isa, "finite", dtype, given).call(write)
