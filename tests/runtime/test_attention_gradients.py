@@ -131,12 +131,14 @@ def test_packed_sequences_are_those_alone() -> None:
     ]
     random = np.random.default_rng(3)
     douts = [random.standard_normal((1, HEADS, n, VALUE)).astype(np.float32) for n in lengths]
-    alone = [gradients(part, dout, causal=True) for part, dout in zip(parts, douts, strict=True)]
-    packed = [np.concatenate(arrays, axis=2)[0] for arrays in zip(*parts, strict=True)]
-    offsets = {
+    states = [tw.attention(*part, causal=True, return_lse=True) for part in parts]
+    given = [(dout, *part, *state) for dout, part, state in zip(douts, parts, states, strict=True)]
+    alone = [tw.attention_backward(*arrays, causal=True) for arrays in given]
+    packed = [np.concatenate(arrays, axis=2)[0] for arrays in zip(*given, strict=True)]
+    offsets: dict[str, Any] = {
         f"cu_seqlens_{name}": np.cumsum([0, *counts]) for name, counts in (("q", lengths), ("k", keys))
     }
-    found = gradients(packed, np.concatenate(douts, axis=2)[0], causal=True, **offsets)
+    found = tw.attention_backward(*packed, causal=True, **offsets)
     for gradient, single in zip(found, zip(*alone, strict=True), strict=True):
         assert np.array_equal(gradient, np.concatenate(single, axis=2)[0])
 
@@ -144,9 +146,10 @@ def test_packed_sequences_are_those_alone() -> None:
 def test_the_other_layout() -> None:
     arrays = operands(dtype=np.float32)
     dout = np.random.default_rng(3).standard_normal((2, HEADS, QUERIES, VALUE)).astype(np.float32)
-    turned = [np.ascontiguousarray(array.swapaxes(1, 2)) for array in arrays]
-    expected = gradients(arrays, dout, causal=True)
-    found = gradients(turned, dout.swapaxes(1, 2), causal=True, layout="bshd")
+    out, lse = tw.attention(*arrays, causal=True, return_lse=True)
+    expected = tw.attention_backward(dout, *arrays, out, lse, causal=True)
+    turned = [np.ascontiguousarray(array.swapaxes(1, 2)) for array in (dout, *arrays, out)]
+    found = tw.attention_backward(*turned, lse, causal=True, layout="bshd")
     for gradient, other in zip(found, expected, strict=True):
         assert np.array_equal(gradient, other.swapaxes(1, 2))
 
@@ -155,22 +158,25 @@ def test_strides_of_any_kind() -> None:
     """Reversed, spread and repeated operands; dO of the gradient of a sum repeats one element."""
     arrays = operands(dtype=np.float32)
     dout = np.broadcast_to(np.float32(1.5), (2, HEADS, QUERIES, VALUE))
-    expected = gradients(arrays, np.array(dout))
+    state = tw.attention(*arrays, return_lse=True)
+    expected = tw.attention_backward(np.array(dout), *arrays, *state)
     spread = []
     for array in arrays:
         wide = np.full((*array.shape[:-1], 2 * array.shape[-1]), np.nan, np.float32)
         wide[..., ::2] = array
         spread.append(wide[:, :, ::-1, ::2][:, :, ::-1])
-    for gradient, other in zip(gradients(spread, dout), expected, strict=True):
+    found = tw.attention_backward(dout, *spread, *state)
+    for gradient, other in zip(found, expected, strict=True):
         assert np.array_equal(gradient, other)
 
 
 def test_fewer_axes() -> None:
     arrays = operands(batch=1, dtype=np.float32)
     dout = np.random.default_rng(3).standard_normal((1, HEADS, QUERIES, VALUE)).astype(np.float32)
-    expected = gradients(arrays, dout)
-    found = gradients([array[0] for array in arrays], dout[0])
-    single = gradients([array[0, 0] for array in arrays], dout[0, 0])
+    given = (dout, *arrays, *tw.attention(*arrays, return_lse=True))
+    expected = tw.attention_backward(*given)
+    found = tw.attention_backward(*(array[0] for array in given))
+    single = tw.attention_backward(*(array[0, 0] for array in given))
     for gradient, other in zip(found, expected, strict=True):
         assert np.array_equal(gradient, other[0])
     assert np.array_equal(single[0], expected[0][0, 0])
