@@ -146,9 +146,10 @@ def test_packed_sequences_are_those_alone() -> None:
 def test_the_other_layout() -> None:
     arrays = operands(dtype=np.float32)
     dout = np.random.default_rng(3).standard_normal((2, HEADS, QUERIES, VALUE)).astype(np.float32)
-    out, lse = tw.attention(*arrays, causal=True, return_lse=True)
-    expected = tw.attention_backward(dout, *arrays, out, lse, causal=True)
-    turned = [np.ascontiguousarray(array.swapaxes(1, 2)) for array in (dout, *arrays, out)]
+    q, k, v = arrays
+    out, lse = tw.attention(q, k, v, causal=True, return_lse=True)
+    expected = tw.attention_backward(dout, q, k, v, out, lse, causal=True)
+    turned = [np.ascontiguousarray(array.swapaxes(1, 2)) for array in (dout, q, k, v, out)]
     found = tw.attention_backward(*turned, lse, causal=True, layout="bshd")
     for gradient, other in zip(found, expected, strict=True):
         assert np.array_equal(gradient, other.swapaxes(1, 2))
