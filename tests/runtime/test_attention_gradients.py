@@ -149,8 +149,8 @@ def test_the_other_layout() -> None:
     q, k, v = arrays
     out, lse = tw.attention(q, k, v, causal=True, return_lse=True)
     expected = tw.attention_backward(dout, q, k, v, out, lse, causal=True)
-    turned = [np.ascontiguousarray(array.swapaxes(1, 2)) for array in (dout, q, k, v, out)]
-    found = tw.attention_backward(*turned, lse, causal=True, layout="bshd")
+    q, k, v, out, dout = (np.ascontiguousarray(array.swapaxes(1, 2)) for array in (q, k, v, out, dout))
+    found = tw.attention_backward(dout, q, k, v, out, lse, causal=True, layout="bshd")
     for gradient, other in zip(found, expected, strict=True):
         assert np.array_equal(gradient, other.swapaxes(1, 2))
 
