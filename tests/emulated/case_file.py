@@ -85,6 +85,7 @@ class Placed:
     target : the operand to which pointers lead; None for data.
     values : how it is compared; None as the case says.
     element : bytes of what is compared; 0 as the case says.
+    workspace : whatever it holds afterwards is right, but not what stands around it.
     """
 
     content: bytes
@@ -96,10 +97,11 @@ class Placed:
     allowed: bytes = b""
     values: Values | None = None
     element: int = 0
+    workspace: bool = False
 
     def packed(self, values: Values, element: int) -> bytes:
         """As the harness reads it, where the case compares elements of some bytes."""
-        kind, target = (0, 0) if self.target is None else (1, self.target)
+        kind, target = (2 * self.workspace, 0) if self.target is None else (1, self.target)
         argument = -1 if self.argument is None else self.argument
         changes = 0 if self.expected is None else 2 if self.allowed else 1
         compared = (values if self.values is None else self.values, self.element or element)

@@ -18,14 +18,14 @@
 extern void *const kernels[];
 
 enum { GEMM, BATCH_REDUCE, UNARY, ADAPTED }; /* the last: by a generated function that spreads arrays of arguments */
-enum { DATA, POINTERS };
+enum { DATA, POINTERS, WORKSPACE }; /* the last: written, and whatever it then holds is right */
 enum { STAYS, CHANGES, CHANGES_ABOUT };       /* an operand: to itself, to these bytes, to about these values */
 enum { BYTES, HALF, BFLOAT, SINGLE, DOUBLE, LOW_HALF }; /* how the elements of results are compared */
 enum { FLOAT, WIDE_FLOAT, INTEGER, WIDE_INTEGER };      /* what alpha and beta are */
 
 #define MAGIC 0x315345534143LL /* "CASES1" */
-#define OPERANDS 13
-#define ARGUMENTS 13
+#define OPERANDS 14
+#define ARGUMENTS 14
 #define INTEGERS 32
 #define GUARD (64 << 10) /* the largest page of the targets */
 #define AROUND (8 << 10) /* bytes beside an operand that are filled and looked at */
@@ -235,7 +235,7 @@ static int differs(const Case *c, int number, char *why, size_t room) {
         snprintf(why, room, "operand %d: a byte %ld bytes behind it changed", number, (long)at + 1);
         return 1;
     }
-    if (operand->kind == POINTERS || (at = first_difference(start, required, operand->bytes)) < 0) return 0;
+    if (operand->kind != DATA || (at = first_difference(start, required, operand->bytes)) < 0) return 0;
     if (!operand->changes) {
         snprintf(why, room, "operand %d: byte %ld changed", number, (long)at);
         return 1;

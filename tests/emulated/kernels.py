@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from tilewright.ir.nodes import Program
 from tilewright.lower import scratch_layout
 from tilewright.machine.machine import Cache, Machine
-from tilewright.macro.attention import attention_arguments, attention_scalars, attention_sizes
 from tilewright.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.spec.attention import Attention
 from tilewright.spec.names import kernel_name
@@ -38,6 +38,7 @@ class Emitted:
     symbol: str
     cut: Cut
     scratch_bytes: int
+    program: Program = field(repr=False)
     object_code: bytes = field(repr=False)
 
     @property
@@ -77,6 +78,7 @@ class Kernels:
             state.name,
             state.blocking,
             scratch_layout(state.nest).size(TEAM_THREADS),
+            state.nest,
             state.object,
         )
         self.emitted.append(done)
@@ -96,14 +98,14 @@ def called(kernel: Emitted) -> str:
 
 def adapter(kernel: Emitted) -> str:
     """The C source of a function that calls a kernel of attention, whose signature depends on its problem."""
-    problem = kernel.problem
+    problem, program = kernel.problem, kernel.program
     if not isinstance(problem, Attention):
         return ""
     number = "double" if problem.acc.bits == 64 else "float"
     kinds = (
-        ("void *", "at", len(attention_arguments(problem))),
-        ("long long", "s", len(attention_sizes(problem))),
-        (number, "x", len(attention_scalars(problem))),
+        ("void *", "at", len(program.arguments)),
+        ("long long", "s", len(program.sizes)),
+        (number, "x", len(program.scalars)),
     )
     types = [kind for kind, _, count in kinds for _ in range(count)]
     values = [f"{name}[{index}]" for _, name, count in kinds for index in range(count)]

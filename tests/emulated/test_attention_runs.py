@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +16,16 @@ from emulated.emulators import emulated_machines, variants
 from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
-from tilewright.spec.attention import Attention
+from tilewright.macro.decode import DecodeCut
+from tilewright.spec.attention import Attention, Schedule
 
 MACHINES = emulated_machines()
 #: One machine for each set of instructions: squares and dot products, vectors of every length.
 RUN = tuple({machine.isa: machine for machine in (*MACHINES, *variants(MACHINES))}.values())
 #: Few queries, and more than two tiles of any row beside more keys than a block has with small caches.
 SIZES = (Sizes(1, 1, 2, 5, 9), Sizes(2, 2, 1, 37, 70))
-#: Problems of each type on one machine; the next one takes the next ones.
-EACH = 2
+#: Kernels of one machine, one of each type and schedule; the next machine takes the next features.
+EACH = 4 * len(Schedule)
 #: Of a row of sums, times what is allowed of a result: as many weights are added.
 SUMMED = 20
 
@@ -56,7 +58,8 @@ def attention_case(kernel: Emitted, sizes: Sizes, turn: int) -> Case:
     problem = kernel.problem
     assert isinstance(problem, Attention)
     made = make(problem, sizes, seed=turn)
-    integers, scalars, buffers = parameters(made)
+    blocks = replace(made, problem=problem.scheduled(Schedule.BLOCKS))
+    integers, scalars, buffers = parameters(blocks)
     call, bound = made.call, allowed(problem)
     results = dict(zip(("out", "row_max", "row_sum"), made.expected(), strict=True))
     about: dict[str, tuple[Array, float]] = {}
@@ -70,6 +73,12 @@ def attention_case(kernel: Emitted, sizes: Sizes, turn: int) -> Case:
         placed(name, array, number, about.get(name), at_end=bool((turn + number) % 3))
         for number, (name, array) in enumerate(buffers.items())
     )
+    if isinstance(kernel.cut, DecodeCut):
+        splits = kernel.cut.splits(sizes.keys)
+        partials = kernel.cut.partials(sizes.batch, sizes.kv_heads * sizes.group, sizes.queries, splits)
+        integers["splits"] = splits
+        states = np.full(partials, np.nan, problem.acc.numpy).tobytes()
+        operands += (Placed(states, argument=len(operands), at_end=bool(turn % 2), workspace=True),)
     scale, softcap = scalars["scale"], scalars.get("softcap", 0.0)
     return Case(
         label=f"{kernel.name} {sizes} case {turn}",
@@ -85,12 +94,13 @@ def attention_case(kernel: Emitted, sizes: Sizes, turn: int) -> Case:
 
 
 def attention_cases(kernels: Kernels, first: int) -> Iterator[Case]:
-    """Kernels of every type; caches small and as they are, and features, take turns."""
+    """Kernels of every type; caches small and as they are, features and schedules take turns."""
     turn = first
     for dtype in ("f32", "bf16", "f16", "f64"):
-        for _ in range(EACH):
+        for schedule in Schedule:
             features = FEATURES[turn % len(FEATURES)]
-            kernel = kernels.emit(Attention(20, 24, dtype, **features), near=bool(turn % 3))
+            problem = Attention(20, 24, dtype, **features, schedule=schedule)
+            kernel = kernels.emit(problem, near=bool(turn % 3))
             for sizes in SIZES:
                 yield attention_case(kernel, sizes, turn)
             turn += 1
@@ -100,7 +110,7 @@ def attention_cases(kernels: Kernels, first: int) -> Iterator[Case]:
 def test_attention_runs(machine: Machine, tmp_path: Path) -> None:
     skip_without_tools(machine)
     kernels = Kernels(machine)
-    first = RUN.index(machine) * EACH * 4
+    first = RUN.index(machine) * EACH
     status, output, complaints = run(kernels, attention_cases(kernels, first), tmp_path)
     assert status == 0, output + complaints
 

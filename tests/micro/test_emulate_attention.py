@@ -11,13 +11,13 @@ from emulated_rows import LENGTHS, STREAMING, emulating, every_feature
 
 from tilewright.machine.isa import ISAS, Isa
 from tilewright.runtime.attention import AttentionKernel
-from tilewright.spec.attention import Attention
+from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.dtype import parse_dtype
 
 #: Types of queries; every row meets most features in one of them.
 TYPES = ("f32", "bf16", "f16", "f64")
-#: Problems of one row and type.
-EACH = 2
+#: Problems of one row and type, of each schedule one.
+EACH = len(Schedule)
 #: More queries than two tiles of any row, more keys than a block has with caches as small as these.
 SIZES = Sizes(batch=1, kv_heads=1, group=2, queries=70, keys=97)
 
@@ -42,7 +42,8 @@ def test_attention_of_every_row(row: str, dtype: str) -> None:
     turn = (list(ROWS).index(row) * len(TYPES) + TYPES.index(dtype)) * EACH
     machine = emulating(ROWS[row])
     for number in range(turn, turn + EACH):
-        problem = Attention(20, 24, dtype, **FEATURES[number % len(FEATURES)])
+        schedule = tuple(Schedule)[number % 2]
+        problem = Attention(20, 24, dtype, **FEATURES[number % len(FEATURES)], schedule=schedule)
         made = make(problem, SIZES)
         AttentionKernel.compiled(problem, machine).run(made.call)
         check(made)
