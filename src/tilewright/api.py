@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.packed import PackedMatrix
     from tilewright.runtime.packing import PackingKernel
     from tilewright.runtime.rows import QuantizedRows
+    from tilewright.runtime.scattered import ScatteredKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
     from tilewright.spec.attention import Attention
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from tilewright.spec.mmt4d import Mmt4d
     from tilewright.spec.packing import Packing
     from tilewright.spec.problem import BatchReduceGemm, Gemm
+    from tilewright.spec.scattered import ScatteredGemm
     from tilewright.spec.unary import Unary
 
 _MATMUL_DOC = """\
@@ -884,6 +886,12 @@ def compile(
 
 @overload
 def compile(
+    problem: ScatteredGemm, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> ScatteredKernel: ...
+
+
+@overload
+def compile(
     problem: Attention, target: str | Machine | None = None, *, lowering: Lowering | str = ...
 ) -> AttentionKernel: ...
 
@@ -895,7 +903,15 @@ def compile(
 
 
 def compile(
-    problem: Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention | AttentionBackward,
+    problem: Gemm
+    | BatchReduceGemm
+    | Unary
+    | Packing
+    | Mmt4d
+    | LinearChain
+    | Attention
+    | AttentionBackward
+    | ScatteredGemm,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

@@ -12,6 +12,8 @@ from tilewright.ir.primitives import (
     KeyScores,
     Merge,
     Normalise,
+    PackTable,
+    ScatterTile,
     Softmax,
     SoftmaxGradient,
     SumValues,
@@ -20,6 +22,7 @@ from tilewright.llvm.build import Function
 from tilewright.machine.isa import Isa
 from tilewright.micro.keys import emit_key_scores
 from tilewright.micro.merge import emit_merge
+from tilewright.micro.scattered import emit_pack_table, emit_scatter_tile
 from tilewright.micro.softmax import Operands, emit_begin, emit_keep, emit_normalise, emit_softmax
 from tilewright.micro.softmax_gradient import emit_finite, emit_softmax_gradient
 from tilewright.micro.values import emit_sum_values
@@ -30,6 +33,8 @@ LOWERED: dict[type[Primitive], Callable[[Function, Isa, Operands], None]] = {
     Finite: emit_finite,
     Keep: emit_keep,
     Normalise: emit_normalise,
+    PackTable: emit_pack_table,
+    ScatterTile: emit_scatter_tile,
     Softmax: emit_softmax,
     SoftmaxGradient: emit_softmax_gradient,
     KeyScores: emit_key_scores,

@@ -22,6 +22,7 @@ from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
+from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
@@ -33,7 +34,15 @@ if TYPE_CHECKING:
     from tilewright.macro.unary import Blocks
 
 Problem: TypeAlias = (
-    Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention | AttentionBackward
+    Gemm
+    | BatchReduceGemm
+    | Unary
+    | Packing
+    | Mmt4d
+    | LinearChain
+    | Attention
+    | AttentionBackward
+    | ScatteredGemm
 )
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
 Cut: TypeAlias = (
@@ -97,6 +106,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.decode import choose_decode
 
             return choose_decode(problem, state.machine)
+        case ScatteredGemm() as problem:
+            from tilewright.macro.scattered import choose_scattered
+
+            return choose_scattered(problem, state.machine)
         case Attention() as problem:
             from tilewright.macro.attention_blocking import choose_attention
 
@@ -144,6 +157,10 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(cut, DecodeCut)
             return build_decode(problem, cut, machine, state.name)
+        case ScatteredGemm() as problem, Blocking() as blocking:
+            from tilewright.macro.scattered import build_scattered
+
+            return build_scattered(problem, blocking, machine, state.name)
         case Attention() as problem, cut:
             from tilewright.macro.attention import build_attention
             from tilewright.macro.attention_blocking import AttentionBlocking

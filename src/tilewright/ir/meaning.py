@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from tilewright.ir.nodes import Expression, Primitive, Scalar, Slice
+from tilewright.ir.nodes import Constant, Expression, FirstElse, Primitive, Scalar, Slice
 from tilewright.ir.primitives import (
     Begin,
     Finite,
@@ -16,6 +16,8 @@ from tilewright.ir.primitives import (
     KeyScores,
     Merge,
     Normalise,
+    PackTable,
+    ScatterTile,
     Softmax,
     SoftmaxGradient,
     SumValues,
@@ -40,7 +42,7 @@ class _Fields:
             return None
         if isinstance(value, Expression):
             return self.run.integer(value, self.names)
-        assert isinstance(value, Scalar)
+        assert isinstance(value, (Scalar, FirstElse))
         return self.run.scalar(value, self.first)
 
     def window(self, name: str, rows: int, columns: int) -> Array:
@@ -179,6 +181,36 @@ def _finite(at: _Fields) -> None:
     values[~np.isfinite(values.astype(np.float64))] = 0
 
 
+def _pack_table(at: _Fields) -> None:
+    lanes, depth, panel = (at.number(name) for name in ("lanes", "depth", "panel"))
+    if not depth:
+        return
+    node = at.node
+    assert isinstance(node, PackTable)
+    rows, depths = at.window("lanes_at", lanes, 1), at.window("depths_at", depth, 1)
+    held = at.run.buffers[node.source.buffer]
+    assert isinstance(held, tuple)
+    start = held[1] + at.run.integer(node.source.offset, at.names)
+    panels = -(-lanes // panel)
+    index = np.minimum(np.arange(panels * panel), lanes - 1)
+    whole = held[0][start + rows[index] + depths[:, 0]]
+    order = whole.reshape(panels, panel, depth).transpose(0, 2, 1)
+    part = Slice(node.to.buffer, node.to.offset, (Constant(1), Constant(1)))
+    at.run.window(part, (order.size, 1), at.names)[:, 0] = order.reshape(-1)
+
+
+def _scatter_tile(at: _Fields) -> None:
+    rows, columns, beta = (at.number(name) for name in ("rows", "columns", "beta"))
+    node = at.node
+    assert isinstance(node, ScatterTile)
+    held = at.run.buffers[node.to.buffer]
+    assert isinstance(held, tuple)
+    start = held[1] + at.run.integer(node.to.offset, at.names)
+    places = start + at.window("rows_at", rows, 1) + at.window("columns_at", columns, 1).T
+    values = at.window("tile", rows, columns).astype(np.float64)
+    held[0][places] = values + (beta * held[0][places].astype(np.float64) if beta else 0)
+
+
 Meaning: TypeAlias = Callable[[_Fields], None]
 
 #: What each primitive does.
@@ -192,6 +224,8 @@ _ACTIONS: dict[type[Primitive], Meaning] = {
     KeyScores: _key_scores,
     SumValues: _sum_values,
     Merge: _merge,
+    PackTable: _pack_table,
+    ScatterTile: _scatter_tile,
 }
 
 

@@ -1,4 +1,4 @@
-"""Primitives of softmax on tiles: seed 000's max, exp, sum, rescale and norm, with what modifies scores.
+"""Primitives of softmax on tiles (seed 000: max, exp, sum, rescale, norm), and of tables of offsets.
 
 A new primitive is a class here, its meaning in `meaning.py`, its code in `micro/` and one row in
 `lower_primitives.py`; text, parser and verifier follow from its fields.
@@ -237,10 +237,61 @@ class Finite(Primitive):
     elements: Expression
 
 
+@dataclass(frozen=True)
+class PackTable(Primitive):
+    """Packs lanes and depths that stand wherever tables say; see `Pack` for what panels look like.
+
+    Element (i, p) is at source + lanes_at[i] + depths_at[p]; `runs` counts the depths from each on that keep
+    their distance.
+    """
+
+    word: ClassVar[str] = "pack_table"
+
+    to: Slice
+    source: Slice
+    lanes_at: Slice
+    depths_at: Slice
+    runs: Slice
+    lanes: Expression
+    depth: Expression
+    panel: Expression
+
+
+@dataclass(frozen=True)
+class ScatterTile(Primitive):
+    """to[rows_at[i] + columns_at[j]] = tile[i, j] + beta · the same; beta = 0 does not read it.
+
+    `step` is the distance between columns, if that is one.
+    """
+
+    word: ClassVar[str] = "scatter_tile"
+
+    to: Slice
+    tile: Slice
+    rows_at: Slice
+    columns_at: Slice
+    rows: Expression
+    columns: Expression
+    step: Expression
+    beta: ScalarValue
+
+
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {
     kind.word: kind
-    for kind in (Begin, Softmax, Normalise, Keep, SoftmaxGradient, KeyScores, SumValues, Merge, Finite)
+    for kind in (
+        Begin,
+        Softmax,
+        Normalise,
+        Keep,
+        SoftmaxGradient,
+        KeyScores,
+        SumValues,
+        Merge,
+        Finite,
+        PackTable,
+        ScatterTile,
+    )
 }
 
 
@@ -276,6 +327,9 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             yield type_of("flag") in (None, I64), "a flag is i64"
         case Finite():
             yield node.values.strides[1] == one, "elements must be adjacent"
+        case PackTable() | ScatterTile():
+            for name in ("lanes_at", "depths_at", "runs", "rows_at", "columns_at"):
+                yield type_of(name) in (None, I64), f"{name} is a table of i64"
         case Keep():
             yield type_of("to") == type_of("values"), "values keep their type"
         case KeyScores():

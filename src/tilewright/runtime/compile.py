@@ -18,6 +18,7 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.mmt4d import Mmt4dKernel
 from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
+from tilewright.runtime.scattered import ScatteredKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
 from tilewright.spec.attention import Attention
@@ -27,6 +28,7 @@ from tilewright.spec.choice import parse_choice
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.unary import Unary
 
 _KINDS: dict[type[Problem], type[Kernel]] = {
@@ -37,6 +39,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Mmt4d: Mmt4dKernel,
     LinearChain: LinearChainKernel,
     Attention: AttentionKernel,
+    ScatteredGemm: ScatteredKernel,
     AttentionBackward: AttentionBackwardKernel,
 }
 
@@ -113,6 +116,12 @@ def compile_problem(
 def compile_problem(
     problem: LinearChain, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> LinearChainKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: ScatteredGemm, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> ScatteredKernel: ...
 
 
 @overload

@@ -15,6 +15,7 @@ from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
+from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ def formula(kernel: Kernel) -> str:
             return "y = the linear layers of x, one after the other: each step(x * weight + bias)."
         case Mmt4d():
             return "out = lhs * rhs^T + beta * out, tile by tile; beta 0 does not read out."
+        case ScatteredGemm():
+            return "C[cm[i] + cn[j]] = alpha * sum of A[am[i] + ak[p]] * B[bn[j] + bk[p]] + beta * the same."
         case Attention(bounded=bounded):
             range_ = ", query i over the keys low + i to high + i" if bounded else ""
             return f"out = softmax(scale * q * k^T) * v of every head{range_}."
@@ -185,6 +188,9 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
             return
         case LinearChain() as problem:
             yield from _chain(problem, program)
+            return
+        case ScatteredGemm():
+            yield from _scattered(program)
             return
         case Attention() | AttentionBackward():
             yield from _attention(program)
@@ -308,6 +314,21 @@ def _attention(program: Program) -> Iterator[Parameter]:
     state = next(buffer.dtype for buffer in program.arguments if buffer.name in ("row_max", "lse"))
     for name in program.scalars:
         yield Parameter(f"{c_type(state)} {name}", _ATTENTION[name])
+    yield Parameter("void *scratch", _scratch(program))
+    yield Parameter("struct tw_team *team", _TEAM)
+
+
+def _scattered(program: Program) -> Iterator[Parameter]:
+    """The parameters of a product by tables."""
+    for buffer in program.arguments:
+        constant = "" if buffer.name == "c" else "const "
+        meaning = "elements" if len(buffer.name) == 1 else "table of offsets, runs or steps, in elements"
+        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+    for name in program.sizes:
+        yield Parameter(f"int64_t {name}", "products" if name == "batch" else "entries of its tables")
+    scalar = c_type(accumulator(*(buffer.dtype for buffer in program.arguments[:2])))
+    for name in program.scalars:
+        yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
     yield Parameter("void *scratch", _scratch(program))
     yield Parameter("struct tw_team *team", _TEAM)
 

@@ -14,6 +14,7 @@ from tilewright.spec.epilogue import THEN, Epilogue
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
+from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
 
@@ -52,9 +53,19 @@ _ATTENTION_BACKWARD = re.compile(
     r"_(?P<isa>[a-z0-9]+)"
 )
 
+_SCATTERED = re.compile(r"scattered_(?P<dtype>[a-z]+\d+)_(?P<isa>\w+)")
+
 #: Every problem that has a kernel.
 AnyProblem: TypeAlias = (
-    Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | Attention | AttentionBackward
+    Gemm
+    | BatchReduceGemm
+    | Unary
+    | Packing
+    | Mmt4d
+    | LinearChain
+    | Attention
+    | AttentionBackward
+    | ScatteredGemm
 )
 
 
@@ -85,6 +96,8 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     >>> kernel_name(AttentionBackward(64, dtype="bf16"), "avx2")
     'attention_backward_bf16_64x64_avx2'
     """
+    if isinstance(problem, ScatteredGemm):
+        return f"scattered_{problem.dtype}_{isa}"
     if isinstance(problem, AttentionBackward):
         words = "_".join((f"{problem.head_dim}x{problem.value_dim}", *problem.features))
         return f"attention_backward_{problem.dtype}_{words}_{isa}"
@@ -200,6 +213,8 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         words = [None if word == "none" else word for word in found["steps"].split(THEN)]
         layers = [int(size) for size in found["sizes"].split("x")]
         return LinearChain(layers, words, found["dtype"], bias=bool(found["bias"])), found["isa"]
+    if found := _SCATTERED.fullmatch(name):
+        return ScatteredGemm(found["dtype"]), found["isa"]
     if found := _MMT4D.fullmatch(name):
         counts = {f"{letter}1": found[f"{letter}1"] for letter in "mnk"}
         known = {name: None if count == name[0] else int(count) for name, count in counts.items()}

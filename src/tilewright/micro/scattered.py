@@ -1,0 +1,147 @@
+"""Packs and stores by tables of offsets: what stands at one distance goes in vectors, the rest one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tilewright.ir.nodes import Parts
+from tilewright.llvm.build import Callee, Function
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.values import (
+    INT64,
+    Value,
+    element_type,
+    int64,
+    memory_type,
+    vector_type,
+    zero,
+)
+from tilewright.machine.isa import Isa
+from tilewright.micro.pack import PackKernel
+from tilewright.micro.softmax import Operands, Rows, Window, value, window
+from tilewright.spec.dtype import DType
+
+
+def _entry(f: Function, table: Window, index: Value) -> Value:
+    """A number of a table."""
+    return f.load(INT64, f.at(table.pointer, f.mul(index, 8)), 8)
+
+
+@contextmanager
+def _until(f: Function, end: Value, name: str) -> Iterator[tuple[Value, Value]]:
+    """Repeats a block while a position is below an end; the block stores the next one at the second value."""
+    place = f.stack(INT64, 1, 8)
+    f.store(int64(0), place, 8)
+    again, body, done = (f.new_block(f"{name}.{part}") for part in ("again", "body", "done"))
+    f.jump(again)
+    f.place(again)
+    at = f.load(INT64, place, 8)
+    f.jump_if(f.compare("<", at, end), body, done)
+    f.place(body)
+    yield at, place
+    f.jump(again)
+    f.place(done)
+
+
+def emit_pack_table(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `PackTable`."""
+    to = window(given, "to").dtype
+    Rows(f, isa, "pack_table", to, given).call(lambda f, given: _pack(f, isa, given))
+
+
+def _pack(f: Function, isa: Isa, given: Operands) -> None:
+    to, source, lanes_at = (window(given, name) for name in ("to", "source", "lanes_at"))
+    lanes, panel = value(given, "lanes"), value(given, "panel")
+    assert panel.known is not None
+    kernel = PackKernel(isa, source.dtype, to.dtype, panel.known, 1, 1, Parts.WHOLE).emit(f.module)
+    panel_bytes = f.mul(f.mul(value(given, "depth"), panel.known), to.dtype.size)
+    with f.carried_loop(int64(0), lanes, panel, (to.pointer,), "panel") as (first, (place,), advance):
+        count = f.minimum(f.sub(lanes, first), panel)
+        begin = _entry(f, lanes_at, first)
+        several = f.compare(">", count, 1)
+        second = _entry(f, lanes_at, f.select(several, f.add(first, 1), first))
+        step = f.sub(second, begin)
+        uneven = f.stack(INT64, 1, 8)
+        f.store(int64(0), uneven, 8)
+        with f.loop(int64(1), count, int64(1), "lane") as lane:
+            at = f.add(first, lane)
+            distance = f.sub(_entry(f, lanes_at, at), _entry(f, lanes_at, f.sub(at, 1)))
+            differs = f.emit(INT64, f"xor {distance.typed}, {step.text}")
+            f.store(f.either(f.load(INT64, uneven, 8), differs), uneven, 8)
+        with f.branch(f.compare("==", f.load(INT64, uneven, 8), 0)) as (even, other):
+            with even:
+                _even(f, given, (kernel, place, count, begin, step))
+            with other:
+                _scattered(f, isa, given, place, first, count)
+        advance((f.at(place, panel_bytes),))
+
+
+def _even(f: Function, given: Operands, panel: tuple[Callee, Value, Value, Value, Value]) -> None:
+    """A panel whose lanes keep one distance: run after run of depths."""
+    kernel, place, count, begin, step = panel
+    to, source = window(given, "to"), window(given, "source")
+    depths_at, runs, depth = window(given, "depths_at"), window(given, "runs"), value(given, "depth")
+    width = value(given, "panel").known
+    assert width is not None
+    with _until(f, depth, "run") as (first, following):
+        run = f.minimum(_entry(f, runs, first), f.sub(depth, first))
+        offset = _entry(f, depths_at, first)
+        next_one = f.select(f.compare(">", run, 1), f.add(first, 1), first)
+        distance = f.sub(_entry(f, depths_at, next_one), offset)
+        block = f.at(source.pointer, f.mul(f.add(begin, offset), source.dtype.size))
+        target = f.at(place, f.mul(first, width * to.dtype.size))
+        f.call(kernel, [target, block, step, distance, count, run])
+        f.store(f.add(first, run), following, 8)
+
+
+def _scattered(f: Function, isa: Isa, given: Operands, place: Value, first: Value, count: Value) -> None:
+    """A panel whose lanes stand anywhere, element by element; lanes that are missing repeat the last."""
+    to, source, lanes_at = (window(given, name) for name in ("to", "source", "lanes_at"))
+    depths_at, panel, convert = window(given, "depths_at"), value(given, "panel"), Convert(f, half=isa.half)
+    assert panel.known is not None
+    with f.loop(int64(0), panel, int64(1), "lane") as lane:
+        begin = _entry(f, lanes_at, f.add(first, f.minimum(lane, f.sub(count, 1))))
+        from_ = f.at(source.pointer, f.mul(begin, source.dtype.size))
+        at = f.at(place, f.mul(lane, to.dtype.size))
+        with f.loop(int64(0), value(given, "depth"), int64(1), "depth") as p:
+            offset = f.mul(_entry(f, depths_at, p), source.dtype.size)
+            element = f.load(memory_type(source.dtype), f.at(from_, offset), source.dtype.size)
+            target = f.at(at, f.mul(p, panel.known * to.dtype.size))
+            f.store(convert(element, source.dtype, to.dtype), target, to.dtype.size)
+
+
+def emit_scatter_tile(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `ScatterTile`."""
+    acc = window(given, "tile").dtype
+    Rows(f, isa, "scatter_tile", acc, given).call(lambda f, given: _scatter(f, isa, acc, given))
+
+
+def _scatter(f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+    to, tile, columns_at = (window(given, name) for name in ("to", "tile", "columns_at"))
+    columns, beta = value(given, "columns"), value(given, "beta")
+    convert, lanes = Convert(f, half=isa.half), isa.lanes(acc)
+    some = f.differs(beta, zero(element_type(acc)))
+
+    def put(pointer: Value, row: Value, column: Value, count: int) -> None:
+        """One element or vector."""
+        kind = vector_type(acc, count) if count > 1 else element_type(acc)
+        stored = vector_type(to.dtype, count) if count > 1 else memory_type(to.dtype)
+        sums = f.load(kind, tile.at(f, row, column), acc.size)
+        with f.once_if(some, [sums]) as ((held,), advance):
+            old = convert(f.load(stored, pointer, to.dtype.size), to.dtype, acc)
+            factor = f.splat(beta, count) if count > 1 else beta
+            advance([f.multiply_add(factor, old, held, fused=isa.fused)])
+        f.store(convert(advance.results[0], acc, to.dtype), pointer, to.dtype.size)
+
+    with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
+        offset = f.mul(_entry(f, window(given, "rows_at"), row), to.dtype.size)
+        begin = f.at(to.pointer, offset)
+        first = f.at(begin, f.mul(_entry(f, columns_at, int64(0)), to.dtype.size))
+        adjacent = f.compare("==", value(given, "step"), 1)
+        whole = f.select(adjacent, f.both(columns, int64(-lanes)), int64(0))
+        with f.loop(int64(0), whole, int64(lanes), "column") as column:
+            put(f.at(first, f.mul(column, to.dtype.size)), row, column, lanes)
+        with f.loop(whole, columns, int64(1), "element") as column:
+            place = f.at(begin, f.mul(_entry(f, columns_at, column), to.dtype.size))
+            put(place, row, column, 1)

@@ -1,0 +1,177 @@
+"""Products of operands that stand wherever tables say, and the tables of binary contractions."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.macro.blocking import Blocking
+from tilewright.macro.scattered import NO_STEP, TABLES
+from tilewright.runtime.batch import C_TYPES
+from tilewright.runtime.gemm import scratch_of
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.operands import Array, data_address
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.threads import call_team
+from tilewright.spec.scattered import ScatteredGemm
+
+
+class Axis(NamedTuple):
+    """A dimension of a contraction: how long, and its stride in each operand that has it, in elements."""
+
+    size: int
+    a: int | None
+    b: int | None
+    c: int | None
+
+    @property
+    def role(self) -> tuple[bool, bool, bool]:
+        """Which operands have it."""
+        return self.a is not None, self.b is not None, self.c is not None
+
+
+class Tables(NamedTuple):
+    """What a contraction of some sizes and strides needs beside its memory."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    arrays: tuple[Array, ...]
+    addresses: tuple[int, ...]
+
+
+def _offsets(axes: Sequence[Axis], operand: str) -> Array:
+    """Offsets of an operand over all indices of some dimensions, the last one fastest.
+
+    >>> _offsets([Axis(2, 10, None, 0), Axis(3, 1, None, 0)], "a")
+    array([ 0,  1,  2, 10, 11, 12])
+    """
+    found = np.zeros(1, np.int64)
+    for axis in axes:
+        steps = np.arange(axis.size, dtype=np.int64) * (getattr(axis, operand) or 0)
+        found = (found[:, np.newaxis] + steps).reshape(-1)
+    return found
+
+
+def _runs(offsets: Array) -> Array:
+    """How many entries from each one on keep one distance, itself among them.
+
+    >>> _runs(np.array([0, 1, 2, 10, 11, 12]))
+    array([3, 2, 2, 3, 2, 1])
+    """
+    count = len(offsets)
+    if count < 2:
+        return np.ones(count, np.int64)
+    steps = np.diff(offsets)
+    ends = np.flatnonzero(steps[1:] != steps[:-1]) + 1  # the first step of another kind
+    ends = np.append(ends, count - 1)
+    index = np.arange(count - 1)
+    end = ends[np.searchsorted(ends, index, side="right")]
+    return np.append(end - index + 1, 1)
+
+
+def _tile_steps(offsets: Array, tile: int) -> Array:
+    """The distance between the entries of each tile; `NO_STEP` where there are several.
+
+    >>> _tile_steps(np.array([0, 2, 4, 9, 10]), 2)
+    array([2, 5, 1])
+    """
+    tiles = max(1, -(-len(offsets) // tile))
+    found = np.ones(tiles, np.int64)
+    for number in range(tiles):
+        steps = np.diff(offsets[number * tile : (number + 1) * tile])
+        if len(steps):
+            found[number] = steps[0] if np.all(steps == steps[0]) else NO_STEP
+    return found
+
+
+class ScatteredKernel(Kernel):
+    """A kernel of a `ScatteredGemm`."""
+
+    problem: ScatteredGemm
+
+    @property
+    def blocking(self) -> Blocking:
+        """Register tile and cache blocks."""
+        assert isinstance(self._compilation.blocking, Blocking)
+        return self._compilation.blocking
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function: pointers, sizes, alpha, beta, scratch, team."""
+        kinds: list[Any] = [ctypes.c_void_p] * (3 + len(TABLES)) + [ctypes.c_int64] * 4
+        kinds += [C_TYPES[self.problem.acc.name]] * 2 + [ctypes.c_void_p] * 2
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        return scratch_of(self)
+
+    def tables(
+        self, batch: Sequence[Axis], m: Sequence[Axis], n: Sequence[Axis], k: Sequence[Axis]
+    ) -> Tables:
+        """The tables of a contraction; the last of each kind of dimension is the fastest."""
+        cut = self.blocking
+        offsets = {f"{operand}b": _offsets(batch, operand) for operand in "abc"}
+        offsets |= {"am": _offsets(m, "a"), "ak": _offsets(k, "a"), "bn": _offsets(n, "b")}
+        offsets |= {"bk": _offsets(k, "b"), "cm": _offsets(m, "c"), "cn": _offsets(n, "c")}
+        offsets |= {f"{name}_run": _runs(offsets[name]) for name in ("ak", "bk")}
+        offsets["cm_step"] = _tile_steps(offsets["cm"], cut.mr)
+        offsets["cn_step"] = _tile_steps(offsets["cn"], cut.nr)
+        arrays = tuple(np.ascontiguousarray(offsets[name]) for name in TABLES)
+        batch_size, *sizes = (len(offsets[name]) for name in ("ab", "am", "bn", "ak"))
+        m_size, n_size, k_size = sizes
+        return Tables(batch_size, m_size, n_size, k_size, arrays, tuple(map(data_address, arrays)))
+
+    def run(
+        self, a: Array, b: Array, c: Array, tables: Tables, alpha: float = 1.0, beta: float = 0.0
+    ) -> None:
+        """The product of arrays whose strides the tables were made of.
+
+        c has the type of the sums, and shares no memory with a or b.
+        """
+        if 0 in (tables.batch, tables.m, tables.n):
+            return
+        work = tables.batch * tables.m * tables.n * max(tables.k, 1)
+        sizes = (tables.batch, tables.m, tables.n, tables.k)
+        pointers = (data_address(a), data_address(b), data_address(c))
+        with self.pool.block() as scratch, call_team(work) as team:
+            self.function(*pointers, *tables.addresses, *sizes, alpha, beta, scratch, team)
+
+
+def arrange(axes: Sequence[Axis]) -> tuple[bool, list[Axis], list[Axis], list[Axis], list[Axis]]:
+    """Dimensions by their role, in the order that moves memory best, and whether A and B changed places.
+
+    Adjacent elements of C should be columns: if they are those of A, A and B change places. The fastest
+    dimension of each kind is the one with the smallest stride: of C for columns, else of the operand packed.
+
+    >>> m, n, k = Axis(5, 1, None, 3), Axis(3, None, 7, 1), Axis(7, 5, 1, None)
+    >>> arrange([m, n, k])[0]
+    False
+    """
+    written = [axis for axis in axes if axis.c is not None and axis.size > 1]
+    nearest = min(written, key=lambda axis: abs(axis.c or 0), default=None)
+    swapped = nearest is not None and nearest.role == (True, False, True)
+    if swapped:
+        axes = [Axis(axis.size, axis.b, axis.a, axis.c) for axis in axes]
+
+    def order(role: tuple[bool, bool, bool], *operands: str) -> list[Axis]:
+        def strides(axis: Axis) -> tuple[int, int]:
+            found = [abs(getattr(axis, name)) for name in operands]
+            return min(found), max(found)
+
+        return sorted((axis for axis in axes if axis.role == role), key=strides, reverse=True)
+
+    return (
+        swapped,
+        order((True, True, True), "c"),
+        order((True, False, True), "a"),
+        order((False, True, True), "c"),
+        order((True, True, False), "a", "b"),
+    )

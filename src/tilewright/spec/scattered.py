@@ -1,0 +1,54 @@
+"""Products of operands whose rows, columns and depths stand wherever tables say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.spec.dtype import BF16, F16, F32, F64, DType, accumulator, parse_dtype
+from tilewright.spec.problem import Operand
+
+#: Element types whose products by tables have kernels.
+SCATTERED_DTYPES = (F32, F64, BF16, F16)
+
+
+@dataclass(frozen=True, init=False)
+class ScatteredGemm:
+    """C[cm[i] + cn[j]] = alpha · Σ_p A[am[i] + ak[p]] · B[bn[j] + bk[p]] + beta · C[cm[i] + cn[j]].
+
+    Every binary contraction is such a product: i counts the dimensions of A and C in some order, j those of B
+    and C, p those of A and B; what offsets the elements have is in tables. So no operand is permuted first.
+    C has the type of the sums, which are never rounded between blocks of depths.
+
+    Source: Matthews, High-Performance Tensor Contraction without Transposition, SIAM J. Sci. Comput. 40(1),
+    2018 (block-scatter matrices); seed 002 for the contraction itself.
+
+    Examples
+    --------
+    >>> str(ScatteredGemm("bf16").acc)
+    'f32'
+    """
+
+    dtype: DType
+
+    def __init__(self, dtype: DType | str = "f32") -> None:
+        object.__setattr__(self, "dtype", parse_dtype(dtype, SCATTERED_DTYPES))
+
+    @property
+    def acc(self) -> DType:
+        """The type of the sums."""
+        return accumulator(self.dtype, self.dtype)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """None: operands are memory and tables."""
+        return ()
+
+    @property
+    def flops(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None

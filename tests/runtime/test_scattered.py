@@ -1,0 +1,213 @@
+"""Products by tables of offsets: every contraction without a permuted copy, against NumPy."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from support import GUARD_PAGES, Array, GuardedMemory, rough
+
+import tilewright as tw
+from tilewright.ir.interpret import interpret
+from tilewright.ir.parse import parse_program
+from tilewright.ir.text import print_program
+from tilewright.macro.scattered import NO_STEP, SCATTERED_SIZES, TABLES
+from tilewright.runtime.scattered import Axis, ScatteredKernel, Tables, arrange
+from tilewright.runtime.threads import limited
+from tilewright.spec.dtype import DTYPES
+from tilewright.spec.scattered import SCATTERED_DTYPES, ScatteredGemm
+
+#: Subscripts and sizes: plain products, interleaved dimensions, sums over several, batches, outer products.
+CONTRACTIONS: tuple[tuple[str, dict[str, int]], ...] = (
+    ("ij,jk->ik", {"i": 50, "j": 60, "k": 70}),
+    ("ij,jk->ki", {"i": 50, "j": 60, "k": 70}),
+    ("ij,kj->ik", {"i": 37, "j": 1500, "k": 41}),
+    ("abc,dcb->ad", {"a": 30, "b": 7, "c": 11, "d": 40}),
+    ("aceg,bdge->abcd", {"a": 5, "b": 6, "c": 7, "d": 8, "e": 9, "g": 10}),
+    ("apbq,qcpd->cadb", {"a": 6, "b": 25, "c": 13, "d": 16, "p": 5, "q": 3}),
+    ("bij,bjk->bik", {"b": 3, "i": 20, "j": 30, "k": 40}),
+    ("ibj,jkb->bki", {"b": 3, "i": 20, "j": 30, "k": 40}),
+    ("abc,bd->acd", {"a": 13, "b": 17, "c": 19, "d": 23}),
+    ("i,j->ij", {"i": 100, "j": 37}),
+    ("ij,ij->", {"i": 20, "j": 37}),
+    ("a,a->a", {"a": 50}),
+    ("abcd,dbea->ec", {"a": 4, "b": 3, "c": 33, "d": 20, "e": 47}),
+)
+each_contraction = pytest.mark.parametrize(
+    ("subscripts", "sizes"), CONTRACTIONS, ids=[c[0] for c in CONTRACTIONS]
+)
+each_dtype = pytest.mark.parametrize("dtype", [str(dtype) for dtype in SCATTERED_DTYPES])
+
+
+@cache
+def kernel_of(dtype: str, target: str = "host") -> ScatteredKernel:
+    return tw.compile(ScatteredGemm(dtype), target)
+
+
+def axes_of(subscripts: str, arrays: tuple[Array, Array, Array]) -> list[Axis]:
+    """The dimensions of a contraction of arrays as they stand."""
+    inputs, out = subscripts.split("->")
+    labels = (*inputs.split(","), out)
+    strides = [
+        {label: step // array.itemsize for label, step in zip(names, array.strides, strict=True)}
+        for names, array in zip(labels, arrays, strict=True)
+    ]
+    sizes = dict(zip("".join(labels), sum((array.shape for array in arrays), ()), strict=True))
+    return [Axis(size, *(found.get(label) for found in strides)) for label, size in sizes.items()]
+
+
+def prepared(subscripts: str, a: Array, b: Array, c: Array, target: str = "host") -> tuple[Any, ...]:
+    """The kernel, its operands in order, and its tables."""
+    name = next(name for name, dtype in DTYPES.items() if dtype.numpy == a.dtype)
+    kernel = kernel_of(name, target)
+    swapped, batch, m, n, k = arrange(axes_of(subscripts, (a, b, c)))
+    operands = (b, a, c) if swapped else (a, b, c)
+    return kernel, operands, kernel.tables(batch, m, n, k)
+
+
+def contract(subscripts: str, a: Array, b: Array, c: Array, **factors: float) -> Array:
+    kernel, operands, tables = prepared(subscripts, a, b, c)
+    kernel.run(*operands, tables, **factors)
+    return c
+
+
+def made(subscripts: str, sizes: dict[str, int], dtype: str, seed: int = 0) -> tuple[Array, Array, Array]:
+    inputs, out = subscripts.split("->")
+    kind = DTYPES[dtype].numpy
+    a, b = (
+        rough(tuple(sizes[label] for label in names), kind, seed + number)
+        for number, names in enumerate(inputs.split(","))
+    )
+    sums = np.float64 if dtype == "f64" else np.float32
+    return a, b, rough(tuple(sizes[label] for label in out), sums, seed + 2)
+
+
+def exact(subscripts: str, a: Array, b: Array) -> Array:
+    found: Array = np.asarray(np.einsum(subscripts, a.astype(np.float64), b.astype(np.float64)))
+    return found
+
+
+def close(found: Array, expected: Array, scale: Array, dtype: str) -> None:
+    """Within the bound of promise 4, for at most 1,998 depths."""
+    allowed = 2000 * (2.0**-53 if dtype == "f64" else 2.0**-24) * scale
+    assert np.all(np.abs(found.astype(np.float64) - expected) <= allowed)
+
+
+@each_dtype
+@each_contraction
+def test_contractions(subscripts: str, sizes: dict[str, int], dtype: str) -> None:
+    a, b, c = made(subscripts, sizes, dtype)
+    before = c.astype(np.float64)
+    expected, scale = exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b))
+    held = np.asarray(c)
+    contract(subscripts, a, b, held)
+    close(held, expected, scale, dtype)
+    held[...] = before
+    contract(subscripts, a, b, held, alpha=-0.5, beta=2.0)
+    close(held, -0.5 * expected + 2 * before, scale + 2 * np.abs(before), dtype)
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v2"])
+def test_other_rows(target: str) -> None:
+    if tw.machine().arch != "x86_64":
+        pytest.skip("rows of x86-64")
+    for subscripts, sizes in CONTRACTIONS:
+        a, b, c = made(subscripts, sizes, "f32")
+        kernel, operands, tables = prepared(subscripts, a, b, np.asarray(c), target)
+        kernel.run(*operands, tables)
+        close(operands[2], exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b)), "f32")
+
+
+def test_views_of_any_strides() -> None:
+    """Reversed, spread, repeated by a stride of 0; C spread too, and what is between its elements stays."""
+    a = rough((9, 14, 20))[::-1, 1::2, ::-2]
+    b = np.broadcast_to(rough((10, 1, 7)), (10, 5, 7))[:, :, ::-1]
+    whole = np.full((18, 3, 10), 7, np.float32)
+    c = whole[::2, 1, ::2]
+    found = np.zeros((9, 5), np.float32)
+    contract("aij,jki->ak", a, b, found)
+    close(found, exact("aij,jki->ak", a, b), exact("aij,jki->ak", np.abs(a), np.abs(b)), "f32")
+    contract("aij,jki->ak", a, b, c)
+    assert np.array_equal(c, found)
+    whole[::2, 1, ::2] = 7
+    assert np.all(whole == 7)
+
+
+@each_contraction
+def test_the_nest_means_the_same(subscripts: str, sizes: dict[str, int]) -> None:
+    sizes = {label: min(size, 9) for label, size in sizes.items()}
+    a, b, c = made(subscripts, sizes, "f32")
+    held = np.array(c, order="C")
+    kernel, operands, tables = prepared(subscripts, a, b, held)
+    program = kernel.nest
+    assert parse_program(print_program(program)) == program
+    counts = (tables.batch, tables.m, tables.n, tables.k)
+    buffers = dict(zip("abc", (array.reshape(-1) for array in operands), strict=True))
+    buffers |= dict(zip(TABLES, tables.arrays, strict=True))
+    interpret(
+        program,
+        dict(zip(SCATTERED_SIZES, counts, strict=True)),
+        {"alpha": 1.0, "beta": 0.0},
+        buffers,
+        threads=3,
+    )
+    close(held, exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b)), "f32")
+
+
+def test_threads_change_no_bit() -> None:
+    a, b, _ = made("aceg,bdge->abcd", dict.fromkeys("abcdeg", 14), "f32")
+    found = []
+    for threads in (1, 2):
+        with limited(threads):
+            found.append(contract("aceg,bdge->abcd", a, b, np.empty((14,) * 4, np.float32)))
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_nothing_to_sum_or_to_write() -> None:
+    c = np.full((3, 4), 5, np.float32)
+    contract("ij,jk->ik", np.ones((3, 0), np.float32), np.ones((0, 4), np.float32), c, beta=2.0)
+    assert np.all(c == 10)
+    contract("ij,jk->ik", np.ones((3, 0), np.float32), np.ones((0, 4), np.float32), c)
+    assert not c.any()
+    empty = np.zeros((0, 4), np.float32)
+    contract("ij,jk->ik", np.ones((0, 3), np.float32), np.ones((3, 4), np.float32), empty)
+
+
+def test_c_is_not_read_when_it_is_replaced() -> None:
+    for subscripts, sizes in CONTRACTIONS[:6]:
+        a, b, c = made(subscripts, sizes, "f32")
+        assert np.isfinite(contract(subscripts, a, b, np.full_like(c, np.nan))).all()
+
+
+@pytest.mark.skipif(not GUARD_PAGES, reason="needs guard pages")
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64"])
+def test_nothing_outside_of_operands_is_touched(dtype: str, at_end: bool) -> None:
+    for subscripts, sizes in CONTRACTIONS:
+        arrays = made(subscripts, {label: min(size, 31) for label, size in sizes.items()}, dtype)
+        held = []
+        for array in map(np.asarray, arrays):
+            memory = GuardedMemory(array.nbytes)
+            held.append((memory, memory.place(array, array.strides, at_end=at_end)))
+        a, b, c = (view for _, view in held)
+        before = [memory.outside(view) for memory, view in held]
+        expected, scale = exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b))
+        contract(subscripts, a, b, c)
+        close(c, expected, scale, dtype)
+        for (memory, view), outside in zip(held, before, strict=True):
+            assert np.array_equal(memory.outside(view), outside)
+
+
+def test_tables() -> None:
+    tables: Tables = kernel_of("f32").tables(
+        (), [Axis(2, 100, None, 9)], [Axis(3, None, 1, 1)], [Axis(2, 5, 7, None)]
+    )
+    named = dict(zip(TABLES, tables.arrays, strict=True))
+    assert (tables.batch, tables.m, tables.n, tables.k) == (1, 2, 3, 2)
+    assert named["am"].tolist() == [0, 100]
+    assert named["ak_run"].tolist() == [2, 1]
+    assert named["cn_step"].tolist() == [1]
+    uneven = kernel_of("f32").tables((), [Axis(3, 50, None, 9), Axis(5, 1, None, 2)], [], [])
+    assert dict(zip(TABLES, uneven.arrays, strict=True))["cm_step"][0] == NO_STEP
