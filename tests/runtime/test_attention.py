@@ -353,6 +353,22 @@ def test_bits_depend_on_nothing_around_a_query(strategy: str) -> None:
     )
 
 
+@pytest.mark.parametrize("bound", [{}, {"causal": True}, {"window": (40, 3)}])
+def test_sequences_go_their_own_ways(bound: dict[str, Any]) -> None:
+    """Packed sequences of few and of many queries have the bits that each has alone, in any company."""
+    rng = np.random.default_rng(13)
+    rows, columns = [0, 1, 50, 52, 52, 120], [0, 90, 140, 400, 410, 480]
+    q, k, v = normal(rng, 4, 120, 32), normal(rng, 2, 480, 32), normal(rng, 2, 480, 24)
+    found, lse = tw.attention(
+        q, k, v, cu_seqlens_q=rows, cu_seqlens_k=columns, **bound, return_lse=True, threads=2
+    )
+    for item in range(5):
+        here, there = slice(rows[item], rows[item + 1]), slice(columns[item], columns[item + 1])
+        alone, alone_lse = tw.attention(q[:, here], k[:, there], v[:, there], **bound, return_lse=True)
+        np.testing.assert_array_equal(found[:, here], alone)
+        np.testing.assert_array_equal(lse[:, here], alone_lse)
+
+
 # --- calls of shapes that are known ---------------------------------------------------------------------
 
 

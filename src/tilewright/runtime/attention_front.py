@@ -6,11 +6,14 @@ import logging
 import threading
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.runtime.attention import AttentionKernel
+from tilewright.machine.host import host_machine
+from tilewright.macro.attention import ITEM_FIELDS
+from tilewright.macro.attention_cost import decode_queries
+from tilewright.runtime.attention import AttentionCall, AttentionKernel
 from tilewright.runtime.attention_arrays import Keywords, prepare
 from tilewright.runtime.attention_call import PreparedAttention, log_sum_exp
 from tilewright.runtime.attention_plans import keep_plan, plan_key, run_plan
@@ -45,11 +48,6 @@ def attention_kernel(problem: Attention) -> AttentionKernel:
     return kernel
 
 
-#: Queries times heads of a group up to which keys pass by unpacked: packing a key costs as much as three to
-#: eight of its products, and a key that comes from memory takes the time of a dozen.
-DECODE_ROWS = 16
-
-
 class Strategy(Enum):
     """How attention is computed."""
 
@@ -59,44 +57,60 @@ class Strategy(Enum):
     UNFUSED = "unfused"
 
 
-def choose(prepared: PreparedAttention, strategy: Strategy) -> Strategy:
-    """The strategy of a call."""
-    if prepared.problem is None:  # no kernel is made for heads of this size
-        return Strategy.UNFUSED
-    adjacent = all(array.strides[-1] == array.itemsize for array in (prepared.call.k, prepared.call.v))
-    if strategy is Strategy.DECODE and not adjacent:  # keys and values are read where they stand
-        return Strategy.BLOCKS
-    if strategy is not Strategy.AUTO:
-        return strategy
-    rows = prepared.call.queries * prepared.call.q.shape[1] // max(prepared.call.k.shape[1], 1)
-    return Strategy.DECODE if adjacent and rows <= DECODE_ROWS else Strategy.BLOCKS
+class Part(NamedTuple):
+    """Sequences of a call that go one way."""
+
+    strategy: Strategy
+    call: AttentionCall
 
 
-def _kernel(prepared: PreparedAttention, way: Strategy) -> AttentionKernel:
-    """The kernel of a call whose strategy has one."""
-    assert prepared.problem is not None
-    return attention_kernel(prepared.problem.scheduled(Schedule(way.value)))
+def choose(prepared: PreparedAttention, wanted: Strategy) -> tuple[Part, ...]:
+    """Which way the sequences of a call go: each by its own queries, whatever stands beside it."""
+    call, problem = prepared.call, prepared.problem
+    if problem is None:  # no kernel is made for heads of this size
+        return (Part(Strategy.UNFUSED, call),)
+    if wanted not in (Strategy.AUTO, Strategy.DECODE):
+        return (Part(wanted, call),)
+    if not all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
+        return (Part(Strategy.BLOCKS, call),)  # few queries read keys and values where they stand
+    if wanted is Strategy.DECODE:
+        return (Part(wanted, call),)
+    most = decode_queries(problem, host_machine(), call.q.shape[1] // max(call.k.shape[1], 1))
+    if call.queries <= most:
+        return (Part(Strategy.DECODE, call),)
+    if not prepared.partial:
+        return (Part(Strategy.BLOCKS, call),)
+    queries = call.items[:, ITEM_FIELDS.index("queries")]
+    ways = ((Strategy.DECODE, queries <= most), (Strategy.BLOCKS, queries > most))
+    return tuple(
+        Part(way, call._replace(items=call.items[those], queries=int(queries[those].max())))
+        for way, those in ways
+        if those.any()
+    )
 
 
-def run(prepared: PreparedAttention, way: Strategy) -> None:
+def kernel_of(problem: Attention, way: Strategy) -> AttentionKernel:
+    """The kernel of a strategy that has one."""
+    return attention_kernel(problem.scheduled(Schedule(way.value)))
+
+
+def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
     """Computes; `target` and the rows' states are written."""
-    call = prepared.call
     if prepared.partial:  # rows that belong to no sequence
-        call.out[...] = 0
-        call.row_max[...] = -np.inf
-        call.row_sum[...] = 0
-    if not call.row_max.size:
+        prepared.call.out[...] = 0
+        prepared.call.row_max[...] = -np.inf
+        prepared.call.row_sum[...] = 0
+    if not prepared.call.row_max.size:
         return
-    match way:
-        case Strategy.BLOCKS | Strategy.DECODE:
-            _kernel(prepared, way).run(call)
-        case Strategy.UNFUSED:
+    for way, call in parts:
+        if way is Strategy.UNFUSED:
             run_unfused(call)
-        case other:
-            raise AssertionError(other)
+        else:
+            assert prepared.problem is not None
+            kernel_of(prepared.problem, way).run(call)
 
 
-def _key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str) -> tuple[Any, ...] | None:
+def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str) -> tuple[Any, ...] | None:
     """What a plan depends on; None for calls with operands that plans do not know."""
     given = keywords
     if (
@@ -119,7 +133,7 @@ def attention(
     q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str
 ) -> Array | tuple[Array, Array]:
     """What `tilewright.attention` does, which documents it."""
-    key = _key(q, k, v, out, keywords, strategy)
+    key = call_key(q, k, v, out, keywords, strategy)
     operands = (q, k, v) if keywords.mask is None else (q, k, v, keywords.mask)
     if key is not None:
         found = run_plan(key, operands, out, return_lse=return_lse)
@@ -129,10 +143,12 @@ def attention(
     prepared = prepare(q, k, v, out, keywords)
     if prepared.copies:
         logger.debug("attention: %s", "; ".join(prepared.copies))
-    way = choose(prepared, wanted)
-    run(prepared, way)
+    parts = choose(prepared, wanted)
+    run(prepared, parts)
+    way = parts[0].strategy
     if key is not None and way is not Strategy.UNFUSED and prepared.call.row_max.size:
-        keep_plan(key, operands, prepared, _kernel(prepared, way))
+        assert prepared.problem is not None
+        keep_plan(key, operands, prepared, kernel_of(prepared.problem, way))
     result = prepared.target
     if prepared.given is not None and prepared.given is not result:
         np.copyto(prepared.given, result, casting="same_kind")

@@ -23,6 +23,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.text import print_condition
 from tilewright.ir.trace import Decision, Trace, trace
+from tilewright.macro.attention_blocking import AttentionBlocking
 from tilewright.macro.mmt4d import Mmt4dCut
 from tilewright.macro.nest import SCALARS, SIZES
 from tilewright.macro.packing import PanelForm
@@ -38,6 +39,7 @@ from tilewright.runtime.packed_gemm import Wish, find_route
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, fit
 from tilewright.runtime.threads import TEAM_WORK, limited, wanted_threads
 from tilewright.runtime.weights import weight_route
+from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.epilogue import Along
 from tilewright.spec.epilogue import Epilogue as Steps
@@ -298,6 +300,13 @@ def _other_strategy(kernel: Kernel) -> str:
             if in_place:
                 return f"tiles of {m0}x{n0} read where they stand by register tiles of {cut.mr}x{cut.nr}"
             return f"tiles of {m0}x{n0} packed again for register tiles of {cut.mr}x{cut.nr}, block by block"
+        case Attention(schedule=Schedule.DECODE), _:
+            return "few queries: keys and values are read once, where they stand, in runs that are merged"
+        case Attention(), AttentionBlocking(mr=mr, nr=nr, b1=b1, b2=b2):
+            return (
+                f"blocks of {b1} queries past blocks of {b2} keys, in register tiles of {mr}x{nr}; "
+                "softmax between the two products of a tile of rows"
+            )
         case LinearChain(layers=layers), _:
             return f"{len(layers)} layers on a block of rows, panels between them; steps on each tile in L1"
         case _:
@@ -305,8 +314,16 @@ def _other_strategy(kernel: Kernel) -> str:
             return strategy_of(kernel.nest, way.primitives)
 
 
+def _explain_attention(*arguments: Any, **options: Any) -> Explanation:
+    from tilewright.runtime.explain_attention import explain_attention  # which makes an `Explanation`
+
+    return explain_attention(*arguments, **options)
+
+
 #: What `explain` knows beside problems, by the name of the public function.
-CALLS: dict[str, Callable[..., Explanation]] = {"matmul": explain_matmul}
+CALLS: dict[str, Callable[..., Explanation]] = {"matmul": explain_matmul, "attention": _explain_attention}
+#: The modules that these come from, as they say.
+_HOMES = ("tilewright", "tilewright.api")
 
 
 def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
@@ -314,6 +331,6 @@ def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
     if isinstance(subject, Problem):
         return explain_problem(subject, *arguments, **options)
     name = getattr(subject, "__name__", None)
-    if getattr(subject, "__module__", None) == "tilewright" and name in CALLS:
+    if getattr(subject, "__module__", None) in _HOMES and name in CALLS:
         return CALLS[name](*arguments, **options)
     raise NotExplained(found=repr(subject), known=", ".join(f"tilewright.{name}" for name in CALLS))
