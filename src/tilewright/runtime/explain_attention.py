@@ -1,4 +1,4 @@
-"""What a call of attention comes to: its schedule and why, what is skipped, what is done around the kernel."""
+"""What a call of attention comes to: its schedule and why, what is skipped, what is done around it."""
 
 from __future__ import annotations
 
