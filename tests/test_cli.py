@@ -245,6 +245,18 @@ def test_emit_mmt4d() -> None:
     assert "pack" in run("emit", "mmt4d", "--m0", "4", "--n0", "4", "--target", "haswell", "--emit", "tile")
 
 
+def test_emit_attention() -> None:
+    words = ("emit", "attention", "--head-dim", "16", "--target", "neoverse-v2")
+    given = ("--bounded", "--sinks", "--mask", "u8", "--softcap", "--slopes", "--paged")
+    text = run(*words, *given, "--emit", "tile")
+    for word in ("softmax", "normalise", "mask", "sinks", "slopes", "pages", "softcap"):
+        assert word in text
+    assert "fmla" in run(*words, "--kv-dtype", "i8", "--scales")
+    assert "partials" in run(*words, "--schedule", "decode", "--emit", "tile")
+    assert "dtype i8" in refused("emit", "attention", "--dtype", "i8")
+    assert "schedule" in refused("emit", "attention", "--schedule", "rows")
+
+
 def test_emit_with_an_epilogue() -> None:
     text = run("emit", "gemm", "--epilogue", "bias,gelu", "--emit", "tile")
     assert "then bias:f32 bias[j; 0, 1], gelu at last pc" in text

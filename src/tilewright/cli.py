@@ -670,6 +670,52 @@ def emit_mmt4d(
     _emit(Mmt4d(m0, n0, k0, types.a, b_dtype=types.b), _machine(target), emit, dump, output)
 
 
+@emit_app.command("attention")
+def emit_attention(
+    head_dim: Annotated[int, typer.Option(help="Elements of a query and of a key.")] = 64,
+    value_dim: Annotated[int | None, typer.Option(help="Elements of a value; by default as many.")] = None,
+    dtype: Annotated[str, typer.Option(help="f32, f64, bf16 or f16.")] = "f32",
+    kv_dtype: Annotated[str | None, typer.Option(help="Element type of keys and values: i8.")] = None,
+    mask: Annotated[str | None, typer.Option(help="Element type of a mask; u8 for truths.")] = None,
+    bounded: Annotated[bool, typer.Option("--bounded", help="Causal, or a window.")] = False,
+    softcap: Annotated[bool, typer.Option("--softcap", help="Scores are capped.")] = False,
+    slopes: Annotated[bool, typer.Option("--slopes", help="ALiBi.")] = False,
+    sinks: Annotated[bool, typer.Option("--sinks", help="Heads have a score without a value.")] = False,
+    scales: Annotated[bool, typer.Option("--scales", help="Keys and values have scales.")] = False,
+    paged: Annotated[bool, typer.Option("--paged", help="Keys and values stand in pages.")] = False,
+    schedule: Annotated[str, typer.Option(help="blocks, or decode: few queries.")] = "blocks",
+    target: _Target = "host",
+    emit: _Form = "asm",
+    dump: _Stage = None,
+    lowering: _Lowering = "target",
+    mca: _Mca = False,
+    output: _Output = None,
+) -> None:
+    """Write the code generated for fused attention of any lengths."""
+    from tilewright.spec.attention import Attention
+
+    problem = Attention(
+        head_dim,
+        value_dim,
+        dtype,
+        kv_dtype=kv_dtype,
+        bounded=bounded,
+        mask=mask,
+        softcap=softcap,
+        slopes=slopes,
+        sinks=sinks,
+        key_scales=scales,
+        value_scales=scales,
+        paged=paged,
+        schedule=schedule,
+    )
+    machine = _machine(target, lowering)
+    if mca:
+        _print_estimate(problem, machine)
+    else:
+        _emit(problem, machine, emit, dump, output)
+
+
 @emit_app.command("chain")
 def emit_chain(
     sizes: Annotated[str, typer.Option(help="Inputs, then the outputs of each layer: 1024,4096,1024.")],

@@ -151,3 +151,8 @@ def test_bytes() -> None:
     assert tw.compile(tw.BatchReduceGemm(5, 9, 7, 3)).bytes == read_once + c.nbytes
     assert tw.compile(tw.Gemm(5, 9, 7)).bytes == read_once - 2 * (a[0].nbytes + b[0].nbytes)
     assert tw.compile(tw.Gemm(5, 9)).bytes is None
+
+
+def test_what_a_problem_does_not_have_is_left_out() -> None:
+    text = repr(tw.compile(tw.Attention(64, bounded=True), "haswell"))
+    assert "head_dim=64 value_dim=64 dtype=f32 bounded=True schedule=blocks" in text

@@ -91,7 +91,8 @@ def _facts(kernel: Kernel, registers: RegisterUse | None = None) -> Iterator[tup
 def _fields(record: object) -> str:
     """The fields of a record in the order of their declaration; those that are None are open sizes.
 
-    Element types of B and C are shown where they are not A's, an epilogue and weights where there are any.
+    Element types of B and C are shown where they are not A's, an epilogue, weights, a mask and what else a
+    problem may have where there are any.
     """
     assert dataclasses.is_dataclass(record)
     found = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
@@ -99,7 +100,8 @@ def _fields(record: object) -> str:
         (name, value)
         for name, value in found.items()
         if not (name.endswith("_dtype") and value == found.get("dtype"))
-        and (value or name not in ("epilogue", "weights"))
+        and value is not False
+        and (value or name not in ("epilogue", "weights", "mask"))
     ]
     return " ".join(f"{name}={_word(value)}" for name, value in values)
 
