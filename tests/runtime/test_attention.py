@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -428,3 +429,14 @@ def test_known_shapes_of_another_byte_order() -> None:
         np.testing.assert_array_equal(tw.attention(call.q.astype(">f4"), call.k, call.v), expected)
         found = tw.attention(call.q, call.k, call.v, mask=mask.astype(">f4"))
         np.testing.assert_array_equal(found, masked)
+
+
+def test_problems_in_another_process_are_found_again() -> None:
+    problem = tw.Attention(64, dtype="bf16", bounded=True)
+    assert hash(problem) == hash(tw.Attention(64, dtype="bf16", bounded=True))
+    state = problem.__getstate__()
+    assert "_hash" not in state
+    again = pickle.loads(pickle.dumps(problem))
+    assert again == problem
+    assert hash(again) == hash(problem)
+    assert {problem: 1}[again] == 1

@@ -32,7 +32,7 @@ from tilewright.runtime.operands import Array, real_number, whole_strides
 from tilewright.spec.attention import ATTENTION_DTYPES, MAX_HEAD, Attention
 from tilewright.spec.attention_bounds import Bounds
 from tilewright.spec.choice import parse_choice
-from tilewright.spec.dtype import F32, F64, I8, U8, DType, find_numpy_dtype
+from tilewright.spec.dtype import F32, F64, I8, DType, find_numpy_dtype
 
 
 class AttentionLayout(Enum):
@@ -269,7 +269,8 @@ def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
         raise AttentionDtype(name=name, found=array.dtype, required="real numbers")
     if array.ndim and array.shape != (heads,):
         raise HeadVectorShape(name=name, found=array.shape, required=(heads,))
-    return np.ascontiguousarray(np.broadcast_to(array.astype(acc.numpy), (heads,)))
+    numbers = array.astype(acc.numpy, copy=False)
+    return np.ascontiguousarray(numbers if array.ndim else np.broadcast_to(numbers, (heads,)))
 
 
 def _token_scales(value: Any, name: str, operands: _Operands, keys: Side, acc: DType) -> Array:
@@ -316,14 +317,21 @@ def _softcap(value: Any) -> float:
 
 @lru_cache(maxsize=256)
 def _problem(
-    sizes: tuple[int, int], types: tuple[DType, DType], mask: DType | None, flags: tuple[bool, ...]
+    sizes: tuple[int, int],
+    types: tuple[np.dtype[Any], np.dtype[Any]],
+    mask: np.dtype[Any] | None,
+    flags: tuple[bool, ...],
 ) -> Attention | None:
-    """The record of the kernel; None for heads that none is made for."""
+    """The record of the kernel; None for heads that none is made for.
+
+    Its types are looked for by those of arrays, whose hashes are quick.
+    """
     if not all(1 <= size <= MAX_HEAD for size in sizes):
         return None
     names = ("bounded", "softcap", "slopes", "sinks", "key_scales", "value_scales", "paged")
     options: dict[str, Any] = dict(zip(names, flags, strict=True))
-    return Attention(*sizes, types[0], kv_dtype=types[1], mask=mask, **options)
+    kinds = [None if dtype is None else find_numpy_dtype(dtype) for dtype in (*types, mask)]
+    return Attention(*sizes, kinds[0] or F32, kv_dtype=kinds[1], mask=kinds[2], **options)
 
 
 def _element_steps(array: Array) -> tuple[int, int]:
@@ -344,10 +352,7 @@ def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAtt
     )
     queries, keys, batch = _sides(operands, keywords)
     heads = q4.shape[1]
-    dtype, kv_dtype = find_numpy_dtype(q4.dtype), find_numpy_dtype(k4.dtype)
-    assert dtype is not None
-    assert kv_dtype is not None
-    acc = F64 if dtype == F64 else F32
+    acc = F64 if q4.dtype == np.float64 else F32
 
     lead, result = _result_shape(operands, queries, keys, batch)
     mask = None
@@ -361,21 +366,21 @@ def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAtt
         None if value is None else _token_scales(value, name, operands, keys, acc)
         for name, value in (("key_scales", keywords.key_scales), ("value_scales", keywords.value_scales))
     ]
-    given = None if out is None else check_out(out, result, dtype.numpy)
+    given = None if out is None else check_out(out, result, q4.dtype)
     reads = [q4, k4, v4, *(array for array in (mask, *vectors, *scales) if array is not None)]
-    direct = given is not None and _writable(given, dtype.numpy, reads)
-    target = given if direct and given is not None else np.empty(result, dtype.numpy)
+    direct = given is not None and _writable(given, q4.dtype, reads)
+    target = given if direct and given is not None else np.empty(result, q4.dtype)
     out4 = heads_first(target, layout)
 
     rows = (len(out4), heads, out4.shape[2])
     row_max, row_sum = np.empty(rows, acc.numpy), np.empty(rows, acc.numpy)
     steps = _steps((q4, k4, v4, out4), mask, scales, (queries, keys), rows)
-    mask_type = None if mask is None else find_numpy_dtype(mask.dtype) if mask.dtype != np.uint8 else U8
+    types, mask_type = (q4.dtype, k4.dtype), None if mask is None else mask.dtype
     bound = bounds.bind(
         queries.most if queries.rows is None else queries.rows, keys.most if keys.rows is None else keys.rows
     )
     optional = (softcap, *(value is not None for value in (*vectors, *scales, keys.pages)))
-    problem = _problem((head_dim, value_dim), (dtype, kv_dtype), mask_type, (bound, *map(bool, optional)))
+    problem = _problem((head_dim, value_dim), types, mask_type, (bound, *map(bool, optional)))
     call = AttentionCall(
         *(q4, k4, v4, out4),
         make_items(queries, keys, batch, steps, bounds),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,12 @@ class Strategy(Enum):
     UNFUSED = "unfused"
 
 
+@lru_cache(maxsize=256)
+def _most_queries(problem: Attention, group: int) -> int:
+    """`decode_queries` on this host, as it was at the first use."""
+    return decode_queries(problem, host_machine(), group)
+
+
 class Part(NamedTuple):
     """Sequences of a call that go one way."""
 
@@ -75,7 +81,7 @@ def choose(prepared: PreparedAttention, wanted: Strategy) -> tuple[Part, ...]:
         return (Part(Strategy.BLOCKS, call),)  # few queries read keys and values where they stand
     if wanted is Strategy.DECODE:
         return (Part(wanted, call),)
-    most = decode_queries(problem, host_machine(), call.q.shape[1] // max(call.k.shape[1], 1))
+    most = _most_queries(problem, call.q.shape[1] // max(call.k.shape[1], 1))
     if call.queries <= most:
         return (Part(Strategy.DECODE, call),)
     if not prepared.partial:
@@ -119,14 +125,12 @@ def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str
         or given.cu_seqlens_q is not None
         or given.cu_seqlens_k is not None
         or given.block_table is not None
-        or given.alibi_slopes is not None
-        or given.sinks is not None
         or given.key_scales is not None
         or given.value_scales is not None
     ):
         return None
     options = (given.causal, given.scale, given.window, given.softcap, given.layout, strategy)
-    return plan_key(q, k, v, out, given.mask, options)
+    return plan_key(q, k, v, (out, given.mask, given.alibi_slopes, given.sinks), options)
 
 
 def attention(
@@ -134,7 +138,8 @@ def attention(
 ) -> Array | tuple[Array, Array]:
     """What `tilewright.attention` does, which documents it."""
     key = call_key(q, k, v, out, keywords, strategy)
-    operands = (q, k, v) if keywords.mask is None else (q, k, v, keywords.mask)
+    optional = (keywords.mask, keywords.alibi_slopes, keywords.sinks)
+    operands = (q, k, v, *[array for array in optional if array is not None])
     if key is not None:
         found = run_plan(key, operands, out, return_lse=return_lse)
         if found is not None:

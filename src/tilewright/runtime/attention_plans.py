@@ -44,29 +44,27 @@ class Plan(NamedTuple):
 _plans: dict[tuple[Any, ...], Plan] = {}
 
 
-def plan_key(q: Any, k: Any, v: Any, out: Any, mask: Any, options: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What a plan depends on; None where an operand is no plain array."""
+def plan_key(
+    q: Any, k: Any, v: Any, others: tuple[Any, ...], options: tuple[Any, ...]
+) -> tuple[Any, ...] | None:
+    """What a plan depends on; None where an operand is no plain array.
+
+    Parameters
+    ----------
+    others : `out`, mask, slopes and sinks, or None for each.
+    options : the other arguments.
+    """
     if not (type(q) is type(k) is type(v) is np.ndarray):
         return None
-    key: tuple[Any, ...] = (
-        q.shape,
-        q.strides,
-        q.dtype,
-        k.shape,
-        k.strides,
-        k.dtype,
-        v.shape,
-        v.strides,
-        v.dtype,
-    )
-    for array in (out, mask):
+    places = [q.shape, q.strides, q.dtype, k.shape, k.strides, k.dtype, v.shape, v.strides, v.dtype]
+    for array in others:
         if array is None:
-            key += (None,)
+            places.append(None)
         elif type(array) is np.ndarray:
-            key += (array.shape, array.strides, array.dtype)
+            places += (array.shape, array.strides, array.dtype)
         else:
             return None
-    return key + options
+    return (*places, *options)
 
 
 def keep_plan(
@@ -74,15 +72,15 @@ def keep_plan(
 ) -> None:
     """Keeps a call whose operands were taken as they are."""
     call = prepared.call
-    taken = (call.q, call.k, call.v) if call.mask is None else (call.q, call.k, call.v, call.mask)
+    optional = (array for array in (call.mask, call.slopes, call.sinks) if array is not None)
+    taken = (call.q, call.k, call.v, *optional)
     if prepared.given is not None and prepared.given is not prepared.target:
         return
     if [data_address(array) for array in operands] != [data_address(array) for array in taken]:
         return
-    mask_bytes = 1 if call.mask is None else call.mask.itemsize
     plan = Plan(
         *(kernel, kernel.launch(call), call.items, data_address(call.items)),
-        max(call.q.itemsize, call.k.itemsize, mask_bytes),
+        max(array.itemsize for array in taken),
         prepared.target.shape,
         prepared.target.dtype,
         (2, *call.row_max.shape),
@@ -102,7 +100,7 @@ def run_plan(
 
     Parameters
     ----------
-    operands : q, k, v, and the mask if there is one.
+    operands : q, k, v, and those of mask, slopes and sinks that there are.
     """
     try:
         plan = _plans.get(key)

@@ -116,6 +116,18 @@ class Attention:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    def __hash__(self) -> int:
+        """Computed once: every call looks for its kernel, and hashes of fields take microseconds."""
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = hash(tuple(getattr(self, field.name) for field in fields(self)))
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the hash, which another process computes otherwise."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def scheduled(self, schedule: Schedule) -> Attention:
         """The same problem, run in another way.
 
