@@ -81,6 +81,10 @@ PROBLEMS: tuple[Problem, ...] = (
     tw.Packing("b", "bf16"),
     tw.Mmt4d(8, 16, 2, "i8", m1=3),
     tw.LinearChain((8, 16, 4), ("relu", None)),
+    tw.Attention(16, bounded=True, mask="u8", softcap=True),
+    tw.Attention(16, kv_dtype="i8", key_scales=True, value_scales=True, paged=True, sinks=True),
+    tw.Attention(16, schedule="decode"),
+    tw.AttentionBackward(16),
 )
 each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 
@@ -107,6 +111,16 @@ def test_golden() -> None:
         (PROBLEMS[4], "const double *a, /* the first of 5 A: 8 x 3, row-major */"),
         (PROBLEMS[5], "const float *const *b, /* 2 pointers to B: 3 x 4, column-major */"),
         (PROBLEMS[7], "const void *a, /* not read, may be null */"),
+        (PROBLEMS[13], "int64_t v_col, /* 1: columns of v are adjacent */"),
+        (PROBLEMS[13], "Results overlap no operand; offsets and strides are in elements."),
+        (PROBLEMS[14], "int64_t v_col, /* of v, from one column to the next */"),
+        (
+            PROBLEMS[15],
+            "    float *partials, /* space for batch * kv_heads * group * queries * splits * ",
+        ),
+        (PROBLEMS[15], "int64_t splits, /* runs of 2048 keys that the longest sequence has, at least 1 */"),
+        (PROBLEMS[15], "int64_t k_col, /* not read: columns of k are adjacent */"),
+        (PROBLEMS[16], "    float *dq, /*"),
         (PROBLEMS[8], "const int16_t *a, /* A: m x n, any strides */"),
     ],
 )

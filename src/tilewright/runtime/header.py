@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.ir.nodes import Program
+from tilewright.ir.text import print_program
 from tilewright.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
+from tilewright.macro.decode import DecodeCut
 from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
@@ -168,6 +171,8 @@ def overlap(kernel: Kernel) -> str:
             return "B is A's own memory in the same layout, or apart from it; strides are in elements."
         case Packing():
             return "The panels overlap nothing; strides are in elements."
+        case Attention() | AttentionBackward():
+            return "Results overlap no operand; offsets and strides are in elements."
         case _:
             return "C overlaps neither A nor B; strides and leading dimensions are in elements."
 
@@ -193,7 +198,7 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
             yield from _scattered(program)
             return
         case Attention() | AttentionBackward():
-            yield from _attention(program)
+            yield from _attention(kernel)
             return
     operands = {operand.name: operand for operand in kernel.problem.operands}
     steps = kernel.problem.step_operands if isinstance(kernel.problem, Gemm) else ()
@@ -296,21 +301,39 @@ _ATTENTION = {
 }
 
 
-def _attention(program: Program) -> Iterator[Parameter]:
+#: What kernels of attention write.
+_WRITTEN = frozenset({"out", "row_max", "row_sum", "partials"})
+_WRITTEN_BACKWARD = frozenset({"dq", "dk", "dv", "delta"})
+
+
+def _meanings(kernel: Kernel) -> dict[str, str]:
+    """What arguments of attention mean that its cut says more of."""
+    cut = kernel.blocking
+    if isinstance(cut, DecodeCut):
+        each = cut.partials(1, 1, 1, 1)
+        return _ATTENTION | {
+            "partials": f"space for batch * kv_heads * group * queries * splits * {each} numbers",
+            "splits": f"runs of {cut.split} keys that the longest sequence has, at least 1",
+        }
+    stands = isinstance(kernel.problem, Attention) and not kernel.problem.paged
+    return _ATTENTION | ({"v_col": "1: columns of v are adjacent"} if stands else {})
+
+
+def _attention(kernel: Kernel) -> Iterator[Parameter]:
     """The parameters of attention."""
-    backward = any(buffer.name == "dq" for buffer in program.arguments)
-    outputs = ("dq", "dk", "dv", "delta") if backward else ("out", "row_max", "row_sum")
+    program, meanings = kernel.nest, _meanings(kernel)
+    outputs = _WRITTEN if isinstance(kernel.problem, Attention) else _WRITTEN_BACKWARD
     for buffer in program.arguments:
         constant = "" if buffer.name in outputs else "const "
-        meaning = _ATTENTION.get(
-            buffer.name, f"batch x heads x rows x columns of {buffer.dtype}, any strides"
-        )
+        meaning = meanings.get(buffer.name, f"batch x heads x rows x columns of {buffer.dtype}, any strides")
         yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+    used = set(re.findall(r"\w+", print_program(program).split("argument", maxsplit=1)[1]))
     for name in program.sizes:
         array, _, axis = name.rpartition("_")
         steps = {"head": "head", "row": "row", "col": "column", "page": "page"}
-        meaning = _ATTENTION.get(name, f"of {array}, from one {steps.get(axis, axis)} to the next")
-        yield Parameter(f"int64_t {name}", meaning)
+        meaning = meanings.get(name, f"of {array}, from one {steps.get(axis, axis)} to the next")
+        unread = f"not read: columns of {array} are adjacent" if axis == "col" else f"{meaning}; not read"
+        yield Parameter(f"int64_t {name}", meaning if name in used else unread)
     state = next(buffer.dtype for buffer in program.arguments if buffer.name in ("row_max", "lse"))
     for name in program.scalars:
         yield Parameter(f"{c_type(state)} {name}", _ATTENTION[name])
