@@ -34,9 +34,11 @@ CONTRACTIONS: tuple[tuple[str, dict[str, int]], ...] = (
     ("ij,ij->", {"i": 20, "j": 37}),
     ("a,a->a", {"a": 50}),
     ("abcd,dbea->ec", {"a": 4, "b": 3, "c": 33, "d": 20, "e": 47}),
+    ("abcd,dbea->ec", {"a": 37, "b": 2, "c": 33, "d": 50, "e": 47}),
+    ("abcde,efbad->cf", {"a": 2, "b": 3, "c": 40, "d": 16, "e": 24, "f": 33}),
 )
 each_contraction = pytest.mark.parametrize(
-    ("subscripts", "sizes"), CONTRACTIONS, ids=[c[0] for c in CONTRACTIONS]
+    ("subscripts", "sizes"), CONTRACTIONS, ids=[f"{c[0]}-{n}" for n, c in enumerate(CONTRACTIONS)]
 )
 each_dtype = pytest.mark.parametrize("dtype", [str(dtype) for dtype in SCATTERED_DTYPES])
 

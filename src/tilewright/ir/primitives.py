@@ -242,7 +242,7 @@ class PackTable(Primitive):
     """Packs lanes and depths that stand wherever tables say; see `Pack` for what panels look like.
 
     Element (i, p) is at source + lanes_at[i] + depths_at[p]; `runs` counts the depths from each on that keep
-    their distance.
+    their distance, `turns` the runs from each on that are as long and begin one element after the other.
     """
 
     word: ClassVar[str] = "pack_table"
@@ -252,6 +252,7 @@ class PackTable(Primitive):
     lanes_at: Slice
     depths_at: Slice
     runs: Slice
+    turns: Slice
     lanes: Expression
     depth: Expression
     panel: Expression
@@ -328,7 +329,7 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
         case Finite():
             yield node.values.strides[1] == one, "elements must be adjacent"
         case PackTable() | ScatterTile():
-            for name in ("lanes_at", "depths_at", "runs", "rows_at", "columns_at"):
+            for name in ("lanes_at", "depths_at", "runs", "turns", "rows_at", "columns_at"):
                 yield type_of(name) in (None, I64), f"{name} is a table of i64"
         case Keep():
             yield type_of("to") == type_of("values"), "values keep their type"

@@ -40,8 +40,12 @@ from tilewright.spec.scattered import ScatteredGemm
 SCATTERED_SIZES = ("batch", "m", "n", "k")
 
 #: Tables: element offsets of batch items, rows, columns and depths of each operand; how many depths from one
-#: on keep their step; the step between rows, and between columns, inside of each register tile of C.
-TABLES = ("ab", "bb", "cb", "am", "ak", "bn", "bk", "cm", "cn", "ak_run", "bk_run", "cm_step", "cn_step")
+#: on keep their step, and how many such runs are as long and begin one element after the other; the step
+#: between rows, and between columns, inside of each register tile of C.
+TABLES = (
+    *("ab", "bb", "cb", "am", "ak", "bn", "bk", "cm", "cn"),
+    *("ak_run", "bk_run", "ak_turn", "bk_turn", "cm_step", "cn_step"),
+)
 
 #: The step of a tile that has none.
 NO_STEP = -(1 << 62)
@@ -76,6 +80,7 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
             at(f"{letter}{side}", first),
             at(f"{letter}k", pc),
             at(f"{letter}k_run", pc),
+            at(f"{letter}k_turn", pc),
             lanes,
             depth,
             Constant(panel),

@@ -18,7 +18,7 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Isa
-from tilewright.micro.pack import PackKernel
+from tilewright.micro.pack import PackKernel, chunks, square_function
 from tilewright.micro.softmax import Operands, Rows, Window, value, window
 from tilewright.spec.dtype import DType
 
@@ -71,19 +71,24 @@ def _pack(f: Function, isa: Isa, given: Operands) -> None:
             f.store(f.either(f.load(INT64, uneven, 8), differs), uneven, 8)
         with f.branch(f.compare("==", f.load(INT64, uneven, 8), 0)) as (even, other):
             with even:
-                _even(f, given, (kernel, place, count, begin, step))
+                _even(f, isa, given, (kernel, place, count, begin, step))
             with other:
                 _scattered(f, isa, given, place, first, count)
         advance((f.at(place, panel_bytes),))
 
 
-def _even(f: Function, given: Operands, panel: tuple[Callee, Value, Value, Value, Value]) -> None:
+def _even(f: Function, isa: Isa, given: Operands, panel: tuple[Callee, Value, Value, Value, Value]) -> None:
     """A panel whose lanes keep one distance: run after run of depths."""
     kernel, place, count, begin, step = panel
     to, source = window(given, "to"), window(given, "source")
     depths_at, runs, depth = window(given, "depths_at"), window(given, "runs"), value(given, "depth")
     width = value(given, "panel").known
     assert width is not None
+    squares = chunks(width, isa.lanes(to.dtype)) if to.dtype == source.dtype else ()
+    offsets = f.stack(INT64, width, 64)
+    with f.loop(int64(0), count, int64(1), "lane") as lane:
+        f.store(f.mul(f.mul(lane, step), source.dtype.size), f.at(offsets, f.mul(lane, 8)), 8)
+    full = f.both(f.compare("==", count, width), f.compare("!=", step, 1))
     with _until(f, depth, "run") as (first, following):
         run = f.minimum(_entry(f, runs, first), f.sub(depth, first))
         offset = _entry(f, depths_at, first)
@@ -91,8 +96,49 @@ def _even(f: Function, given: Operands, panel: tuple[Callee, Value, Value, Value
         distance = f.sub(_entry(f, depths_at, next_one), offset)
         block = f.at(source.pointer, f.mul(f.add(begin, offset), source.dtype.size))
         target = f.at(place, f.mul(first, width * to.dtype.size))
-        f.call(kernel, [target, block, step, distance, count, run])
-        f.store(f.add(first, run), following, 8)
+        turns = int64(0)
+        if squares:
+            most = max(size for _, size in squares)
+            turns = f.minimum(_entry(f, window(given, "turns"), first), f.divide(f.sub(depth, first), run))
+            turns = f.select(full, f.both(turns, int64(-most)), int64(0))
+        with f.branch(f.compare(">", turns, 0)) as (turned, usual):
+            with turned:
+                if squares:
+                    strides = (f.mul(run, width * to.dtype.size), f.mul(distance, source.dtype.size))
+                    _squares(f, (target, block, offsets), (run, turns), strides, (to.dtype, width, squares))
+                f.store(f.add(first, f.mul(turns, run)), following, 8)
+            with usual:
+                f.call(kernel, [target, block, step, distance, count, run])
+                f.store(f.add(first, run), following, 8)
+
+
+def _squares(
+    f: Function,
+    places: tuple[Value, Value, Value],
+    counts: tuple[Value, Value],
+    strides: tuple[Value, Value],
+    form: tuple[DType, int, tuple[tuple[int, int], ...]],
+) -> None:
+    """Depths that are adjacent from run to run, in squares of lanes and runs that are turned in registers.
+
+    Parameters
+    ----------
+    places : the panel, the source, and bytes from the first lane to each.
+    counts : depths of a run, and runs, whole squares of them.
+    strides : bytes of the panel from run to run, and of the source from depth to depth of a run.
+    form : element type, lanes of the panel, and how they are cut: (first lane, side of the square).
+    """
+    (target, block, offsets), (run, turns), (run_bytes, depth_bytes) = places, counts, strides
+    dtype, width, squares = form
+    for first, side in squares:
+        square = square_function(f.module, dtype.bits, side)
+        lanes = f.at(offsets, 8 * first)
+        with f.loop(int64(0), turns, int64(side), "turn") as turn:
+            to_turn = f.at(target, f.add(f.mul(turn, run_bytes), first * dtype.size))
+            from_turn = f.at(block, f.mul(turn, dtype.size))
+            with f.loop(int64(0), run, int64(1), "depth") as depth:
+                to = f.at(to_turn, f.mul(depth, width * dtype.size))
+                f.call(square, [to, run_bytes, f.at(from_turn, f.mul(depth, depth_bytes)), lanes])
 
 
 def _scattered(f: Function, isa: Isa, given: Operands, place: Value, first: Value, count: Value) -> None:

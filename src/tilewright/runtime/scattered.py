@@ -75,6 +75,26 @@ def _runs(offsets: Array) -> Array:
     return np.append(end - index + 1, 1)
 
 
+def _turns(offsets: Array, runs: Array) -> Array:
+    """How many runs from each one on begin one element after the other; 0 but where a run begins.
+
+    Known where all runs are as long, and longer than the element that all would have.
+
+    >>> offsets = np.array([0, 10, 20, 1, 11, 21, 2, 12, 22, 50, 60, 70])
+    >>> _turns(offsets, _runs(offsets))
+    array([3, 0, 0, 2, 0, 0, 1, 0, 0, 1, 0, 0])
+    """
+    found = np.zeros(len(offsets), np.int64)
+    length = int(runs[0]) if len(runs) else 0
+    if length < 2 or len(offsets) % length or np.any(runs[::length] != length):
+        return found
+    starts = offsets[::length]
+    ends = np.append(np.flatnonzero(np.diff(starts) != 1), len(starts) - 1)
+    index = np.arange(len(starts))
+    found[::length] = ends[np.searchsorted(ends, index)] - index + 1
+    return found
+
+
 def _tile_steps(offsets: Array, tile: int) -> Array:
     """The distance between the entries of each tile; `NO_STEP` where there are several.
 
@@ -121,7 +141,9 @@ class ScatteredKernel(Kernel):
         offsets = {f"{operand}b": _offsets(batch, operand) for operand in "abc"}
         offsets |= {"am": _offsets(m, "a"), "ak": _offsets(k, "a"), "bn": _offsets(n, "b")}
         offsets |= {"bk": _offsets(k, "b"), "cm": _offsets(m, "c"), "cn": _offsets(n, "c")}
-        offsets |= {f"{name}_run": _runs(offsets[name]) for name in ("ak", "bk")}
+        for name in ("ak", "bk"):
+            runs = _runs(offsets[name])
+            offsets |= {f"{name}_run": runs, f"{name}_turn": _turns(offsets[name], runs)}
         offsets["cm_step"] = _tile_steps(offsets["cm"], cut.mr)
         offsets["cn_step"] = _tile_steps(offsets["cn"], cut.nr)
         arrays = tuple(np.ascontiguousarray(offsets[name]) for name in TABLES)
