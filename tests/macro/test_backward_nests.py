@@ -25,7 +25,7 @@ TOLERANCE = {"f32": 2e-6, "bf16": 0.01}
 CAUSAL = Case(heads=2, queries=50, keys=70, head_dim=24, value_dim=40, range=(-1000, 21))
 WINDOW = Case(batch=2, heads=4, kv_heads=2, queries=90, keys=80, head_dim=17, value_dim=9, range=(-20, 5))
 MASKED = Case(queries=33, keys=45, head_dim=8, value_dim=20, mask="u8", softcap=1.5, slopes=True)
-ADDED = Case(queries=33, keys=45, head_dim=8, value_dim=20, mask="f32")
+ADDED = Case(queries=33, keys=13, head_dim=8, value_dim=20, mask="f32")
 UNSEEN = Case(queries=60, keys=20, head_dim=8, value_dim=8, range=(-1000, -39))
 
 
