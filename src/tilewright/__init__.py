@@ -9,8 +9,10 @@ from tilewright.api import (
     compile,
     explain,
     get_num_threads,
+    inner,
+    kron,
     linear,
-    matmul,
+    matvec,
     mmt4d,
     pack,
     pack_quantized,
@@ -18,11 +20,16 @@ from tilewright.api import (
     quantize_weights,
     set_num_threads,
     targets,
+    tensordot,
     transpose,
     unpack,
+    vecdot,
+    vecmat,
 )
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import machine
+from tilewright.runtime.einsum_front import einsum
+from tilewright.runtime.matmul_front import matmul
 from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
@@ -64,12 +71,16 @@ __all__ = [
     "attention",
     "attention_backward",
     "compile",
+    "einsum",
     "errors",
     "explain",
     "get_num_threads",
+    "inner",
+    "kron",
     "linear",
     "machine",
     "matmul",
+    "matvec",
     "mmt4d",
     "pack",
     "pack_quantized",
@@ -77,8 +88,11 @@ __all__ = [
     "quantize_weights",
     "set_num_threads",
     "targets",
+    "tensordot",
     "transpose",
     "unpack",
+    "vecdot",
+    "vecmat",
 ]
 
 

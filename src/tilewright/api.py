@@ -6,15 +6,15 @@ the package costs a few milliseconds.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, overload
 
 import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
-from tilewright.errors import InvalidOperand, ScratchAllocation, UnsupportedArgument
+from tilewright.errors import InvalidOperand, UnsupportedArgument
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.lifetime import hold_during_forks
+from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.thread_limits import register_pool
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tilewright.runtime.attention_backward import AttentionBackwardKernel
     from tilewright.runtime.batch_reduce import BatchReduceKernel
     from tilewright.runtime.chain import LinearChainKernel
-    from tilewright.runtime.entry import NativeMatmul
     from tilewright.runtime.explain import Explanation
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
@@ -48,128 +47,10 @@ if TYPE_CHECKING:
     from tilewright.spec.scattered import ScatteredGemm
     from tilewright.spec.unary import Unary
 
-_MATMUL_DOC = """\
-matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None)
---
-
-alpha * a @ b + beta * out, for everything that numpy.matmul accepts; then bias and activation.
-
-Parameters
-----------
-a, b : array_like
-    Shapes (..., m, k) and (..., k, n); batch axes broadcast; a 1-D operand is a row of a or a column
-    of b, and its axis is missing from the result. Any strides, alignment and byte order. Either may be a
-    `PackedMatrix`, which is not packed again.
-out : numpy.ndarray, optional
-    Receives the result; exactly of its shape. May share memory with a and b.
-dtype : optional
-    Element type of the result. By default NumPy's promotion of a and b, or the dtype of a wider `out`
-    (int8 into int32, bfloat16 into float32). Floats of up to 32 bits are summed in float32, integers of
-    up to 16 bits in 32, which wrap around; the result is rounded or cut once.
-alpha, beta : float, of complex products complex, of integers integers
-    beta = 0 does not read out; alpha = 0 does not read a and b.
-bias : array_like, optional
-    Added to the sums before they are stored: (n,) or (1, n), an element for each column of the result,
-    or (m, 1), one for each row; a number for all. Converted to the type of the sums.
-activation : str, optional
-    "relu", "gelu" (with the error function), "gelu_tanh", "silu", "sigmoid" or "tanh", of the biased sums in
-    their own type, before the one conversion to the type of the result. Of integers "relu" alone.
-threads : int, optional
-    The most threads of this call, the caller among them; as many as `set_num_threads` says by default. Small
-    products take one in any case. The result has the same bits with any number.
-
-Returns
--------
-numpy.ndarray of shape (..., m, n), or `out`
-
-Raises
-------
-ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
-OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, UnsupportedArgument, SizeOverflow,
-StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation, PackedDtype, PackedRole, ForeignPacked
-    Each before `out` changes.
-
-Notes
------
-Each element is the same sum in the same order whatever the number of rows, the batch position, the
-alignment or the layout; of a product with one column (n = 1) the order also depends on the layout.
-Source: seed 004, Algorithm 1.
-
-Examples
---------
->>> import numpy as np, tilewright as tw
->>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
->>> tw.matmul(a, b)
-array([[3., 3., 3., 3.],
-       [3., 3., 3., 3.]], dtype=float32)
-"""
-
 register_pool()
 
 _preparing = threading.RLock()
 hold_during_forks(_preparing)
-_native: list[NativeMatmul] = []  # the one entry of this process, once made
-
-
-def _matmul(
-    a: Any,
-    b: Any,
-    /,
-    out: NDArray[Any] | None = None,
-    *,
-    dtype: DTypeLike | None = None,
-    alpha: complex = 1.0,
-    beta: complex = 0.0,
-    bias: Any = None,
-    activation: str | None = None,
-    threads: int | None = None,
-) -> NDArray[Any]:
-    """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
-    from tilewright.runtime import arrays
-    from tilewright.runtime.packed import PackedMatrix
-    from tilewright.runtime.threads import limited
-
-    with limited(threads):
-        if PackedMatrix in (type(a), type(b)):
-            from tilewright.runtime import packed_gemm
-
-            return packed_gemm.matmul(
-                *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
-            )
-        result = arrays.matmul(
-            *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
-        )
-    with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
-        _connect()
-    return result
-
-
-def _connect() -> None:
-    """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
-    from tilewright.runtime.entry import NativeMatmul
-    from tilewright.runtime.fastcall import native_entry_possible
-    from tilewright.runtime.gemm import matmul_kernels, native_kernels, scratch_pool
-
-    pool = scratch_pool()
-    if _native and not pool.table.wanted and _native[0].connected == len(matmul_kernels):
-        return
-    with _preparing:
-        if not _native and not native_entry_possible():
-            return
-        pool.supply()
-        if not _native:
-            _native.append(NativeMatmul(_builtin, pool.table_address))
-        _native[0].connect(native_kernels())
-        _native[0].connected = len(matmul_kernels)
-
-
-_builtin = Builtin(_matmul, "matmul", "tilewright", _MATMUL_DOC)
-
-if TYPE_CHECKING:
-    matmul = _matmul
-else:
-    matmul = _builtin.function
-
 
 _TRANSPOSE_DOC = """\
 transpose(a, axes=None, out=None)
@@ -238,6 +119,191 @@ if TYPE_CHECKING:
     transpose = _transpose
 else:
     transpose = _transpose_builtin.function
+
+
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> NDArray[Any]:
+    """The sum over axes of a and of b of products of elements: `numpy.tensordot`.
+
+    Parameters
+    ----------
+    a, b : array_like
+    axes : int or pair
+        So many last axes of a and first of b; or those of a and those of b, integers or sequences of them.
+
+    Returns
+    -------
+    numpy.ndarray : the other axes of a, then those of b.
+
+    Raises
+    ------
+    ContractionAxes, InvalidOperand, UnsupportedDtype
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
+    (2, 5)
+    """
+    from tilewright.runtime.products import tensordot as implementation
+
+    return implementation(a, b, axes)
+
+
+def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
+    """Products of elements summed over the last axes of both: `numpy.inner`.
+
+    Parameters
+    ----------
+    a, b : array_like of shapes (..., k), or a scalar, which multiplies
+
+    Returns
+    -------
+    numpy.ndarray of shape (*a.shape[:-1], *b.shape[:-1]); a scalar of two vectors
+
+    Raises
+    ------
+    ContractionAxes, InvalidOperand, UnsupportedDtype
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.inner(np.ones((2, 4)), np.ones((3, 4))).shape
+    (2, 3)
+    """
+    from tilewright.runtime.products import inner as implementation
+
+    return implementation(a, b)
+
+
+def kron(a: ArrayLike, b: ArrayLike) -> Any:
+    """Blocks of b, each multiplied by one element of a: `numpy.kron`.
+
+    Parameters
+    ----------
+    a, b : array_like
+        The one of fewer axes gets axes of length 1 in front.
+
+    Returns
+    -------
+    numpy.ndarray whose axes are as long as the products of theirs
+
+    Raises
+    ------
+    InvalidOperand, UnsupportedDtype
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> tw.kron([1, 10], [1, 2, 3])
+    array([ 1,  2,  3, 10, 20, 30])
+    """
+    from tilewright.runtime.products import kron as implementation
+
+    return implementation(a, b)
+
+
+def vecdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    /,
+    out: NDArray[Any] | None = None,
+    *,
+    axis: int = -1,
+    dtype: DTypeLike | None = None,
+) -> Any:
+    """Products of vectors, of complex ones with the conjugate of a: `numpy.vecdot`.
+
+    Parameters
+    ----------
+    a, b : array_like of shapes (..., k)
+        Axes before the last broadcast.
+    out : numpy.ndarray, optional
+        Receives the result.
+    axis : which axis of both is that of the vectors.
+    dtype : optional
+        As in `matmul`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (...); a scalar of two vectors; or `out`
+
+    Raises
+    ------
+    ContractionAxes, and what `matmul` raises
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.vecdot(np.ones((2, 3)), np.ones(3))
+    array([3., 3.])
+    """
+    from tilewright.runtime.products import vecdot as implementation
+
+    return implementation(a, b, out, axis=axis, dtype=dtype)
+
+
+def matvec(
+    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, dtype: DTypeLike | None = None
+) -> NDArray[Any]:
+    """Matrices times vectors, both in stacks that broadcast: `numpy.matvec`.
+
+    Parameters
+    ----------
+    a, b : array_like of shapes (..., m, k) and (..., k)
+    out : numpy.ndarray, optional
+        Receives the result.
+    dtype : optional
+        As in `matmul`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (..., m), or `out`
+
+    Raises
+    ------
+    ContractionAxes, and what `matmul` raises
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.matvec(np.ones((5, 2, 3)), np.ones((5, 3))).shape
+    (5, 2)
+    """
+    from tilewright.runtime.products import matvec as implementation
+
+    return implementation(a, b, out, dtype=dtype)
+
+
+def vecmat(
+    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, dtype: DTypeLike | None = None
+) -> NDArray[Any]:
+    """Vectors times matrices, of complex ones the conjugate of a: `numpy.vecmat`.
+
+    Parameters
+    ----------
+    a, b : array_like of shapes (..., k) and (..., k, n)
+    out : numpy.ndarray, optional
+        Receives the result.
+    dtype : optional
+        As in `matmul`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (..., n), or `out`
+
+    Raises
+    ------
+    ContractionAxes, and what `matmul` raises
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.vecmat(np.ones((5, 3)), np.ones((5, 3, 4))).shape
+    (5, 4)
+    """
+    from tilewright.runtime.products import vecmat as implementation
+
+    return implementation(a, b, out, dtype=dtype)
 
 
 def pack(
@@ -505,7 +571,7 @@ def linear(
         weight = weight.T
     if bias is None and activation is None and threads is None:
         return matmul(x, weight, out)  # in machine code
-    return _matmul(x, weight, out, bias=bias, activation=activation, threads=threads)
+    return matmul(x, weight, out, bias=bias, activation=activation, threads=threads)
 
 
 def mmt4d(

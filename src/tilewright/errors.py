@@ -447,6 +447,98 @@ class AttentionArguments(TilewrightError, TypeError):
     message = "attention: {found}; {remedy}"
 
 
+# --- einsum -------------------------------------------------------------------------------------
+
+
+class MalformedSubscripts(TilewrightError, ValueError):
+    """Text that is no subscripts."""
+
+    message = "einsum: {reason}\n    {subscripts}\n    {pointer}"
+
+
+class OutputLabelRepeated(TilewrightError, ValueError):
+    """A label stands twice in the result."""
+
+    message = (
+        "einsum: label {label!r} stands twice in the result; name each once\n    {subscripts}\n    {pointer}"
+    )
+
+
+class OutputLabelUnknown(TilewrightError, ValueError):
+    """A label of the result that no operand has."""
+
+    message = "einsum: label {label!r} of the result is none of an operand's\n    {subscripts}\n    {pointer}"
+
+
+class EllipsisNotInOutput(TilewrightError, ValueError):
+    """The axes of an ellipsis are missing from the result."""
+
+    message = (
+        "einsum: {subscripts}: '...' stands for {count} axes of the operands and is missing from the result; "
+        "write it there, or give axes that are summed a label"
+    )
+
+
+class OperandCount(TilewrightError, ValueError):
+    """More or fewer operands than subscripts."""
+
+    message = "einsum: {subscripts}: {found} operands are given, the subscripts are of {required}"
+
+
+class SublistLabel(TilewrightError, TypeError, ValueError):
+    """Lists of labels that are none, in the form without text."""
+
+    message = "einsum: {what}: found {found}, must be {required}"
+
+
+class AxesWithoutLabels(TilewrightError, ValueError):
+    """An operand has another number of axes than labels."""
+
+    message = (
+        "einsum: {subscripts}: operand {number} has shape {shape}, its subscripts {labels!r} name {count} "
+        "axes; name every axis, or write '...' for the others"
+    )
+
+
+class LabelSizes(TilewrightError, ValueError):
+    """Axes of one label have different lengths."""
+
+    message = (
+        "einsum: {subscripts}: label {label} is {size} long in operand {first} and {other} in operand "
+        "{second}; axes of one label must be equal, or 1 in one of two operands"
+    )
+
+
+class InvalidPath(TilewrightError, ValueError):
+    """An order of contraction that is none."""
+
+    message = "einsum: optimize, the order of contraction: found {found}: {reason}"
+
+
+class EinsumCast(TilewrightError, TypeError):
+    """An operand or `out` is of a type that does not convert to or from that of the result."""
+
+    message = (
+        "einsum: {name} does not cast from {found} to {required} under {casting!r} casting; "
+        "pass dtype=, an out of another dtype, or casting='same_kind' or 'unsafe' if that is meant"
+    )
+
+
+class OutOverlapsItself(TilewrightError, ValueError):
+    """Several elements of `out` stand in one place."""
+
+    message = (
+        "out has shape {shape} and strides {strides}, which put several elements in one place; "
+        "pass an array of memory of its own (numpy.empty)"
+    )
+
+
+class ContractionAxes(TilewrightError, ValueError):
+    """Axes over which two arrays cannot be summed."""
+
+    message = "{function}: axes {axes} of shapes {a} and {b}: {reason}"
+
+
 # --- problems and options -----------------------------------------------------------------------
 
 

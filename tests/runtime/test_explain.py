@@ -9,7 +9,6 @@ import pytest
 from support import Array, unaligned
 
 import tilewright as tw
-from tilewright import api
 from tilewright.errors import NotAProblem, NotExplained, ShapeMismatch
 from tilewright.runtime.explain import explain_matmul
 
@@ -150,7 +149,7 @@ def test_errors_are_those_of_the_call() -> None:
     for subject in (np.matmul, 3, "matmul", None):
         with pytest.raises(NotExplained):
             tw.explain(subject)
-    assert api.matmul.__name__ == explain_matmul.__name__.removeprefix("explain_")
+    assert tw.matmul.__name__ == explain_matmul.__name__.removeprefix("explain_")
 
 
 @pytest.mark.parametrize("problem", ["gemm", None, tw.Gemm, np.float32])

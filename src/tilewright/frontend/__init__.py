@@ -1,0 +1,1 @@
+"""Where a problem comes from: text and shapes in, records out."""

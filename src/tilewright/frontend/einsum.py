@@ -1,0 +1,350 @@
+"""Subscripts of einsum: parsed, laid over shapes, and the order in which operands meet."""
+
+from __future__ import annotations
+
+import operator
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tilewright.errors import (
+    AxesWithoutLabels,
+    EllipsisNotInOutput,
+    InvalidChoice,
+    InvalidPath,
+    LabelSizes,
+    MalformedSubscripts,
+    OperandCount,
+    OutputLabelRepeated,
+    OutputLabelUnknown,
+    SublistLabel,
+)
+
+#: What a caller may write for an axis, in the order in which the interleaved form numbers them.
+LETTERS = string.ascii_uppercase + string.ascii_lowercase
+
+#: The one character that stands for "..." in a parsed term.
+ELLIPSIS = "."
+
+#: Labels of the axes of an ellipsis, the last axis first: Greek letters, of which there are more than the
+#: 64 axes that an array can have.
+_ELLIPSIS_LABELS = tuple(chr(0x3B1 + number) for number in range(64))
+
+#: The operands that one step of a contraction takes, by their places in the list that is left; what it
+#: makes is appended to the list.
+Path: TypeAlias = tuple[tuple[int, ...], ...]
+
+#: Steps of two operands need no search, and one of three has three.
+_OPERANDS_OF_ONE_STEP = 2
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Subscripts as they were written.
+
+    Attributes
+    ----------
+    text : the subscripts without spaces, for messages.
+    inputs : the labels of each operand; `ELLIPSIS` stands for "...".
+    output : those of the result, explicit ones or NumPy's: the ellipsis, then all labels that occur once,
+        in alphabetical order.
+    """
+
+    text: str
+    inputs: tuple[str, ...]
+    output: str
+
+
+@dataclass(frozen=True)
+class Indexing:
+    """One einsum over known shapes: a label for each axis, the axes of an ellipsis included.
+
+    Attributes
+    ----------
+    inputs, output : labels; one label is one character.
+    sizes : the length of each label's axes. An axis of length 1 repeats along a longer one.
+    """
+
+    inputs: tuple[str, ...]
+    output: str
+    sizes: Mapping[str, int]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        return tuple(self.sizes[label] for label in self.output)
+
+
+def _shortened(text: str) -> tuple[str, tuple[int, ...]]:
+    """Subscripts without spaces and with one character for an ellipsis, and where each one was written.
+
+    Before: "i ...->i". After: "i.->i" and (0, 2, 5, 6, 7).
+    """
+    found, places = [], []
+    dots: list[int] = []
+    for place, character in enumerate(text):
+        if character == ".":
+            dots.append(place)
+            if len(dots) == len("..."):
+                found.append(ELLIPSIS)
+                places.append(dots[0])
+                dots.clear()
+        elif dots:
+            break
+        elif character != " ":
+            found.append(character)
+            places.append(place)
+    if dots:
+        raise _malformed(text, dots[0], "this '.' is not part of an ellipsis '...'")
+    return "".join(found), tuple(places)
+
+
+def _malformed(text: str, place: int, reason: str) -> MalformedSubscripts:
+    return MalformedSubscripts(subscripts=text, pointer=_pointer(place), reason=reason)
+
+
+def _pointer(place: int) -> str:
+    """What stands below a character to point at it."""
+    return " " * place + "^"
+
+
+def parse(subscripts: str) -> Equation:
+    """The terms of subscripts as `numpy.einsum` reads them.
+
+    Raises
+    ------
+    MalformedSubscripts : with the place in the text.
+    OutputLabelRepeated, OutputLabelUnknown
+
+    Examples
+    --------
+    >>> parse("b...j, jk")
+    Equation(text='b...j, jk', inputs=('b.j', 'jk'), output='.bk')
+    """
+    short, places = _shortened(subscripts)
+    arrow = short.find("->")
+    left = short if arrow < 0 else short[:arrow]
+    seen_ellipsis = False
+    for number, character in enumerate(short):
+        if (number in (arrow, arrow + 1) and arrow >= 0) or (character == "," and not 0 <= arrow < number):
+            seen_ellipsis = False
+        elif character == ELLIPSIS:
+            if seen_ellipsis:
+                raise _malformed(subscripts, places[number], "a term has at most one ellipsis")
+            seen_ellipsis = True
+        elif character not in LETTERS:
+            reason = f"{character!r} is no label: labels are the letters a to z and A to Z"
+            if character in "->":
+                reason = "there is at most one '->', between operands and result"
+            elif character == ",":
+                reason = "there is one result: ',' stands between operands only"
+            raise _malformed(subscripts, places[number], reason)
+    output = _implicit(left) if arrow < 0 else short[arrow + len("->") :]
+    for number, label in enumerate(output):
+        pointer = "" if arrow < 0 else _pointer(places[arrow + len("->") + number])
+        if label in output[:number]:
+            raise OutputLabelRepeated(subscripts=subscripts, label=label, pointer=pointer)
+        if label not in left and label != ELLIPSIS:
+            raise OutputLabelUnknown(subscripts=subscripts, label=label, pointer=pointer)
+    return Equation(subscripts, tuple(left.split(",")), output)
+
+
+def _implicit(left: str) -> str:
+    """The labels of the result where none are given.
+
+    >>> _implicit("ba,ac")
+    'bc'
+    """
+    once = sorted(label for label in set(left) - {",", ELLIPSIS} if left.count(label) == 1)
+    return (ELLIPSIS if ELLIPSIS in left else "") + "".join(once)
+
+
+def interleaved(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
+    """Subscripts and operands of the form ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+
+    Raises
+    ------
+    OperandCount : if an operand has no list of labels.
+    SublistLabel : if a label is neither an integer from 0 to 51 nor an Ellipsis.
+
+    Examples
+    --------
+    >>> interleaved(("a", [0, ...], "b", [...], [...]))
+    ('A...,...->...', ['a', 'b'])
+    """
+    pairs, rest = divmod(len(arguments), 2)
+    if pairs == 0:
+        raise OperandCount(subscripts="(lists of labels)", found=len(arguments), required="one at least")
+    operands = list(arguments[0 : 2 * pairs : 2])
+    text = ",".join(map(_letters, arguments[1 : 2 * pairs : 2]))
+    return (f"{text}->{_letters(arguments[-1])}" if rest else text), operands
+
+
+def _letters(labels: Any) -> str:
+    """A list of labels as text."""
+    if not isinstance(labels, (list, tuple)):
+        raise SublistLabel(found=repr(labels), what="labels of an operand", required="a list or a tuple")
+    return "".join(map(_letter, labels))
+
+
+def _letter(label: Any) -> str:
+    if label is Ellipsis:
+        return "..."
+    required = f"an integer from 0 to {len(LETTERS) - 1}, or an Ellipsis"
+    try:
+        number = operator.index(label)
+    except TypeError:
+        raise SublistLabel(found=repr(label), what="a label", required=required) from None
+    if not 0 <= number < len(LETTERS):
+        raise SublistLabel(found=repr(label), what="a label", required=required)
+    return LETTERS[number]
+
+
+def lay_over(equation: Equation, shapes: Sequence[tuple[int, ...]]) -> Indexing:
+    """A label for each axis of operands of these shapes.
+
+    Raises
+    ------
+    OperandCount, AxesWithoutLabels, LabelSizes, EllipsisNotInOutput
+
+    Examples
+    --------
+    >>> found = lay_over(parse("...ij,...jk"), [(5, 2, 3), (7, 1, 3, 4)])
+    >>> found.inputs, found.output, found.shape
+    (('αij', 'βαjk'), 'βαik', (7, 5, 2, 4))
+    """
+    text = equation.text
+    if len(shapes) != len(equation.inputs):
+        raise OperandCount(subscripts=text, found=len(shapes), required=len(equation.inputs))
+    inputs, longest = [], 0
+    for number, (term, shape) in enumerate(zip(equation.inputs, shapes, strict=True)):
+        own = len(term) - term.count(ELLIPSIS)
+        free = len(shape) - own
+        if free < 0 or (free > 0 and ELLIPSIS not in term):
+            raise AxesWithoutLabels(
+                subscripts=text, number=number, shape=shape, labels=term.replace(ELLIPSIS, "..."), count=own
+            )
+        inputs.append(term.replace(ELLIPSIS, _ellipsis(free)))
+        longest = max(longest, free)
+    if longest and ELLIPSIS not in equation.output:
+        raise EllipsisNotInOutput(subscripts=text, count=longest)
+    output = equation.output.replace(ELLIPSIS, _ellipsis(longest))
+    return Indexing(tuple(inputs), output, _sizes(text, inputs, shapes))
+
+
+def _ellipsis(count: int) -> str:
+    """The labels of so many axes, the last of which is the same for all operands."""
+    return "".join(reversed(_ELLIPSIS_LABELS[:count]))
+
+
+def _sizes(text: str, inputs: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+    """The length of each label: axes of length 1 repeat, but not on the diagonal of one operand."""
+    sizes: dict[str, int] = {}
+    owner: dict[str, int] = {}
+    for number, (term, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        own: dict[str, int] = {}
+        for label, size in zip(term, shape, strict=True):
+            known = own.setdefault(label, size)
+            if known != size:
+                raise _differ(text, label, (number, known), (number, size))
+        for label, size in own.items():
+            known = sizes.get(label, 1)
+            if 1 not in (known, size) and known != size:
+                raise _differ(text, label, (owner[label], known), (number, size))
+            if known == 1:
+                sizes[label], owner[label] = size, number
+    return sizes
+
+
+def _differ(text: str, label: str, first: tuple[int, int], second: tuple[int, int]) -> LabelSizes:
+    name = repr(label)
+    if label in _ELLIPSIS_LABELS:
+        name = f"'...', axis {-1 - _ELLIPSIS_LABELS.index(label)} of it,"
+    return LabelSizes(
+        subscripts=text, label=name, first=first[0], size=first[1], second=second[0], other=second[1]
+    )
+
+
+def find_path(indexing: Indexing, optimize: Any) -> Path:
+    """The order in which operands meet.
+
+    Parameters
+    ----------
+    optimize : False or None: from left to right; True or "auto", or another name that opt_einsum knows
+        ("greedy", "optimal", "dp", ...), which may stand in a tuple with the most elements that an
+        intermediate result may have; or a path: a list of tuples, as `numpy.einsum_path` (with its name in
+        front) and `opt_einsum.contract_path` return it.
+
+    Raises
+    ------
+    InvalidChoice : if no search has that name.
+    InvalidPath : if the path does not end with one array, or names operands that there are not.
+
+    Examples
+    --------
+    >>> find_path(lay_over(parse("ij,jk,k"), [(9, 9), (9, 9), (9,)]), "auto")
+    ((1, 2), (0, 1))
+    """
+    count = len(indexing.inputs)
+    if optimize is None or isinstance(optimize, (bool, str)):
+        search, limit = optimize, None
+    elif isinstance(optimize, (list, tuple)):
+        name = optimize[0] if optimize else None
+        if not isinstance(name, str):
+            return _checked(optimize, count)
+        if name == "einsum_path":
+            return _checked(optimize[1:], count)
+        search, limit = name, (optimize[1] if len(optimize) > 1 else None)
+    else:
+        raise InvalidPath(
+            found=repr(optimize), reason="it is neither the name of a search nor a list of steps"
+        )
+    known = search if isinstance(search, str) else "auto"
+    if count <= _OPERANDS_OF_ONE_STEP and known in ("auto", "greedy", "optimal"):
+        return (tuple(range(count)),)
+    if not search:
+        return _leftmost(count)
+    return _searched(indexing, known, limit)
+
+
+def _leftmost(count: int) -> Path:
+    """Operands one after the other: what is made stands last in the list that is left.
+
+    >>> _leftmost(4)
+    ((0, 1), (0, 2), (0, 1))
+    """
+    return ((0, 1), *((0, left - 1) for left in range(count - 1, 1, -1)))
+
+
+def _searched(indexing: Indexing, name: str, limit: Any) -> Path:
+    """The path that opt_einsum finds."""
+    from opt_einsum import paths
+
+    try:
+        search = paths.get_path_fn(name)
+    except KeyError:
+        allowed = "True, False, auto, greedy, optimal, dp, branch-2, random-greedy, or a path"
+        raise InvalidChoice(name="optimize", found=repr(name), allowed=allowed) from None
+    terms = [frozenset(term) for term in indexing.inputs]
+    found = search(terms, frozenset(indexing.output), dict(indexing.sizes), limit)
+    return tuple(tuple(step) for step in found)
+
+
+def _checked(steps: Iterable[Any], count: int) -> Path:
+    """A path that a caller gave, if it leads to one array."""
+    path = []
+    left = count
+    for number, step in enumerate(steps):
+        try:
+            places = tuple(operator.index(place) for place in step)
+        except TypeError:
+            raise InvalidPath(found=repr(step), reason="a step is a tuple of integers") from None
+        if not places or len(set(places)) != len(places) or not all(0 <= place < left for place in places):
+            reason = f"step {number} takes different ones of the {left} arrays that are left"
+            raise InvalidPath(found=repr(places), reason=reason)
+        path.append(places)
+        left += 1 - len(places)
+    if left != 1 or not path:
+        raise InvalidPath(found=repr(tuple(path)), reason=f"{left} arrays are left in the end, must be 1")
+    return tuple(path)

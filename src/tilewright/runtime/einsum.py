@@ -1,0 +1,366 @@
+"""Calls of einsum: arguments are checked, operands contracted in pairs; what was decided is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from tilewright.errors import (
+    EinsumCast,
+    InvalidChoice,
+    InvalidOperand,
+    OutOverlapsItself,
+    OutReadOnly,
+    OutShape,
+    UnsupportedDtype,
+)
+from tilewright.frontend.einsum import Indexing, Path, find_path, interleaved, lay_over, parse
+from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
+from tilewright.runtime.collapse import Collapse, plan_collapse
+from tilewright.runtime.contract import contract, plan_pairing
+from tilewright.runtime.einsum_front import MOST_CALLS, calls
+from tilewright.runtime.operands import Array
+from tilewright.spec.dtype import GEMM_DTYPES
+
+#: How an array is kept apart from others: what a plan depends on.
+_Place: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+
+#: Plans kept: one of three operands takes about 200 us to make.
+_PLANS = 1024
+
+
+class Step(NamedTuple):
+    """Two operands that meet: their places in the list that is left, and labels, those of the result last."""
+
+    left: int
+    right: int
+    labels: tuple[str, str, str]
+
+
+class Plan(NamedTuple):
+    """What is done to operands of known shapes and strides.
+
+    Attributes
+    ----------
+    collapses : what becomes of each operand first; None: nothing.
+    steps : pairs that meet, in order; each result goes to the end of the list.
+    shape : of the result.
+    squeezed : axes of it of length 1, which no step makes.
+    """
+
+    collapses: tuple[Collapse | None, ...]
+    steps: tuple[Step, ...]
+    shape: tuple[int, ...]
+    squeezed: tuple[int, ...]
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result is a view of the one operand."""
+        return not self.steps and self.collapses[0] is not None and not self.collapses[0].sums
+
+    def run(self, operands: Sequence[Array], out: Array | None, types: Types) -> Array:
+        """The result, or `out`, which shares no memory with an operand."""
+        left = [
+            operand if collapse is None else collapse.compute(operand, types.summed(operand, self.steps))
+            for collapse, operand in zip(self.collapses, operands, strict=True)
+        ]
+        for number, step in enumerate(self.steps, 1):
+            a, b, made, target = left[step.left], left[step.right], types.partial, None
+            if number == len(self.steps):
+                a, b = types.alike(a, b)
+                made = types.result
+                target = None if out is None else out.squeeze(self.squeezed)
+            dtype = None if a.dtype == b.dtype == made else made
+            left.append(contract(a, b, *step.labels, target, dtype=dtype))
+            del left[step.right], left[step.left]
+        found = left[0] if self.steps else left[0].astype(types.result, copy=False)
+        if out is None:
+            return found.reshape(self.shape) if self.shape else found[()]
+        return out if self.steps else _copied(found.reshape(self.shape), out)
+
+
+class Types(NamedTuple):
+    """Element types of one call: of the result, and of what steps before the last make.
+
+    16-bit floats that are made on the way stay in the 32 bits that they are summed in.
+    """
+
+    result: np.dtype[Any]
+    partial: np.dtype[Any]
+
+    @classmethod
+    def of(cls, result: np.dtype[Any]) -> Types:
+        """Those of calls with this result."""
+        narrow = result.itemsize == np.dtype(np.float16).itemsize and not np.issubdtype(result, np.integer)
+        return cls(result, np.dtype(np.float32) if narrow else result)
+
+    def summed(self, operand: Array, steps: tuple[Step, ...]) -> np.dtype[Any] | None:
+        """In which type an operand is summed by itself, None: in its own."""
+        wanted = self.partial if steps else self.result
+        return None if operand.dtype == wanted else wanted
+
+    def alike(self, a: Array, b: Array) -> tuple[Array, Array]:
+        """Two operands, in 32 bits if one was made so."""
+        if self.partial == self.result or a.dtype == b.dtype or self.partial not in (a.dtype, b.dtype):
+            return a, b
+        return a.astype(self.partial, copy=False), b.astype(self.partial, copy=False)
+
+
+def _copied(found: Array, out: Array) -> Array:
+    np.copyto(out, found, casting="unsafe")
+    return out
+
+
+# --- plans --------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=_PLANS)
+def _plan(subscripts: str, places: tuple[_Place, ...], optimize: Any) -> Plan:
+    """What is done to operands at these places; `optimize` where it can be a key."""
+    return make_plan(subscripts, places, optimize)
+
+
+def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
+    """What is done to operands of these shapes and strides.
+
+    Raises
+    ------
+    What `parse`, `lay_over` and `find_path` raise.
+
+    Examples
+    --------
+    >>> make_plan("ij,jk->ki", [((2, 3), (24, 8)), ((3, 4), (32, 8))], "auto").steps
+    (Step(left=0, right=1, labels=('ij', 'jk', 'ki')),)
+    """
+    indexing = lay_over(parse(subscripts), [shape for shape, _ in places])
+    path = find_path(indexing, optimize)
+    if len(places) == 1:
+        collapse = plan_collapse(indexing.inputs[0], *places[0], indexing.output)
+        return Plan((collapse,), (), indexing.shape, ())
+    terms = _kept(indexing, [shape for shape, _ in places])
+    collapses = tuple(
+        None if labels == term else plan_collapse(labels, *place, term)
+        for labels, place, term in zip(indexing.inputs, places, terms, strict=True)
+    )
+    output = "".join(label for label in indexing.output if indexing.sizes[label] != 1)
+    squeezed = tuple(axis for axis, size in enumerate(indexing.shape) if size == 1)
+    return Plan(collapses, _steps(terms, output, path), indexing.shape, squeezed)
+
+
+def _kept(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+    """The labels with which operands meet others: none of length 1, none twice, none of one operand alone."""
+    long = [
+        [label for label, size in zip(labels, shape, strict=True) if size != 1]
+        for labels, shape in zip(indexing.inputs, shapes, strict=True)
+    ]
+    owners = Counter(label for labels in long for label in set(labels))
+    return tuple(
+        "".join(dict.fromkeys(label for label in labels if owners[label] > 1 or label in indexing.output))
+        for labels in long
+    )
+
+
+def _steps(terms: Sequence[str], output: str, path: Path) -> tuple[Step, ...]:
+    """The pairs of a path; more operands that meet at once do so from left to right."""
+    left = list(terms)
+    steps = []
+    for places in path:
+        group = sorted(places)
+        while len(group) > 1:
+            first, second = group[:2]
+            others = [term for place, term in enumerate(left) if place not in (first, second)]
+            labels = output if not others else _made(left[first], left[second], {*output, *"".join(others)})
+            steps.append(Step(first, second, (left[first], left[second], labels)))
+            del left[second], left[first]
+            left.append(labels)
+            # The two are gone, what they made stands last, and takes the next of the group.
+            group = [place - 2 for place in group[2:]] + [len(left) - 1]
+            group.sort()
+    return tuple(steps)
+
+
+def _made(first: str, second: str, needed: set[str]) -> str:
+    """The labels of an intermediate result: those of both, of the first alone, of the second alone."""
+    both = [label for label in first if label in second and label in needed]
+    rows = [label for label in first if label not in second and label in needed]
+    columns = [label for label in second if label not in first and label in needed]
+    return "".join((*both, *rows, *columns))
+
+
+# --- calls --------------------------------------------------------------------------------------
+
+
+class Options(NamedTuple):
+    """The keywords of a call."""
+
+    out: Array | None
+    dtype: DTypeLike | None
+    order: str
+    casting: str
+    optimize: Any
+
+    @property
+    def plain(self) -> bool:
+        """Whether none says anything."""
+        return self.out is None and self.dtype is None and self[2:] == ("K", "safe", "auto")
+
+    def check(self) -> None:
+        """The words among them.
+
+        Raises
+        ------
+        InvalidChoice
+        """
+        words = (("order", self.order, "CFAK"), ("casting", self.casting, _CASTING))
+        for name, found, allowed in words:
+            if found not in tuple(allowed):
+                raise InvalidChoice(name=name, found=repr(found), allowed=", ".join(allowed))
+
+
+_CASTING = ("no", "equiv", "safe", "same_kind", "unsafe")
+_SUPPORTED = ", ".join(map(str, GEMM_DTYPES))
+
+
+def einsum(subscripts: Any, given: Sequence[Any], options: Options) -> Array:
+    """A call that no earlier one has decided; see `tilewright.einsum`."""
+    if isinstance(subscripts, bytes):
+        subscripts = subscripts.decode("latin-1")
+    text, values = (
+        (subscripts, list(given)) if isinstance(subscripts, str) else interleaved((subscripts, *given))
+    )
+    options.check()
+    operands = [_array(value, number) for number, value in enumerate(values)]
+    places = tuple((operand.shape, operand.strides) for operand in operands)
+    try:
+        plan = _plan(text, places, options.optimize)
+    except TypeError:  # a path is a list, which is no key
+        plan = make_plan(text, places, options.optimize)
+    out = None if options.out is None else _check_out(options.out, plan.shape)
+    if plan.is_view and out is None and options.dtype in (None, operands[0].dtype):  # of any type
+        types = Types(operands[0].dtype, operands[0].dtype)
+    else:
+        types = _types(operands, options)
+        operands = [_converted(operand, types.result) for operand in operands]
+    if out is None:
+        if options.plain:
+            _remember(subscripts, values, plan, types)
+        return _ordered(plan.run(operands, None, types), operands, options.order)
+    if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
+        return plan.run(operands, out, types)
+    return _copied(plan.run(operands, None, types), out)
+
+
+def _remember(subscripts: Any, values: Sequence[Any], plan: Plan, types: Types) -> None:
+    """Keeps what a plain call on arrays computes, so that its repetition only looks it up."""
+    if not isinstance(subscripts, str) or any(type(value) is not np.ndarray for value in values):
+        return
+    if len(calls) >= MOST_CALLS:
+        calls.clear()
+    key: list[Any] = [subscripts]
+    for array in values:
+        key += (type(array), array.shape, array.strides, array.dtype)
+    calls[tuple(key)] = _direct(plan, values, types)
+
+
+def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:
+    """The least that a call with this plan has to do, as a function of the operands."""
+    if plan.is_view and plan.shape:
+        assert plan.collapses[0] is not None
+        return plan.collapses[0].view
+    alike = all(array.dtype == types.result for array in arrays)
+    if alike and len(plan.steps) == 1 and plan.collapses == (None, None) and not plan.squeezed:
+        a, b = arrays
+        return plan_pairing(plan.steps[0].labels, (a.shape, b.shape), (a.strides, b.strides)).multiply
+    return lambda *operands: plan.run(operands, None, types)
+
+
+# --- checks -------------------------------------------------------------------------------------
+
+
+def _array(value: Any, number: int) -> Array:
+    """An operand as a plain array."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidOperand(name=str(number), reason=str(error)) from error
+
+
+def _types(operands: Sequence[Array], options: Options) -> Types:
+    """The type of the result: asked for, or NumPy's promotion of operands and `out`.
+
+    Raises
+    ------
+    UnsupportedDtype, EinsumCast
+    """
+    if options.dtype is not None:
+        result = result_dtype(operands[0], operands[0], None, options.dtype)
+    else:
+        given = [*operands] if options.out is None else [*operands, options.out]
+        try:
+            result = np.result_type(*(array.dtype for array in given)).newbyteorder("=")
+        except TypeError:  # no common dtype, as for records and dates
+            names = " and ".join(str(array.dtype) for array in given)
+            raise UnsupportedDtype(dtype=f"common to {names}", supported=_SUPPORTED) from None
+    if result != np.bool_:
+        find_dtype(result)  # refuses types that have no product
+    casts = [(f"operand {number}", array.dtype, result) for number, array in enumerate(operands)]
+    if options.out is not None:
+        casts.append(("the result", result, options.out.dtype))
+    for name, found, required in casts:
+        if not np.can_cast(found, required, options.casting):  # type: ignore[arg-type]
+            raise EinsumCast(name=name, found=found, required=required, casting=options.casting)
+    return Types.of(result)
+
+
+def _converted(operand: Array, dtype: np.dtype[Any]) -> Array:
+    """An operand that products take, which convert what is of the same kind or narrower themselves."""
+    return operand if np.can_cast(operand.dtype, dtype, "same_kind") else operand.astype(dtype)
+
+
+def _ordered(found: Array, operands: Sequence[Array], order: str) -> Array:
+    """The result in the asked order of memory."""
+    if order == "A":
+        order = "F" if all(operand.flags.f_contiguous for operand in operands) else "C"
+    if order == "K" or found.ndim == 0:
+        return found
+    return np.asarray(found, order="F" if order == "F" else "C")
+
+
+def _check_out(out: Any, shape: tuple[int, ...]) -> Array:
+    """`out`, if it can hold the result."""
+    array = check_array(out)
+    if array.shape != shape:
+        raise OutShape(found=array.shape, required=shape)
+    if not array.flags.writeable:
+        raise OutReadOnly
+    if overlaps_itself(array):
+        raise OutOverlapsItself(shape=array.shape, strides=array.strides)
+    return array
+
+
+def overlaps_itself(array: Array) -> bool:
+    """Whether two elements of an array share a byte.
+
+    >>> overlaps_itself(np.lib.stride_tricks.as_strided(np.zeros(4), (3, 2), (8, 8)))
+    True
+    """
+    axes = sorted(
+        (abs(step), size) for size, step in zip(array.shape, array.strides, strict=True) if size > 1
+    )
+    reach = array.itemsize
+    nested = array.size > 0
+    for step, size in axes:
+        nested = nested and step >= reach
+        reach += (size - 1) * step
+    if nested or array.size == 0:
+        return False
+    # Axes that reach over one another may still interleave: only the places themselves tell.
+    places = np.zeros((), np.int64)
+    for step, size in axes:
+        places = np.add.outer(places, np.arange(size) * step)
+    return bool(np.any(np.diff(np.sort(places, axis=None)) < array.itemsize))

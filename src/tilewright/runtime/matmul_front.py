@@ -1,0 +1,139 @@
+"""`tilewright.matmul` as a builtin: what the package offers, and what calls inside it go through too.
+
+What a call needs (LLVM, the stages, the run time) is imported by the first one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tilewright.errors import ScratchAllocation
+from tilewright.runtime.builtin import Builtin
+from tilewright.runtime.lifetime import hold_during_forks
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from tilewright.runtime.entry import NativeMatmul
+
+_MATMUL_DOC = """\
+matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None)
+--
+
+alpha * a @ b + beta * out, for everything that numpy.matmul accepts; then bias and activation.
+
+Parameters
+----------
+a, b : array_like
+    Shapes (..., m, k) and (..., k, n); batch axes broadcast; a 1-D operand is a row of a or a column
+    of b, and its axis is missing from the result. Any strides, alignment and byte order. Either may be a
+    `PackedMatrix`, which is not packed again.
+out : numpy.ndarray, optional
+    Receives the result; exactly of its shape. May share memory with a and b.
+dtype : optional
+    Element type of the result. By default NumPy's promotion of a and b, or the dtype of a wider `out`
+    (int8 into int32, bfloat16 into float32). Floats of up to 32 bits are summed in float32, integers of
+    up to 16 bits in 32, which wrap around; the result is rounded or cut once.
+alpha, beta : float, of complex products complex, of integers integers
+    beta = 0 does not read out; alpha = 0 does not read a and b.
+bias : array_like, optional
+    Added to the sums before they are stored: (n,) or (1, n), an element for each column of the result,
+    or (m, 1), one for each row; a number for all. Converted to the type of the sums.
+activation : str, optional
+    "relu", "gelu" (with the error function), "gelu_tanh", "silu", "sigmoid" or "tanh", of the biased sums in
+    their own type, before the one conversion to the type of the result. Of integers "relu" alone.
+threads : int, optional
+    The most threads of this call, the caller among them; as many as `set_num_threads` says by default. Small
+    products take one in any case. The result has the same bits with any number.
+
+Returns
+-------
+numpy.ndarray of shape (..., m, n), or `out`
+
+Raises
+------
+ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
+OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, UnsupportedArgument, SizeOverflow,
+StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation, PackedDtype, PackedRole, ForeignPacked
+    Each before `out` changes.
+
+Notes
+-----
+Each element is the same sum in the same order whatever the number of rows, the batch position, the
+alignment or the layout; of a product with one column (n = 1) the order also depends on the layout.
+Source: seed 004, Algorithm 1.
+
+Examples
+--------
+>>> import numpy as np, tilewright as tw
+>>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+>>> tw.matmul(a, b)
+array([[3., 3., 3., 3.],
+       [3., 3., 3., 3.]], dtype=float32)
+"""
+
+_preparing = threading.RLock()
+hold_during_forks(_preparing)
+_native: list[NativeMatmul] = []  # the one entry of this process, once made
+
+
+def _matmul(
+    a: Any,
+    b: Any,
+    /,
+    out: NDArray[Any] | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    alpha: complex = 1.0,
+    beta: complex = 0.0,
+    bias: Any = None,
+    activation: str | None = None,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
+    from tilewright.runtime import arrays
+    from tilewright.runtime.packed import PackedMatrix
+    from tilewright.runtime.threads import limited
+
+    with limited(threads):
+        if PackedMatrix in (type(a), type(b)):
+            from tilewright.runtime import packed_gemm
+
+            return packed_gemm.matmul(
+                *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
+            )
+        result = arrays.matmul(
+            *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
+        )
+    with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
+        _connect()
+    return result
+
+
+def _connect() -> None:
+    """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
+    from tilewright.runtime.entry import NativeMatmul
+    from tilewright.runtime.fastcall import native_entry_possible
+    from tilewright.runtime.gemm import matmul_kernels, native_kernels, scratch_pool
+
+    pool = scratch_pool()
+    if _native and not pool.table.wanted and _native[0].connected == len(matmul_kernels):
+        return
+    with _preparing:
+        if not _native and not native_entry_possible():
+            return
+        pool.supply()
+        if not _native:
+            _native.append(NativeMatmul(_builtin, pool.table_address))
+        _native[0].connect(native_kernels())
+        _native[0].connected = len(matmul_kernels)
+
+
+_builtin = Builtin(_matmul, "matmul", "tilewright", _MATMUL_DOC)
+
+if TYPE_CHECKING:
+    matmul = _matmul
+else:
+    matmul = _builtin.function
