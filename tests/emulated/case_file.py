@@ -20,7 +20,7 @@ MAGIC = int.from_bytes(b"CASES1\0", "little")
 #: What gaps hold: of inputs NaN in every float type; of results a number, as NaN would stay when added to.
 UNREAD = 0xFF
 UNWRITTEN = 0x41
-INTEGERS = 32
+INTEGERS = 40
 #: Regions are whole pages of every target.
 PAGE = 64 << 10
 

@@ -10,7 +10,11 @@ from tilewright.lower import scratch_layout
 from tilewright.machine.machine import Cache, Machine
 from tilewright.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.spec.attention import Attention
+from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.names import kernel_name
+
+#: Problems on whose fields the signature depends: their kernels are called through arrays of arguments.
+SPREAD = (Attention, AttentionBackward)
 
 #: Threads of the team in harness.c.
 TEAM_THREADS = 3
@@ -93,13 +97,13 @@ class Kernels:
 
 def called(kernel: Emitted) -> str:
     """The function in the table: the kernel, or that which spreads its arguments."""
-    return f"call_{kernel.symbol}" if isinstance(kernel.problem, Attention) else kernel.symbol
+    return f"call_{kernel.symbol}" if isinstance(kernel.problem, SPREAD) else kernel.symbol
 
 
 def adapter(kernel: Emitted) -> str:
     """The C source of a function that calls a kernel of attention, whose signature depends on its problem."""
     problem, program = kernel.problem, kernel.program
-    if not isinstance(problem, Attention):
+    if not isinstance(problem, SPREAD):
         return ""
     number = "double" if problem.acc.bits == 64 else "float"
     kinds = (

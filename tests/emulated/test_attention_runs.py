@@ -18,10 +18,16 @@ from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
 from tilewright.macro.decode import DecodeCut
 from tilewright.spec.attention import Attention, Schedule
+from tilewright.spec.dtype import BF16
 
 MACHINES = emulated_machines()
-#: One machine for each set of instructions: squares and dot products, vectors of every length.
-RUN = tuple({machine.isa: machine for machine in (*MACHINES, *variants(MACHINES))}.values())
+#: The first machine of each row, unit and length of vectors: squares, dot products, outer products.
+RUN = tuple(
+    {
+        (machine.isa.name, machine.isa.tile(BF16).instruction, machine.isa.vector_bits): machine
+        for machine in reversed((*MACHINES, *variants(MACHINES)))
+    }.values()
+)
 #: Few queries, and more than two tiles of any row beside more keys than a block has with small caches.
 SIZES = (Sizes(1, 1, 2, 5, 9), Sizes(2, 2, 1, 37, 70))
 #: Kernels of one machine, one of each type and schedule; the next machine takes the next features.
