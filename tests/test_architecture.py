@@ -25,6 +25,7 @@ LAYERS = (
     "__init__",
     "interop",
     "api",
+    "functions",
     "explore",
     "library",
     "runtime",

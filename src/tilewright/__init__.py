@@ -27,6 +27,7 @@ from tilewright.api import (
     vecmat,
 )
 from tilewright.errors import TilewrightError
+from tilewright.functions import layer_norm, log_softmax, rms_norm, softmax
 from tilewright.machine.host import machine
 from tilewright.runtime.einsum_front import einsum
 from tilewright.runtime.matmul_front import matmul
@@ -38,6 +39,7 @@ from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.spec.row_function import RowFunction
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ __all__ = [
     "Packing",
     "QuantizedRows",
     "Residual",
+    "RowFunction",
     "Saturate",
     "Scale",
     "TilewrightError",
@@ -77,7 +80,9 @@ __all__ = [
     "get_num_threads",
     "inner",
     "kron",
+    "layer_norm",
     "linear",
+    "log_softmax",
     "machine",
     "matmul",
     "matvec",
@@ -86,7 +91,9 @@ __all__ = [
     "pack_quantized",
     "quantize_rows",
     "quantize_weights",
+    "rms_norm",
     "set_num_threads",
+    "softmax",
     "targets",
     "tensordot",
     "transpose",

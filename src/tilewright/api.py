@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.mmt4d import Mmt4dKernel
     from tilewright.runtime.packed import PackedMatrix
     from tilewright.runtime.packing import PackingKernel
+    from tilewright.runtime.row_function import RowKernel
     from tilewright.runtime.rows import QuantizedRows
     from tilewright.runtime.scattered import ScatteredKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from tilewright.spec.mmt4d import Mmt4d
     from tilewright.spec.packing import Packing
     from tilewright.spec.problem import BatchReduceGemm, Gemm
+    from tilewright.spec.row_function import RowFunction
     from tilewright.spec.scattered import ScatteredGemm
     from tilewright.spec.unary import Unary
 
@@ -968,6 +970,12 @@ def compile(
 ) -> AttentionBackwardKernel: ...
 
 
+@overload
+def compile(
+    problem: RowFunction, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> RowKernel: ...
+
+
 def compile(
     problem: Gemm
     | BatchReduceGemm
@@ -977,7 +985,8 @@ def compile(
     | LinearChain
     | Attention
     | AttentionBackward
-    | ScatteredGemm,
+    | ScatteredGemm
+    | RowFunction,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

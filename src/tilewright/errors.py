@@ -539,6 +539,41 @@ class ContractionAxes(TilewrightError, ValueError):
     message = "{function}: axes {axes} of shapes {a} and {b}: {reason}"
 
 
+# --- functions of arrays ------------------------------------------------------------------------
+
+
+class AxisOutOfRange(TilewrightError, ValueError, IndexError):
+    """An axis that the array does not have."""
+
+    message = (
+        "{function}: axis {found} is not one of an array of {ndim} axes; pass integers from -{ndim} to {last}"
+    )
+
+
+class RepeatedAxis(TilewrightError, ValueError):
+    """One axis is named twice."""
+
+    message = "{function}: axis {found} is named twice in {axes}; name each axis once"
+
+
+class InvalidAxis(TilewrightError, TypeError):
+    """An axis that is no integer."""
+
+    message = "{function}: axis is {found}, must be {required}"
+
+
+class NormOperandShape(TilewrightError, ValueError):
+    """A weight or bias that does not have the shape of the axes that are normalised."""
+
+    message = "{function}: {name} has shape {found}, must be {required}: the lengths of the axes normalised"
+
+
+class NegativeEps(TilewrightError, ValueError):
+    """An eps under the root that is negative or no number."""
+
+    message = "{function}: eps is {found}, must be 0 or a positive number"
+
+
 # --- problems and options -----------------------------------------------------------------------
 
 

@@ -10,18 +10,23 @@ from tilewright.ir.primitives import (
     Finite,
     Keep,
     KeyScores,
+    LayerNormRows,
+    LogSoftmaxRows,
     Merge,
     Normalise,
     PackTable,
+    RmsNormRows,
     ScatterTile,
     Softmax,
     SoftmaxGradient,
+    SoftmaxRows,
     SumValues,
 )
 from tilewright.llvm.build import Function
 from tilewright.machine.isa import Isa
 from tilewright.micro.keys import emit_key_scores
 from tilewright.micro.merge import emit_merge
+from tilewright.micro.row_functions import emit_layer_norm, emit_log_softmax, emit_rms_norm, emit_softmax_rows
 from tilewright.micro.scattered import emit_pack_table, emit_scatter_tile
 from tilewright.micro.softmax import Operands, emit_begin, emit_keep, emit_normalise, emit_softmax
 from tilewright.micro.softmax_gradient import emit_finite, emit_softmax_gradient
@@ -40,4 +45,8 @@ LOWERED: dict[type[Primitive], Callable[[Function, Isa, Operands], None]] = {
     KeyScores: emit_key_scores,
     SumValues: emit_sum_values,
     Merge: emit_merge,
+    SoftmaxRows: emit_softmax_rows,
+    LogSoftmaxRows: emit_log_softmax,
+    LayerNormRows: emit_layer_norm,
+    RmsNormRows: emit_rms_norm,
 }

@@ -22,6 +22,7 @@ from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
+from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.unary import Unary
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tilewright.macro.decode import DecodeCut
     from tilewright.macro.mmt4d import Mmt4dCut
     from tilewright.macro.packing import PanelForm
+    from tilewright.macro.row_function import RowCut
     from tilewright.macro.unary import Blocks
 
 Problem: TypeAlias = (
@@ -43,10 +45,12 @@ Problem: TypeAlias = (
     | Attention
     | AttentionBackward
     | ScatteredGemm
+    | RowFunction
 )
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
 Cut: TypeAlias = (
     "Blocking | Cover | Blocks | PanelForm | Mmt4dCut | AttentionBlocking | BackwardBlocking | DecodeCut"
+    " | RowCut"
 )
 
 
@@ -118,6 +122,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.backward_block import choose_backward
 
             return choose_backward(problem, state.machine)
+        case RowFunction() as problem:
+            from tilewright.macro.row_function import choose_rows
+
+            return choose_rows(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -148,6 +156,11 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(backward, BackwardBlocking)
             return build_backward(problem, backward, machine, state.name)
+        case RowFunction() as problem, rows:
+            from tilewright.macro.row_function import RowCut, build_row_function
+
+            assert isinstance(rows, RowCut)
+            return build_row_function(problem, rows, state.name)
         case LinearChain() as problem, Blocking() as blocking:
             from tilewright.macro.chain import build_chain
 

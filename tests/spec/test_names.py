@@ -21,6 +21,7 @@ from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name, parse_kernel_name
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes, Strategy
+from tilewright.spec.row_function import RowFunction, RowOp
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
 
@@ -80,14 +81,24 @@ def chains() -> Iterator[LinearChain]:
             yield LinearChain(sizes, ops, "bf16" if bias else "f32", bias=bias)
 
 
+def row_functions() -> Iterator[RowFunction]:
+    for op, dtype, layout in product(RowOp, FUNCTION_DTYPES, DENSE):
+        yield RowFunction(op, dtype, layout=layout)
+        if op.takes_eps:
+            yield RowFunction(op, dtype, layout=layout, weight="f32")
+    yield RowFunction("layer_norm", "bf16", weight="f32", bias="bf16")
+    yield RowFunction("layer_norm", bias="f32")
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
-    problems: list[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain] = [
+    problems: list[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | RowFunction] = [
         *gemms(),
         *batch_reduces(),
         *unaries(),
         *packings(),
         *mmt4ds(),
         *chains(),
+        *row_functions(),
     ]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
@@ -14,14 +15,19 @@ from tilewright.ir.primitives import (
     Finite,
     Keep,
     KeyScores,
+    LayerNormRows,
+    LogSoftmaxRows,
     Merge,
     Normalise,
     PackTable,
+    RmsNormRows,
     ScatterTile,
     Softmax,
     SoftmaxGradient,
+    SoftmaxRows,
     SumValues,
 )
+from tilewright.spec.row_function import RowOp, row_meaning
 
 if TYPE_CHECKING:
     from tilewright.ir.interpret import Array, Run
@@ -211,6 +217,18 @@ def _scatter_tile(at: _Fields) -> None:
     held[0][places] = values + (beta * held[0][places].astype(np.float64) if beta else 0)
 
 
+def _rows(at: _Fields, op: RowOp) -> None:
+    rows, columns = at.number("rows"), at.number("columns")
+    eps = at.number("eps") if op.takes_eps else 0.0
+    with np.errstate(all="ignore"):
+        found = row_meaning(op, at.window("source", rows, columns).astype(np.float64), eps)
+    if getattr(at.node, "weight", None) is not None:
+        found = found * at.window("weight", 1, columns)
+    if getattr(at.node, "bias", None) is not None:
+        found = found + at.window("bias", 1, columns)
+    at.window("to", rows, columns)[...] = found
+
+
 Meaning: TypeAlias = Callable[[_Fields], None]
 
 #: What each primitive does.
@@ -226,6 +244,10 @@ _ACTIONS: dict[type[Primitive], Meaning] = {
     Merge: _merge,
     PackTable: _pack_table,
     ScatterTile: _scatter_tile,
+    SoftmaxRows: partial(_rows, op=RowOp.SOFTMAX),
+    LogSoftmaxRows: partial(_rows, op=RowOp.LOG_SOFTMAX),
+    LayerNormRows: partial(_rows, op=RowOp.LAYER_NORM),
+    RmsNormRows: partial(_rows, op=RowOp.RMS_NORM),
 }
 
 

@@ -1,4 +1,4 @@
-"""Primitives of softmax on tiles (seed 000: max, exp, sum, rescale, norm), and of tables of offsets.
+"""Primitives of softmax on tiles (seed 000: max, exp, sum, rescale, norm), of rows, and of tables.
 
 A new primitive is a class here, its meaning in `meaning.py`, its code in `micro/` and one row in
 `lower_primitives.py`; text, parser and verifier follow from its fields.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from tilewright.ir.nodes import Constant, Expression, Primitive, ScalarValue, Slice
-from tilewright.spec.dtype import I64, DType
+from tilewright.spec.dtype import F32, F64, I64, DType
 
 
 @dataclass(frozen=True)
@@ -277,6 +277,78 @@ class ScatterTile(Primitive):
     beta: ScalarValue
 
 
+@dataclass(frozen=True)
+class SoftmaxRows(Primitive):
+    """to = e^(x - max x) / Σ e^(x - max x) of every row x of a source, which may be `to` itself.
+
+    Elements of rows are adjacent in both, or those of columns are. A row with NaN or inf, or without any
+    number above -inf, becomes NaN.
+
+    Attributes
+    ----------
+    stream : results of adjacent elements go past the caches where it is not 0.
+    kept : where exponentials of a row wait, whole vectors; without it in `to`, or they are computed twice.
+    """
+
+    word: ClassVar[str] = "softmax_rows"
+
+    to: Slice
+    source: Slice
+    rows: Expression
+    columns: Expression
+    stream: Expression
+    kept: Slice | None = None
+
+
+@dataclass(frozen=True)
+class LogSoftmaxRows(Primitive):
+    """to = x - max x - log Σ e^(x - max x) of every row; otherwise as `SoftmaxRows`."""
+
+    word: ClassVar[str] = "log_softmax_rows"
+
+    to: Slice
+    source: Slice
+    rows: Expression
+    columns: Expression
+    stream: Expression
+
+
+@dataclass(frozen=True)
+class LayerNormRows(Primitive):
+    """to = (x - mean) / √(variance + eps) · weight + bias of every row; windows as of `SoftmaxRows`.
+
+    Attributes
+    ----------
+    weight, bias : a number for each column, adjacent; the first stride is not used.
+    """
+
+    word: ClassVar[str] = "layer_norm_rows"
+
+    to: Slice
+    source: Slice
+    rows: Expression
+    columns: Expression
+    stream: Expression
+    eps: ScalarValue
+    weight: Slice | None = None
+    bias: Slice | None = None
+
+
+@dataclass(frozen=True)
+class RmsNormRows(Primitive):
+    """to = x / √(mean of x² + eps) · weight of every row; otherwise as `LayerNormRows`."""
+
+    word: ClassVar[str] = "rms_norm_rows"
+
+    to: Slice
+    source: Slice
+    rows: Expression
+    columns: Expression
+    stream: Expression
+    eps: ScalarValue
+    weight: Slice | None = None
+
+
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {
     kind.word: kind
@@ -292,6 +364,10 @@ PRIMITIVES: dict[str, type[Primitive]] = {
         Finite,
         PackTable,
         ScatterTile,
+        SoftmaxRows,
+        LogSoftmaxRows,
+        LayerNormRows,
+        RmsNormRows,
     )
 }
 
@@ -331,6 +407,16 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
         case PackTable() | ScatterTile():
             for name in ("lanes_at", "depths_at", "runs", "turns", "rows_at", "columns_at"):
                 yield type_of(name) in (None, I64), f"{name} is a table of i64"
+        case SoftmaxRows() | LogSoftmaxRows() | LayerNormRows() | RmsNormRows():
+            both = (node.to.strides, node.source.strides)
+            adjacent = any(all(strides[axis] == one for strides in both) for axis in (0, 1))
+            yield adjacent, "elements of rows, or of columns, must be adjacent in to and source"
+            yield type_of("to") == type_of("source"), "to and source have one type"
+            kept, wide = type_of("kept"), {64: F64}.get(dtypes[node.to.buffer].bits, F32)
+            yield kept in (None, wide), "kept is of the type that rows are computed in"
+            for name in ("weight", "bias", "kept"):
+                along = getattr(node, name, None)
+                yield along is None or along.strides[1] == one, f"elements of {name} must be adjacent"
         case Keep():
             yield type_of("to") == type_of("values"), "values keep their type"
         case KeyScores():

@@ -58,6 +58,10 @@ class Floats:
         """left / right."""
         return self._binary("fdiv", left, right)
 
+    def root(self, x: Value) -> Value:
+        """√x."""
+        return self._intrinsic("sqrt", x)
+
     def multiply_add(self, left: Value, right: Value, addend: Value) -> Value:
         """left · right + addend: one rounding where the target fuses, else two."""
         return self.f.multiply_add(left, right, addend, fused=self.fused)

@@ -18,6 +18,7 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.mmt4d import Mmt4dKernel
 from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
+from tilewright.runtime.row_function import RowKernel
 from tilewright.runtime.scattered import ScatteredKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
@@ -28,6 +29,7 @@ from tilewright.spec.choice import parse_choice
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.unary import Unary
 
@@ -41,6 +43,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Attention: AttentionKernel,
     ScatteredGemm: ScatteredKernel,
     AttentionBackward: AttentionBackwardKernel,
+    RowFunction: RowKernel,
 }
 
 
@@ -134,6 +137,12 @@ def compile_problem(
 def compile_problem(
     problem: AttentionBackward, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> AttentionBackwardKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: RowFunction, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> RowKernel: ...
 
 
 def compile_problem(

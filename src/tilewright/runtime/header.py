@@ -18,6 +18,7 @@ from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
+from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.unary import Unary
 
@@ -156,6 +157,8 @@ def formula(kernel: Kernel) -> str:
             return "out = lhs * rhs^T + beta * out, tile by tile; beta 0 does not read out."
         case ScatteredGemm():
             return "C[cm[i] + cn[j]] = alpha * sum of A[am[i] + ak[p]] * B[bn[j] + bk[p]] + beta * the same."
+        case RowFunction(op=op):
+            return f"y = {op.value} of every row of x; a team's tasks are some rows each."
         case Attention(bounded=bounded):
             range_ = ", query i over the keys low + i to high + i" if bounded else ""
             return f"out = softmax(scale * q * k^T) * v of every head{range_}."
@@ -199,6 +202,9 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
             return
         case Attention() | AttentionBackward():
             yield from _attention(kernel)
+            return
+        case RowFunction() as problem:
+            yield from _row_function(problem, program)
             return
     operands = {operand.name: operand for operand in kernel.problem.operands}
     steps = kernel.problem.step_operands if isinstance(kernel.problem, Gemm) else ()
@@ -353,6 +359,37 @@ def _scattered(program: Program) -> Iterator[Parameter]:
     for name in program.scalars:
         yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
     yield Parameter("void *scratch", _scratch(program))
+    yield Parameter("struct tw_team *team", _TEAM)
+
+
+_ROW_FUNCTION = {
+    "x": "batch x outer x rows x columns of {0}; elements of a {1} are adjacent",
+    "y": "as x, and x itself or apart from it",
+    "weight": "columns of {0}",
+    "bias": "columns of {0}",
+    "batch": "matrices of matrices",
+    "outer": "matrices",
+    "rows": "of each matrix",
+    "columns": "elements of a row",
+    "eps": "what is added under the root",
+}
+
+
+def _row_function(problem: RowFunction, program: Program) -> Iterator[Parameter]:
+    """The parameters of a function of rows."""
+    along, line = ("row", "row") if problem.layout is Layout.ROW else ("column", "column")
+    for buffer in program.arguments:
+        constant = "" if buffer.name == "y" else "const "
+        meaning = _ROW_FUNCTION[buffer.name].format(buffer.dtype, along)
+        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+    for name in program.sizes:
+        array, _, axis = name.partition("_")
+        step = f"of {array}, from one {line if axis == 'line' else axis} to the next"
+        yield Parameter(f"int64_t {name}", _ROW_FUNCTION.get(name, step))
+    for name in program.scalars:
+        yield Parameter(f"{c_type(problem.acc)} {name}", _ROW_FUNCTION[name])
+    if program.needs_scratch:
+        yield Parameter("void *scratch", _scratch(program))
     yield Parameter("struct tw_team *team", _TEAM)
 
 

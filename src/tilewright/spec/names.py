@@ -14,6 +14,7 @@ from tilewright.spec.epilogue import THEN, Epilogue
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
+from tilewright.spec.row_function import RowFunction, RowOp
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
@@ -54,6 +55,10 @@ _ATTENTION_BACKWARD = re.compile(
 )
 
 _SCATTERED = re.compile(r"scattered_(?P<dtype>[a-z]+\d+)_(?P<isa>\w+)")
+_ROWS = re.compile(
+    rf"rows_(?P<op>{'|'.join(op.value for op in RowOp)})_(?P<dtype>[a-z]+\d+)_(?P<layout>[rc])"
+    r"(?:_weight(?P<weight>[a-z]+\d+))?(?:_bias(?P<bias>[a-z]+\d+))?_(?P<isa>\w+)"
+)
 
 #: Every problem that has a kernel.
 AnyProblem: TypeAlias = (
@@ -66,6 +71,7 @@ AnyProblem: TypeAlias = (
     | Attention
     | AttentionBackward
     | ScatteredGemm
+    | RowFunction
 )
 
 
@@ -95,9 +101,15 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     'attention_f32_64x64_bounded_blocks_avx2'
     >>> kernel_name(AttentionBackward(64, dtype="bf16"), "avx2")
     'attention_backward_bf16_64x64_avx2'
+    >>> kernel_name(RowFunction("layer_norm", "bf16", weight="f32"), "avx2")
+    'rows_layer_norm_bf16_r_weightf32_avx2'
     """
     if isinstance(problem, ScatteredGemm):
         return f"scattered_{problem.dtype}_{isa}"
+    if isinstance(problem, RowFunction):
+        given = (("weight", problem.weight), ("bias", problem.bias))
+        marks = "".join(f"_{name}{dtype}" for name, dtype in given if dtype is not None)
+        return f"rows_{problem.op.value}_{problem.dtype}_{problem.layout.letter}{marks}_{isa}"
     if isinstance(problem, AttentionBackward):
         words = "_".join((f"{problem.head_dim}x{problem.value_dim}", *problem.features))
         return f"attention_backward_{problem.dtype}_{words}_{isa}"
@@ -226,8 +238,11 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         return AttentionBackward(head, value, found["dtype"], **given), found["isa"]
     if found := _ATTENTION.fullmatch(name):
         return _parse_attention(found), found["isa"]
+    if found := _ROWS.fullmatch(name):
+        layout, given = _LAYOUTS[found["layout"]], {key: found[key] for key in ("weight", "bias")}
+        return RowFunction(found["op"], found["dtype"], layout=layout, **given), found["isa"]
     raise InvalidChoice(
         name="kernel name",
         found=repr(name),
-        allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_...",
+        allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_..., rows_...",
     )

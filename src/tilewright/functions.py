@@ -1,0 +1,185 @@
+"""Arrays in, arrays out: the public functions along axes and of single elements.
+
+What a call needs is imported by the first call, as in `api.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def softmax(
+    x: ArrayLike,
+    axis: int | tuple[int, ...] = -1,
+    out: NDArray[Any] | None = None,
+    *,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """e^(x - max x) / Σ e^(x - max x) along an axis.
+
+    Parameters
+    ----------
+    x : array_like
+        Any shape of at least one axis, any strides. float32, float64, bfloat16 or float16; integers become
+        the floats that NumPy's functions make of them.
+    axis : int or tuple of int
+        The axis, or the axes together, along which results add up to 1.
+    out : numpy.ndarray, optional
+        Receives the result; of its shape. May be x itself, or share memory with it.
+    threads : int, optional
+        The most threads of this call; as many as `set_num_threads` says by default.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape and type, or `out`
+        Computed in float32 (of float64 in float64) and rounded once. NaN where a line of x has NaN or inf, or
+        nothing above -inf; 0 where x is -inf beside finite numbers.
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidOperand, InvalidAxis, AxisOutOfRange, RepeatedAxis, OutShape, OutDtype,
+    OutReadOnly, OutNotArray, InvalidThreads
+        Each before `out` changes.
+
+    Notes
+    -----
+    A line has the same bits wherever it stands, with any threads; where lines are adjacent in memory rather
+    than their elements, sums have another order.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.softmax(np.log([[1.0, 3.0], [2.0, 2.0]]))
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]])
+    """
+    return _along("softmax", x, axis, out, threads)
+
+
+def log_softmax(
+    x: ArrayLike,
+    axis: int | tuple[int, ...] = -1,
+    out: NDArray[Any] | None = None,
+    *,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """x - max x - log Σ e^(x - max x) along an axis: the logarithm of `softmax`, where that may be 0 too.
+
+    Parameters
+    ----------
+    x, axis, out, threads : as of `softmax`.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape and type, or `out`
+        NaN where softmax is; -inf where x is -inf beside finite numbers.
+
+    Raises
+    ------
+    What `softmax` raises.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> np.exp(tw.log_softmax([0.0, 1000.0]))
+    array([0., 1.])
+    """
+    return _along("log_softmax", x, axis, out, threads)
+
+
+def layer_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    axis: int | tuple[int, ...] = -1,
+    eps: float = 1e-5,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """(x - mean) / √(variance + eps) · weight + bias over one axis or several.
+
+    Parameters
+    ----------
+    x, out, threads : as of `softmax`.
+    weight, bias : array_like, optional
+        Of the shape of the axes that are normalised, in their order in x; of x's type or float32, others are
+        converted.
+    axis : int or tuple of int
+        What mean and variance, of n elements and not n - 1, are taken over.
+    eps : float
+        0 or more.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape and type, or `out`
+        Computed in float32 (of float64 in float64) and rounded once. NaN where a line of x has NaN or inf.
+
+    Raises
+    ------
+    NormOperandShape, NegativeEps, InvalidScalar, and what `softmax` raises
+        Each before `out` changes.
+
+    Notes
+    -----
+    Mean and variance by the corrected two-pass algorithm: nothing cancels where the mean is large.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.layer_norm(np.array([[1.0, 3.0], [10.0, 30.0]]), bias=[0.0, 5.0], eps=0)
+    array([[-1.,  6.],
+           [-1.,  6.]])
+
+    Source: Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450.
+    """
+    return _along("layer_norm", x, axis, out, threads, weight=weight, bias=bias, eps=eps)
+
+
+def rms_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    axis: int | tuple[int, ...] = -1,
+    eps: float | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """x / √(mean of x² + eps) · weight over one axis or several.
+
+    Parameters
+    ----------
+    x, weight, axis, out, threads : as of `layer_norm`.
+    eps : float, optional
+        0 or more; by default, as in PyTorch, the distance from 1 to the next number of x's type.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape and type, or `out`
+
+    Raises
+    ------
+    What `layer_norm` raises.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.rms_norm(np.array([1.0, 7.0]), eps=0)  # the mean of 1 and 49 is 5²
+    array([0.2, 1.4])
+
+    Source: Zhang and Sennrich, Root Mean Square Layer Normalization, arXiv:1910.07467.
+    """
+    return _along("rms_norm", x, axis, out, threads, weight=weight, eps=eps)
+
+
+def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: Any) -> NDArray[Any]:
+    """One function along axes."""
+    from tilewright.runtime.row_functions import apply
+    from tilewright.runtime.threads import limited
+    from tilewright.spec.row_function import RowOp
+
+    with limited(threads):
+        return apply(RowOp(op), x, axis, out, **given)

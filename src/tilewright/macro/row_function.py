@@ -1,0 +1,161 @@
+"""The loops around functions of rows: matrices of lines, in tasks of some rows each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.errors import InvalidSize
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Buffer,
+    Compare,
+    Constant,
+    Expression,
+    If,
+    Name,
+    Program,
+    Relation,
+    Scalar,
+    Slice,
+    Space,
+    Statement,
+    ceildiv,
+    maximum,
+    minimum,
+)
+from tilewright.ir.primitives import LayerNormRows, LogSoftmaxRows, RmsNormRows, SoftmaxRows
+from tilewright.machine.machine import Machine
+from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
+from tilewright.spec.problem import Layout
+from tilewright.spec.row_function import RowFunction, RowOp
+
+#: Vectors of rows that are computed side by side where columns are adjacent: 256 bytes of AVX-512, so that
+#: each column's part is whole lines, several to a page that is opened.
+PARTS = 4
+
+
+@dataclass(frozen=True)
+class RowCut:
+    """How functions of rows are cut.
+
+    Attributes
+    ----------
+    together : rows of a task are multiples of this: of columns that are adjacent, whole vectors of rows.
+    kept : rows of up to this many columns have a buffer in which values wait between two passes.
+    stream_from : results from this many elements on are written past the caches.
+    """
+
+    together: int
+    kept: int
+    stream_from: int
+
+    def __post_init__(self) -> None:
+        for name, size in self.__dict__.items():
+            if size <= 0:
+                raise InvalidSize(name=f"rows: {name}", found=size, required="positive")
+
+
+def choose_rows(problem: RowFunction, machine: Machine) -> RowCut:
+    """The cut of a function of rows on a machine.
+
+    A row and its buffer take half of L1. Results go past the caches where they alone fill half of the last
+    one: they would push out themselves before anybody reads them.
+
+    >>> from tilewright.machine.catalog import find_machine
+    >>> choose_rows(RowFunction("softmax", layout="col"), find_machine("znver5")).together
+    64
+    """
+    lanes = machine.isa.lanes(problem.acc)
+    last = machine.l3 or machine.l2
+    return RowCut(
+        together=PARTS * lanes if problem.layout is Layout.COL else 1,
+        kept=max(machine.l1.size // (4 * problem.acc.size) // lanes, 1) * lanes,
+        stream_from=last.size // (2 * problem.dtype.size),
+    )
+
+
+def row_sizes() -> tuple[str, ...]:
+    """Run-time sizes in the order of the C signature; strides are in elements, `line` is from row to row, or
+    from column to column where rows are adjacent.
+    """
+    counts = ("batch", "outer", "rows", "columns")
+    return (*counts, *(f"{array}_{axis}" for array in ("x", "y") for axis in ("batch", "outer", "line")))
+
+
+def row_arguments(problem: RowFunction) -> tuple[Buffer, ...]:
+    """Argument buffers in the order of the C signature."""
+    found = [("x", problem.dtype), ("y", problem.dtype), ("weight", problem.weight), ("bias", problem.bias)]
+    return tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in found if dtype is not None)
+
+
+def _statements(
+    problem: RowFunction, cut: RowCut, first: Expression, rows: Expression
+) -> tuple[Statement, ...]:
+    """The function of some rows of one matrix."""
+    zero, one, columns = Constant(0), Constant(1), Name("columns")
+    by_rows = problem.layout is Layout.ROW
+
+    def lines(array: str) -> Slice:
+        line = Name(f"{array}_line")
+        strides = (line, one) if by_rows else (one, line)
+        matrix = Name("b") * Name(f"{array}_batch") + Name("o") * Name(f"{array}_outer")
+        return Slice(array, matrix + first * strides[0], strides)
+
+    x, y = lines("x"), lines("y")
+    weight, bias = (
+        Slice(name, zero, (zero, one)) if getattr(problem, name) else None for name in ("weight", "bias")
+    )
+    elements = Name("batch") * Name("outer") * Name("rows") * columns
+    stream = minimum(maximum(elements - (cut.stream_from - 1), 0), 1) if by_rows else zero
+    match problem.op:
+        case RowOp.SOFTMAX if by_rows:
+            # Long rows wait in y, or are computed again.
+            short = AnyOf((AllOf((Compare(Relation.LE, columns, Constant(cut.kept)),)),))
+            kept = Slice("kept", zero, (zero, one))
+            near = SoftmaxRows(y, x, rows, columns, stream, kept)
+            return (If(short, (near,), (SoftmaxRows(y, x, rows, columns, zero),)),)
+        case RowOp.SOFTMAX:
+            return (SoftmaxRows(y, x, rows, columns, stream),)
+        case RowOp.LOG_SOFTMAX:
+            return (LogSoftmaxRows(y, x, rows, columns, stream),)
+        case RowOp.LAYER_NORM:
+            return (LayerNormRows(y, x, rows, columns, stream, Scalar("eps"), weight, bias),)
+        case RowOp.RMS_NORM:
+            return (RmsNormRows(y, x, rows, columns, stream, Scalar("eps"), weight),)
+
+
+def _scratch(problem: RowFunction, cut: RowCut) -> tuple[Buffer, ...]:
+    """The buffer of a row, of softmax along adjacent elements."""
+    if problem.op is not RowOp.SOFTMAX or problem.layout is not Layout.ROW:
+        return ()
+    return (Buffer("kept", problem.acc, Space.THREAD, cut.kept),)
+
+
+def build_row_function(problem: RowFunction, cut: RowCut, name: str) -> Program:
+    """The tile IR of a function of rows.
+
+    Matrices × rows are one space of tasks; one thread takes the rows of a matrix at once.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> problem = RowFunction("softmax")
+    >>> cut = choose_rows(problem, find_machine("znver5"))
+    >>> build_row_function(problem, cut, "kernel").arguments[1].name
+    'y'
+    """
+    rows, zero, one, i = Name("rows"), Constant(0), Constant(1), Name("i")
+    # Matrices are tasks already; rows are cut so that all together are enough for every thread.
+    matrices = Name("batch") * Name("outer")
+    step = share(rows, cut.together, ceildiv(tasks(THREAD_TASKS), matrices))
+    inside = _statements(problem, cut, i, minimum(step, rows - i))
+    over_rows = parallel("i", zero, rows, step, *inside)
+    over_outer = parallel("o", zero, Name("outer"), one, over_rows)
+    return Program(
+        name=name,
+        sizes=row_sizes(),
+        scalars=("eps",) if problem.op.takes_eps else (),
+        buffers=(*row_arguments(problem), *_scratch(problem, cut)),
+        body=(parallel("b", zero, Name("batch"), one, over_outer),),
+    )

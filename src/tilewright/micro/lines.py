@@ -1,0 +1,302 @@
+"""The vectors of whole rows: along a row whose elements are adjacent, or of several rows at one column."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.floats import Floats
+from tilewright.llvm.values import Value, element_type, int64, memory_type, vector_type
+from tilewright.machine.isa import Isa
+from tilewright.micro.softmax import Operands, Window, value, window
+from tilewright.spec.dtype import DType
+
+#: Vectors of one turn: of one row, as many sums hide the latency of each; else of as many rows.
+UNROLLED = 4
+
+
+class Spot(NamedTuple):
+    """Where a vector of elements stands.
+
+    Attributes
+    ----------
+    row, column : of its first element.
+    mask : which lanes are elements, where some are not.
+    part : which of the parts it belongs to.
+    past : its place in the destination is a multiple of its size, and is written past the caches.
+    """
+
+    row: Value
+    column: Value
+    mask: Value | None = None
+    part: int = 0
+    past: bool = False
+
+
+#: What becomes of sums at a vector, and how two lanes of them become one.
+Visit: TypeAlias = Callable[[Spot, list[Value]], list[Value]]
+Join: TypeAlias = Callable[[Floats, Value, Value], Value]
+
+
+class Lines(ABC):
+    """Elements of some rows as vectors, in the type that they are computed in.
+
+    A part is what has sums of its own: the one row of `AlongRows`, each vector of rows of `AcrossRows`.
+    `one` is the arithmetic on what there is one of in each row.
+    """
+
+    def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+        self.f, self.acc, self.given = f, acc, given
+        self.lanes = isa.lanes(acc)
+        self.fused = isa.fused
+        self.vector = vector_type(acc, self.lanes)
+        self.v = Floats(f, acc, self.vector, fused=isa.fused)
+        self.convert = Convert(f, half=isa.half)
+        self.to, self.source = window(given, "to"), window(given, "source")
+        self.columns, self.stream = value(given, "columns"), value(given, "stream")
+        self.parts = 1
+        #: The lanes of the part that are rows, where some are not.
+        self.rows_mask: Value | None = None
+
+    @property
+    @abstractmethod
+    def one(self) -> Floats:
+        """Arithmetic on what there is one of in each row."""
+
+    @abstractmethod
+    def every(self) -> Iterator[None]:
+        """Writes the loops over rows; what is written meanwhile is their body."""
+
+    @abstractmethod
+    def reduce(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:
+        """Sums, or what else two of become one, over the columns: for each part, one for each start."""
+
+    @abstractmethod
+    def each(self, visit: Callable[[Spot], None]) -> None:
+        """Visits every vector of every part, the last time; past the caches where `stream` is not 0."""
+
+    @abstractmethod
+    def spread(self, one: Value) -> Value:
+        """What there is one of in each row, beside every element of a vector."""
+
+    @abstractmethod
+    def along(self, name: str, spot: Spot) -> Value:
+        """Elements of an operand that has one for each column."""
+
+    def count(self) -> Value:
+        """The number of columns, as a float."""
+        kind = element_type(self.acc)
+        number = self.f.emit(kind, f"sitofp {self.columns.typed} to {kind.text}")
+        return self.f.splat(number, self.lanes) if self.one.type.lanes else number
+
+    def quiet(self, one: Value) -> Value:
+        """1 in lanes that are no rows, for what would raise flags there."""
+        if self.rows_mask is None:
+            return one
+        return self.f.select(self.rows_mask, one, self.v.constant(1.0))
+
+    def load(self, spot: Spot, others: Value | None = None) -> Value:
+        """Elements of the source; `others`, or zeros, in lanes that are none."""
+        found = self.widened(self.source, self.source.at(self.f, spot.row, spot.column), spot.mask)
+        if spot.mask is None or others is None:
+            return found
+        return self.f.select(spot.mask, found, others)
+
+    def keep(self, spot: Spot, values: Value) -> None:
+        """Values wait in the buffer of one row, or where they will be replaced."""
+        place = self.given["kept"]
+        if isinstance(place, Window):
+            self.f.store(values, place.at(self.f, int64(0), spot.column), self.acc.size)
+        else:
+            self.store(spot, values)
+
+    def kept(self, spot: Spot) -> Value:
+        """What waits."""
+        place = self.given["kept"]
+        if isinstance(place, Window):
+            return self.widened(place, place.at(self.f, int64(0), spot.column), spot.mask)
+        return self.widened(self.to, self.to.at(self.f, spot.row, spot.column), spot.mask)
+
+    def widened(self, place: Window, pointer: Value, mask: Value | None) -> Value:
+        """A vector of elements of an operand."""
+        kind, size = vector_type(place.dtype, self.lanes), place.dtype.size
+        if mask is None:
+            found = self.f.load(kind, pointer, size)
+        else:
+            found = self.f.masked_load(kind, pointer, mask, size)
+        return self._same(found, place.dtype)
+
+    def _same(self, found: Value, dtype: DType) -> Value:
+        if dtype.bits > self.acc.bits:
+            kind = self.vector if found.type.lanes else element_type(self.acc)
+            return self.f.emit(kind, f"fptrunc {found.typed} to {kind.text}")
+        return self.convert(found, dtype, self.acc)
+
+    def store(self, spot: Spot, values: Value) -> None:
+        """Elements of the destination, rounded to its type."""
+        f, size = self.f, self.to.dtype.size
+        narrow = self.convert(values, self.acc, self.to.dtype)
+        pointer = self.to.at(f, spot.row, spot.column)
+        if spot.past and spot.mask is None:
+            f.store_past(narrow, pointer, self.lanes * size)
+        elif spot.mask is None:
+            f.store(narrow, pointer, size)
+        else:
+            f.masked_store(narrow, pointer, spot.mask, size)
+
+
+class AlongRows(Lines):
+    """One row after the other; vectors begin at fixed columns, so that no bit depends on where a row is."""
+
+    row: Value
+
+    @property
+    def one(self) -> Floats:
+        """Scalars."""
+        return Floats(self.f, self.acc, element_type(self.acc), fused=self.fused)
+
+    def every(self) -> Iterator[None]:
+        """Row by row."""
+        with self.f.loop(int64(0), value(self.given, "rows"), int64(1), "row") as self.row:
+            yield
+
+    def _walk(self, state: list[Value], visit: Visit, begin: Value, *, past: bool = False) -> list[Value]:
+        """Every vector from a column on, `UNROLLED` in a turn, which share the state between them."""
+        f, lanes = self.f, self.lanes
+        each = len(state) // UNROLLED
+        whole = f.add(begin, f.both(f.sub(self.columns, begin), int64(-lanes)))
+        start = begin
+        for step in (UNROLLED, 1):
+            end = whole if step == 1 else f.sub(whole, (step - 1) * lanes)
+            with f.carried_loop(start, end, int64(step * lanes), [start, *state], "vector") as (
+                at,
+                values,
+                advance,
+            ):
+                now = list(values)[1:]
+                for number in range(step):
+                    spot = Spot(self.row, f.add(at, number * lanes), past=past)
+                    now = [*now[each:], *visit(spot, now[:each])]
+                advance([f.add(at, step * lanes), *now])
+            start, *state = advance.results
+        with f.once_if(f.compare("<", whole, self.columns), state) as (values, advance):
+            mask = f.first_lanes(f.sub(self.columns, whole), 0, lanes)
+            changed = visit(Spot(self.row, whole, mask), list(values)[:each])
+            advance([*changed, *values[each:]])
+        return list(advance.results)
+
+    def reduce(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:
+        """Several sums side by side, then their lanes by halves."""
+        f, v = self.f, self.v
+        state = self._walk([v.constant(start) for start in starts] * UNROLLED, visit, int64(0))
+        found = []
+        for number in range(len(starts)):
+            first, *others = state[number :: len(starts)]
+            for other in others:
+                first = join(v, first, other)
+            lanes = self.lanes
+            while lanes > 1:
+                lanes //= 2
+                turned = [(lane + lanes) % self.lanes for lane in range(self.lanes)]
+                first = join(v, first, f.shuffle(first, first, turned))
+            found.append(f.extract(first, 0))
+        return [found]
+
+    def each(self, visit: Callable[[Spot], None]) -> None:
+        """In order; past the caches whole vectors, which begin where the destination's do."""
+        f = self.f
+
+        def without_state(spot: Spot, state: list[Value]) -> list[Value]:
+            visit(spot)
+            return state
+
+        stream = self.stream
+        if stream.known == 0:
+            self._walk([], without_state, int64(0))
+            return
+        with f.branch(f.compare("==", stream, 0)) as (near, past):
+            with near:
+                self._walk([], without_state, int64(0))
+            with past:
+                lead = self._lead()
+                with f.when(f.compare(">", lead, 0)):
+                    visit(Spot(self.row, int64(0), f.first_lanes(lead, 0, self.lanes)))
+                self._walk([], without_state, lead, past=True)
+
+    def _lead(self) -> Value:
+        """Columns up to the first whole vector of the destination, or all of them."""
+        f, size = self.f, self.to.dtype.size
+        address = f.as_integer(self.to.at(f, self.row))
+        lead_bytes = f.both(f.sub(int64(0), address), int64(self.lanes * size - 1))
+        return f.minimum(f.shift_right(lead_bytes, int64(size.bit_length() - 1)), self.columns)
+
+    def spread(self, one: Value) -> Value:
+        """The same in every lane."""
+        return self.f.splat(one, self.lanes)
+
+    def along(self, name: str, spot: Spot) -> Value:
+        """Elements beside those of the vector."""
+        place = window(self.given, name)
+        return self.widened(place, place.at(self.f, int64(0), spot.column), spot.mask)
+
+
+class AcrossRows(Lines):
+    """Vectors of rows: every lane is a row, and sums need no joining."""
+
+    first: Value
+
+    @property
+    def one(self) -> Floats:
+        """Vectors, a lane for each row."""
+        return self.v
+
+    def every(self) -> Iterator[None]:
+        """Several vectors of rows at once, then one after the other, the last one under a mask."""
+        f, lanes, rows = self.f, self.lanes, value(self.given, "rows")
+        start = int64(0)
+        for parts in (UNROLLED, 1):
+            self.parts = parts
+            end = rows if parts == 1 else f.sub(rows, parts * lanes - 1)
+            step = int64(parts * lanes)
+            with f.carried_loop(start, end, step, [start], "rows") as (self.first, _, advance):
+                self.rows_mask = f.first_lanes(f.sub(rows, self.first), 0, lanes) if parts == 1 else None
+                yield
+                advance([f.add(self.first, step)])
+            (start,) = advance.results
+
+    def _spots(self, column: Value) -> list[Spot]:
+        f = self.f
+        rows = [f.add(self.first, part * self.lanes) for part in range(self.parts)]
+        return [Spot(row, column, self.rows_mask, part) for part, row in enumerate(rows)]
+
+    def reduce(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:  # noqa: ARG002
+        """Column by column."""
+        each = len(starts)
+        state = [self.v.constant(start) for start in starts] * self.parts
+        with self.f.carried_loop(int64(0), self.columns, int64(1), state, "column") as (column, now, advance):
+            changed: list[Value] = []
+            for spot in self._spots(column):
+                changed += visit(spot, list(now[spot.part * each : (spot.part + 1) * each]))
+            advance(changed)
+        found = advance.results
+        return [list(found[part * each : (part + 1) * each]) for part in range(self.parts)]
+
+    def each(self, visit: Callable[[Spot], None]) -> None:
+        """Column by column, never past the caches: vectors are apart."""
+        with self.f.loop(int64(0), self.columns, int64(1), "column") as column:
+            for spot in self._spots(column):
+                visit(spot)
+
+    def spread(self, one: Value) -> Value:
+        """Itself."""
+        return one
+
+    def along(self, name: str, spot: Spot) -> Value:
+        """The element of the column, for every row."""
+        place = window(self.given, name)
+        pointer = place.at(self.f, int64(0), spot.column)
+        element = self.f.load(memory_type(place.dtype), pointer, place.dtype.size)
+        return self.f.splat(self._same(element, place.dtype), self.lanes)

@@ -1,0 +1,97 @@
+"""How the axes of two arrays become lines of a kernel: which are rows, which columns, which loops around."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+from tilewright.runtime.transpose import Axis, merged
+from tilewright.spec.problem import Layout
+
+#: Plans kept; one takes about 15 us to make.
+_PLANS = 1024
+
+#: Loops of a kernel around its columns.
+LOOPS = 3
+
+
+class LinePlan(NamedTuple):
+    """Two arrays of one shape as a kernel walks them.
+
+    layout : whether elements of rows or of columns are adjacent.
+    sizes : as `macro.row_function.row_sizes` names them.
+    elements : of each array.
+    """
+
+    layout: Layout
+    sizes: tuple[int, ...]
+    elements: int
+
+
+def _fused(axes: list[Axis]) -> Axis | None:
+    """Axes as one, the last one fastest; None where they are no even walk in both arrays.
+
+    >>> _fused([Axis(2, 12, 12), Axis(3, 4, 4)])
+    Axis(length=6, step_a=4, step_b=4)
+    """
+    whole = Axis(1, 0, 0)
+    for axis in reversed(axes):
+        if axis.length == 1:
+            continue
+        if whole.length == 1:
+            whole = axis
+        elif (axis.step_a, axis.step_b) == (whole.length * whole.step_a, whole.length * whole.step_b):
+            whole = Axis(whole.length * axis.length, whole.step_a, whole.step_b)
+        else:
+            return None
+    return whole
+
+
+@lru_cache(maxsize=_PLANS)
+def plan_lines(
+    size: int,
+    shape: tuple[int, ...],
+    steps_x: tuple[int, ...],
+    steps_y: tuple[int, ...],
+    along: tuple[int, ...],
+) -> LinePlan | None:
+    """The plan of arrays whose rows run along some axes, or None where they have to be copied first.
+
+    Parameters
+    ----------
+    size : bytes of an element; steps are in bytes too.
+    shape : of both arrays, no axis of length 0.
+    along : axes of a row, the last one fastest.
+
+    Examples
+    --------
+    >>> plan_lines(4, (8, 5), (20, 4), (20, 4), (1,)).sizes  # batch, outer, rows, columns, strides
+    (1, 1, 8, 5, 0, 0, 5, 0, 0, 5)
+    >>> plan_lines(4, (8, 5), (20, 4), (20, 4), (0,)).layout
+    <Layout.COL: 'col'>
+    """
+    axes = [Axis(*values) for values in zip(shape, steps_x, steps_y, strict=True)]
+    columns = _fused([axes[axis] for axis in along])
+    rest = merged([axis for number, axis in enumerate(axes) if number not in along])
+    if columns is None or any(step % size for axis in (*rest, columns) for step in axis[1:]):
+        return None
+
+    def adjacent(axis: Axis) -> bool:
+        return axis.step_a == axis.step_b == size
+
+    if columns.length == 1 or adjacent(columns):
+        layout, lines = Layout.ROW, rest.pop() if rest else Axis(1, 0, 0)
+        rows, line = lines.length, lines
+    else:
+        beside = next((axis for axis in rest if adjacent(axis)), None)
+        if beside is None:
+            return None
+        rest.remove(beside)
+        layout, rows, line = Layout.COL, beside.length, columns
+    if len(rest) >= LOOPS:
+        return None
+    batch, outer = [Axis(1, 0, 0)] * (LOOPS - 1 - len(rest)) + rest
+    counts = (batch.length, outer.length, rows, columns.length)
+    strides = [axis[side] // size for side in (1, 2) for axis in (batch, outer, line)]
+    return LinePlan(layout, (*counts, *strides), math.prod(shape))

@@ -1,0 +1,183 @@
+"""softmax, log_softmax, layer_norm and rms_norm of any arrays: checks, axes, overlap; ends in kernels."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import (
+    AxisOutOfRange,
+    InvalidAxis,
+    InvalidOperand,
+    NegativeEps,
+    NormOperandShape,
+    RepeatedAxis,
+    UnsupportedDtype,
+)
+from tilewright.runtime.arrays import check_out
+from tilewright.runtime.lines import plan_lines
+from tilewright.runtime.operands import Array, real_number
+from tilewright.runtime.row_function import row_kernel
+from tilewright.runtime.transpose import transpose
+from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, find_numpy_dtype
+from tilewright.spec.problem import Layout
+from tilewright.spec.row_function import RowFunction, RowOp
+
+
+def computed_dtype(dtype: np.dtype[Any]) -> DType:
+    """The type that functions of an array are computed to: its own, or the float NumPy makes of integers.
+
+    >>> str(computed_dtype(np.dtype("i4"))), str(computed_dtype(np.dtype("f2")))
+    ('f64', 'f16')
+
+    Raises
+    ------
+    UnsupportedDtype
+    """
+    native = dtype.newbyteorder("=")
+    found = find_numpy_dtype(native)
+    if found in FUNCTION_DTYPES:
+        return found
+    if native.kind in "bui":
+        wide = find_numpy_dtype(np.result_type(native, np.float16))
+        assert wide is not None
+        return wide
+    raise UnsupportedDtype(dtype=dtype, supported=", ".join(map(str, FUNCTION_DTYPES)))
+
+
+def as_floats(value: Any, name: str) -> tuple[Array, DType]:
+    """An array of whole, aligned elements of a type that functions have, and that type."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidOperand(name=name, reason=str(error)) from error
+    dtype = computed_dtype(array.dtype)
+    if array.dtype != dtype.numpy or not array.flags.aligned:
+        array = np.array(array, dtype.numpy, order="K")
+    return array, dtype
+
+
+def check_axes(function: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """One axis or several as ascending non-negative numbers.
+
+    >>> check_axes("softmax", -1, 3), check_axes("layer_norm", (-1, 1), 3)
+    ((2,), (1, 2))
+
+    Raises
+    ------
+    InvalidAxis, AxisOutOfRange, RepeatedAxis
+    """
+    try:
+        given = tuple(map(operator.index, axis if isinstance(axis, Sequence) else (axis,)))
+    except TypeError:
+        raise InvalidAxis(
+            function=function, found=repr(axis), required="an integer, or a tuple of them"
+        ) from None
+    if not given:
+        raise InvalidAxis(function=function, found="()", required="at least one axis")
+    for one in given:
+        if not -ndim <= one < ndim:
+            raise AxisOutOfRange(function=function, found=one, ndim=ndim, last=ndim - 1)
+    found = sorted(one % ndim for one in given)
+    for one, following in pairwise(found):
+        if one == following:
+            raise RepeatedAxis(function=function, found=one, axes=given)
+    return tuple(found)
+
+
+def same_memory(x: Array, y: Array) -> bool:
+    """Whether two arrays of one shape have each element in one place."""
+    place = "__array_interface__"
+    return x.strides == y.strides and getattr(x, place)["data"] == getattr(y, place)["data"]
+
+
+def _beside(function: str, name: str, value: Any, shape: tuple[int, ...], dtype: DType) -> Array | None:
+    """A weight or a bias as a kernel of some type takes it."""
+    if value is None:
+        return None
+    array, found = as_floats(value, name)
+    if array.shape != shape:
+        raise NormOperandShape(function=function, name=name, found=array.shape, required=shape)
+    kept = found in (dtype, F32)
+    return np.ascontiguousarray(array, None if kept else dtype.numpy)
+
+
+def apply(
+    op: RowOp,
+    x: Any,
+    axis: Any,
+    out: Any = None,
+    *,
+    weight: Any = None,
+    bias: Any = None,
+    eps: Any = None,
+) -> Array:
+    """One call of a function of rows; see the functions of `tilewright` that are named like its members."""
+    array, dtype = as_floats(x, "x")
+    along = check_axes(op.value, axis, array.ndim)
+    lengths = tuple(array.shape[one] for one in along)
+    beside = [_beside(op.value, *given, lengths, dtype) for given in (("weight", weight), ("bias", bias))]
+    scalars = [_check_eps(op.value, eps, dtype)] if op.takes_eps else []
+    given = None if out is None else check_out(out, array.shape, dtype.numpy)
+    target = _target(array, dtype, given, [part for part in beside if part is not None])
+    if array.size:
+        _run(op, dtype, (array, target), along, beside, scalars)
+    if given is None or target is given:
+        return target
+    np.copyto(given, target, casting="same_kind")
+    return given
+
+
+def _check_eps(function: str, eps: Any, dtype: DType) -> float:
+    """What is added under the root; as torch has it, by default the distance from 1 to the next number."""
+    if eps is None:
+        return float(2.0 ** (1 - dtype.significand))
+    number = real_number(eps, "eps")
+    if not 0 <= number < math.inf:
+        raise NegativeEps(function=function, found=number)
+    return number
+
+
+def _target(x: Array, dtype: DType, out: Array | None, others: list[Array]) -> Array:
+    """Where the result is computed: `out` itself, if that is x's own memory or shares none with operands."""
+    if out is None:
+        return np.empty_like(x, subok=False)
+    fits = out.dtype == dtype.numpy and out.flags.aligned
+    apart = not any(np.may_share_memory(out, other) for other in others)
+    if fits and apart and (not np.may_share_memory(out, x) or same_memory(x, out)):
+        return out
+    return np.empty_like(x, subok=False)
+
+
+def _run(
+    op: RowOp,
+    dtype: DType,
+    arrays: tuple[Array, Array],
+    along: tuple[int, ...],
+    beside: list[Array | None],
+    scalars: list[float],
+) -> None:
+    """The kernel on arrays, or on a copy whose rows are contiguous."""
+    x, y = arrays
+    types = [None if part is None else find_numpy_dtype(part.dtype) for part in beside]
+    given = [part for part in beside if part is not None]
+    plan = plan_lines(x.itemsize, x.shape, x.strides, y.strides, along)
+    if plan is None:
+        rest = [axis for axis in range(x.ndim) if axis not in along]
+        order = (*rest, *along)
+        rows = transpose(x, order)
+        last = tuple(range(len(rest), x.ndim))
+        plan = plan_lines(x.itemsize, rows.shape, rows.strides, rows.strides, last)
+        assert plan is not None
+        assert plan.layout is Layout.ROW
+        problem = RowFunction(op, dtype, weight=types[0], bias=types[1])
+        row_kernel(problem).run([rows, rows, *given], plan.sizes, plan.elements, scalars)
+        transpose(rows, tuple(order.index(axis) for axis in range(x.ndim)), y)
+        return
+    problem = RowFunction(op, dtype, layout=plan.layout, weight=types[0], bias=types[1])
+    row_kernel(problem).run([x, y, *given], plan.sizes, plan.elements, scalars)

@@ -1,0 +1,149 @@
+"""Functions of rows: softmax, layer norm and their relatives, whose every result depends on a whole row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.errors import InvalidChoice
+from tilewright.spec.choice import parse_choice
+from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
+from tilewright.spec.problem import Layout, Operand
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class RowOp(Enum):
+    """What is computed of each row x of n elements.
+
+    SOFTMAX: e^(x - max x) / Σ e^(x - max x); LOG_SOFTMAX: its logarithm; LAYER_NORM: (x - mean) /
+    √(variance + eps), the variance that of n elements, then times weight and plus bias; RMS_NORM: x /
+    √(mean of x² + eps), then times weight.
+    """
+
+    SOFTMAX = "softmax"
+    LOG_SOFTMAX = "log_softmax"
+    LAYER_NORM = "layer_norm"
+    RMS_NORM = "rms_norm"
+
+    @property
+    def takes_eps(self) -> bool:
+        """Whether it is a norm, whose root has eps under it."""
+        return self in (RowOp.LAYER_NORM, RowOp.RMS_NORM)
+
+
+#: Layouts of the rows: elements of one adjacent, or elements of one column.
+ROW_LAYOUTS = (Layout.ROW, Layout.COL)
+
+
+@dataclass(frozen=True, init=False)
+class RowFunction:
+    """y = op(x) of every row of matrices; all sizes, and strides between lines, are given at run time.
+
+    Parameters
+    ----------
+    op : a member or value of `RowOp`.
+    dtype : element type of x and y: f32, f64, bf16 or f16. Computed in f32, of f64 in f64, rounded once.
+    layout : "row" where the elements of a row are adjacent in x and y, "col" where those of a column are.
+    weight, bias : element types of what multiplies and is added along each row, or None: norms take a
+        weight, layer norm a bias.
+
+    Raises
+    ------
+    InvalidChoice, UnsupportedDtype
+
+    Examples
+    --------
+    >>> problem = RowFunction("rms_norm", weight="f32")
+    >>> problem.reference(np.array([[3.0, 4.0]]), np.array([1.0, 2.0])).round(3)
+    array([[0.849, 2.263]])
+
+    Source: Ba, Kiros and Hinton, arXiv:1607.06450; Zhang and Sennrich, arXiv:1910.07467.
+    """
+
+    op: RowOp
+    dtype: DType
+    layout: Layout
+    weight: DType | None
+    bias: DType | None
+
+    def __init__(
+        self,
+        op: RowOp | str,
+        dtype: DType | str = "f32",
+        *,
+        layout: Layout | str = Layout.ROW,
+        weight: DType | str | None = None,
+        bias: DType | str | None = None,
+    ) -> None:
+        what = parse_choice(RowOp, op, "op")
+        taken = {"weight": what.takes_eps, "bias": what is RowOp.LAYER_NORM}
+        for name, given in (("weight", weight), ("bias", bias)):
+            if given is not None and not taken[name]:
+                raise InvalidChoice(name=f"{name} of {what.value}", found=str(given), allowed="None")
+        values: dict[str, object] = {
+            "op": what,
+            "dtype": parse_dtype(dtype, FUNCTION_DTYPES),
+            "layout": parse_choice(Layout, layout, "layout", ROW_LAYOUTS),
+            "weight": None if weight is None else parse_dtype(weight, FUNCTION_DTYPES),
+            "bias": None if bias is None else parse_dtype(bias, FUNCTION_DTYPES),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def acc(self) -> DType:
+        """The type that a row is computed in."""
+        return self.dtype if self.dtype.bits == 64 else F32
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """None: kernels take the lines of arrays of any number of axes."""
+        return ()
+
+    @property
+    def flops(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+    def reference(
+        self,
+        x: NDArray[Any],
+        weight: NDArray[Any] | None = None,
+        bias: NDArray[Any] | None = None,
+        *,
+        eps: float = 0.0,
+    ) -> NDArray[Any]:
+        """The meaning of the problem, (..., n) -> (..., n), in float64."""
+        with np.errstate(all="ignore"):
+            found = row_meaning(self.op, np.asarray(x).astype(np.float64), eps)
+            if weight is not None:
+                found = found * weight.astype(np.float64)
+            return found if bias is None else found + bias.astype(np.float64)
+
+
+def row_meaning(op: RowOp, x: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
+    """An operation along the last axis, in float64; where a row is empty, so is its result."""
+    if x.shape[-1] == 0:
+        return x
+    match op:
+        case RowOp.SOFTMAX:
+            weights = np.exp(x - x.max(axis=-1, keepdims=True))
+            return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+        case RowOp.LOG_SOFTMAX:
+            below = x - x.max(axis=-1, keepdims=True)
+            return np.asarray(below - np.log(np.exp(below).sum(axis=-1, keepdims=True)))
+        case RowOp.LAYER_NORM:
+            around = x - x.mean(axis=-1, keepdims=True)
+            return np.asarray(around / np.sqrt(np.square(around).mean(axis=-1, keepdims=True) + eps))
+        case RowOp.RMS_NORM:
+            return np.asarray(x / np.sqrt(np.square(x).mean(axis=-1, keepdims=True) + eps))

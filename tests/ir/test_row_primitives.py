@@ -1,0 +1,74 @@
+"""Programs of functions of rows: text that parses back, the oracle, and windows that are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import rough
+
+from tilewright.errors import InvalidTileIr
+from tilewright.ir.interpret import interpret
+from tilewright.ir.nodes import Buffer, Constant, Program, Scalar, Slice, Space
+from tilewright.ir.parse import parse_program
+from tilewright.ir.primitives import LayerNormRows, SoftmaxRows
+from tilewright.ir.text import print_program
+from tilewright.ir.verify import verify
+from tilewright.machine.catalog import find_machine
+from tilewright.macro.row_function import build_row_function, choose_rows
+from tilewright.spec.dtype import BF16, F32, DType
+from tilewright.spec.row_function import RowFunction, RowOp
+
+ROWS, COLUMNS = 5, 7
+
+
+def built(problem: RowFunction) -> Program:
+    return build_row_function(problem, choose_rows(problem, find_machine("znver5")), "kernel")
+
+
+@pytest.mark.parametrize("op", RowOp, ids=lambda op: op.value)
+@pytest.mark.parametrize("layout", ["row", "col"])
+def test_the_oracle_computes_every_matrix(op: RowOp, layout: str) -> None:
+    beside = ("weight", "bias")[: {RowOp.LAYER_NORM: 2, RowOp.RMS_NORM: 1}.get(op, 0)]
+    problem = RowFunction(op, layout=layout, **dict.fromkeys(beside, "f32"))
+    program = verify(built(problem))
+    assert parse_program(print_program(program)) == program
+    x = rough((2, 3, ROWS, COLUMNS))
+    memory = np.ascontiguousarray(x if layout == "row" else x.swapaxes(2, 3))
+    arrays = {"x": memory.ravel(), "y": np.full(x.size, np.nan, np.float32)}
+    arrays |= {name: rough((COLUMNS,), seed=1) for name in beside}
+    line = COLUMNS if layout == "row" else ROWS
+    steps = (3 * ROWS * COLUMNS, ROWS * COLUMNS, line)
+    counts = (2, 3, ROWS, COLUMNS)
+    sizes = dict(zip(program.sizes, (*counts, *steps, *steps), strict=True))
+    interpret(program, sizes, {"eps": 0.5} if op.takes_eps else {}, arrays)
+    expected = problem.reference(x, *(arrays[name] for name in beside), eps=0.5)
+    found = arrays["y"].reshape(memory.shape)
+    np.testing.assert_allclose(found if layout == "row" else found.swapaxes(2, 3), expected, rtol=1e-5)
+
+
+def window(buffer: str, row: int = COLUMNS, column: int = 1) -> Slice:
+    return Slice(buffer, Constant(0), (Constant(row), Constant(column)))
+
+
+SIZES = (Constant(ROWS), Constant(COLUMNS), Constant(0))
+SOFTMAX = SoftmaxRows(window("y"), window("x"), *SIZES)
+LAYER_NORM = LayerNormRows(window("y"), window("x"), *SIZES, Scalar(0.5), window("w"))
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (replace(SOFTMAX, to=window("y", 1, ROWS)), "must be adjacent in to and source"),
+        (replace(SOFTMAX, source=window("x", 14, 2)), "must be adjacent in to and source"),
+        (replace(SOFTMAX, to=window("narrow")), "to and source have one type"),
+        (replace(LAYER_NORM, weight=window("w", 0, 2)), "elements of weight must be adjacent"),
+        (replace(SOFTMAX, kept=window("narrow")), "kept is of the type that rows are computed in"),
+    ],
+)
+def test_windows_that_are_refused(node: SoftmaxRows | LayerNormRows, words: str) -> None:
+    dtypes: dict[str, DType] = {"x": F32, "y": F32, "w": F32, "narrow": BF16}
+    buffers = tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in dtypes.items())
+    with pytest.raises(InvalidTileIr, match=words):
+        verify(Program("p", (), (), buffers, (node,)))

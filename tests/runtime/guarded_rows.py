@@ -1,0 +1,72 @@
+"""Runs functions of rows beside inaccessible pages; a program, so that a fault ends only itself.
+
+    python guarded_rows.py {f32|f64|bf16|f16}
+
+The row is the host's, or that of TILEWRIGHT_ISA. The exit status says whether every byte outside y was left
+alone and every result was right.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import numpy as np
+from support import GuardedMemory
+
+import tilewright as tw
+from tilewright.macro import row_function
+from tilewright.runtime.row_function import RowKernel
+from tilewright.spec.row_function import RowFunction, RowOp
+
+COLUMNS = (1, 3, 7, 8, 15, 16, 17, 33, 64, 70)
+ROWS = (1, 3, 16, 17)
+GAPS = (0, 3)
+
+
+def kernels(problem: RowFunction) -> list[RowKernel]:
+    """Near the caches, and past them with the buffer of a row too short for some."""
+    near = RowKernel.compiled(problem)
+    choose = row_function.choose_rows
+    row_function.choose_rows = lambda problem, machine: row_function.RowCut(
+        choose(problem, machine).together, 64, 1
+    )
+    past = RowKernel.compiled(problem)
+    row_function.choose_rows = choose
+    return [near, past]
+
+
+def main(name: str) -> None:
+    """Every function, layout, size and end of the pages."""
+    done = 0
+    memories = [GuardedMemory(64 * 1024) for _ in range(4)]
+    for op, layout in itertools.product(RowOp, ("row", "col")):
+        beside = ("weight", "bias")[: {RowOp.LAYER_NORM: 2, RowOp.RMS_NORM: 1}.get(op, 0)]
+        problem = RowFunction(op, name, layout=layout, **dict.fromkeys(beside, name))
+        dtype = problem.dtype.numpy
+        for kernel in kernels(problem) if layout == "row" else kernels(problem)[:1]:
+            for columns, rows, gap, at_end in itertools.product(COLUMNS, ROWS, GAPS, (False, True)):
+                size = dtype.itemsize
+                by_rows = layout == "row"
+                steps = ((columns + gap) * size, size) if by_rows else (size, (rows + gap) * size)
+                content = np.random.default_rng(columns).standard_normal((rows, columns)).astype(dtype)
+                x = memories[0].place(content, steps, at_end=at_end)
+                y = memories[1].place(np.zeros_like(content), steps, at_end=at_end)
+                vectors = [
+                    memory.place(content[0], (size,), at_end=at_end) for memory in memories[2:][: len(beside)]
+                ]
+                before = memories[1].outside(y)
+                line = steps[0 if by_rows else 1] // size
+                sizes = (1, 1, rows, columns, 0, 0, line, 0, 0, line)
+                kernel.run([x, y, *vectors], sizes, y.size, [0.5] if op.takes_eps else [])
+                exact = problem.reference(content, *vectors, eps=0.5)
+                if not np.allclose(y.astype(np.float64), exact, rtol=1e-2, atol=2e-3):
+                    raise SystemExit(f"wrong result: {kernel.name} {rows}x{columns} gap {gap}")
+                if not np.array_equal(memories[1].outside(y), before):
+                    raise SystemExit(f"bytes outside y changed: {kernel.name} {rows}x{columns} gap {gap}")
+                done += 1
+    sys.stdout.write(f"{done} calls of {tw.machine().isa.name}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
