@@ -18,6 +18,7 @@ from tilewright.errors import (
     InvalidSize,
     UnsupportedDtype,
 )
+from tilewright.runtime import backward_front, backward_plans
 from tilewright.spec.attention_reference import attention_reference
 
 HEADS, KV_HEADS, QUERIES, KEYS, HEAD, VALUE = 4, 2, 7, 9, 5, 3
@@ -231,6 +232,51 @@ def test_the_same_bits_for_any_threads() -> None:
         for threads in (1, 2, 4)
     ]
     assert found[0] == found[1] == found[2]
+
+
+PLANNED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "window": {"causal": True, "window": (3, None), "layout": "bshd"},
+    "truths": {"mask": SEEN},
+}
+
+
+@pytest.mark.parametrize("keywords", PLANNED.values(), ids=PLANNED)
+def test_known_shapes_are_not_checked_again(
+    keywords: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other arrays of the same shapes give their own gradients, without the checks of the first ones."""
+    turned = keywords.get("layout") == "bshd"
+    calls = []
+    for seed in (0, 1):
+        arrays = [array.swapaxes(1, 2) if turned else array for array in operands(seed, dtype=np.float32)]
+        q, k, v = (np.ascontiguousarray(array) for array in arrays)
+        out, lse = tw.attention(q, k, v, return_lse=True, **keywords)
+        calls.append((out + 1, q, k, v, out, lse))
+    monkeypatch.setattr(backward_plans, "_plans", {})
+    expected = [tw.attention_backward(*calls[1], **keywords)]
+    monkeypatch.setattr(backward_plans, "_plans", {})
+    tw.attention_backward(*calls[0], **keywords)
+    monkeypatch.setattr(backward_front, "prepare", None)
+    expected.append(tw.attention_backward(*calls[1], **keywords))
+    for checked, planned in zip(*expected, strict=True):
+        assert checked.tobytes() == planned.tobytes()
+
+
+def test_known_shapes_elsewhere_are_checked_again() -> None:
+    """Operands that are not aligned, or of one batch for all, have no plan."""
+    q, k, v = operands(dtype=np.float32)
+    out, lse = tw.attention(q, k, v, return_lse=True)
+    expected = tw.attention_backward(out, q, k, v, out, lse)
+    memory = np.zeros(q.nbytes + 1, np.uint8)[1:]
+    odd = memory.view(np.float32).reshape(q.shape)
+    odd[...] = q
+    for _ in range(2):
+        found = tw.attention_backward(out, odd, k, v, out, lse)
+        for gradient, other in zip(found, expected, strict=True):
+            assert gradient.tobytes() == other.tobytes()
+    for _ in range(2):
+        assert tw.attention_backward(out, q, k[:1], v[:1], out, lse)[1].shape == k[:1].shape
 
 
 def test_results_of_other_types_are_converted() -> None:

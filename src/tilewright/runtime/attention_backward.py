@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tilewright.macro.attention_backward import backward_scalars, backward_sizes
 from tilewright.macro.backward_block import BACKWARD_FIELDS, BackwardBlocking
-from tilewright.runtime.attention import element_steps
+from tilewright.runtime.attention import Launch, element_steps
 from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
@@ -76,6 +77,28 @@ class AttentionBackwardKernel(Kernel):
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)
 
+    def launch(self, call: BackwardCall) -> Launch:
+        """What a call says beside the places of its arrays: the same for all arrays of these shapes."""
+        problem = self.problem
+        heads, kv_heads = call.q.shape[1], call.k.shape[1]
+        queries, keys = (int(call.items[:, BACKWARD_FIELDS.index(name)].max(initial=0)) for name in LENGTHS)
+        sizes = [len(call.items), kv_heads, heads // kv_heads, queries, keys]
+        for array in (call.q, call.k, call.v):
+            sizes += element_steps(array, (1, 2, 3))
+        for array in (call.out, call.dout, call.dq, call.dk, call.dv):
+            sizes += element_steps(array, (1, 2))
+        sizes.append(call.lse.shape[-1])
+        if call.mask is not None:
+            sizes += element_steps(call.mask, (1, 2, 3))
+        scalars = (call.scale, call.softcap)[: len(backward_scalars(problem))]
+        work = len(call.items) * heads * queries * keys * (3 * problem.head_dim + 2 * problem.value_dim)
+        return Launch((*sizes, *scalars), work)
+
+    def start(self, launch: Launch, addresses: Iterable[int]) -> None:
+        """Runs on the arrays at some addresses, in the order of `BackwardCall`'s fields."""
+        with self.pool.block() as scratch, call_team(launch.work) as team:
+            self.function(*addresses, *launch.numbers, scratch, team)
+
     def run(self, call: BackwardCall) -> None:
         """Gradients of arrays that are known to fit; `dq`, `dk`, `dv` and `delta` are written.
 
@@ -83,24 +106,9 @@ class AttentionBackwardKernel(Kernel):
         ------
         ForeignKernel : if the kernel was compiled for another machine.
         """
-        problem = self.problem
-        heads, kv_heads = call.q.shape[1], call.k.shape[1]
-        queries, keys = (int(call.items[:, BACKWARD_FIELDS.index(name)].max(initial=0)) for name in LENGTHS)
-        sizes = [len(call.items), kv_heads, heads // kv_heads, queries, keys]
-        for array in (call.q, call.k, call.v):
-            sizes += element_steps(array, (1, 2, 3))
-        arrays = [call.q, call.k, call.v, call.out, call.dout, call.dq, call.dk, call.dv]
-        for array in arrays[3:]:
-            sizes += element_steps(array, (1, 2))
-        sizes.append(call.lse.shape[-1])
-        arrays += [call.items, call.lse, call.delta]
-        if call.mask is not None:
-            sizes += element_steps(call.mask, (1, 2, 3))
-        arrays += [array for array in (call.mask, call.slopes) if array is not None]
-        scalars = (call.scale, call.softcap)[: len(backward_scalars(problem))]
-        work = len(call.items) * heads * queries * keys * (3 * problem.head_dim + 2 * problem.value_dim)
-        with self.pool.block() as scratch, call_team(work) as team:
-            self.function(*map(data_address, arrays), *sizes, *scalars, scratch, team)
+        needed = (call.q, call.k, call.v, call.out, call.dout, call.dq, call.dk, call.dv)
+        arrays = (*needed, call.items, call.lse, call.delta, call.mask, call.slopes)
+        self.start(self.launch(call), [data_address(array) for array in arrays if array is not None])
 
 
 #: Columns of the table that hold sizes.

@@ -21,6 +21,7 @@ from tilewright.runtime.attention_arrays import (
 from tilewright.runtime.attention_backward import AttentionBackwardKernel, BackwardCall
 from tilewright.runtime.attention_call import PreparedAttention
 from tilewright.runtime.attention_items import Side
+from tilewright.runtime.backward_plans import Operands, backward_key, keep_plan, run_plan
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, whole_strides
 from tilewright.spec.attention_backward import BACKWARD_DTYPES, AttentionBackward
@@ -109,6 +110,11 @@ def attention_backward(
     dout: Any, operands: tuple[Any, Any, Any], out: Any, lse: Any, keywords: Keywords
 ) -> tuple[Array, Array, Array]:
     """What `tilewright.attention_backward` does, which documents it."""
+    known = Operands(*operands, out, dout, lse, keywords.mask, keywords.alibi_slopes)
+    key = backward_key(known, keywords)
+    planned = None if key is None else run_plan(key, known)
+    if planned is not None:
+        return planned
     given = [convert(value, name) for value, name in zip(operands, "qkv", strict=True)]
     prepared = prepare(given[0], given[1], given[2], None, keywords)
     problem, forward = _problem(prepared), prepared.call
@@ -143,6 +149,9 @@ def attention_backward(
         slopes=forward.slopes,
     )
     if batch and state.size and items[:, ITEM_FIELDS.index("keys")].any():
-        backward_kernel(problem).run(call)
+        kernel = backward_kernel(problem)
+        kernel.run(call)
+        if key is not None:
+            keep_plan(key, known, call, kernel)
     found = [gradient.finished() for gradient in gradients]
     return found[0], found[1], found[2]
