@@ -82,7 +82,7 @@ def attention_case(kernel: Emitted, sizes: Sizes, turn: int) -> Case:
     if isinstance(kernel.cut, DecodeCut):
         splits = kernel.cut.splits(sizes.keys)
         partials = kernel.cut.partials(sizes.batch, sizes.kv_heads * sizes.group, sizes.queries, splits)
-        integers["splits"] = splits
+        integers |= {"splits": splits, "heads_together": 1 + turn % sizes.kv_heads}
         states = np.full(partials, np.nan, problem.acc.numpy).tobytes()
         operands += (Placed(states, argument=len(operands), at_end=bool(turn % 2), workspace=True),)
     scale, softcap = scalars["scale"], scalars.get("softcap", 0.0)

@@ -83,19 +83,21 @@ def test_ranges_of_keys(ranges: tuple[int, int]) -> None:
         check(ran(make(problem, Sizes(1, 1, 2, 3, 4050), ranges=ranges)))
 
 
+@pytest.mark.parametrize("together", [1, 2])
 @each_feature
-def test_the_nest_means_the_same(features: dict[str, Any]) -> None:
+def test_the_nest_means_the_same(features: dict[str, Any], together: int) -> None:
     """Interpreted with NumPy in runs of 32 keys, with three threads last task first, and read back."""
     problem = Attention(5, 6, "f32", **features, **DECODED)
     machine = host_machine()
     cut = replace(choose_decode(problem, machine), split=32)
     program = build_decode(problem, cut, machine, "few")
     assert parse_program(print_program(program)) == program
-    made = make(problem, Sizes(2, 1, 3, 2, 77))
+    made = make(problem, Sizes(2, 2, 3, 2, 77))
     sizes, scalars, buffers = parameters(replace(made, problem=problem.scheduled(Schedule.BLOCKS)))
     splits = cut.splits(77)
-    partials = np.full(cut.partials(2, 3, 2, splits), np.nan, np.float32)
-    interpret(program, {**sizes, "splits": splits}, scalars, {**buffers, "partials": partials}, threads=3)
+    partials = np.full(cut.partials(2, 6, 2, splits), np.nan, np.float32)
+    sizes |= {"splits": splits, "heads_together": together}
+    interpret(program, sizes, scalars, {**buffers, "partials": partials}, threads=3)
     check(made)
 
 

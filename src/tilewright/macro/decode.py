@@ -6,7 +6,8 @@ its keys. Which keys make a run depends on nothing else, so that neither threads
 result.
 
 In a run keys and values take turns, a block of each: while the scores of one are computed its values are on
-their way from memory, and while these are summed the next keys.
+their way from memory, and while these are summed the next keys. Where the heads of one key stand together,
+a task takes them through a run side by side, so that memory is read in order.
 """
 
 from __future__ import annotations
@@ -101,8 +102,12 @@ def choose_decode(problem: Attention, machine: Machine) -> DecodeCut:
 
 
 def decode_sizes(problem: Attention) -> tuple[str, ...]:
-    """Run-time sizes in the order of the C signature: `splits` is how many runs the longest sequence has."""
-    return (*attention_sizes(problem), "splits")
+    """Run-time sizes in the order of the C signature.
+
+    `splits` is how many runs the longest sequence has, `heads_together` how many heads of keys one task takes
+    through a run side by side: one, or several where the heads of one key are adjacent in memory.
+    """
+    return (*attention_sizes(problem), "splits", "heads_together")
 
 
 def decode_arguments(problem: Attention) -> tuple[Buffer, ...]:
@@ -165,10 +170,11 @@ class _Nest:
         """Scores or weights of a block."""
         return Slice(buffer, row * self.row + column, (Constant(self.row), Constant(1)))
 
-    def stored(self, buffer: str, key: Expression) -> Slice:
-        """Keys or values from one on, as far as they stand together."""
+    def stored(self, buffer: str, key: Expression, heads_on: Expression | None = None) -> Slice:
+        """Keys or values from one on, as far as they stand together, of the head or of one further on."""
         head, row = Name(f"{buffer}_head"), Name(f"{buffer}_row")
-        first = Name(f"{buffer}0") + Name("kv") * head
+        number_of_head = Name("kv") if heads_on is None else Name("kv") + heads_on
+        first = Name(f"{buffer}0") + number_of_head * head
         if self.problem.paged:
             page = self.page_of(key)
             number = Element("pages", Name("pages0") + page)
@@ -187,7 +193,7 @@ class _Nest:
         """The whole program."""
         zero, one = Constant(0), Constant(1)
         runs = parallel("s", zero, Name("splits"), one, *self.run())
-        heads = parallel("kv", zero, Name("kv_heads"), one, runs)
+        heads = parallel("kg", zero, Name("kv_heads"), Name("heads_together"), runs)
         merged = parallel("kv", zero, Name("kv_heads"), one, *self.merge())
         return Program(
             name=name,
@@ -245,8 +251,10 @@ class _Nest:
         cut, jb, begin, end, keys = self.cut, Name("jb"), Name("begin"), Name("end"), Name("keys")
         q = Slice("q_pack", Constant(0), (Constant(cut.depth), Constant(1)))
         _, _, out = self.state(Name("s"), Name("first_row"))
-        # A table of pages is not looked at outside of the run.
-        following = minimum(jb + cut.block, end - 1)
+        # What is read next: the next keys of the head, or the same of the next head. A table of pages is not
+        # looked at outside of the run.
+        next_head = minimum(Name("heads_together") - 1, 1)
+        following = minimum(jb + (Constant(1) - next_head) * cut.block, end - 1)
 
         def scores(key: Expression, count: Expression) -> Statement:
             to, depth = self.strip("scores", Constant(0), key - jb), Constant(self.problem.head_dim)
@@ -254,16 +262,31 @@ class _Nest:
 
         def sums(key: Expression, count: Expression) -> Statement:
             weights, columns = self.strip("weights", Constant(0), key - jb), Constant(self.problem.value_dim)
-            values, fetched = self.stored("v", key), self.stored("k", following)
+            values, fetched = self.stored("v", key), self.stored("k", following, next_head)
             return SumValues(out, weights, values, fetched, Name("rows"), count, columns)
 
-        block = (
-            Let("keys", minimum(cut.block, end - jb)),
+        # Queries of several heads take turns in the room of one.
+        packing = AnyOf(
+            (
+                AllOf((Compare(Relation.EQ, jb, begin),)),
+                AllOf((Compare(Relation.LT, Constant(1), Name("heads_together")),)),
+            )
+        )
+        head = (
+            If(packing, (self.each_head(self.pack_queries()),)),
             self.together(jb, keys, scores),
             self.weights(jb, keys),
             self.together(jb, keys, sums),
         )
-        return (self.each_head(*self.begin()), Loop("jb", begin, end, Constant(cut.block), block))
+        block = (Let("keys", minimum(cut.block, end - jb)), self.each_kv_head(*head))
+        blocks = Loop("jb", begin, end, Constant(cut.block), block)
+        return (self.each_kv_head(self.each_head(*self.begin())), blocks)
+
+    def each_kv_head(self, *body: Statement) -> Loop:
+        """Statements for every head of keys of a task."""
+        first = Name("kg")
+        end = minimum(first + Name("heads_together"), Name("kv_heads"))
+        return Loop("kv", first, end, Constant(1), body)
 
     def local_row(self) -> Expression:
         """The first row of a head in the buffers of a thread."""
@@ -273,25 +296,29 @@ class _Nest:
         """The state of a head's queries of this block."""
         return self.state(split, Name("first_row") + self.local_row())
 
-    def begin(self) -> tuple[Statement, ...]:
-        """Queries of a head as rows of an operand, and its state before any key: a sink is in the first."""
-        cut, row = self.cut, self.local_row()
+    def pack_queries(self) -> Pack:
+        """Queries of a head as rows of an operand."""
+        cut = self.cut
         offset = Name("q0") + Name("head") * Name("q_head") + Name("ib") * Name("q_row")
-        rows, wide, depth = Name("queries_here"), Constant(cut.wide), Constant(self.problem.head_dim)
-        packed = Slice("q_pack", row * cut.depth, (Constant(1), Constant(1)))
-        row_stride, column = Name("q_row"), Name("q_col")
+        rows, depth = Name("queries_here"), Constant(self.problem.head_dim)
+        packed = Slice("q_pack", self.local_row() * cut.depth, (Constant(1), Constant(1)))
+        row, column = Name("q_row"), Name("q_col")
         if self.problem.head_dim == cut.depth:  # one panel, whose lanes are the elements: copied in vectors
-            pack = Pack(packed, Slice("q", offset, (column, row_stride)), depth, rows, cut.depth)
-        else:  # a panel for each query, with zeros at its end
-            pack = Pack(packed, Slice("q", offset, (row_stride, column)), rows, depth, 1, 1, cut.depth)
+            return Pack(packed, Slice("q", offset, (column, row)), depth, rows, cut.depth)
+        # A panel for each query, with zeros at its end.
+        return Pack(packed, Slice("q", offset, (row, column)), rows, depth, 1, 1, cut.depth)
+
+    def begin(self) -> tuple[Statement, ...]:
+        """The state of a head before any key: a sink is in that of the first run."""
+        rows, wide = Name("queries_here"), Constant(self.cut.wide)
         row_max, row_sum, out = self.state_of_head(Name("s"))
-        begin: tuple[Statement, ...] = (Begin(row_max, row_sum, out, rows, wide),)
-        if self.problem.sinks:
-            sink = Slice("sinks", Name("head"), (Constant(0), Constant(0)))
-            with_sink = (Begin(row_max, row_sum, out, rows, wide, sink),)
-            first = AnyOf((AllOf((Compare(Relation.EQ, Name("s"), Constant(0)),)),))
-            begin = (If(first, with_sink, begin),)
-        return (pack, *begin)
+        begin = (Begin(row_max, row_sum, out, rows, wide),)
+        if not self.problem.sinks:
+            return begin
+        sink = Slice("sinks", Name("head"), (Constant(0), Constant(0)))
+        with_sink = (Begin(row_max, row_sum, out, rows, wide, sink),)
+        first = AnyOf((AllOf((Compare(Relation.EQ, Name("s"), Constant(0)),)),))
+        return (If(first, with_sink, begin),)
 
     def together(
         self, first: Expression, count: Expression, make: Callable[[Expression, Expression], Statement]

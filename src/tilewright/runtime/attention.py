@@ -21,7 +21,7 @@ from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.scratch import ScratchPool
-from tilewright.runtime.threads import call_team
+from tilewright.runtime.threads import call_team, wanted_threads
 from tilewright.spec.attention import Attention
 
 
@@ -140,7 +140,11 @@ class AttentionKernel(Kernel):
             return Launch((*sizes, *scalars), work)
         splits = self.blocking.splits(keys)
         partials = self.blocking.partials(len(call.items), heads, call.queries, splits)
-        return Launch((*sizes, splits, *scalars), work, partials)
+        together = 1
+        if abs(call.k.strides[1]) < abs(call.k.strides[2]):  # heads of one key are adjacent: as many as leave
+            tasks = len(call.items) * splits * kv_heads  # a task for each thread
+            together = min(kv_heads, max(1, tasks // wanted_threads()))
+        return Launch((*sizes, splits, together, *scalars), work, partials)
 
     def start(self, launch: Launch, addresses: Iterable[int]) -> None:
         """Runs on the arrays at some addresses, in the order of `AttentionCall`'s fields."""

@@ -319,6 +319,8 @@ def _meanings(kernel: Kernel) -> dict[str, str]:
         each = cut.partials(1, 1, 1, 1)
         return _ATTENTION | {
             "partials": f"space for batch * kv_heads * group * queries * splits * {each} numbers",
+            "heads_together": "heads of keys that one task takes side by side: 1, or more where those of one "
+            "key are adjacent",
             "splits": f"runs of {cut.split} keys that the longest sequence has, at least 1",
         }
     stands = isinstance(kernel.problem, Attention) and not kernel.problem.paged
