@@ -698,8 +698,10 @@ def attention(
         Receives the result; exactly of its shape. May share memory with the operands.
     return_lse : bool
         Whether the logarithm of each row's sum of exponentials is returned too.
-    strategy : "auto" or "unfused"
-        "unfused" makes all scores of a head: for comparison.
+    strategy : "auto", "blocks", "decode" or "unfused"
+        By default each sequence goes the way that costs least by its number of queries, see `explain`.
+        "decode", for few queries, reads keys and values where they stand (blocks if their elements are not
+        adjacent); "unfused" makes all scores of some heads, for comparison.
     threads : int, optional
         As in `matmul`; the result has the same bits with any number.
 

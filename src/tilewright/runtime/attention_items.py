@@ -20,6 +20,9 @@ from tilewright.runtime.operands import Array
 from tilewright.spec.attention_bounds import Bounds
 
 _COLUMN = {name: column for column, name in enumerate(ITEM_FIELDS)}
+#: Offsets that follow the rows of the queries, and those that follow the keys.
+_BY_QUERIES = [_COLUMN[name] for name in ("q", "out", "state")]
+_BY_KEYS = [_COLUMN[name] for name in ("k", "v", "scales")]
 
 
 class Side(NamedTuple):
@@ -47,7 +50,7 @@ def _integers(value: Any) -> Array | None:
         array = np.asarray(value)
     except (ValueError, TypeError):
         return None
-    return array.astype(np.int64) if array.dtype.kind in "iu" or array.size == 0 else None
+    return array.astype(np.int64, copy=False) if array.dtype.kind in "iu" or array.size == 0 else None
 
 
 def lengths(value: Any, name: str, batch: int, most: int) -> Array:
@@ -62,8 +65,10 @@ def lengths(value: Any, name: str, batch: int, most: int) -> Array:
         raise InvalidLengths(name=name, reason=f" is {value!r}", required=required)
     if found.shape not in ((), (batch,)):
         raise InvalidLengths(name=name, reason=f" has shape {found.shape}", required=required)
-    found = np.broadcast_to(found, (batch,))
-    for sequence in np.flatnonzero((found < 0) | (found > most))[:1]:
+    if not found.ndim:
+        found = np.full(batch, found)
+    if batch and (found.min() < 0 or found.max() > most):
+        sequence = np.flatnonzero((found < 0) | (found > most))[0]
         raise InvalidLengths(name=name, reason=f"[{sequence}] is {found[sequence]}", required=required)
     return found
 
@@ -104,16 +109,18 @@ def paged_side(table: Any, keys: Any, cache: Array) -> Side:
         raise BlockTableShape(reason=reason, required=required)
     batch, most = found.shape
     rows = lengths(keys, "kv_lengths", batch, most * page)
-    used = np.arange(most) * page < rows[:, np.newaxis]
-    for sequence, position in np.argwhere(used & ((found < 0) | (found >= len(cache))))[:1]:
-        raise BlockOutsideCache(
-            sequence=sequence,
-            position=position,
-            found=found[sequence, position],
-            most=len(cache) - 1,
-        )
-    # What is behind the last key is not looked at; it may be anything, so kernels get a page that exists.
-    return Side(batch, int(rows.max(initial=0)), rows, None, np.where(used, found, 0))
+    if found.size and (found.min() < 0 or found.max() >= len(cache)):
+        used = np.arange(most) * page < rows[:, np.newaxis]
+        for sequence, position in np.argwhere(used & ((found < 0) | (found >= len(cache))))[:1]:
+            raise BlockOutsideCache(
+                sequence=sequence,
+                position=position,
+                found=found[sequence, position],
+                most=len(cache) - 1,
+            )
+        # What is behind the last key is not looked at; it may be anything, so kernels get a page that exists.
+        found = np.where(used, found, 0)
+    return Side(batch, int(rows.max(initial=0)), rows, None, np.ascontiguousarray(found))
 
 
 class Strides(NamedTuple):
@@ -152,9 +159,9 @@ def make_items(queries: Side, keys: Side, batch: int, steps: Strides, bounds: Bo
     starts = [number if side.first is None else side.first for side in (queries, keys)]
     counts = [side.most if side.rows is None else side.rows for side in (queries, keys)]
     items = np.zeros((batch, ITEM_SIZE), np.int64)
-    for name, step in zip(Strides._fields, steps, strict=True):
-        start = {"mask": number, "k": starts[1], "v": starts[1], "scales": starts[1]}.get(name, starts[0])
-        items[:, _COLUMN[name]] = start * step
+    items[:, _BY_QUERIES] = np.multiply.outer(starts[0], (steps.q, steps.out, steps.state))
+    items[:, _BY_KEYS] = np.multiply.outer(starts[1], (steps.k, steps.v, steps.scales))
+    items[:, _COLUMN["mask"]] = number * steps.mask
     if keys.pages is not None:
         items[:, _COLUMN["pages"]] = number * keys.pages.shape[1]
     low, high = bounds.limits(*counts)
