@@ -22,7 +22,7 @@ SOFTMAX_STEPS = 36.0
 KEY_STEPS, READ_STEPS = 20.0, 2.0
 #: What a vector of such a key takes for each row instead of 1: sums along the vectors are added up, weights
 #: spread. Instructions that add products of pairs save half of the multiply-adds, but nothing of that.
-ROW_STEPS, ROW_PAIR_STEPS = 1.3, 1.0
+ROW_STEPS, ROW_PAIR_STEPS = 1.3, 1.1
 #: A vector of scores through memory for each of maximum, difference, exponential, sum and both products.
 SCORE_STEPS = 10.0
 
