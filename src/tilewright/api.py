@@ -18,7 +18,7 @@ from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.thread_limits import register_pool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tilewright.machine.machine import Machine
     from tilewright.runtime.attention import AttentionKernel
     from tilewright.runtime.attention_backward import AttentionBackwardKernel
+    from tilewright.runtime.attention_state import AttentionState
     from tilewright.runtime.batch_reduce import BatchReduceKernel
     from tilewright.runtime.chain import LinearChainKernel
     from tilewright.runtime.explain import Explanation
@@ -742,6 +743,87 @@ def attention(
         return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
     with limited(threads):
         return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
+
+
+def attention_partial(
+    q: ArrayLike, k: ArrayLike, v: ArrayLike, *, threads: int | None = None, **keywords: Any
+) -> AttentionState:
+    """Attention to some of the keys, in a form that `merge_attention` puts together with that to others.
+
+    What a run over several machines needs, each of which holds a part of the keys: merged, the states are
+    those of all keys, up to rounding, in whatever order and grouping.
+
+    Parameters
+    ----------
+    q, k, v : as in `attention`; k and v are those of the part.
+    threads : as in `attention`.
+    keywords : mask, causal, scale, window, softcap, alibi_slopes, sinks, the lengths, block_table, the scales
+        and layout, as in `attention`. Places (of causal, window and slopes) are those in the part. Sinks
+        belong to one part alone.
+
+    Returns
+    -------
+    AttentionState : (out, row_max, row_sum): the result of these keys alone, in float32 (float64 of float64
+        queries), and for each row its largest score and the sum of e^(score - row_max), in out's shape
+        without the last axis. A row that sees no key has 0, -inf and 0.
+
+    Raises
+    ------
+    As `attention`.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> q, k, v = np.random.rand(1, 8, 1, 64), np.random.rand(1, 2, 100, 64), np.random.rand(1, 2, 100, 64)
+    >>> halves = slice(0, 60), slice(60, 100)
+    >>> parts = [tw.attention_partial(q, k[:, :, keys], v[:, :, keys]) for keys in halves]
+    >>> np.allclose(tw.merge_attention(parts).out, tw.attention(q, k, v))
+    True
+
+    Source: seed 000, §5.1 (the state of an online softmax).
+    """
+    from tilewright.runtime.attention_arrays import Keywords
+    from tilewright.runtime.attention_state import attention_partial as implementation
+    from tilewright.runtime.threads import limited
+
+    if threads is None:
+        return implementation(q, k, v, Keywords(**keywords))
+    with limited(threads):
+        return implementation(q, k, v, Keywords(**keywords))
+
+
+def merge_attention(states: Iterable[AttentionState]) -> AttentionState:
+    """The state of all keys from those of their parts: sums weighted by e^row_max, in the order given.
+
+    Associative and commutative up to rounding: states of merged states may be merged again. The same states
+    in the same order give the same bits.
+
+    Parameters
+    ----------
+    states : iterable of AttentionState, or of (out, row_max, row_sum)
+        One for each part, all of the same queries.
+
+    Returns
+    -------
+    AttentionState : `out` is the result (``.astype(q.dtype)`` rounds it as `attention` does), `lse` the
+        logarithm of each row's sum of exponentials.
+
+    Raises
+    ------
+    NoStates : of nothing.
+    StateShape : if they are of different queries.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> one = (np.full((1, 4), 2.0), np.zeros(1), np.ones(1))
+    >>> other = (np.full((1, 4), 5.0), np.zeros(1), np.full(1, 2.0))
+    >>> tw.merge_attention([one, other]).out
+    array([[4., 4., 4., 4.]])
+    """
+    from tilewright.runtime.attention_state import merge_attention as implementation
+
+    return implementation(states)
 
 
 def attention_backward(

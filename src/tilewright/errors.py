@@ -447,6 +447,21 @@ class AttentionArguments(TilewrightError, TypeError):
     message = "attention: {found}; {remedy}"
 
 
+class NoStates(TilewrightError, ValueError):
+    """There is nothing to merge."""
+
+    message = "merge_attention: there is no state; pass at least one, as attention_partial returns it"
+
+
+class StateShape(TilewrightError, ValueError):
+    """States that are merged are of different queries."""
+
+    message = (
+        "merge_attention: {name} of state {number} has shape {found}, must be {required}: "
+        "all states are of the same queries"
+    )
+
+
 # --- einsum -------------------------------------------------------------------------------------
 
 

@@ -76,7 +76,12 @@ def attention_scalars(problem: Attention) -> tuple[str, ...]:
 def attention_arguments(problem: Attention) -> tuple[Buffer, ...]:
     """Argument buffers in the order of the C signature."""
     acc = problem.acc
-    found = [("q", problem.dtype), ("k", problem.kv_dtype), ("v", problem.kv_dtype), ("out", problem.dtype)]
+    found = [
+        ("q", problem.dtype),
+        ("k", problem.kv_dtype),
+        ("v", problem.kv_dtype),
+        ("out", problem.out_dtype),
+    ]
     found += [("items", I64), ("row_max", acc), ("row_sum", acc)]
     found += [("mask", problem.mask)] if problem.mask else []
     optional = ("slopes", "sinks", "key_scales", "value_scales")

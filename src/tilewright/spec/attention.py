@@ -48,6 +48,7 @@ class Attention:
     key_scales, value_scales : every key or value (token) has a scale.
     paged : keys and values stand in pages that a table leads to.
     schedule : "blocks", or "decode" for few queries.
+    partial : results are of the type of sums, for they are merged with those of other keys.
 
     Raises
     ------
@@ -72,6 +73,7 @@ class Attention:
     value_scales: bool
     paged: bool
     schedule: Schedule
+    partial: bool
 
     def __init__(
         self,
@@ -89,6 +91,7 @@ class Attention:
         value_scales: bool = False,
         paged: bool = False,
         schedule: Schedule | str = Schedule.BLOCKS,
+        partial: bool = False,
     ) -> None:
         value_dim = head_dim if value_dim is None else value_dim
         for name, size in (("head_dim", head_dim), ("value_dim", value_dim)):
@@ -112,6 +115,7 @@ class Attention:
             "value_scales": bool(value_scales),
             "paged": bool(paged),
             "schedule": parse_choice(Schedule, schedule, "schedule"),
+            "partial": bool(partial),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -134,7 +138,20 @@ class Attention:
         >>> Attention(64, bounded=True).scheduled(Schedule.DECODE).features
         ('bounded',)
         """
-        return _scheduled(self, schedule)
+        return _varied(self, "schedule", schedule)
+
+    def unrounded(self) -> Attention:
+        """The same problem, whose results are of the type of sums.
+
+        >>> str(Attention(64, dtype="bf16").unrounded().out_dtype)
+        'f32'
+        """
+        return _varied(self, "partial", True)
+
+    @property
+    def out_dtype(self) -> DType:
+        """The type of results."""
+        return self.acc if self.partial else self.dtype
 
     @property
     def acc(self) -> DType:
@@ -147,7 +164,7 @@ class Attention:
         words = [f"kv{self.kv_dtype}"] if self.kv_dtype != self.dtype else []
         words += ["bounded"] * self.bounded
         words += [f"mask{self.mask}"] if self.mask else []
-        flags = ("softcap", "slopes", "sinks", "key_scales", "value_scales", "paged")
+        flags = ("softcap", "slopes", "sinks", "key_scales", "value_scales", "paged", "partial")
         words += [name.replace("_", "") for name in flags if getattr(self, name)]
         return tuple(words)
 
@@ -168,9 +185,9 @@ class Attention:
 
 
 @lru_cache(maxsize=256)
-def _scheduled(problem: Attention, schedule: Schedule) -> Attention:
+def _varied(problem: Attention, name: str, value: Schedule | bool) -> Attention:
     found = object.__new__(Attention)
     for field in fields(problem):
         object.__setattr__(found, field.name, getattr(problem, field.name))
-    object.__setattr__(found, "schedule", schedule)
+    object.__setattr__(found, name, value)
     return found
