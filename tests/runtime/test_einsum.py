@@ -30,9 +30,10 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.runtime.collapse import plan_collapse
-from tilewright.runtime.contract import plan_pairing
+from tilewright.runtime.contract import Pairing, plan_pairing
 from tilewright.runtime.einsum import overlaps_itself
 from tilewright.runtime.einsum_front import MOST_CALLS, calls
+from tilewright.runtime.scattered_pairs import ByTables
 
 
 def _each(*texts: str, **sizes: int) -> dict[str, dict[str, int]]:
@@ -325,7 +326,31 @@ def test_what_is_copied(
 ) -> None:
     strides = tuple(np.zeros(shape).strides for shape in shapes)
     pairing = plan_pairing(labels, shapes, (strides[0], strides[1]))
+    assert isinstance(pairing, Pairing), "too few elements for tables"
     assert (pairing.a.copied, pairing.b.copied) == copied
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_operands_are_multiplied_where_they_stand(dtype: type) -> None:
+    """Without copies of either, into a new array, a given one, one with strides of its own."""
+    random = np.random.default_rng(0)
+    a = random.standard_normal((20, 17, 18, 15)).astype(dtype)
+    b = random.standard_normal((19, 18, 16, 15)).astype(dtype).swapaxes(0, 2)
+    subscripts = "acgx,ygbx->abcy"
+    labels = ("acgx", "ygbx", "abcy")
+    pairing = plan_pairing(labels, (a.shape, b.shape), (a.strides, b.strides))
+    assert isinstance(pairing, ByTables)
+    expected = np.einsum(subscripts, a.astype(np.float64), b.astype(np.float64))
+    rtol, atol = (1e-4, 1e-3) if dtype is np.float32 else (1e-12, 1e-11)
+    np.testing.assert_allclose(tw.einsum(subscripts, a, b), expected, rtol=rtol, atol=atol)
+    wide = np.zeros((*expected.shape[:3], 2 * expected.shape[3]), dtype)
+    out = wide[..., ::2]
+    assert tw.einsum(subscripts, a, b, out=out) is out
+    np.testing.assert_allclose(out, expected, rtol=rtol, atol=atol)
+    assert not wide[..., 1::2].any()
+    swapped = a.astype(a.dtype.newbyteorder())
+    np.testing.assert_allclose(tw.einsum(subscripts, swapped, b), expected, rtol=rtol, atol=atol)
+    np.testing.assert_allclose(tw.einsum(subscripts, a, b.astype(np.float64)), expected, rtol=rtol, atol=atol)
 
 
 def test_sums_are_products_with_ones_where_axes_fuse() -> None:

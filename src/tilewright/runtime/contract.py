@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
+from tilewright.runtime.scattered_pairs import LEAST_WORK, ByTables
 from tilewright.runtime.transpose import transpose
 
 #: Pairings kept; one takes about 50 us to make.
@@ -224,7 +225,7 @@ def plan_pairing(
     labels: tuple[str, str, str],
     shapes: tuple[tuple[int, ...], tuple[int, ...]],
     strides: tuple[tuple[int, ...], tuple[int, ...]],
-) -> Pairing:
+) -> Pairing | ByTables:
     """How operands of these labels (those of the result last), shapes and strides are multiplied.
 
     Axes of one role become one where all their neighbours are evenly apart. Of the orders in which they do,
@@ -251,13 +252,16 @@ def plan_pairing(
     groups_a, groups_b, made = (rows, summed), (summed, columns), (rows, columns)
     if turned:
         groups_a, groups_b, made = (summed, rows), (columns, summed), (columns, rows)
-    return Pairing(
+    pairing = Pairing(
         stack.operand(labels_a, groups_a, copied=order.moves_a),
         stack.operand(labels_b, groups_b, copied=order.moves_b),
         Cut.make(roles.batch + "".join(made), labels_out, sizes, stack.shape(*made)),
         by_elements=False,
         turned=turned,
     )
+    if not (order.moves_a or order.moves_b) or prod(sizes.values()) < LEAST_WORK:
+        return pairing
+    return ByTables(labels, tuple(sizes.values()), tuple(sizes[label] for label in labels_out), pairing)
 
 
 def _outer_by_kernel(roles: Roles, labels_out: str, sizes: Mapping[str, int]) -> bool:
@@ -339,8 +343,9 @@ def contract(
 
     Notes
     -----
-    Operands are multiplied where they stand if axes of one role can be walked with one stride; of others the
-    smaller choice is copied by compiled code. Without a sum, elements are multiplied by NumPy.
+    Operands are multiplied where they stand: as matrices if axes of one role can be walked with one stride,
+    else by tables (decision 025) in float32 and float64; of other types, and of few elements, the smaller
+    choice is copied by compiled code. Without a sum, elements are multiplied by NumPy.
 
     Examples
     --------
