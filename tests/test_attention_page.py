@@ -19,6 +19,8 @@ def test_its_examples_run() -> None:
         exec(block, names)
     for name in ("out", "window", "masked", "biased", "packed", "paged", "dq", "dk", "dv"):
         assert np.isfinite(names[name]).all(), name
+    whole = names["tw"].attention(*(names[x] for x in "qkv"))
+    np.testing.assert_allclose(names["state"].out, whole, rtol=2e-6, atol=2e-6)
     assert not names["half"][:, :, 50:].any()
     np.testing.assert_allclose(
         names["packed"][:, :30], names["tw"].attention(*(names[x][:, :, :30] for x in "qkv"), causal=True)[0],
