@@ -29,7 +29,19 @@ from tilewright.api import (
     vecmat,
 )
 from tilewright.errors import TilewrightError
-from tilewright.functions import layer_norm, log_softmax, rms_norm, softmax
+from tilewright.functions import (
+    erf,
+    exp,
+    gelu,
+    layer_norm,
+    log_softmax,
+    relu,
+    rms_norm,
+    sigmoid,
+    silu,
+    softmax,
+    tanh,
+)
 from tilewright.machine.host import machine
 from tilewright.runtime.einsum_front import einsum
 from tilewright.runtime.matmul_front import matmul
@@ -37,6 +49,7 @@ from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import DType
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
@@ -59,6 +72,7 @@ __all__ = [
     "Bias",
     "Clamp",
     "DType",
+    "Elementwise",
     "Epilogue",
     "Gemm",
     "Kernel",
@@ -78,8 +92,11 @@ __all__ = [
     "attention_partial",
     "compile",
     "einsum",
+    "erf",
     "errors",
+    "exp",
     "explain",
+    "gelu",
     "get_num_threads",
     "inner",
     "kron",
@@ -95,9 +112,13 @@ __all__ = [
     "pack_quantized",
     "quantize_rows",
     "quantize_weights",
+    "relu",
     "rms_norm",
     "set_num_threads",
+    "sigmoid",
+    "silu",
     "softmax",
+    "tanh",
     "targets",
     "tensordot",
     "transpose",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tilewright.spec.attention import Attention
     from tilewright.spec.attention_backward import AttentionBackward
     from tilewright.spec.chain import LinearChain
+    from tilewright.spec.elementwise import Elementwise
     from tilewright.spec.mmt4d import Mmt4d
     from tilewright.spec.packing import Packing
     from tilewright.spec.problem import BatchReduceGemm, Gemm
@@ -1056,7 +1057,10 @@ def compile(
 
 @overload
 def compile(
-    problem: RowFunction, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+    problem: RowFunction | Elementwise,
+    target: str | Machine | None = None,
+    *,
+    lowering: Lowering | str = ...,
 ) -> RowKernel: ...
 
 
@@ -1070,7 +1074,8 @@ def compile(
     | Attention
     | AttentionBackward
     | ScatteredGemm
-    | RowFunction,
+    | RowFunction
+    | Elementwise,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

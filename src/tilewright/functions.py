@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright.errors import InvalidChoice
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -41,7 +43,7 @@ def softmax(
     Raises
     ------
     UnsupportedDtype, InvalidOperand, InvalidAxis, AxisOutOfRange, RepeatedAxis, OutShape, OutDtype,
-    OutReadOnly, OutNotArray, InvalidThreads
+    OutReadOnly, OutNotArray, OutOverlapsItself, InvalidThreads
         Each before `out` changes.
 
     Notes
@@ -175,6 +177,148 @@ def rms_norm(
     return _along("rms_norm", x, axis, out, threads, weight=weight, eps=eps)
 
 
+def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+    """max(x, 0).
+
+    Parameters
+    ----------
+    x : array_like
+        Any shape, any strides. float32, float64, bfloat16 or float16; integers become the floats that NumPy's
+        functions make of them.
+    out : numpy.ndarray, optional
+        Receives the result; of its shape. May be x itself, or share memory with it.
+    threads : int, optional
+        The most threads of this call; as many as `set_num_threads` says by default.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape, strides and type, or `out`
+        Computed in float32 (of float64 in float64) and rounded once; NaN where x is NaN.
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidOperand, OutShape, OutDtype, OutReadOnly, OutNotArray, OutOverlapsItself,
+    InvalidThreads
+        Each before `out` changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.relu(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+    return _each("relu", x, out, threads)
+
+
+def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+    """e^x.
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.exp(np.array([0.0, -np.inf]))
+    array([1., 0.])
+    """
+    return _each("exp", x, out, threads)
+
+
+def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+    """The hyperbolic tangent of x.
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.tanh(np.array([0.0, np.inf]))
+    array([0., 1.])
+    """
+    return _each("tanh", x, out, threads)
+
+
+def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+    """1 / (1 + e^-x).
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.sigmoid(np.array([0.0, np.inf]))
+    array([0.5, 1. ])
+    """
+    return _each("sigmoid", x, out, threads)
+
+
+def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+    """x · sigmoid(x); -0, the limit, where x is -inf.
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.silu(np.array([0.0, 40.0]))
+    array([ 0., 40.])
+    """
+    return _each("silu", x, out, threads)
+
+
+def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+    """The error function of x.
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.erf(np.array([0.0, np.inf]))
+    array([0., 1.])
+    """
+    return _each("erf", x, out, threads)
+
+
+def gelu(
+    x: ArrayLike,
+    approximate: str = "none",
+    out: NDArray[Any] | None = None,
+    *,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """x·Φ(x), Φ the normal distribution; -0, the limit, where x is -inf.
+
+    Parameters
+    ----------
+    approximate : "none", or "tanh" for x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
+    x, out, threads : as of `relu`.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape, strides and type, or `out`
+
+    Raises
+    ------
+    InvalidChoice, and what `relu` raises.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.gelu(np.array([-np.inf, 0.0, 9.0]))
+    array([-0.,  0.,  9.])
+
+    Source: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv:1606.08415.
+    """
+    if approximate not in _GELU_FORMS:
+        raise InvalidChoice(name="approximate", found=repr(approximate), allowed=", ".join(_GELU_FORMS))
+    return _each(_GELU_FORMS[approximate], x, out, threads)
+
+
+#: The operation of each form of GELU, by PyTorch's words.
+_GELU_FORMS = {"none": "gelu", "tanh": "gelu_tanh"}
+
+
 def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: Any) -> NDArray[Any]:
     """One function along axes."""
     from tilewright.runtime.row_functions import apply
@@ -183,3 +327,13 @@ def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: A
 
     with limited(threads):
         return apply(RowOp(op), x, axis, out, **given)
+
+
+def _each(op: str, x: Any, out: Any, threads: int | None) -> NDArray[Any]:
+    """One function of single elements."""
+    from tilewright.runtime.elementwise import apply_each
+    from tilewright.runtime.threads import limited
+    from tilewright.spec.functions import UnaryOp
+
+    with limited(threads):
+        return apply_each(UnaryOp(op), x, out)

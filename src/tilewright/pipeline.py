@@ -18,6 +18,7 @@ from tilewright.macro.packing import weight_lanes
 from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
 from tilewright.spec.packing import Packing
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tilewright.macro.attention_blocking import AttentionBlocking
     from tilewright.macro.backward_block import BackwardBlocking
     from tilewright.macro.decode import DecodeCut
+    from tilewright.macro.elementwise import ElementCut
     from tilewright.macro.mmt4d import Mmt4dCut
     from tilewright.macro.packing import PanelForm
     from tilewright.macro.row_function import RowCut
@@ -46,11 +48,12 @@ Problem: TypeAlias = (
     | AttentionBackward
     | ScatteredGemm
     | RowFunction
+    | Elementwise
 )
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
 Cut: TypeAlias = (
     "Blocking | Cover | Blocks | PanelForm | Mmt4dCut | AttentionBlocking | BackwardBlocking | DecodeCut"
-    " | RowCut"
+    " | RowCut | ElementCut"
 )
 
 
@@ -126,6 +129,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.row_function import choose_rows
 
             return choose_rows(problem, state.machine)
+        case Elementwise() as problem:
+            from tilewright.macro.elementwise import choose_elements
+
+            return choose_elements(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -161,6 +168,11 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(rows, RowCut)
             return build_row_function(problem, rows, state.name)
+        case Elementwise() as problem, elements:
+            from tilewright.macro.elementwise import ElementCut, build_elementwise
+
+            assert isinstance(elements, ElementCut)
+            return build_elementwise(problem, elements, state.name)
         case LinearChain() as problem, Blocking() as blocking:
             from tilewright.macro.chain import build_chain
 

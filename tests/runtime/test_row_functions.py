@@ -23,6 +23,7 @@ from tilewright.errors import (
     NormOperandShape,
     OutDtype,
     OutNotArray,
+    OutOverlapsItself,
     OutReadOnly,
     OutShape,
     RepeatedAxis,
@@ -323,6 +324,15 @@ def test_errors(error: type[Exception], name: str, arguments: tuple[Any, ...], g
         getattr(tw, name)(*arguments, **given)
     if isinstance(given.get("out"), np.ndarray):
         assert (given["out"] == 7).all()
+
+
+def test_an_out_that_overlaps_itself() -> None:
+    memory = np.zeros(9)
+    steps = np.lib.stride_tricks.as_strided(memory, (3, 3), (8, 8))
+    for function in (tw.softmax, tw.relu):
+        with pytest.raises(OutOverlapsItself):
+            function(np.ones((3, 3)), out=steps)
+    assert (memory == 0).all()
 
 
 def test_a_read_only_out() -> None:

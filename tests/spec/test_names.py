@@ -16,6 +16,7 @@ from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name, parse_kernel_name
@@ -90,8 +91,16 @@ def row_functions() -> Iterator[RowFunction]:
     yield RowFunction("layer_norm", bias="f32")
 
 
+def elementwise() -> Iterator[Elementwise]:
+    for op, dtype in product(UnaryOp, FUNCTION_DTYPES):
+        if op.computes:
+            yield Elementwise(op, dtype)
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
-    problems: list[Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | RowFunction] = [
+    problems: list[
+        Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | RowFunction | Elementwise
+    ] = [
         *gemms(),
         *batch_reduces(),
         *unaries(),
@@ -99,6 +108,7 @@ def test_names_are_unique_symbols_and_read_back() -> None:
         *mmt4ds(),
         *chains(),
         *row_functions(),
+        *elementwise(),
     ]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)

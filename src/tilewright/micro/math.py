@@ -354,4 +354,5 @@ FUNCTIONS: dict[UnaryOp, Callable[[Floats, Value], Value]] = {
     UnaryOp.SIGMOID: sigmoid,
     UnaryOp.RECIPROCAL: reciprocal,
     UnaryOp.NEGATE: negate,
+    UnaryOp.ERF: erf,
 }

@@ -26,6 +26,7 @@ from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.choice import parse_choice
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
@@ -44,6 +45,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     ScatteredGemm: ScatteredKernel,
     AttentionBackward: AttentionBackwardKernel,
     RowFunction: RowKernel,
+    Elementwise: RowKernel,
 }
 
 
@@ -141,7 +143,7 @@ def compile_problem(
 
 @overload
 def compile_problem(
-    problem: RowFunction, target: str | Machine | None = None, lowering: Lowering | str = ...
+    problem: RowFunction | Elementwise, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> RowKernel: ...
 
 

@@ -14,6 +14,7 @@ from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.dtype import DType, Kind, accumulator
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing, Role
@@ -157,6 +158,10 @@ def formula(kernel: Kernel) -> str:
             return "out = lhs * rhs^T + beta * out, tile by tile; beta 0 does not read out."
         case ScatteredGemm():
             return "C[cm[i] + cn[j]] = alpha * sum of A[am[i] + ak[p]] * B[bn[j] + bk[p]] + beta * the same."
+        case Elementwise(op=op):
+            return (
+                f"y = {op.value} of every element of x; a team's tasks are some rows each, or parts of rows."
+            )
         case RowFunction(op=op):
             return f"y = {op.value} of every row of x; a team's tasks are some rows each."
         case Attention(bounded=bounded):
@@ -203,7 +208,7 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
         case Attention() | AttentionBackward():
             yield from _attention(kernel)
             return
-        case RowFunction() as problem:
+        case (RowFunction() | Elementwise()) as problem:
             yield from _row_function(problem, program)
             return
     operands = {operand.name: operand for operand in kernel.problem.operands}
@@ -377,9 +382,10 @@ _ROW_FUNCTION = {
 }
 
 
-def _row_function(problem: RowFunction, program: Program) -> Iterator[Parameter]:
+def _row_function(problem: RowFunction | Elementwise, program: Program) -> Iterator[Parameter]:
     """The parameters of a function of rows."""
-    along, line = ("row", "row") if problem.layout is Layout.ROW else ("column", "column")
+    by_columns = isinstance(problem, RowFunction) and problem.layout is Layout.COL
+    along = line = "column" if by_columns else "row"
     for buffer in program.arguments:
         constant = "" if buffer.name == "y" else "const "
         meaning = _ROW_FUNCTION[buffer.name].format(buffer.dtype, along)

@@ -49,6 +49,29 @@ def _fused(axes: list[Axis]) -> Axis | None:
 
 
 @lru_cache(maxsize=_PLANS)
+def plan_elements(
+    size: int, shape: tuple[int, ...], steps_x: tuple[int, ...], steps_y: tuple[int, ...]
+) -> LinePlan | None:
+    """The plan of arrays whose elements do not depend on others; None where they have to be copied first.
+
+    Examples
+    --------
+    >>> plan_elements(4, (8, 5), (20, 4), (20, 4)).sizes  # one row of all elements
+    (1, 1, 1, 40, 0, 0, 0, 0, 0, 0)
+    """
+    rest = merged([Axis(*values) for values in zip(shape, steps_x, steps_y, strict=True)])
+    columns = rest.pop() if rest else Axis(1, size, size)
+    if not columns.step_a == columns.step_b == size or len(rest) > LOOPS:
+        return None
+    if any(step % size for axis in rest for step in axis[1:]):
+        return None
+    loops = [Axis(1, 0, 0)] * (LOOPS - len(rest)) + rest
+    strides = [axis[side] // size for side in (1, 2) for axis in loops]
+    counts = [axis.length for axis in (*loops, columns)]
+    return LinePlan(Layout.ROW, (*counts, *strides), math.prod(shape))
+
+
+@lru_cache(maxsize=_PLANS)
 def plan_lines(
     size: int,
     shape: tuple[int, ...],

@@ -1,4 +1,4 @@
-"""Kernels of functions of rows: their C function, and calls on lines of arrays."""
+"""Kernels of functions of rows and of single elements: their C function, and calls on lines of arrays."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from tilewright.macro.elementwise import ElementCut
 from tilewright.macro.row_function import RowCut, row_sizes
 from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
@@ -16,6 +17,7 @@ from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.row_function import RowFunction
 
 #: Multiply-adds of a product that take as long as one element of a row: 60 a nanosecond, beside 4 elements.
@@ -23,19 +25,19 @@ ELEMENT_WORK = 16
 
 
 class RowKernel(Kernel):
-    """A kernel of a `RowFunction`.
+    """A kernel of a `RowFunction` or an `Elementwise`.
 
     The C function at `address` takes pointers to x, y, weight and bias (the last two where the problem has
     them), the sizes and strides of `macro.row_function.row_sizes`, eps of norms, scratch where the program
     `needs_scratch` (null where it has no buffer there), and a team.
     """
 
-    problem: RowFunction
+    problem: RowFunction | Elementwise
 
     @property
-    def blocking(self) -> RowCut:
-        """How many rows a task takes."""
-        assert isinstance(self._compilation.blocking, RowCut)
+    def blocking(self) -> RowCut | ElementCut:
+        """What a task takes, and what is written past the caches."""
+        assert isinstance(self._compilation.blocking, (RowCut, ElementCut))
         return self._compilation.blocking
 
     @cached_property
@@ -75,10 +77,10 @@ class RowKernel(Kernel):
 _compiling = threading.RLock()
 hold_during_forks(_compiling)
 #: The kernels of this process, by their problems.
-_kernels: dict[RowFunction, RowKernel] = {}
+_kernels: dict[RowFunction | Elementwise, RowKernel] = {}
 
 
-def row_kernel(problem: RowFunction) -> RowKernel:
+def row_kernel(problem: RowFunction | Elementwise) -> RowKernel:
     """The kernel of a problem on this host."""
     found = _kernels.get(problem)
     if found is None:

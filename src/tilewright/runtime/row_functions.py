@@ -16,6 +16,7 @@ from tilewright.errors import (
     InvalidOperand,
     NegativeEps,
     NormOperandShape,
+    OutOverlapsItself,
     RepeatedAxis,
     UnsupportedDtype,
 )
@@ -123,8 +124,8 @@ def apply(
     lengths = tuple(array.shape[one] for one in along)
     beside = [_beside(op.value, *given, lengths, dtype) for given in (("weight", weight), ("bias", bias))]
     scalars = [_check_eps(op.value, eps, dtype)] if op.takes_eps else []
-    given = None if out is None else check_out(out, array.shape, dtype.numpy)
-    target = _target(array, dtype, given, [part for part in beside if part is not None])
+    given = None if out is None else check_result(out, array, dtype)
+    target = result_target(array, dtype, given, [part for part in beside if part is not None])
     if array.size:
         _run(op, dtype, (array, target), along, beside, scalars)
     if given is None or target is given:
@@ -143,7 +144,23 @@ def _check_eps(function: str, eps: Any, dtype: DType) -> float:
     return number
 
 
-def _target(x: Array, dtype: DType, out: Array | None, others: list[Array]) -> Array:
+def check_result(out: Any, x: Array, dtype: DType) -> Array:
+    """`out` itself, or the error that says why it cannot take a result like x.
+
+    Raises
+    ------
+    OutShape, OutReadOnly, OutDtype, OutNotArray, OutOverlapsItself
+    """
+    array = check_out(out, x.shape, dtype.numpy)
+    if not array.flags.forc:
+        from tilewright.runtime.einsum import overlaps_itself  # contiguous arrays need not pay for its import
+
+        if overlaps_itself(array):
+            raise OutOverlapsItself(shape=array.shape, strides=array.strides)
+    return array
+
+
+def result_target(x: Array, dtype: DType, out: Array | None, others: Sequence[Array] = ()) -> Array:
     """Where the result is computed: `out` itself, if that is x's own memory or shares none with operands."""
     if out is None:
         return np.empty_like(x, subok=False)

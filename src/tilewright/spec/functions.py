@@ -35,6 +35,7 @@ class UnaryOp(Enum):
     SIGMOID = "sigmoid"
     RECIPROCAL = "reciprocal"
     NEGATE = "negate"
+    ERF = "erf"
 
     @property
     def computes(self) -> bool:
@@ -78,6 +79,7 @@ def _weighted(x: Wide, weight: Wide) -> Wide:
     return np.where(np.isneginf(x), -0.0, x * weight)
 
 
+_ERF = np.vectorize(math.erf, otypes=[np.float64])
 _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
 #: √(2/π) and the cubic coefficient of the tanh form: Hendrycks and Gimpel, arXiv:1606.08415, §2.
@@ -107,4 +109,5 @@ _MEANINGS: dict[UnaryOp, Callable[[Wide], Wide]] = {
     UnaryOp.SIGMOID: _sigmoid,
     UnaryOp.RECIPROCAL: np.reciprocal,
     UnaryOp.NEGATE: np.negative,
+    UnaryOp.ERF: _ERF,
 }

@@ -10,6 +10,7 @@ from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.choice import parse_choice
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.epilogue import THEN, Epilogue
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
@@ -60,6 +61,8 @@ _ROWS = re.compile(
     r"(?:_weight(?P<weight>[a-z]+\d+))?(?:_bias(?P<bias>[a-z]+\d+))?_(?P<isa>\w+)"
 )
 
+_ELEMENTWISE = re.compile(r"each_(?P<op>[a-z_]+?)_(?P<dtype>[a-z]+\d+)_(?P<isa>\w+)")
+
 #: Every problem that has a kernel.
 AnyProblem: TypeAlias = (
     Gemm
@@ -72,6 +75,7 @@ AnyProblem: TypeAlias = (
     | AttentionBackward
     | ScatteredGemm
     | RowFunction
+    | Elementwise
 )
 
 
@@ -103,6 +107,8 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     'attention_backward_bf16_64x64_avx2'
     >>> kernel_name(RowFunction("layer_norm", "bf16", weight="f32"), "avx2")
     'rows_layer_norm_bf16_r_weightf32_avx2'
+    >>> kernel_name(Elementwise("gelu"), "avx2")
+    'each_gelu_f32_avx2'
     """
     if isinstance(problem, ScatteredGemm):
         return f"scattered_{problem.dtype}_{isa}"
@@ -110,6 +116,8 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
         given = (("weight", problem.weight), ("bias", problem.bias))
         marks = "".join(f"_{name}{dtype}" for name, dtype in given if dtype is not None)
         return f"rows_{problem.op.value}_{problem.dtype}_{problem.layout.letter}{marks}_{isa}"
+    if isinstance(problem, Elementwise):
+        return f"each_{problem.op.value}_{problem.dtype}_{isa}"
     if isinstance(problem, AttentionBackward):
         words = "_".join((f"{problem.head_dim}x{problem.value_dim}", *problem.features))
         return f"attention_backward_{problem.dtype}_{words}_{isa}"
@@ -238,11 +246,14 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         return AttentionBackward(head, value, found["dtype"], **given), found["isa"]
     if found := _ATTENTION.fullmatch(name):
         return _parse_attention(found), found["isa"]
+    if found := _ELEMENTWISE.fullmatch(name):
+        return Elementwise(found["op"], found["dtype"]), found["isa"]
     if found := _ROWS.fullmatch(name):
         layout, given = _LAYOUTS[found["layout"]], {key: found[key] for key in ("weight", "bias")}
         return RowFunction(found["op"], found["dtype"], layout=layout, **given), found["isa"]
     raise InvalidChoice(
         name="kernel name",
         found=repr(name),
-        allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_..., rows_...",
+        allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_..., rows_..., "
+        "each_...",
     )

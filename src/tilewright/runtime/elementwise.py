@@ -1,0 +1,43 @@
+"""Functions of single elements of any arrays: checks, axes, overlap; ends in kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.runtime.lines import plan_elements
+from tilewright.runtime.operands import Array
+from tilewright.runtime.row_function import row_kernel
+from tilewright.runtime.row_functions import as_floats, check_result, result_target
+from tilewright.runtime.transpose import transpose
+from tilewright.spec.dtype import DType
+from tilewright.spec.elementwise import Elementwise
+from tilewright.spec.functions import UnaryOp
+
+
+def apply_each(op: UnaryOp, x: Any, out: Any = None) -> Array:
+    """op(x), element by element; see the functions of `tilewright` that are named like its members."""
+    array, dtype = as_floats(x, "x")
+    given = None if out is None else check_result(out, array, dtype)
+    target = result_target(array, dtype, given)
+    if array.size:
+        _run(op, dtype, array, target)
+    if given is None or target is given:
+        return target
+    np.copyto(given, target, casting="same_kind")
+    return given
+
+
+def _run(op: UnaryOp, dtype: DType, x: Array, y: Array) -> None:
+    """The kernel from x to y; on a copy of x where their adjacent axes differ."""
+    plan = plan_elements(x.itemsize, x.shape, x.strides, y.strides)
+    if plan is not None:
+        row_kernel(Elementwise(op, dtype)).run([x, y], plan.sizes, plan.elements)
+        return
+    axes = range(x.ndim)
+    copy = y if plan_elements(y.itemsize, y.shape, y.strides, y.strides) else np.empty(y.shape, y.dtype)
+    transpose(x, axes, copy)
+    _run(op, dtype, copy, copy)
+    if copy is not y:
+        transpose(copy, axes, y)

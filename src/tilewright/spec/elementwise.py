@@ -1,0 +1,70 @@
+"""Functions of single elements of arrays, matrix by matrix; without threads and for one matrix: `Unary`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewright.errors import InvalidChoice
+from tilewright.spec.choice import parse_choice
+from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
+from tilewright.spec.functions import UnaryOp, meaning
+from tilewright.spec.problem import Operand
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, init=False)
+class Elementwise:
+    """y = op(x) of matrices whose rows' elements are adjacent; all sizes and strides are given at run time.
+
+    Parameters
+    ----------
+    op : a member or value of `UnaryOp` that computes.
+    dtype : element type of x and y: f32, f64, bf16 or f16. Computed in f32, of f64 in f64, rounded once.
+
+    Raises
+    ------
+    InvalidChoice, UnsupportedDtype
+
+    Examples
+    --------
+    >>> Elementwise("relu", "bf16").op
+    <UnaryOp.RELU: 'relu'>
+    """
+
+    op: UnaryOp
+    dtype: DType
+
+    def __init__(self, op: UnaryOp | str, dtype: DType | str = "f32") -> None:
+        what = parse_choice(UnaryOp, op, "op")
+        if not what.computes:
+            words = ", ".join(one.value for one in UnaryOp if one.computes)
+            raise InvalidChoice(name="op", found=repr(what.value), allowed=words)
+        object.__setattr__(self, "op", what)
+        object.__setattr__(self, "dtype", parse_dtype(dtype, FUNCTION_DTYPES))
+
+    @property
+    def acc(self) -> DType:
+        """The type that is computed in."""
+        return self.dtype if self.dtype.bits == 64 else F32
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """None: kernels take the lines of arrays of any number of axes."""
+        return ()
+
+    @property
+    def flops(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+    def reference(self, x: NDArray[Any]) -> NDArray[Any]:
+        """The meaning of the problem, element by element, in float64."""
+        return meaning(self.op, x)
