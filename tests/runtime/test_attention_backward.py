@@ -142,6 +142,11 @@ def test_beside_guard_pages(row: str, dtype: str) -> None:
     assert "10 calls" in run_python(PROGRAM, dtype, isa=row)
 
 
+def test_explain_names_the_blocks() -> None:
+    found = str(tw.explain(tw.AttentionBackward(64), "znver5"))
+    assert "blocks of 72 queries and 256 keys, register tiles of 12x32" in found
+
+
 def test_a_header_names_every_argument() -> None:
     kernel = tw.compile(tw.AttentionBackward(64, bounded=True, mask="u8", slopes=True))
     for name in (
@@ -153,3 +158,5 @@ def test_a_header_names_every_argument() -> None:
         "float scale",
     ):
         assert f" {name}," in f" {kernel.header}", name
+    (line,) = (line for line in kernel.header.splitlines() if "*dout," in line)
+    assert "columns adjacent" in line

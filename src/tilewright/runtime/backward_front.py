@@ -62,7 +62,7 @@ def _problem(prepared: PreparedAttention) -> AttentionBackward:
 
     Raises
     ------
-    UnsupportedDtype, InvalidSize
+    UnsupportedDtype, InvalidSize, AttentionDtype
     """
     call = prepared.call
     dtype = find_numpy_dtype(call.q.dtype)

@@ -24,6 +24,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.text import print_condition
 from tilewright.ir.trace import Decision, Trace, trace
 from tilewright.macro.attention_blocking import AttentionBlocking
+from tilewright.macro.backward_block import BackwardBlocking
 from tilewright.macro.mmt4d import Mmt4dCut
 from tilewright.macro.nest import SCALARS, SIZES
 from tilewright.macro.packing import PanelForm
@@ -40,6 +41,7 @@ from tilewright.runtime.special import PRODUCTS_TO_REPAY, fit
 from tilewright.runtime.threads import TEAM_WORK, limited, wanted_threads
 from tilewright.runtime.weights import weight_route
 from tilewright.spec.attention import Attention, Schedule
+from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.epilogue import Along
 from tilewright.spec.epilogue import Epilogue as Steps
@@ -306,6 +308,11 @@ def _other_strategy(kernel: Kernel) -> str:
             return (
                 f"blocks of {b1} queries past blocks of {b2} keys, in register tiles of {mr}x{nr}; "
                 "softmax between the two products of a tile of rows"
+            )
+        case AttentionBackward(), BackwardBlocking(mr=mr, nr=nr, b1=b1, b2=b2):
+            return (
+                f"blocks of {b1} queries and {b2} keys, register tiles of {mr}x{nr}; a task a head of keys, "
+                "five products a block; where these are too few, blocks of queries and then of keys, seven"
             )
         case LinearChain(layers=layers), _:
             return f"{len(layers)} layers on a block of rows, panels between them; steps on each tile in L1"

@@ -328,6 +328,9 @@ def _meanings(kernel: Kernel) -> dict[str, str]:
             "key are adjacent",
             "splits": f"runs of {cut.split} keys that the longest sequence has, at least 1",
         }
+    if isinstance(kernel.problem, AttentionBackward):
+        rows = f"batch x heads x rows x columns of {kernel.problem.dtype}, columns adjacent"
+        return _ATTENTION | dict.fromkeys(("out", "dout", "dq", "dk", "dv"), rows)
     stands = isinstance(kernel.problem, Attention) and not kernel.problem.paged
     return _ATTENTION | ({"v_col": "1: columns of v are adjacent"} if stands else {})
 
