@@ -56,6 +56,7 @@ def convert(value: Any, name: str) -> Array:
 _SAME_BITS = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
 
 
+@lru_cache(maxsize=64)
 def find_dtype(dtype: np.dtype[Any]) -> DType:
     """The kernel's element type for a NumPy dtype; `UnsupportedDtype` names what is supported."""
     native = dtype.newbyteorder("=")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +14,14 @@ from tilewright.runtime.contract import Axes, Fused
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
 
-#: Ones that are kept for sums: 16 Ki elements, of which even the largest type's fit in a second cache.
+#: The longest ones that are kept for sums: 16 Ki elements, which fit in a second cache in every type.
 _MOST_ONES = 1 << 14
 
-#: Rows from which on ones that are not kept cost little beside the array: a fourth of its bytes.
+#: Sums at once from which on ones that are not kept cost little beside the array: a fourth of its bytes.
 _ROWS_FOR_ONES = 4
+
+#: Kinds of element whose products with one are themselves: not complex infinities. V: those of ml_dtypes.
+_UNCHANGED_BY_ONE = "fiuV"
 
 _COLLAPSES = 1024
 
@@ -28,64 +33,109 @@ class Collapse(NamedTuple):
     ----------
     diagonals : pairs of axes, each of which becomes one behind all others, in turn.
     squeezed : axes of length 1, after that.
-    rows : the view that is summed along its last axis, or first where `turned`; None where no view is.
-    turned : whether the summed axes are the slow ones.
-    summed : axes that are summed, where no view makes them one.
+    runs : the view whose axes are runs of neighbours that are all summed, or all kept; None where no view is.
+    sums : of one run after the other.
+    reduced : axes that are summed where there is no such view.
     shape : of what is kept.
+    cut : whether sums return another shape.
     axes : the order of the axes that are kept; None where it is theirs.
     """
 
     diagonals: tuple[tuple[int, int], ...]
     squeezed: tuple[int, ...]
-    rows: Fused | None
-    turned: bool
-    summed: tuple[int, ...]
+    runs: Fused | None
+    sums: tuple[Sum, ...]
+    reduced: tuple[int, ...]
     shape: tuple[int, ...]
+    cut: bool
     axes: tuple[int, ...] | None
 
     @property
-    def sums(self) -> bool:
-        """Whether the result is an array of its own."""
-        return self.rows is not None or bool(self.summed)
+    def is_view(self) -> bool:
+        """Whether nothing is summed."""
+        return not self.reduced
 
     def view(self, array: Array) -> Array:
         """The collapsed array where nothing is summed: a view that can be written where the array can."""
-        array = self._short(array)
-        return array if self.axes is None else array.transpose(self.axes)
+        found = self._short(array)
+        if self.diagonals:
+            # NumPy's diagonals are read-only, those of its einsum are not.
+            found.setflags(write=array.flags.writeable)
+        return found if self.axes is None else found.transpose(self.axes)
 
     def _short(self, array: Array) -> Array:
         """The array with a diagonal in place of axes of one label, and without those of length 1."""
-        if self.diagonals:
-            writeable = array.flags.writeable
-            for first, second in self.diagonals:
-                array = array.diagonal(0, first, second)
-            array.setflags(write=writeable)  # NumPy's diagonals are read-only, those of its einsum are not
+        for first, second in self.diagonals:
+            array = array.diagonal(0, first, second)
         return array.squeeze(self.squeezed) if self.squeezed else array
+
+    def total(self, array: Array) -> Array:
+        """The collapsed array in its own type; a scalar where nothing is kept."""
+        found = self.compute(array, None)
+        return found if self.shape else found[()]
 
     def compute(self, array: Array, dtype: np.dtype[Any] | None) -> Array:
         """The collapsed array, sums in a type of their own."""
+        if self.is_view:
+            return self.view(array)
         array = self._short(array)
-        if self.rows is not None:
-            array = _sum(self.rows.of(array), dtype, turned=self.turned)
-            if len(self.shape) > 1:
+        if self.runs is not None:
+            array = self.runs.of(array)
+            for step in self.sums:
+                array = step.of(array, dtype)
+            if self.cut:
                 array = array.reshape(self.shape)
-        elif self.summed:
-            array = _reduce(array, self.summed, dtype)
+        else:
+            array = _reduce(array, self.reduced, dtype)
         return array if self.axes is None else array.transpose(self.axes)
 
 
+class Sum(NamedTuple):
+    """A sum along one run of axes: a product with ones.
+
+    Attributes
+    ----------
+    shape : of the array that is summed: (before, count, behind), without axes of length 1 around the run.
+    length : elements of each sum.
+    last : whether no axis is behind the run.
+    """
+
+    shape: tuple[int, ...]
+    length: int
+    last: bool
+
+    @classmethod
+    def along(cls, shape: tuple[int, int, int]) -> Sum:
+        """The sum along the axis in the middle."""
+        before, count, behind = shape
+        axes = (*((before,) if before != 1 else ()), count, *((behind,) if behind != 1 else ()))
+        return cls(axes, count, behind == 1)
+
+    def of(self, array: Array, dtype: np.dtype[Any] | None) -> Array:
+        """The sums; a scalar of a vector."""
+        if array.shape != self.shape:
+            array = array.reshape(self.shape)
+        if self.length > _MOST_ONES and array.ndim == 1:
+            return _long_sum(array, dtype)
+        ones = _ones(self.length, native(array.dtype))
+        pair = (array, ones) if self.last else (ones, array)
+        return matmul(*pair) if dtype is None else matmul(*pair, dtype=dtype)
+
+
 @lru_cache(maxsize=_COLLAPSES)
-def plan_collapse(labels: str, shape: tuple[int, ...], strides: tuple[int, ...], wanted: str) -> Collapse:
-    """How an operand with these labels becomes one with those of `wanted`.
+def plan_collapse(
+    labels: str, shape: tuple[int, ...], strides: tuple[int, ...], kind: str, wanted: str
+) -> Collapse:
+    """How an operand with these labels, of a kind of NumPy's, becomes one with those of `wanted`.
 
     Labels of axes of length 1 are in `wanted` where they are kept. An axis of length 1 whose label isn't
     is dropped, others are summed.
 
     Examples
     --------
-    >>> found = plan_collapse("iji", (3, 1, 3), (24, 24, 8), "i")
-    >>> found.diagonals, found.squeezed, found.sums
-    (((0, 2),), (0,), False)
+    >>> found = plan_collapse("iji", (3, 1, 3), (24, 24, 8), "f", "i")
+    >>> found.diagonals, found.squeezed, found.is_view
+    (((0, 2),), (0,), True)
     """
     dims = list(zip(labels, shape, strides, strict=True))
     diagonals = []
@@ -100,20 +150,22 @@ def plan_collapse(labels: str, shape: tuple[int, ...], strides: tuple[int, ...],
     own = "".join(label for label, _, _ in dims)
     axes = Axes.of(own, tuple(size for _, size, _ in dims), tuple(step for _, _, step in dims))
     kept = "".join(label for label in own if label in wanted)
-    summed = axes.outermost_first("".join(label for label in own if label not in wanted))
-    rows, turned = None, False
-    reduced: tuple[int, ...] = ()
-    if summed:
-        rows, turned, kept = _rows(own, axes, kept, summed)
-        if rows is None:
-            reduced = tuple(own.index(label) for label in summed)
+    reduced = tuple(axis for axis, label in enumerate(own) if label not in wanted)
+    runs: Fused | None = None
+    sums: tuple[tuple[int, int, int], ...] = ()
+    if reduced and kind in _UNCHANGED_BY_ONE:
+        runs, sums = _runs(own, axes, wanted)
+        if sums:
+            kept = "".join(label for label in axes.outermost_first(own) if label in wanted)
+    shape = tuple(axes.sizes[label] for label in kept)
     return Collapse(
         tuple(diagonals),
         squeezed,
-        rows,
-        turned,
+        runs,
+        tuple(map(Sum.along, sums)),
         reduced,
-        tuple(axes.sizes[label] for label in kept),
+        shape,
+        bool(sums) and shape != tuple(size for size in (sums[-1][0], sums[-1][2]) if size != 1),
         None if kept == wanted else tuple(kept.index(label) for label in wanted),
     )
 
@@ -127,56 +179,61 @@ def _repeated(labels: str) -> tuple[int, int] | None:
     return None
 
 
-def _rows(own: str, axes: Axes, kept: str, summed: str) -> tuple[Fused | None, bool, str]:
-    """The matrix whose rows are summed, whether it is turned, and the order of what is kept."""
-    order = axes.outermost_first(kept)
-    if not (axes.fuse(order) and axes.fuse(summed)):
-        return None, False, kept
-    rows, columns = (int(np.prod([axes.sizes[label] for label in group])) for group in (order, summed))
-    if columns > _MOST_ONES and rows < _ROWS_FOR_ONES and kept:
-        return None, False, kept
-    turned = bool(kept) and abs(axes.steps[order[-1]]) < abs(axes.steps[summed[-1]])
-    groups = ((summed, columns), (order, rows)) if turned else ((order, rows), (summed, columns))
-    shape = tuple(size for group, size in groups if group)
-    return Fused.make(own, "".join(group for group, _ in groups), axes.sizes, shape), turned, order
+def _runs(own: str, axes: Axes, wanted: str) -> tuple[Fused | None, tuple[tuple[int, int, int], ...]]:
+    """A view in the order of memory, and the shapes in which its runs are summed, the last run first.
+
+    Before: "abcd" of which b and d are summed. After: runs (a, b, c, d), shapes (abc, d, 1) and (a, b, c).
+    """
+    order = axes.outermost_first(own)
+    runs = ["".join(run) for _, run in groupby(order, lambda label: label in wanted)]
+    # What the first sum makes is contiguous; it looks at all runs before its own as one axis.
+    last = max(number for number, run in enumerate(runs) if run[0] not in wanted)
+    if not all(map(axes.fuse, ("".join(runs[:last]), *runs[last:]))):
+        return None, ()
+    lengths = [prod(axes.sizes[label] for label in run) for run in runs]
+    view = Fused.make(own, order, axes.sizes, Sum.along(_middle(lengths, last)).shape)
+    shapes = []
+    for number in range(last, -1, -1):
+        if runs[number][0] not in wanted:
+            shapes.append(_middle(lengths, number))
+            lengths[number] = 1
+    if any(count > _MOST_ONES and 1 < before * behind < _ROWS_FOR_ONES for before, count, behind in shapes):
+        return None, ()
+    return view, tuple(shapes)
 
 
-@lru_cache(maxsize=64)
-def _kept_ones(dtype: np.dtype[Any]) -> Array:
-    return np.ones(_MOST_ONES, dtype)
+def _middle(lengths: Sequence[int], number: int) -> tuple[int, int, int]:
+    """Elements of the runs before one, of it, and of those behind."""
+    return prod(lengths[:number]), lengths[number], prod(lengths[number + 1 :])
+
+
+@lru_cache(maxsize=256)
+def _kept_ones(count: int, dtype: np.dtype[Any]) -> Array:
+    return np.ones(count, dtype)
 
 
 def _ones(count: int, dtype: np.dtype[Any]) -> Array:
-    return _kept_ones(dtype)[:count] if count <= _MOST_ONES else np.ones(count, dtype)
-
-
-def _sum(array: Array, dtype: np.dtype[Any] | None, *, turned: bool) -> Array:
-    """Sums along the last axis of one or two (or the first, where turned): a product with ones."""
-    if array.dtype.kind not in "fiuV?":  # a complex infinity times one is not itself
-        return _reduce(array, (0,) if turned else (array.ndim - 1,), dtype)
-    own = array.dtype.newbyteorder("=")
-    count = array.shape[0] if turned else array.shape[-1]
-    if array.ndim == 1 and count > _MOST_ONES:
-        return _long_sum(array, dtype)
-    ones = _ones(count, own)
-    pair = (ones, array) if turned else (array, ones)
-    return matmul(*pair) if dtype is None else matmul(*pair, dtype=dtype)
+    return _kept_ones(count, dtype) if count <= _MOST_ONES else np.ones(count, dtype)
 
 
 def _long_sum(array: Array, dtype: np.dtype[Any] | None) -> Array:
     """The sum of a long vector by parts, the last of which may be shorter."""
     parts, rest = divmod(array.size, _MOST_ONES)
-    ends = [0, parts * _MOST_ONES, array.size]
-    whole, last = (array[begin:end] for begin, end in pairwise(ends))
-    sums = _sum(whole.reshape(parts, _MOST_ONES), dtype, turned=False)
+    whole = parts * _MOST_ONES
+    sums = np.asarray(Sum.along((parts, _MOST_ONES, 1)).of(array[:whole], dtype))
     if rest:
-        sums = np.append(sums, _sum(last, dtype, turned=False))
-    return _sum(sums, dtype, turned=False)
+        sums = np.append(sums, Sum.along((1, rest, 1)).of(array[whole:], dtype))
+    return Sum.along((1, sums.size, 1)).of(sums, dtype)
+
+
+def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type in this machine's byte order: itself where it has that; machine code knows it by address."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
 def _reduce(array: Array, axes: tuple[int, ...], dtype: np.dtype[Any] | None) -> Array:
     """Sums along any axes, by NumPy: in the type of the result, of 16-bit floats in 32 bits."""
-    found = array.dtype.newbyteorder("=") if dtype is None else dtype
+    found = native(array.dtype) if dtype is None else dtype
     if found == np.bool_:
         result: Array = np.logical_or.reduce(array, axis=axes)
         return result

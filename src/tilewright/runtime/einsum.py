@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import methodcaller
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,14 +22,14 @@ from tilewright.errors import (
 )
 from tilewright.frontend.einsum import Indexing, Path, find_path, interleaved, lay_over, parse
 from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
-from tilewright.runtime.collapse import Collapse, plan_collapse
+from tilewright.runtime.collapse import Collapse, native, plan_collapse
 from tilewright.runtime.contract import contract, plan_pairing
 from tilewright.runtime.einsum_front import MOST_CALLS, calls
 from tilewright.runtime.operands import Array
 from tilewright.spec.dtype import GEMM_DTYPES
 
-#: How an array is kept apart from others: what a plan depends on.
-_Place: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+#: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
+_Place: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
 
 #: Plans kept: one of three operands takes about 200 us to make.
 _PLANS = 1024
@@ -61,7 +62,7 @@ class Plan(NamedTuple):
     @property
     def is_view(self) -> bool:
         """Whether the result is a view of the one operand."""
-        return not self.steps and self.collapses[0] is not None and not self.collapses[0].sums
+        return not self.steps and self.collapses[0] is not None and self.collapses[0].is_view
 
     def run(self, operands: Sequence[Array], out: Array | None, types: Types) -> Array:
         """The result, or `out`, which shares no memory with an operand."""
@@ -134,15 +135,15 @@ def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
 
     Examples
     --------
-    >>> make_plan("ij,jk->ki", [((2, 3), (24, 8)), ((3, 4), (32, 8))], "auto").steps
+    >>> make_plan("ij,jk->ki", [((2, 3), (24, 8), "f"), ((3, 4), (32, 8), "f")], "auto").steps
     (Step(left=0, right=1, labels=('ij', 'jk', 'ki')),)
     """
-    indexing = lay_over(parse(subscripts), [shape for shape, _ in places])
+    indexing = lay_over(parse(subscripts), [shape for shape, _, _ in places])
     path = find_path(indexing, optimize)
     if len(places) == 1:
         collapse = plan_collapse(indexing.inputs[0], *places[0], indexing.output)
         return Plan((collapse,), (), indexing.shape, ())
-    terms = _kept(indexing, [shape for shape, _ in places])
+    terms = _kept(indexing, [shape for shape, _, _ in places])
     collapses = tuple(
         None if labels == term else plan_collapse(labels, *place, term)
         for labels, place, term in zip(indexing.inputs, places, terms, strict=True)
@@ -204,11 +205,6 @@ class Options(NamedTuple):
     casting: str
     optimize: Any
 
-    @property
-    def plain(self) -> bool:
-        """Whether none says anything."""
-        return self.out is None and self.dtype is None and self[2:] == ("K", "safe", "auto")
-
     def check(self) -> None:
         """The words among them.
 
@@ -226,8 +222,10 @@ _CASTING = ("no", "equiv", "safe", "same_kind", "unsafe")
 _SUPPORTED = ", ".join(map(str, GEMM_DTYPES))
 
 
-def einsum(subscripts: Any, given: Sequence[Any], options: Options) -> Array:
-    """A call that no earlier one has decided; see `tilewright.einsum`."""
+def einsum(
+    subscripts: Any, given: Sequence[Any], options: Options, key: tuple[Any, ...] | None = None
+) -> Array:
+    """A call that no earlier one has decided, which is kept by its key; see `tilewright.einsum`."""
     if isinstance(subscripts, bytes):
         subscripts = subscripts.decode("latin-1")
     text, values = (
@@ -235,7 +233,7 @@ def einsum(subscripts: Any, given: Sequence[Any], options: Options) -> Array:
     )
     options.check()
     operands = [_array(value, number) for number, value in enumerate(values)]
-    places = tuple((operand.shape, operand.strides) for operand in operands)
+    places = tuple((operand.shape, operand.strides, operand.dtype.kind) for operand in operands)
     try:
         plan = _plan(text, places, options.optimize)
     except TypeError:  # a path is a list, which is no key
@@ -247,32 +245,30 @@ def einsum(subscripts: Any, given: Sequence[Any], options: Options) -> Array:
         types = _types(operands, options)
         operands = [_converted(operand, types.result) for operand in operands]
     if out is None:
-        if options.plain:
-            _remember(subscripts, values, plan, types)
+        _remember(key, _direct(plan, operands, types), given)
         return _ordered(plan.run(operands, None, types), operands, options.order)
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return plan.run(operands, out, types)
     return _copied(plan.run(operands, None, types), out)
 
 
-def _remember(subscripts: Any, values: Sequence[Any], plan: Plan, types: Types) -> None:
-    """Keeps what a plain call on arrays computes, so that its repetition only looks it up."""
-    if not isinstance(subscripts, str) or any(type(value) is not np.ndarray for value in values):
+def _remember(key: tuple[Any, ...] | None, direct: Callable[..., Array], values: Sequence[Any]) -> None:
+    """Keeps what a call on plain arrays computes, so that its repetition only looks it up."""
+    if key is None or any(type(value) is not np.ndarray for value in values):
         return
     if len(calls) >= MOST_CALLS:
         calls.clear()
-    key: list[Any] = [subscripts]
-    for array in values:
-        key += (type(array), array.shape, array.strides, array.dtype)
-    calls[tuple(key)] = _direct(plan, values, types)
+    calls[key] = direct
 
 
 def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:
     """The least that a call with this plan has to do, as a function of the operands."""
-    if plan.is_view and plan.shape:
-        assert plan.collapses[0] is not None
-        return plan.collapses[0].view
     alike = all(array.dtype == types.result for array in arrays)
+    if alike and not plan.steps and plan.collapses[0] is not None:
+        alone = plan.collapses[0]
+        turned = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
+        order = alone.axes or tuple(range(len(alone.shape)))
+        return methodcaller("transpose", order) if turned else alone.total
     if alike and len(plan.steps) == 1 and plan.collapses == (None, None) and not plan.squeezed:
         a, b = arrays
         return plan_pairing(plan.steps[0].labels, (a.shape, b.shape), (a.strides, b.strides)).multiply
@@ -302,7 +298,7 @@ def _types(operands: Sequence[Array], options: Options) -> Types:
     else:
         given = [*operands] if options.out is None else [*operands, options.out]
         try:
-            result = np.result_type(*(array.dtype for array in given)).newbyteorder("=")
+            result = native(np.result_type(*(array.dtype for array in given)))
         except TypeError:  # no common dtype, as for records and dates
             names = " and ".join(str(array.dtype) for array in given)
             raise UnsupportedDtype(dtype=f"common to {names}", supported=_SUPPORTED) from None

@@ -94,12 +94,12 @@ class GemmKernel(Kernel):
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)
 
-    @property
+    @cached_property
     def scratch_step(self) -> int:
         """Bytes from one product's scratch to the next, where several are computed at once."""
         return -(-self.scratch_bytes // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
 
-    @property
+    @cached_property
     def scratch_parts(self) -> int:
         """How many products can be computed at once in one block of scratch."""
         step = self.scratch_step
