@@ -71,14 +71,20 @@ class Collapse(NamedTuple):
 
     def total(self, array: Array) -> Array:
         """The collapsed array in its own type; a scalar where nothing is kept."""
+        if len(self.sums) == 1 and self.axes is None and not self.cut:  # as below, in half the time
+            assert self.runs is not None
+            if self.diagonals or self.squeezed:
+                array = self._short(array)
+            return self.sums[0].of(self.runs.of(array), None)
         found = self.compute(array, None)
         return found if self.shape else found[()]
 
     def compute(self, array: Array, dtype: np.dtype[Any] | None) -> Array:
         """The collapsed array, sums in a type of their own."""
-        if self.is_view:
+        if not self.reduced:
             return self.view(array)
-        array = self._short(array)
+        if self.diagonals or self.squeezed:
+            array = self._short(array)
         if self.runs is not None:
             array = self.runs.of(array)
             for step in self.sums:
@@ -117,9 +123,10 @@ class Sum(NamedTuple):
             array = array.reshape(self.shape)
         if self.length > _MOST_ONES and array.ndim == 1:
             return _long_sum(array, dtype)
-        ones = _ones(self.length, native(array.dtype))
-        pair = (array, ones) if self.last else (ones, array)
-        return matmul(*pair) if dtype is None else matmul(*pair, dtype=dtype)
+        kept = self.length <= _MOST_ONES
+        ones = _kept_ones(self.length, array.dtype) if kept else np.ones(self.length, native(array.dtype))
+        left, right = (array, ones) if self.last else (ones, array)
+        return matmul(left, right) if dtype is None else matmul(left, right, dtype=dtype)
 
 
 @lru_cache(maxsize=_COLLAPSES)
@@ -209,11 +216,7 @@ def _middle(lengths: Sequence[int], number: int) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=256)
 def _kept_ones(count: int, dtype: np.dtype[Any]) -> Array:
-    return np.ones(count, dtype)
-
-
-def _ones(count: int, dtype: np.dtype[Any]) -> Array:
-    return _kept_ones(count, dtype) if count <= _MOST_ONES else np.ones(count, dtype)
+    return np.ones(count, native(dtype))
 
 
 def _long_sum(array: Array, dtype: np.dtype[Any] | None) -> Array:

@@ -31,6 +31,10 @@ _OUTER_BY_KERNEL = 1 << 18
 _MOVED_BY_NUMPY = 1 << 10
 
 
+#: Stacks of products that a loop in Python gives to machine code, 1 us each; more are one call of 60 us.
+_MOST_STACKS = 32
+
+
 class Axes(NamedTuple):
     """What one operand's labels are: the length of each axis, and bytes from one position to the next."""
 
@@ -174,6 +178,7 @@ class Pairing(NamedTuple):
     result : what becomes of its result.
     by_elements : whether elements are multiplied, none summed: by `numpy.multiply`.
     turned : whether the product takes b first.
+    stacks : the lengths of axes of a batch around its last one, if they are few products.
     """
 
     a: Fused
@@ -181,13 +186,25 @@ class Pairing(NamedTuple):
     result: Cut
     by_elements: bool
     turned: bool
+    stacks: tuple[int, ...] = ()
 
     def multiply(self, a: Array, b: Array) -> Array:
         """The result in memory of its own."""
         first, second = self.a.of(a), self.b.of(b)
         if self.by_elements:
             return self.result.of(np.multiply(first, second, order="C"))
-        return self.result.of(matmul(second, first) if self.turned else matmul(first, second))
+        if self.turned:
+            first, second = second, first
+        if self.stacks and first.dtype == second.dtype:
+            return self.result.of(self._each(first, second))
+        return self.result.of(matmul(first, second))
+
+    def _each(self, first: Array, second: Array) -> Array:
+        """The product of stacks in several axes: machine code takes the last of these, a loop the others."""
+        found = np.empty(self.result.product, first.dtype)
+        for place in np.ndindex(self.stacks):
+            matmul(first[place], second[place], found[place])
+        return found
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""
@@ -267,6 +284,7 @@ def plan_pairing(
         Cut.make(roles.batch + "".join(made), labels_out, sizes, stack.shape(*made)),
         by_elements=False,
         turned=turned,
+        stacks=stack.outer(),
     )
     if not (order.moves_a or order.moves_b) or prod(sizes.values()) < LEAST_WORK:
         return pairing
@@ -314,6 +332,11 @@ class _Stack(NamedTuple):
         """The batch, then an axis for each group."""
         own = (_count(group, self.sizes) for group in groups if group or not self.vectors)
         return (*(_count(group, self.sizes) for group in self.batch), *own)
+
+    def outer(self) -> tuple[int, ...]:
+        """The lengths of all axes of the batch but the last; none where they are too many for a loop."""
+        lengths = tuple(_count(group, self.sizes) for group in self.batch[:-1])
+        return lengths if prod(lengths) <= _MOST_STACKS else ()
 
     def operand(self, labels: str, groups: tuple[str, str], *, copied: bool) -> Fused:
         """The view of an operand as such matrices."""

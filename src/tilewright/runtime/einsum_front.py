@@ -86,14 +86,17 @@ def einsum(
     >>> tw.einsum("ii", np.eye(3))
     np.float64(3.0)
     """
-    key = None
+    key: tuple[Any, ...] | None = None
     if out is None and dtype is None and threads is None and optimize == "auto":
         try:
             if order != "K" or casting != "safe":
                 pass
-            elif len(operands) == 2:  # as below, in half the time
+            elif len(operands) == 2:  # as for more, in half the time
                 a, b = operands
                 key = (subscripts, type(a), a.shape, a.strides, a.dtype, type(b), b.shape, b.strides, b.dtype)
+            elif len(operands) == 1:
+                (a,) = operands
+                key = (subscripts, type(a), a.shape, a.strides, a.dtype)
             else:
                 key = (subscripts, *[(type(x), x.shape, x.strides, x.dtype) for x in operands])
             known = calls.get(key)
