@@ -168,11 +168,20 @@ def test_out_of_any_strides(name: str) -> None:
 
 @pytest.mark.parametrize("operand", range(3))
 def test_out_may_be_an_operand(operand: int) -> None:
-    call = plain(heads=2, queries=33, d=24)
+    call = plain(heads=2, queries=600, keys=600, d=24)
     operands = [call.q, call.k, call.v]
     expected = tw.attention(*operands)
     assert tw.attention(*operands, out=operands[operand]) is operands[operand]
     np.testing.assert_array_equal(operands[operand], expected)
+
+
+def test_out_of_more_axes_and_any_strides() -> None:
+    call = plain()
+    expected = np.stack([tw.attention(call.q, call.k, call.v)] * 3, axis=1)
+    out = np.full((24, 9, 4, 3, 2), np.nan, np.float32).T  # the first two axes are not one
+    more = [np.stack([array] * 3, axis=1) for array in (call.q, call.k, call.v)]
+    assert tw.attention(*more, out=out) is out
+    np.testing.assert_array_equal(out, expected)
 
 
 def test_out_may_be_the_mask() -> None:
@@ -404,8 +413,11 @@ def test_known_shapes_with_other_values_and_other_masks() -> None:
 
 
 def test_known_shapes_that_are_not_aligned_or_overlap() -> None:
-    """What a plan was made for does not say where later arrays stand."""
-    call = plain(heads=2, queries=33, d=24)
+    """What a plan was made for does not say where later arrays stand.
+
+    So many queries are several tasks, of which the later ones read keys that the first would overwrite.
+    """
+    call = plain(heads=2, queries=600, keys=600, d=24)
     expected = tw.attention(call.q, call.k, call.v)
     np.testing.assert_array_equal(tw.attention(unaligned(call.q), call.k, call.v), expected)
     np.testing.assert_array_equal(tw.attention(call.q, call.k, unaligned(call.v)), expected)
