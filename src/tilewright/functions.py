@@ -325,6 +325,8 @@ def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: A
     from tilewright.runtime.threads import limited
     from tilewright.spec.row_function import RowOp
 
+    if threads is None:
+        return apply(RowOp(op), x, axis, out, **given)
     with limited(threads):
         return apply(RowOp(op), x, axis, out, **given)
 
@@ -335,5 +337,7 @@ def _each(op: str, x: Any, out: Any, threads: int | None) -> NDArray[Any]:
     from tilewright.runtime.threads import limited
     from tilewright.spec.functions import UnaryOp
 
+    if threads is None:
+        return apply_each(UnaryOp(op), x, out)
     with limited(threads):
         return apply_each(UnaryOp(op), x, out)

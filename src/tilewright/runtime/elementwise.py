@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tilewright.runtime.lines import plan_elements
 from tilewright.runtime.operands import Array
-from tilewright.runtime.row_function import row_kernel
+from tilewright.runtime.row_function import RowKernel, row_kernel
 from tilewright.runtime.row_functions import as_floats, check_result, result_target
 from tilewright.runtime.transpose import transpose
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import find_numpy_dtype
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.functions import UnaryOp
 
@@ -22,22 +23,30 @@ def apply_each(op: UnaryOp, x: Any, out: Any = None) -> Array:
     given = None if out is None else check_result(out, array, dtype)
     target = result_target(array, dtype, given)
     if array.size:
-        _run(op, dtype, array, target)
+        _run(op, array, target)
     if given is None or target is given:
         return target
     np.copyto(given, target, casting="same_kind")
     return given
 
 
-def _run(op: UnaryOp, dtype: DType, x: Array, y: Array) -> None:
+@lru_cache(maxsize=64)
+def _kernel(op: UnaryOp, dtype: np.dtype[Any]) -> RowKernel:
+    """The kernel of an element type."""
+    found = find_numpy_dtype(dtype)
+    assert found is not None
+    return row_kernel(Elementwise(op, found))
+
+
+def _run(op: UnaryOp, x: Array, y: Array) -> None:
     """The kernel from x to y; on a copy of x where their adjacent axes differ."""
     plan = plan_elements(x.itemsize, x.shape, x.strides, y.strides)
     if plan is not None:
-        row_kernel(Elementwise(op, dtype)).run([x, y], plan.sizes, plan.elements)
+        _kernel(op, x.dtype).run([x, y], plan.sizes, plan.elements)
         return
     axes = range(x.ndim)
     copy = y if plan_elements(y.itemsize, y.shape, y.strides, y.strides) else np.empty(y.shape, y.dtype)
     transpose(x, axes, copy)
-    _run(op, dtype, copy, copy)
+    _run(op, copy, copy)
     if copy is not y:
         transpose(copy, axes, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -22,14 +23,15 @@ from tilewright.errors import (
 )
 from tilewright.runtime.arrays import check_out
 from tilewright.runtime.lines import plan_lines
-from tilewright.runtime.operands import Array, real_number
-from tilewright.runtime.row_function import row_kernel
+from tilewright.runtime.operands import Array, data_address, real_number
+from tilewright.runtime.row_function import RowKernel, row_kernel
 from tilewright.runtime.transpose import transpose
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, find_numpy_dtype
 from tilewright.spec.problem import Layout
 from tilewright.spec.row_function import RowFunction, RowOp
 
 
+@lru_cache(maxsize=64)
 def computed_dtype(dtype: np.dtype[Any]) -> DType:
     """The type that functions of an array are computed to: its own, or the float NumPy makes of integers.
 
@@ -93,8 +95,7 @@ def check_axes(function: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 def same_memory(x: Array, y: Array) -> bool:
     """Whether two arrays of one shape have each element in one place."""
-    place = "__array_interface__"
-    return x.strides == y.strides and getattr(x, place)["data"] == getattr(y, place)["data"]
+    return x.strides == y.strides and data_address(x) == data_address(y)
 
 
 def _beside(function: str, name: str, value: Any, shape: tuple[int, ...], dtype: DType) -> Array | None:
@@ -127,7 +128,7 @@ def apply(
     given = None if out is None else check_result(out, array, dtype)
     target = result_target(array, dtype, given, [part for part in beside if part is not None])
     if array.size:
-        _run(op, dtype, (array, target), along, beside, scalars)
+        _run(op, (array, target), along, beside, scalars)
     if given is None or target is given:
         return target
     np.copyto(given, target, casting="same_kind")
@@ -171,9 +172,17 @@ def result_target(x: Array, dtype: DType, out: Array | None, others: Sequence[Ar
     return np.empty_like(x, subok=False)
 
 
+@lru_cache(maxsize=256)
+def _kernel(op: RowOp, dtype: np.dtype[Any], layout: Layout, *beside: np.dtype[Any] | None) -> RowKernel:
+    """The kernel of arrays of some types; to make the record of a problem takes longer than a small call."""
+    weight, bias = (None if other is None else find_numpy_dtype(other) for other in beside)
+    found = find_numpy_dtype(dtype)
+    assert found is not None
+    return row_kernel(RowFunction(op, found, layout=layout, weight=weight, bias=bias))
+
+
 def _run(
     op: RowOp,
-    dtype: DType,
     arrays: tuple[Array, Array],
     along: tuple[int, ...],
     beside: list[Array | None],
@@ -181,7 +190,7 @@ def _run(
 ) -> None:
     """The kernel on arrays, or on a copy whose rows are contiguous."""
     x, y = arrays
-    types = [None if part is None else find_numpy_dtype(part.dtype) for part in beside]
+    types = [None if part is None else part.dtype for part in beside]
     given = [part for part in beside if part is not None]
     plan = plan_lines(x.itemsize, x.shape, x.strides, y.strides, along)
     if plan is None:
@@ -192,9 +201,9 @@ def _run(
         plan = plan_lines(x.itemsize, rows.shape, rows.strides, rows.strides, last)
         assert plan is not None
         assert plan.layout is Layout.ROW
-        problem = RowFunction(op, dtype, weight=types[0], bias=types[1])
-        row_kernel(problem).run([rows, rows, *given], plan.sizes, plan.elements, scalars)
+        _kernel(op, x.dtype, plan.layout, *types).run(
+            [rows, rows, *given], plan.sizes, plan.elements, scalars
+        )
         transpose(rows, tuple(order.index(axis) for axis in range(x.ndim)), y)
         return
-    problem = RowFunction(op, dtype, layout=plan.layout, weight=types[0], bias=types[1])
-    row_kernel(problem).run([x, y, *given], plan.sizes, plan.elements, scalars)
+    _kernel(op, x.dtype, plan.layout, *types).run([x, y, *given], plan.sizes, plan.elements, scalars)
