@@ -14,7 +14,9 @@ from tilewright.machine.catalog import CATALOG, find_machine
 from tilewright.machine.isa import usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.pipeline import Problem, run_stages
+from tilewright.spec.dtype import FUNCTION_DTYPES
 from tilewright.spec.problem import BatchReduceGemm, Gemm, ProductTypes
+from tilewright.spec.row_function import RowFunction, RowOp
 
 #: Of the element types, one in so many is compiled as a product of any sizes, and where a machine before
 #: multiplies them likewise, as one of known sizes: the next machine takes the next ones.
@@ -101,3 +103,13 @@ def test_what_is_called_is_seen() -> None:
         "declare float @llvm.exp.f32(float)\n"
     )
     assert undefined_symbols(emit_object(text, "called", machine)) == {"__divti3", "expf"}
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.name}-{machine.isa.name}")
+def test_functions_of_rows_call_nothing(machine: Machine) -> None:
+    """Of operations, types and layouts each machine takes some; the next machine takes the next ones."""
+    start = MACHINES.index(machine)
+    for number, op in enumerate(RowOp, start):
+        dtype = FUNCTION_DTYPES[number % len(FUNCTION_DTYPES)]
+        problem = RowFunction(op, dtype, layout=("row", "col")[number // len(FUNCTION_DTYPES) % 2])
+        assert undefined_symbols(run_stages(problem, machine).object) == set(), problem
