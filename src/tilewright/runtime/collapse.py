@@ -126,7 +126,11 @@ class Sum(NamedTuple):
         kept = self.length <= _MOST_ONES
         ones = _kept_ones(self.length, array.dtype) if kept else np.ones(self.length, native(array.dtype))
         left, right = (array, ones) if self.last else (ones, array)
-        return matmul(left, right) if dtype is None else matmul(left, right, dtype=dtype)
+        if dtype is None:
+            return matmul(left, right)
+        if dtype.kind == "c" and array.dtype.kind != "c":  # ones stay real, as in `_UNCHANGED_BY_ONE`
+            return np.asarray(matmul(left, right, dtype=np.empty(0, dtype).real.dtype)).astype(dtype)
+        return matmul(left, right, dtype=dtype)
 
 
 @lru_cache(maxsize=_COLLAPSES)
