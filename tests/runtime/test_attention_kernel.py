@@ -175,6 +175,22 @@ def test_lowest_numbers_of_a_mask_hide() -> None:
         assert found.row_max[0, 0, 5] == -np.inf
 
 
+@pytest.mark.parametrize("height", [-1e4, -1e9, -3e10, 1e12, -1e30])
+def test_rows_far_below_or_above_zero(height: float) -> None:
+    """Masks of -1e9 on all of a row, as of padding: the scores that are left in its rounding decide."""
+    for dtype in ("f32", "bf16"):
+        made = make(Attention(8, dtype=dtype, mask="f32"), Sizes(1, 1, 1, 20, 600))
+        added = np.full((1, 1, 20, 600), height, np.float32)
+        call = ran(calls.moved(made, mask=added)).call
+        t = (call.q.astype(np.float32)[0, 0] @ call.k.astype(np.float32)[0, 0].T) * np.float32(call.scale)
+        t = t.astype(np.float32) + np.float32(height)
+        weights = np.exp((t - t.max(axis=1, keepdims=True)).astype(np.float64))
+        expected = weights @ call.v[0, 0].astype(np.float64) / weights.sum(axis=1, keepdims=True)
+        if abs(height) > 1e8:  # all scores round to one number
+            np.testing.assert_allclose(call.out[0, 0].astype(np.float64), expected, rtol=2e-2, atol=2e-2)
+        assert np.isfinite(call.out.astype(np.float64)).all()
+
+
 def test_large_scores_neither_overflow_nor_vanish() -> None:
     for scale in (1e3, 1e-3, -2.0, 0.0):
         made = make(Attention(8, bounded=True), Sizes(1, 1, 1, 20, 30))

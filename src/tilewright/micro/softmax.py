@@ -175,16 +175,14 @@ class SoftmaxCode:
         grown = self.any_lane(self.floats(self.vector).compare(">", found, f.splat(old, self.lanes)))
         with f.once_if(grown, [old, before]) as (_, advance):
             new = one.at_least(old, self.across(found, lambda w, left, right: w.at_least(left, right)))
-            # As exponents are: what is rounded in one block is rounded alike in the next.
-            earlier, later = (one.multiply(part, one.constant(LOG2_E)) for part in (old, new))
-            factor = exp2_nonpositive(one, one.subtract(earlier, later))
+            factor = exp2_nonpositive(one, one.multiply(one.subtract(old, new), one.constant(LOG2_E)))
             f.store(new, places["row_max"], size)
             self.rescale(row, factor)
             advance([new, one.multiply(before, factor)])
         new, before = advance.results
         nothing = one.compare("==", new, one.constant(float("-inf")))
         finite = f.select(nothing, one.constant(0.0), new)
-        total = self.exponentials(row, span, one.multiply(finite, one.constant(LOG2_E)))
+        total = self.exponentials(row, span, finite)
         f.store(one.add(before, total), places["row_sum"], size)
 
     def any_lane(self, truths: Value) -> Value:
@@ -338,21 +336,21 @@ class SoftmaxCode:
     def exponentials(self, row: Value, span: _Span, base: Value) -> Value:
         """Writes the weights of a row, zeros beside them, and gives their sum.
 
-        2^(score · scale · log₂ e - base): with one rounding, of what is small where the weight is not.
+        2^((score · scale - base) · log₂ e): what is rounded is small where the weight is not. (Scores times
+        log₂ e, less the base times that, would be an instruction fewer; but masks add -1e9 to whole rows, of
+        which the roundings differ by more than there are exponents.)
         """
         v, f = self.floats(self.vector), self.f
-        factor = v.constant(LOG2_E)
-        if not self.modified:
-            one = self.floats(element_type(self.acc))
-            scale = one.multiply(value(self.given, "scale"), one.constant(LOG2_E))
-            factor = f.splat(scale, self.lanes)
+        scale = f.splat(value(self.given, "scale"), self.lanes)
+        log2_e = v.constant(LOG2_E)
         negated = v.negate(f.splat(base, self.lanes))
 
         def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
             scores = f.load(self.vector, self.scores.at(f, row, column), self.acc.size)
             if mask is not None:
                 scores = f.select(mask, scores, zero(self.vector))
-            weights = exp2_nonpositive(v, v.multiply_add(scores, factor, negated))
+            less = v.add(scores, negated) if self.modified else v.multiply_add(scores, scale, negated)
+            weights = exp2_nonpositive(v, v.multiply(less, log2_e))
             if mask is not None:
                 weights = f.select(mask, weights, zero(self.vector))
             sums = v.add(state[0], weights)
