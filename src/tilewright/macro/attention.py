@@ -15,6 +15,7 @@ from tilewright.ir.nodes import (
     Constant,
     Element,
     Expression,
+    FirstElse,
     If,
     Let,
     Loop,
@@ -237,12 +238,18 @@ class _Nest:
         return optional.get(field, True)
 
     def begin(self, first: Expression, rows: Expression) -> Begin:
-        """The state of rows before any key."""
+        """The state of rows before any key.
+
+        Where every row meets the first block of keys, its product replaces what the results hold.
+        """
         sink = None
         if self.problem.sinks:
             sink = Slice("sinks", Name("head"), (Constant(0), Constant(0)))
         row_max, row_sum = self.state("m", first), self.state("l", first)
-        return Begin(row_max, row_sum, self.sums(first), rows, Constant(self.wide), sink)
+        columns: Expression = Constant(self.wide)
+        if not self.problem.bounded:
+            columns = maximum(Constant(1) - Name("keys0"), 0) * self.wide  # all of them where there is no key
+        return Begin(row_max, row_sum, self.sums(first), rows, columns, sink)
 
     def normalise(self, first: Expression, rows: Expression, *, flagged: bool) -> Normalise:
         """Results of finished rows."""
@@ -394,7 +401,7 @@ class _Nest:
             depth=Name("seen"),
             tile=self.tile,
             alpha=Scalar(1.0),
-            beta=Scalar(1.0),
+            beta=Scalar(1.0) if self.problem.bounded else FirstElse("jb", Scalar(0.0), Scalar(1.0)),
         )
         body.append(Loop("c", Constant(0), Constant(self.problem.value_dim), Constant(cut.nr), (product,)))
         return tuple(body)
@@ -438,7 +445,8 @@ class _Nest:
             Name("tile_rows"),
             Name("seen"),
             roundup(Name("seen"), max(self.one.k, 1)),
-            Constant(self.wide),
+            # Nothing is there to rescale in the first block.
+            Constant(self.wide) if problem.bounded else minimum(self.wide, jb * self.wide),
             Scalar("scale"),
             **given,  # type: ignore[arg-type]
         )
