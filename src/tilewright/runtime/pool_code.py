@@ -11,7 +11,7 @@ import ctypes
 import platform
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -279,7 +279,12 @@ class _PoolCode:
         w.f.ret()
         introduce = w.f.callee
 
-        w = self.define("part", VOID, [("slot", POINTER)])
+        part = self.emit_part(change, go_home := self.emit_go_home(change))
+        return introduce, part, go_home
+
+    def emit_part(self, change: Callable[..., Value], go_home: Callee) -> Callee:
+        """``part(slot, word)``, of a slot that is offered something by this word."""
+        w = self.define("part", VOID, [("slot", POINTER), ("word", INT64)])
         f, slot = w.f, w.f.arguments["slot"]
         thread = w.shared(slot, Slot, "thread")
         here = f.extend(f.call(self.module.declare("tw_sched_getcpu", INT32, ()), []), INT64)
@@ -290,23 +295,31 @@ class _PoolCode:
             f.ret()
         with f.when(change(f, thread, here, allow=False)):
             f.store_shared(f.add(here, 1), w.place(slot, Slot, "kept_off"))
+            # A worker that had not been asleep yet may have looked there before, and be on its way to sleep.
+            with f.when(f.compare("!=", w.shared(slot, Slot, "word"), f.arguments["word"])):
+                f.call(go_home, [slot])
         f.ret()
-        part = f.callee
+        return f.callee
 
+    def emit_go_home(self, change: Callable[..., Value]) -> Callee:
+        """``go_home(slot)``; whoever calls it first does it."""
         w = self.define("go_home", VOID, [("slot", POINTER)])
         f, slot = w.f, w.f.arguments["slot"]
+        with f.when(f.compare("==", w.shared(slot, Slot, "kept_off"), 0)):
+            f.ret()
         kept_off = f.exchange(w.place(slot, Slot, "kept_off"), int64(0))
         with f.when(f.compare("==", kept_off, 0)):
             f.ret()
         change(f, w.shared(slot, Slot, "thread"), f.sub(kept_off, 1), allow=True)
         f.ret()
-        return introduce, part, f.callee
+        return f.callee
 
     def emit_no_places(self) -> tuple[Callee, Callee, Callee]:
         """The same where threads cannot be kept off a CPU."""
         made = []
         for name in ("introduce", "part", "go_home"):
-            f = self.define(name, VOID, [("slot", POINTER)]).f
+            word = [("word", INT64)] if name == "part" else []
+            f = self.define(name, VOID, [("slot", POINTER), *word]).f
             f.ret()
             made.append(f.callee)
         return made[0], made[1], made[2]
@@ -365,7 +378,7 @@ class _PoolCode:
             asleep = f.compare("==", w.shared(slot, Slot, "word"), offered)
             with f.when(f.negate(asleep)):
                 f.jump(again)
-            f.call(self.part, [slot])
+            f.call(self.part, [slot, offered])
             f.call(self.wake, [slot])
             rest = f.sub(f.load(INT64, left, 8), 1)
             f.store(rest, left, 8)
@@ -455,7 +468,10 @@ class _PoolCode:
             w.leave_if(f.compare("!=", w.team_of(found), f.as_integer(team)), gone)
             with f.when(f.compare("==", w.bits(found, TAKEN), 0)):
                 idle = f.either(w.bits(found, ASLEPT), int64(FREE))
-                f.jump_if(f.replace_if(word, found, idle), gone, again)
+                with f.when(f.negate(f.replace_if(word, found, idle))):
+                    f.jump(again)
+                f.call(self.go_home, [slot])  # one that was about to sleep may sleep on
+                f.jump(gone)
             with f.when(f.compare("!=", w.bits(found, WAITED), 0)):
                 f.call(self.sleep, [slot, found])
                 f.jump(again)
