@@ -41,6 +41,7 @@ LAYERS = (
     "machine",
     "spec",
     "settings",
+    "cached",
     "errors",
 )
 #: Borders that hold whatever the order of the layers is.
@@ -161,6 +162,14 @@ def test_imports_go_downward(path: Path) -> None:
 @each_source
 def test_no_star_imports(path: Path) -> None:
     assert star_imports(parse(path)) == []
+
+
+@each_source
+def test_properties_have_no_lock(path: Path) -> None:
+    """Those of functools have one up to Python 3.11, which a fork may leave held."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.ImportFrom) and node.module == "functools":
+            assert "cached_property" not in {alias.name for alias in node.names}
 
 
 @each_source

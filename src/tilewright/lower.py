@@ -300,7 +300,7 @@ class _Lowering:
         """A statement of windows, integers and scalars: a call of the function that its row makes."""
         # The elementwise functions take 3 ms to import, which products need not pay.
         from tilewright.lower_primitives import LOWERED
-        from tilewright.micro.softmax import Window
+        from tilewright.micro.calls import Window
 
         operands: dict[str, Window | Value | None] = {}
         for name in (part.name for part in fields(node)):

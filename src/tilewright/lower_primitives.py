@@ -24,11 +24,12 @@ from tilewright.ir.primitives import (
 )
 from tilewright.llvm.build import Function
 from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands
 from tilewright.micro.keys import emit_key_scores
 from tilewright.micro.merge import emit_merge
 from tilewright.micro.row_functions import emit_layer_norm, emit_log_softmax, emit_rms_norm, emit_softmax_rows
 from tilewright.micro.scattered import emit_pack_table, emit_scatter_tile
-from tilewright.micro.softmax import Operands, emit_begin, emit_keep, emit_normalise, emit_softmax
+from tilewright.micro.softmax import emit_begin, emit_keep, emit_normalise, emit_softmax
 from tilewright.micro.softmax_gradient import emit_finite, emit_softmax_gradient
 from tilewright.micro.values import emit_sum_values
 

@@ -31,8 +31,8 @@ from tilewright.errors import (
 )
 from tilewright.runtime.collapse import Sum, plan_collapse
 from tilewright.runtime.contract import Pairing, plan_pairing
-from tilewright.runtime.einsum import overlaps_itself
 from tilewright.runtime.einsum_front import MOST_CALLS, calls
+from tilewright.runtime.operands import overlaps_itself
 from tilewright.runtime.scattered_pairs import ByTables
 
 

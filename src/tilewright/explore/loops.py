@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from tilewright.cached import cached_property
 from tilewright.machine.machine import triple_arch
 
 

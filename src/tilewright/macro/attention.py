@@ -91,6 +91,28 @@ def attention_arguments(problem: Attention) -> tuple[Buffer, ...]:
     return tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in found)
 
 
+def item_number(field: str) -> Expression:
+    """A number of the sequence b."""
+    return Element("items", Name("b") * ITEM_SIZE + ITEM_FIELDS.index(field))
+
+
+def page_of(key: Expression) -> Expression:
+    """The number of the page that a key stands in."""
+    return ceildiv(key + 1, Name("page")) - 1
+
+
+def item_lets(problem: Attention) -> list[Statement]:
+    """The numbers of the sequence that a problem needs, by their names and "0"."""
+    optional = {
+        "mask": problem.mask is not None,
+        "scales": problem.key_scales or problem.value_scales,
+        "pages": problem.paged,
+        "low": problem.bounded,
+        "high": problem.bounded,
+    }
+    return [Let(f"{name}0", item_number(name)) for name in ITEM_FIELDS if optional.get(name, True)]
+
+
 def floor_to(value: Expression, unit: int) -> Expression:
     """The largest multiple of a unit that is not above a value, which is not negative."""
     return roundup(value + 1, unit) - unit
@@ -152,10 +174,6 @@ class _Nest:
             found.append(("v_kept", problem.kv_dtype, cut.b2 * problem.value_dim))
         return tuple(Buffer(name, dtype, Space.THREAD, size) for name, dtype, size in found)
 
-    def item(self, field: str) -> Expression:
-        """A number of the sequence."""
-        return Element("items", Name("b") * ITEM_SIZE + ITEM_FIELDS.index(field))
-
     # --- slices -------------------------------------------------------------------------------
 
     def rows_of(self, buffer: str, field: str, head: Expression, row: Expression) -> Slice:
@@ -183,7 +201,7 @@ class _Nest:
     def program(self, name: str) -> Program:
         """The whole program."""
         ib, b1 = Name("ib"), self.cut.b1
-        block = _when(ib, Relation.LT, self.item("queries"), *self.block())
+        block = _when(ib, Relation.LT, item_number("queries"), *self.block())
         rows = parallel("ib", Constant(0), Name("queries"), Constant(b1), block)
         groups = parallel("g", Constant(0), Name("group"), Constant(1), rows)
         heads = parallel("kv", Constant(0), Name("kv_heads"), Constant(1), groups)
@@ -199,11 +217,9 @@ class _Nest:
     def block(self) -> tuple[Statement, ...]:
         """b1 queries of one head past all keys that one of them sees: seed 001's L2 and what is inside."""
         cut, ib, rows = self.cut, Name("ib"), Name("rows")
-        fields = [name for name in ITEM_FIELDS if self.uses(name)]
-        lets: list[Statement] = [Let(f"{name}0", self.item(name)) for name in fields]
         tiles = Loop("i", Constant(0), rows, Constant(cut.mr), self.row_tile(rows, alone=False))
         body: list[Statement] = [
-            *lets,
+            *item_lets(self.problem),
             Let("head", Name("kv") * Name("group") + Name("g")),
             Let("rows", minimum(cut.b1, Name("queries0") - ib)),
             self.pack_q(ib, rows),
@@ -224,18 +240,6 @@ class _Nest:
         panels = Slice("q_pack", Constant(0), (Constant(kr), Constant(kr * cut.mr)), interleave=kr)
         q = self.rows_of("q", "q", Name("head"), first)
         return Pack(panels, q, rows, Constant(self.problem.head_dim), cut.mr, kr, self.one.k)
-
-    def uses(self, field: str) -> bool:
-        """Whether a number of the sequence is needed."""
-        problem = self.problem
-        optional = {
-            "mask": problem.mask is not None,
-            "scales": problem.key_scales or problem.value_scales,
-            "pages": problem.paged,
-            "low": problem.bounded,
-            "high": problem.bounded,
-        }
-        return optional.get(field, True)
 
     def begin(self, first: Expression, rows: Expression) -> Begin:
         """The state of rows before any key.
@@ -314,8 +318,8 @@ class _Nest:
             inside = Name("page_first") - at * page
             sources.append(Slice(letter, offset + inside * row, (row, column)))
         moves += self.move((sources[0], sources[1]), Name("page_first") - jb, Name("page_rows"))
-        begin = self.page_of(jb)
-        return Loop("p", begin, self.page_of(jb + Name("kb") - 1) + 1, Constant(1), tuple(moves))
+        begin = page_of(jb)
+        return Loop("p", begin, page_of(jb + Name("kb") - 1) + 1, Constant(1), tuple(moves))
 
     def move(self, sources: tuple[Slice, Slice], first: Expression, rows: Expression) -> list[Statement]:
         """Rows of keys and of values to their place in the block."""
@@ -324,10 +328,6 @@ class _Nest:
             to = Slice(f"{source.buffer}_rows", first * columns, (Constant(columns), Constant(1)))
             moves.append(Unary(UnaryOp.IDENTITY, to, source, rows, Constant(columns)))
         return moves
-
-    def page_of(self, key: Expression) -> Expression:
-        """The number of the page that a key stands in."""
-        return ceildiv(key + 1, Name("page")) - 1
 
     def row_tile(self, rows: Expression, *, alone: bool) -> tuple[Statement, ...]:
         """One register tile of rows, or one row, past a block of keys: scores, softmax, product with V."""
@@ -444,7 +444,7 @@ class _Nest:
             self.sums(i),
             Name("tile_rows"),
             Name("seen"),
-            roundup(Name("seen"), max(self.one.k, 1)),
+            roundup(Name("seen"), self.one.k),
             # Nothing is there to rescale in the first block.
             Constant(self.wide) if problem.bounded else minimum(self.wide, jb * self.wide),
             Scalar("scale"),

@@ -41,13 +41,14 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import Begin, KeyScores, Merge, Normalise, Softmax, SumValues
 from tilewright.machine.machine import Machine
 from tilewright.macro.attention import (
-    ITEM_FIELDS,
-    ITEM_SIZE,
     STRIP_PADDING,
     attention_arguments,
     attention_scalars,
     attention_sizes,
     floor_to,
+    item_lets,
+    item_number,
+    page_of,
 )
 from tilewright.macro.partition import parallel
 from tilewright.spec.attention import Attention
@@ -138,22 +139,6 @@ class _Nest:
 
     # --- expressions and slices -----------------------------------------------------------------
 
-    def lets(self) -> list[Statement]:
-        """The numbers of a sequence, and of its heads."""
-        problem = self.problem
-        optional = {
-            "mask": problem.mask is not None,
-            "scales": problem.key_scales or problem.value_scales,
-            "pages": problem.paged,
-            "low": problem.bounded,
-            "high": problem.bounded,
-        }
-        return [Let(f"{name}0", self.item(name)) for name in ITEM_FIELDS if optional.get(name, True)]
-
-    def item(self, field: str) -> Expression:
-        """A number of the sequence."""
-        return Element("items", Name("b") * ITEM_SIZE + ITEM_FIELDS.index(field))
-
     def state(self, split: Expression, row: Expression) -> tuple[Slice, Slice, Slice]:
         """Maxima, sums and unfinished results of a run, from a row on."""
         cut, rows = self.cut, Name("group") * Name("queries")
@@ -176,16 +161,12 @@ class _Nest:
         number_of_head = Name("kv") if heads_on is None else Name("kv") + heads_on
         first = Name(f"{buffer}0") + number_of_head * head
         if self.problem.paged:
-            page = self.page_of(key)
+            page = page_of(key)
             number = Element("pages", Name("pages0") + page)
             first = first + number * Name(f"{buffer}_page") + (key - page * Name("page")) * row
         else:
             first = first + key * row
         return Slice(buffer, first, (row, Constant(1)))
-
-    def page_of(self, key: Expression) -> Expression:
-        """The number of the page that a key stands in."""
-        return ceildiv(key + 1, Name("page")) - 1
 
     # --- statements -----------------------------------------------------------------------------
 
@@ -214,10 +195,10 @@ class _Nest:
         if self.problem.bounded:
             first = maximum(first, floor_to(maximum(Name("low0"), 0), cut.block))
             last = minimum(last, Name("high0") + Name("queries0") - 1)
-        lets = [*self.lets(), Let("begin", first), Let("end", last)]
+        lets = [*item_lets(self.problem), Let("begin", first), Let("end", last)]
         body = (*lets, *self.row_blocks(*self.rows()))
         # The first run has the state of rows that see nothing.
-        there = (Compare(Relation.LT, Name("s") * cut.split, maximum(self.item("keys"), 1)),)
+        there = (Compare(Relation.LT, Name("s") * cut.split, maximum(item_number("keys"), 1)),)
         return (If(AnyOf((AllOf(there),)), body),)
 
     def row_blocks(self, *body: Statement) -> tuple[Statement, ...]:
@@ -332,7 +313,7 @@ class _Nest:
             Let("page_keys", minimum(first + count, number * page + page) - key),
             make(key, Name("page_keys")),
         )
-        return Loop("p", self.page_of(first), self.page_of(first + count - 1) + 1, Constant(1), inside)
+        return Loop("p", page_of(first), page_of(first + count - 1) + 1, Constant(1), inside)
 
     def weights(self, column: Expression, keys: Expression) -> Statement:
         """Softmax of all rows at once; head by head where what they see, or how, differs."""
@@ -401,7 +382,7 @@ class _Nest:
             Constant(self.problem.value_dim),
         )
         return (
-            *self.lets(),
+            *item_lets(self.problem),
             Loop("s", Constant(1), runs, Constant(1), (merge,)),
             *self.row_blocks(self.each_head(normalise)),
         )

@@ -26,13 +26,13 @@ from tilewright.ir.nodes import (
     ceildiv,
     maximum,
     minimum,
-    roundup,
 )
 from tilewright.ir.primitives import PackTable, ScatterTile
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.macro.partition import ROW_TASKS, parallel, share, tasks
+from tilewright.macro.gemm import balanced
+from tilewright.macro.partition import COLUMN_TASKS, ROW_TASKS, parallel, share, tasks
 from tilewright.spec.dtype import I64
 from tilewright.spec.scattered import ScatteredGemm
 
@@ -152,7 +152,7 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         jr,
     )
     jp = Name("jp")
-    jp_step = maximum(share(Name("column_end") - jc, cut.nr, tasks(8)), cut.nr)
+    jp_step = maximum(share(Name("column_end") - jc, cut.nr, tasks(COLUMN_TASKS)), cut.nr)
     b_loop = parallel(
         "jp",
         jc,
@@ -181,9 +181,8 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         Constant(1),
         (*offsets, Loop("jc", Constant(0), n, Name("nc"), jc_body)),
     )
-    kc = minimum(roundup(ceildiv(k, maximum(ceildiv(k, cut.kc), 1)), 1), cut.kc)
     body: tuple[Statement, ...] = (
-        Let("kc", maximum(kc, 1)),
+        Let("kc", balanced(k, cut.kc, 1)),
         Let("mc", minimum(cut.mc, share(m, cut.mr, tasks(ROW_TASKS)))),
         Let("nc", Constant(cut.nc)),
         items,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, vector_of, zero
 from tilewright.machine.isa import Isa
-from tilewright.micro.softmax import Operands, value, window
+from tilewright.micro.calls import Operands, value, window
 from tilewright.micro.stream import Stream, heights
 from tilewright.micro.transpose import PART_BITS
 from tilewright.spec.dtype import DType

@@ -11,7 +11,7 @@ from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, int64, memory_type, vector_type
 from tilewright.machine.isa import Isa
-from tilewright.micro.softmax import Operands, Window, value, window
+from tilewright.micro.calls import Operands, Window, value, window
 from tilewright.spec.dtype import DType
 
 #: Vectors of one turn: of one row, as many sums hide the latency of each; else of as many rows.

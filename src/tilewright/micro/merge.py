@@ -6,8 +6,8 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import element_type, int64, vector_type
 from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands, Rows, value, window
 from tilewright.micro.math import exp_nonpositive
-from tilewright.micro.softmax import Operands, Rows, value, window
 
 
 def emit_merge(f: Function, isa: Isa, given: Operands) -> None:

@@ -13,10 +13,10 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value
 from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands, Rows, value, window
 from tilewright.micro.lines import AcrossRows, AlongRows, Lines, Spot
 from tilewright.micro.logarithm import log
 from tilewright.micro.math import exp_nonpositive
-from tilewright.micro.softmax import Operands, Rows, value, window
 from tilewright.spec.dtype import F32, F64, DType
 
 #: What is written inside the loops over rows.

@@ -18,8 +18,8 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands, Rows, Window, value, window
 from tilewright.micro.pack import PackKernel, chunks, square_function
-from tilewright.micro.softmax import Operands, Rows, Window, value, window
 from tilewright.spec.dtype import DType
 
 

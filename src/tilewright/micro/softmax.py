@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tilewright.llvm.build import Callee, Function, Module
+import ml_dtypes
+
+from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import (
-    VOID,
     Type,
     Value,
     constant,
@@ -26,6 +27,7 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands, Rows, Window, value, window
 from tilewright.micro.math import LN2, exp2_nonpositive, tanh
 from tilewright.spec.dtype import BF16, U8, DType
 
@@ -33,103 +35,6 @@ LOG2_E = 1 / LN2
 
 #: Vectors of one turn over scores: as many maxima hide the latency of each.
 UNROLLED = 4
-
-
-class Window(NamedTuple):
-    """A window as tile IR gives it: its first element, its strides in elements, its element type."""
-
-    pointer: Value
-    row: Value
-    column: Value
-    dtype: DType
-
-    def at(self, f: Function, row: Value, column: Value | int = 0) -> Value:
-        """The address of an element."""
-        place = f.mul(row, self.row) if self.row.known != 0 else int64(0)
-        offset = f.add(
-            place, f.mul(self.column, column) if isinstance(column, int) else f.mul(column, self.column)
-        )
-        return f.at(self.pointer, f.mul(offset, self.dtype.size))
-
-
-#: What a primitive is given: windows, integers and scalars by the names of its fields.
-Operand = Window | Value
-Operands = dict[str, Operand | None]
-
-
-class Rows:
-    """The function of one primitive: its arguments are those operands that there are, its name tells which.
-
-    Parameters
-    ----------
-    f : the function that calls it.
-    isa : the row.
-    word : what its name begins with.
-    acc : the type of its arithmetic.
-    given : the operands; strides that are known stay known inside.
-    """
-
-    def __init__(self, f: Function, isa: Isa, word: str, acc: DType, given: Operands) -> None:
-        self.caller, self.isa, self.acc, self.given = f, isa, acc, given
-        self.lanes = isa.lanes(acc)
-        self.values: list[Value] = []
-        self.kinds: list[tuple[str, Type]] = []
-        marks = []
-        for name, operand in given.items():
-            if isinstance(operand, Window):
-                marks.append(f"{name}_{operand.dtype}")
-                for part in ("pointer", "row", "column"):
-                    self._argument(f"{name}_{part}", getattr(operand, part), marks)
-            elif operand is not None:
-                marks += [name] if name in ("low", "softcap") or operand.known is not None else []
-                self._argument(name, operand, marks)
-        self.name = "_".join((word, str(acc), *marks))
-
-    def _argument(self, name: str, value: Value, marks: list[str]) -> None:
-        if value.known is None:
-            self.kinds.append((name, value.type))
-            self.values.append(value)
-        else:
-            marks.append(str(value.known).replace("-", "m"))
-
-    def call(self, write: Callable[[Function, Operands], None]) -> None:
-        """Calls the function, which is written where the module has none of its name."""
-        module: Module = self.caller.module
-        callee: Callee | None = module.find(self.name)
-        if callee is None:
-            f = module.define(self.name, VOID, self.kinds)
-            write(f, {name: self._inside(f, name, operand) for name, operand in self.given.items()})
-            f.ret()
-            callee = f.callee
-        self.caller.call(callee, self.values)
-
-    def _inside(self, f: Function, name: str, operand: Operand | None) -> Operand | None:
-        if operand is None:
-            return None
-        if isinstance(operand, Window):
-            pointer, row, column = (
-                self._value(f, f"{name}_{part}", getattr(operand, part))
-                for part in ("pointer", "row", "column")
-            )
-            return Window(pointer, row, column, operand.dtype)
-        return self._value(f, name, operand)
-
-    def _value(self, f: Function, name: str, value: Value) -> Value:
-        return f.arguments[name] if value.known is None else value
-
-
-def window(operands: Operands, name: str) -> Window:
-    """An operand that is a window."""
-    found = operands[name]
-    assert isinstance(found, Window)
-    return found
-
-
-def value(operands: Operands, name: str) -> Value:
-    """An operand that is a number."""
-    found = operands[name]
-    assert isinstance(found, Value)
-    return found
 
 
 class _Span(NamedTuple):
@@ -326,11 +231,11 @@ class SoftmaxCode:
         if place.dtype == U8:
             seen = f.emit(truth_of(found.type), f"icmp ne {found.typed}, zeroinitializer")
             return f.select(seen, t, lowest)
-        most = -float.fromhex(_LARGEST[place.dtype.name]) / 2
+        most = _least(place.dtype) / 2
         numbers = self.convert(found, place.dtype, self.acc) if place.dtype.bits <= self.acc.bits else found
         if place.dtype.bits > self.acc.bits:
             numbers = f.emit(self.vector, f"fptrunc {found.typed} to {self.vector.text}")
-            most = max(most, -float.fromhex(_LARGEST[self.acc.name]) / 2)
+            most = max(most, _least(self.acc) / 2)
         return f.select(v.compare("<=", numbers, v.constant(most)), lowest, v.add(t, numbers))
 
     def exponentials(self, row: Value, span: _Span, base: Value) -> Value:
@@ -423,13 +328,9 @@ class SoftmaxCode:
             f.store(f.times(f.load(self.vector, place, self.acc.size), factors), place, self.acc.size)
 
 
-#: The largest finite number of each element type of masks.
-_LARGEST = {
-    "f32": "0x1.fffffep127",
-    "f64": "0x1.fffffffffffffp1023",
-    "bf16": "0x1.fep127",
-    "f16": "0x1.ffcp15",
-}
+def _least(dtype: DType) -> float:
+    """The lowest finite number of a float type."""
+    return float(ml_dtypes.finfo(dtype.numpy).min)  # type: ignore[no-untyped-call]
 
 
 def emit_softmax(f: Function, isa: Isa, given: Operands) -> None:

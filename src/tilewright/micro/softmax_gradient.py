@@ -6,8 +6,9 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import Type, Value, element_type, int64, truth_of, vector_of, vector_type, zero
 from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands, Rows, Window, value, window
 from tilewright.micro.math import exp_nonpositive, tanh
-from tilewright.micro.softmax import Operands, Rows, SoftmaxCode, Window, value, window
+from tilewright.micro.softmax import SoftmaxCode
 from tilewright.spec.dtype import DType
 
 

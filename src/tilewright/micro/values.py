@@ -21,7 +21,7 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Isa
-from tilewright.micro.softmax import Operands, value, window
+from tilewright.micro.calls import Operands, value, window
 from tilewright.micro.stream import Stream, heights, widen
 from tilewright.micro.transpose import PART_BITS
 from tilewright.spec.dtype import DType

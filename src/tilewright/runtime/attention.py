@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.macro.attention import (
     ITEM_FIELDS,
     ITEM_SIZE,

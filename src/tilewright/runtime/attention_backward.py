@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
+from tilewright.cached import cached_property
 from tilewright.macro.attention_backward import backward_scalars, backward_sizes
 from tilewright.macro.backward_block import BACKWARD_FIELDS, BackwardBlocking
 from tilewright.runtime.attention import Launch, element_steps

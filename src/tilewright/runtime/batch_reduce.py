@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.macro.blocking import Cover
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.native import BatchReduceRecord, bind_native

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import ChainOperands, ForeignPacked, OperandMismatch
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.chain import CHAIN_SIZES

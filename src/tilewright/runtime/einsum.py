@@ -25,7 +25,7 @@ from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
 from tilewright.runtime.collapse import Collapse, native, plan_collapse
 from tilewright.runtime.contract import contract, plan_pairing
 from tilewright.runtime.einsum_front import MOST_CALLS, calls
-from tilewright.runtime.operands import Array
+from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.spec.dtype import GEMM_DTYPES
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
@@ -337,26 +337,3 @@ def _check_out(out: Any, shape: tuple[int, ...]) -> Array:
     if overlaps_itself(array):
         raise OutOverlapsItself(shape=array.shape, strides=array.strides)
     return array
-
-
-def overlaps_itself(array: Array) -> bool:
-    """Whether two elements of an array share a byte.
-
-    >>> overlaps_itself(np.lib.stride_tricks.as_strided(np.zeros(4), (3, 2), (8, 8)))
-    True
-    """
-    axes = sorted(
-        (abs(step), size) for size, step in zip(array.shape, array.strides, strict=True) if size > 1
-    )
-    reach = array.itemsize
-    nested = array.size > 0
-    for step, size in axes:
-        nested = nested and step >= reach
-        reach += (size - 1) * step
-    if nested or array.size == 0:
-        return False
-    # Axes that reach over one another may still interleave: only the places themselves tell.
-    places = np.zeros((), np.int64)
-    for step, size in axes:
-        places = np.add.outer(places, np.arange(size) * step)
-    return bool(np.any(np.diff(np.sort(places, axis=None)) < array.itemsize))

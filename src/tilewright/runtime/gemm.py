@@ -7,11 +7,12 @@ import ctypes
 import math
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import InvalidScalar, ScratchAllocation
 from tilewright.lower import SCRATCH_ALIGNMENT
 from tilewright.machine.host import host_machine

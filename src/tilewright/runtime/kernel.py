@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from tilewright.cached import cached_property
 from tilewright.errors import ForeignKernel, OperandMismatch
 from tilewright.ir.nodes import Program
 from tilewright.llvm.jit import Linked

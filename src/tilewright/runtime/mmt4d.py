@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import (
     InvalidOperand,
     OutDtype,

@@ -124,3 +124,26 @@ def leading_dimension(kernel: str, operand: Operand, array: Array) -> int:
     if found < least:
         raise LeadingDimension(kernel=kernel, name=operand.name, found=found, required=least)
     return int(found)
+
+
+def overlaps_itself(array: Array) -> bool:
+    """Whether two elements of an array share a byte.
+
+    >>> overlaps_itself(np.lib.stride_tricks.as_strided(np.zeros(4), (3, 2), (8, 8)))
+    True
+    """
+    axes = sorted(
+        (abs(step), size) for size, step in zip(array.shape, array.strides, strict=True) if size > 1
+    )
+    reach = array.itemsize
+    nested = array.size > 0
+    for step, size in axes:
+        nested = nested and step >= reach
+        reach += (size - 1) * step
+    if nested or array.size == 0:
+        return False
+    # Axes that reach over one another may still interleave: only the places themselves tell.
+    places = np.zeros((), np.int64)
+    for step, size in axes:
+        places = np.add.outer(places, np.arange(size) * step)
+    return bool(np.any(np.diff(np.sort(places, axis=None)) < array.itemsize))

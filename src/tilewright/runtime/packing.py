@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, OperandMismatch
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
+from tilewright.cached import cached_property
 from tilewright.macro.elementwise import ElementCut
 from tilewright.macro.row_function import RowCut, row_sizes
 from tilewright.runtime.batch import C_TYPES

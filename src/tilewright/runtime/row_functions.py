@@ -23,7 +23,7 @@ from tilewright.errors import (
 )
 from tilewright.runtime.arrays import check_out
 from tilewright.runtime.lines import plan_lines
-from tilewright.runtime.operands import Array, data_address, real_number
+from tilewright.runtime.operands import Array, data_address, overlaps_itself, real_number
 from tilewright.runtime.row_function import RowKernel, row_kernel
 from tilewright.runtime.transpose import transpose
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, find_numpy_dtype
@@ -153,11 +153,8 @@ def check_result(out: Any, x: Array, dtype: DType) -> Array:
     OutShape, OutReadOnly, OutDtype, OutNotArray, OutOverlapsItself
     """
     array = check_out(out, x.shape, dtype.numpy)
-    if not array.flags.forc:
-        from tilewright.runtime.einsum import overlaps_itself  # contiguous arrays need not pay for its import
-
-        if overlaps_itself(array):
-            raise OutOverlapsItself(shape=array.shape, strides=array.strides)
+    if not array.flags.forc and overlaps_itself(array):
+        raise OutOverlapsItself(shape=array.shape, strides=array.strides)
     return array
 
 

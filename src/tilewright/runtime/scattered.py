@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.scattered import NO_STEP, TABLES
 from tilewright.runtime.batch import C_TYPES

@@ -14,9 +14,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
+from tilewright.cached import cached_property
 from tilewright.errors import InvalidThreads
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_object

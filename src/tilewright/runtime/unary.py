@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import LeadingDimension
 from tilewright.macro.unary import Blocks, sizes_of
 from tilewright.runtime.kernel import Kernel

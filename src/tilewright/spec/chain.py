@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import InvalidSize, UnsupportedDtype
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, parse_dtype

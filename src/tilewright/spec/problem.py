@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import BF16, F32, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype

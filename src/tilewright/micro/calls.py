@@ -1,0 +1,108 @@
+"""How primitives become calls: their operands by name, and a function for each set of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.values import VOID, Type, Value, int64
+from tilewright.machine.isa import Isa
+from tilewright.spec.dtype import DType
+
+
+class Window(NamedTuple):
+    """A window as tile IR gives it: its first element, its strides in elements, its element type."""
+
+    pointer: Value
+    row: Value
+    column: Value
+    dtype: DType
+
+    def at(self, f: Function, row: Value, column: Value | int = 0) -> Value:
+        """The address of an element."""
+        place = f.mul(row, self.row) if self.row.known != 0 else int64(0)
+        offset = f.add(
+            place, f.mul(self.column, column) if isinstance(column, int) else f.mul(column, self.column)
+        )
+        return f.at(self.pointer, f.mul(offset, self.dtype.size))
+
+
+#: What a primitive is given: windows, integers and scalars by the names of its fields.
+Operand = Window | Value
+Operands = dict[str, Operand | None]
+
+
+class Rows:
+    """The function of one primitive: its arguments are those operands that there are, its name tells which.
+
+    Parameters
+    ----------
+    f : the function that calls it.
+    isa : the row.
+    word : what its name begins with.
+    acc : the type of its arithmetic.
+    given : the operands; strides that are known stay known inside.
+    """
+
+    def __init__(self, f: Function, isa: Isa, word: str, acc: DType, given: Operands) -> None:
+        self.caller, self.isa, self.acc, self.given = f, isa, acc, given
+        self.lanes = isa.lanes(acc)
+        self.values: list[Value] = []
+        self.kinds: list[tuple[str, Type]] = []
+        marks = []
+        for name, operand in given.items():
+            if isinstance(operand, Window):
+                marks.append(f"{name}_{operand.dtype}")
+                for part in ("pointer", "row", "column"):
+                    self._argument(f"{name}_{part}", getattr(operand, part), marks)
+            elif operand is not None:
+                marks += [name] if name in ("low", "softcap") or operand.known is not None else []
+                self._argument(name, operand, marks)
+        self.name = "_".join((word, str(acc), *marks))
+
+    def _argument(self, name: str, value: Value, marks: list[str]) -> None:
+        if value.known is None:
+            self.kinds.append((name, value.type))
+            self.values.append(value)
+        else:
+            marks.append(str(value.known).replace("-", "m"))
+
+    def call(self, write: Callable[[Function, Operands], None]) -> None:
+        """Calls the function, which is written where the module has none of its name."""
+        module: Module = self.caller.module
+        callee: Callee | None = module.find(self.name)
+        if callee is None:
+            f = module.define(self.name, VOID, self.kinds)
+            write(f, {name: self._inside(f, name, operand) for name, operand in self.given.items()})
+            f.ret()
+            callee = f.callee
+        self.caller.call(callee, self.values)
+
+    def _inside(self, f: Function, name: str, operand: Operand | None) -> Operand | None:
+        if operand is None:
+            return None
+        if isinstance(operand, Window):
+            pointer, row, column = (
+                self._value(f, f"{name}_{part}", getattr(operand, part))
+                for part in ("pointer", "row", "column")
+            )
+            return Window(pointer, row, column, operand.dtype)
+        return self._value(f, name, operand)
+
+    def _value(self, f: Function, name: str, value: Value) -> Value:
+        return f.arguments[name] if value.known is None else value
+
+
+def window(operands: Operands, name: str) -> Window:
+    """An operand that is a window."""
+    found = operands[name]
+    assert isinstance(found, Window)
+    return found
+
+
+def value(operands: Operands, name: str) -> Value:
+    """An operand that is a number."""
+    found = operands[name]
+    assert isinstance(found, Value)
+    return found
