@@ -530,6 +530,18 @@ class InvalidPath(TilewrightError, ValueError):
     message = "einsum: optimize, the order of contraction: found {found}: {reason}"
 
 
+class ContractionDimension(TilewrightError, ValueError):
+    """A dimension of a contraction that is none of its type."""
+
+    message = "contraction: a dimension of type {type} has {found}, must be {required}"
+
+
+class ContractionPrimitive(TilewrightError, ValueError):
+    """Dimensions called primitive over which no primitive runs."""
+
+    message = "contraction: {main}: found {found}, must be {required}"
+
+
 class EinsumCast(TilewrightError, TypeError):
     """An operand or `out` is of a type that does not convert to or from that of the result."""
 
