@@ -52,7 +52,7 @@ def window(buffer: str, row: int = COLUMNS, column: int = 1) -> Slice:
     return Slice(buffer, Constant(0), (Constant(row), Constant(column)))
 
 
-SIZES = (Constant(ROWS), Constant(COLUMNS), Constant(0))
+SIZES = (Constant(ROWS), Constant(COLUMNS), Constant(0), Constant(0))
 SOFTMAX = SoftmaxRows(window("y"), window("x"), *SIZES)
 LAYER_NORM = LayerNormRows(window("y"), window("x"), *SIZES, Scalar(0.5), window("w"))
 

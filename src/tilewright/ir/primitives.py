@@ -277,6 +277,10 @@ class ScatterTile(Primitive):
     beta: ScalarValue
 
 
+#: Adjacent rows are computed so many at a time: the sums of one become one number while the next is added up.
+PAIR = 2
+
+
 @dataclass(frozen=True)
 class SoftmaxRows(Primitive):
     """to = e^(x - max x) / Σ e^(x - max x) of every row x of a source, which may be `to` itself.
@@ -287,7 +291,10 @@ class SoftmaxRows(Primitive):
     Attributes
     ----------
     stream : results of adjacent elements go past the caches where it is not 0.
-    kept : where exponentials of a row wait, whole vectors; without it in `to`, or they are computed twice.
+    ahead : the source is fetched so many elements in front of what is computed; 0 of rows that the caches
+        would lose again.
+    kept : where exponentials of `PAIR` rows wait, whole vectors; without it in `to`, or they are computed
+        twice.
     """
 
     word: ClassVar[str] = "softmax_rows"
@@ -297,6 +304,7 @@ class SoftmaxRows(Primitive):
     rows: Expression
     columns: Expression
     stream: Expression
+    ahead: Expression
     kept: Slice | None = None
 
 
@@ -311,6 +319,7 @@ class LogSoftmaxRows(Primitive):
     rows: Expression
     columns: Expression
     stream: Expression
+    ahead: Expression
 
 
 @dataclass(frozen=True)
@@ -329,6 +338,7 @@ class LayerNormRows(Primitive):
     rows: Expression
     columns: Expression
     stream: Expression
+    ahead: Expression
     eps: ScalarValue
     weight: Slice | None = None
     bias: Slice | None = None
@@ -345,6 +355,7 @@ class RmsNormRows(Primitive):
     rows: Expression
     columns: Expression
     stream: Expression
+    ahead: Expression
     eps: ScalarValue
     weight: Slice | None = None
 

@@ -24,7 +24,7 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import LayerNormRows, LogSoftmaxRows, RmsNormRows, SoftmaxRows
+from tilewright.ir.primitives import PAIR, LayerNormRows, LogSoftmaxRows, RmsNormRows, SoftmaxRows
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.spec.problem import Layout
@@ -34,6 +34,10 @@ from tilewright.spec.row_function import RowFunction, RowOp
 #: each column's part is whole lines, several to a page that is opened.
 PARTS = 4
 
+#: What is fetched ahead, and what is kept between two passes, may take one part in so many of L2: beyond
+#: 8192 columns on Zen 5 to compute exponentials twice took less time than to keep them.
+FETCHED_PART = 4
+
 
 @dataclass(frozen=True)
 class RowCut:
@@ -42,7 +46,8 @@ class RowCut:
     Attributes
     ----------
     together : rows of a task are multiples of this: of columns that are adjacent, whole vectors of rows.
-    kept : rows of up to this many columns have a buffer in which values wait between two passes.
+    kept : rows of up to this many columns have a buffer in which values wait between two passes, and the next
+        ones are fetched meanwhile.
     stream_from : results from this many elements on are written past the caches.
     """
 
@@ -59,8 +64,9 @@ class RowCut:
 def choose_rows(problem: RowFunction, machine: Machine) -> RowCut:
     """The cut of a function of rows on a machine.
 
-    A row and its buffer take half of L1. Results go past the caches where they alone fill half of the last
-    one: they would push out themselves before anybody reads them.
+    A pair of rows, their buffers and the pair that is fetched take a quarter of L2. Results go past the
+    caches where they alone fill half of the last one: they would push out themselves before anybody reads
+    them.
 
     >>> from tilewright.machine.catalog import find_machine
     >>> choose_rows(RowFunction("softmax", layout="col"), find_machine("znver5")).together
@@ -70,7 +76,7 @@ def choose_rows(problem: RowFunction, machine: Machine) -> RowCut:
     last = machine.l3 or machine.l2
     return RowCut(
         together=PARTS * lanes if problem.layout is Layout.COL else 1,
-        kept=max(machine.l1.size // (4 * problem.acc.size) // lanes, 1) * lanes,
+        kept=max(machine.l2.size // (FETCHED_PART * 3 * PAIR * problem.acc.size) // lanes, 1) * lanes,
         stream_from=last.size // (2 * problem.dtype.size),
     )
 
@@ -108,28 +114,30 @@ def _statements(
     )
     elements = Name("batch") * Name("outer") * Name("rows") * columns
     stream = minimum(maximum(elements - (cut.stream_from - 1), 0), 1) if by_rows else zero
+    near = minimum(maximum(Constant(cut.kept + 1) - columns, 0), 1)
+    ahead = near * (PAIR * Name("x_line")) if by_rows else zero
     match problem.op:
         case RowOp.SOFTMAX if by_rows:
             # Long rows wait in y, or are computed again.
             short = AnyOf((AllOf((Compare(Relation.LE, columns, Constant(cut.kept)),)),))
-            kept = Slice("kept", zero, (zero, one))
-            near = SoftmaxRows(y, x, rows, columns, stream, kept)
-            return (If(short, (near,), (SoftmaxRows(y, x, rows, columns, zero),)),)
+            kept = Slice("kept", zero, (Constant(cut.kept), one))
+            shorter = SoftmaxRows(y, x, rows, columns, stream, ahead, kept)
+            return (If(short, (shorter,), (SoftmaxRows(y, x, rows, columns, zero, ahead),)),)
         case RowOp.SOFTMAX:
-            return (SoftmaxRows(y, x, rows, columns, stream),)
+            return (SoftmaxRows(y, x, rows, columns, stream, ahead),)
         case RowOp.LOG_SOFTMAX:
-            return (LogSoftmaxRows(y, x, rows, columns, stream),)
+            return (LogSoftmaxRows(y, x, rows, columns, stream, ahead),)
         case RowOp.LAYER_NORM:
-            return (LayerNormRows(y, x, rows, columns, stream, Scalar("eps"), weight, bias),)
+            return (LayerNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, bias),)
         case RowOp.RMS_NORM:
-            return (RmsNormRows(y, x, rows, columns, stream, Scalar("eps"), weight),)
+            return (RmsNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight),)
 
 
 def _scratch(problem: RowFunction, cut: RowCut) -> tuple[Buffer, ...]:
     """The buffer of a row, of softmax along adjacent elements."""
     if problem.op is not RowOp.SOFTMAX or problem.layout is not Layout.ROW:
         return ()
-    return (Buffer("kept", problem.acc, Space.THREAD, cut.kept),)
+    return (Buffer("kept", problem.acc, Space.THREAD, PAIR * cut.kept),)
 
 
 def build_row_function(problem: RowFunction, cut: RowCut, name: str) -> Program:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from tilewright.ir.primitives import PAIR
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
@@ -44,7 +45,7 @@ Join: TypeAlias = Callable[[Floats, Value, Value], Value]
 class Lines(ABC):
     """Elements of some rows as vectors, in the type that they are computed in.
 
-    A part is what has sums of its own: the one row of `AlongRows`, each vector of rows of `AcrossRows`.
+    A part is what has sums of its own: each row of `AlongRows`, each vector of rows of `AcrossRows`.
     `one` is the arithmetic on what there is one of in each row.
     """
 
@@ -57,6 +58,7 @@ class Lines(ABC):
         self.convert = Convert(f, half=isa.half)
         self.to, self.source = window(given, "to"), window(given, "source")
         self.columns, self.stream = value(given, "columns"), value(given, "stream")
+        self.ahead = value(given, "ahead")
         self.parts = 1
         #: The lanes of the part that are rows, where some are not.
         self.rows_mask: Value | None = None
@@ -73,6 +75,13 @@ class Lines(ABC):
     @abstractmethod
     def reduce(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:
         """Sums, or what else two of become one, over the columns: for each part, one for each start."""
+
+    def fetch(self, spot: Spot) -> None:
+        """What is computed later is on its way to the first cache; once at every vector, in one pass."""
+        f = self.f
+        if self.ahead.known != 0:
+            place = self.source.at(f, spot.row, f.add(spot.column, self.ahead))
+            f.prefetch(place, write=False, locality=3)
 
     @abstractmethod
     def each(self, visit: Callable[[Spot], None]) -> None:
@@ -106,10 +115,10 @@ class Lines(ABC):
         return self.f.select(spot.mask, found, others)
 
     def keep(self, spot: Spot, values: Value) -> None:
-        """Values wait in the buffer of one row, or where they will be replaced."""
+        """Values wait in the buffer of rows, or where they will be replaced."""
         place = self.given["kept"]
         if isinstance(place, Window):
-            self.f.store(values, place.at(self.f, int64(0), spot.column), self.acc.size)
+            self.f.store(values, place.at(self.f, int64(spot.part), spot.column), self.acc.size)
         else:
             self.store(spot, values)
 
@@ -117,7 +126,7 @@ class Lines(ABC):
         """What waits."""
         place = self.given["kept"]
         if isinstance(place, Window):
-            return self.widened(place, place.at(self.f, int64(0), spot.column), spot.mask)
+            return self.widened(place, place.at(self.f, int64(spot.part), spot.column), spot.mask)
         return self.widened(self.to, self.to.at(self.f, spot.row, spot.column), spot.mask)
 
     def widened(self, place: Window, pointer: Value, mask: Value | None) -> Value:
@@ -149,9 +158,13 @@ class Lines(ABC):
 
 
 class AlongRows(Lines):
-    """One row after the other; vectors begin at fixed columns, so that no bit depends on where a row is."""
+    """Rows in pairs, each pass over one after the other; the last one alone.
 
-    row: Value
+    Vectors begin at fixed columns, so that no bit depends on where a row is. What becomes of one row's sums
+    at the end of a pass, a long chain, runs beside the pass over the other.
+    """
+
+    rows: list[Value]
 
     @property
     def one(self) -> Floats:
@@ -159,14 +172,37 @@ class AlongRows(Lines):
         return Floats(self.f, self.acc, element_type(self.acc), fused=self.fused)
 
     def every(self) -> Iterator[None]:
-        """Row by row."""
-        with self.f.loop(int64(0), value(self.given, "rows"), int64(1), "row") as self.row:
-            yield
+        """Pairs of rows, then the row that is left."""
+        f, rows = self.f, value(self.given, "rows")
+        start = int64(0)
+        for parts in (PAIR, 1):
+            self.parts = parts
+            end = f.sub(rows, parts - 1)
+            with f.carried_loop(start, end, int64(parts), [start], "row") as (first, _, advance):
+                self.rows = [f.add(first, part) for part in range(parts)]
+                self._fetch_borders()
+                yield
+                advance([f.add(first, parts)])
+            (start,) = advance.results
 
-    def _walk(self, state: list[Value], visit: Visit, begin: Value, *, past: bool = False) -> list[Value]:
-        """Every vector from a column on, `UNROLLED` in a turn, which share the state between them."""
+    def _fetch_borders(self) -> None:
+        """The ends of the next rows of the destination: lines that go past the caches in part only.
+
+        Those are ordinary stores, and behind one that waits for its line all others wait.
+        """
+        f = self.f
+        if self.stream.known != 0:
+            for row in self.rows:
+                following = self.to.at(f, f.add(row, self.parts))
+                for column in (int64(0), self.columns):
+                    place = f.at(following, f.mul(column, self.to.dtype.size))
+                    f.prefetch(place, write=True, locality=3)
+
+    def _walk(self, spot: Spot, state: list[Value], visit: Visit, *, past: bool = False) -> list[Value]:
+        """Every vector of a row from a spot on, `UNROLLED` in a turn, which share the state between them."""
         f, lanes = self.f, self.lanes
         each = len(state) // UNROLLED
+        begin = spot.column
         whole = f.add(begin, f.both(f.sub(self.columns, begin), int64(-lanes)))
         start = begin
         for step in (UNROLLED, 1):
@@ -178,23 +214,31 @@ class AlongRows(Lines):
             ):
                 now = list(values)[1:]
                 for number in range(step):
-                    spot = Spot(self.row, f.add(at, number * lanes), past=past)
-                    now = [*now[each:], *visit(spot, now[:each])]
+                    place = spot._replace(column=f.add(at, number * lanes), past=past)
+                    now = [*now[each:], *visit(place, now[:each])]
                 advance([f.add(at, step * lanes), *now])
             start, *state = advance.results
         with f.once_if(f.compare("<", whole, self.columns), state) as (values, advance):
             mask = f.first_lanes(f.sub(self.columns, whole), 0, lanes)
-            changed = visit(Spot(self.row, whole, mask), list(values)[:each])
+            changed = visit(spot._replace(column=whole, mask=mask), list(values)[:each])
             advance([*changed, *values[each:]])
         return list(advance.results)
 
+    def _starts(self) -> list[Spot]:
+        """The first elements of the rows."""
+        return [Spot(row, int64(0), part=part) for part, row in enumerate(self.rows)]
+
     def reduce(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:
         """Several sums side by side, then their lanes by halves."""
+        state = [self.v.constant(start) for start in starts] * UNROLLED
+        return [self._joined(self._walk(spot, state, visit), len(starts), join) for spot in self._starts()]
+
+    def _joined(self, state: list[Value], each: int, join: Join) -> list[Value]:
+        """One number of all lanes of each sum."""
         f, v = self.f, self.v
-        state = self._walk([v.constant(start) for start in starts] * UNROLLED, visit, int64(0))
         found = []
-        for number in range(len(starts)):
-            first, *others = state[number :: len(starts)]
+        for number in range(each):
+            first, *others = state[number::each]
             for other in others:
                 first = join(v, first, other)
             lanes = self.lanes
@@ -203,7 +247,7 @@ class AlongRows(Lines):
                 turned = [(lane + lanes) % self.lanes for lane in range(self.lanes)]
                 first = join(v, first, f.shuffle(first, first, turned))
             found.append(f.extract(first, 0))
-        return [found]
+        return found
 
     def each(self, visit: Callable[[Spot], None]) -> None:
         """In order; past the caches whole vectors, which begin where the destination's do."""
@@ -215,21 +259,24 @@ class AlongRows(Lines):
 
         stream = self.stream
         if stream.known == 0:
-            self._walk([], without_state, int64(0))
+            for spot in self._starts():
+                self._walk(spot, [], without_state)
             return
         with f.branch(f.compare("==", stream, 0)) as (near, past):
             with near:
-                self._walk([], without_state, int64(0))
+                for spot in self._starts():
+                    self._walk(spot, [], without_state)
             with past:
-                lead = self._lead()
-                with f.when(f.compare(">", lead, 0)):
-                    visit(Spot(self.row, int64(0), f.first_lanes(lead, 0, self.lanes)))
-                self._walk([], without_state, lead, past=True)
+                for spot in self._starts():
+                    lead = self._lead(spot.row)
+                    with f.when(f.compare(">", lead, 0)):
+                        visit(spot._replace(mask=f.first_lanes(lead, 0, self.lanes)))
+                    self._walk(spot._replace(column=lead), [], without_state, past=True)
 
-    def _lead(self) -> Value:
+    def _lead(self, row: Value) -> Value:
         """Columns up to the first whole vector of the destination, or all of them."""
         f, size = self.f, self.to.dtype.size
-        address = f.as_integer(self.to.at(f, self.row))
+        address = f.as_integer(self.to.at(f, row))
         lead_bytes = f.both(f.sub(int64(0), address), int64(self.lanes * size - 1))
         return f.minimum(f.shift_right(lead_bytes, int64(size.bit_length() - 1)), self.columns)
 

@@ -61,6 +61,7 @@ def _softmax(lines: Lines) -> None:
     waits = lines.given["kept"] is not None or lines.to.dtype == lines.acc
 
     def weigh(spot: Spot, state: list[Value]) -> list[Value]:
+        lines.fetch(spot)
         weight = _weight(lines, spot, most[spot.part])
         if waits:
             lines.keep(spot, weight)
@@ -80,9 +81,12 @@ def _log_softmax(lines: Lines) -> None:
     """Three passes: maximum, sum of exponentials, difference."""
     v, one = lines.v, lines.one
     most = _largest(lines)
-    sums = lines.reduce(
-        [0.0], lambda spot, state: [v.add(state[0], _weight(lines, spot, most[spot.part]))], _sum
-    )
+
+    def weigh(spot: Spot, state: list[Value]) -> list[Value]:
+        lines.fetch(spot)
+        return [v.add(state[0], _weight(lines, spot, most[spot.part]))]
+
+    sums = lines.reduce([0.0], weigh, _sum)
     logs = [lines.spread(log(one, lines.quiet(total))) for (total,) in sums]
 
     def finish(spot: Spot) -> None:
@@ -129,6 +133,7 @@ def _layer_norm(lines: Lines) -> None:
     around = [lines.spread(one.divide(total, count)) for (total,) in sums]
 
     def square(spot: Spot, state: list[Value]) -> list[Value]:
+        lines.fetch(spot)
         mean = around[spot.part]
         difference = v.subtract(lines.load(spot, mean), mean)
         if spot.mask is not None:  # inf - inf would be NaN
@@ -161,7 +166,12 @@ def _rms_norm(lines: Lines) -> None:
 
     sums = lines.reduce([0.0], square, _sum)
     factors = [_inverse_root(lines, one.divide(total, count)) for (total,) in sums]
-    lines.each(lambda spot: _scaled(lines, spot, v.multiply(lines.load(spot), factors[spot.part])))
+
+    def finish(spot: Spot) -> None:
+        lines.fetch(spot)
+        _scaled(lines, spot, v.multiply(lines.load(spot), factors[spot.part]))
+
+    lines.each(finish)
 
 
 def _emit(f: Function, isa: Isa, given: Operands, word: str, body: Body) -> None:
