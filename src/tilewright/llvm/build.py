@@ -220,8 +220,10 @@ class Function(ControlFlow):
         """Bitwise or."""
         return self._binary("or", left, right)
 
-    def exclusive(self, left: Value, right: int) -> Value:
-        """Bitwise exclusive or with a constant, in every lane."""
+    def exclusive(self, left: Value, right: Value | int) -> Value:
+        """Bitwise exclusive or; a constant is the same in every lane."""
+        if isinstance(right, Value):
+            return self._binary("xor", left, right)
         bits = left.type.suffix.rpartition("i")[2]
         kind = f"splat (i{bits} {right})" if left.type.lanes else str(right)
         return self.emit(left.type, f"xor {left.typed}, {kind}")

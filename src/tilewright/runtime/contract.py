@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
+from tilewright.runtime.recipes import Made, product_recipe
 from tilewright.runtime.scattered_pairs import LEAST_WORK, ByTables
 from tilewright.runtime.transpose import transpose
 
@@ -205,6 +206,13 @@ class Pairing(NamedTuple):
         for place in np.ndindex(self.stacks):
             matmul(first[place], second[place], found[place])
         return found
+
+    def recipe(self, a: Array, b: Array) -> Made | None:
+        """The same for machine code; None where operands are copied, or many products are one result."""
+        if self.by_elements or self.stacks or self.a.copied or self.b.copied:
+            return None
+        seen = [(0, self.a.of(a)), (1, self.b.of(b))]
+        return product_recipe((a, b), seen[::-1] if self.turned else seen, self.result)
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""

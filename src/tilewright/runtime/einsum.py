@@ -24,8 +24,9 @@ from tilewright.frontend.einsum import Indexing, Path, find_path, interleaved, l
 from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
 from tilewright.runtime.collapse import Collapse, native, plan_collapse
 from tilewright.runtime.contract import contract, plan_pairing
-from tilewright.runtime.einsum_front import MOST_CALLS, calls
+from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_recipe
 from tilewright.runtime.operands import Array, overlaps_itself
+from tilewright.runtime.recipes import MOST_OPERANDS, Made, view_recipe
 from tilewright.spec.dtype import GEMM_DTYPES
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
@@ -246,6 +247,7 @@ def einsum(
         operands = [_converted(operand, types.result) for operand in operands]
     if out is None:
         _remember(key, _direct(plan, operands, types), given)
+        _remember_recipe(key, plan, given, types)
         return _ordered(plan.run(operands, None, types), operands, options.order)
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return plan.run(operands, out, types)
@@ -259,6 +261,29 @@ def _remember(key: tuple[Any, ...] | None, direct: Callable[..., Array], values:
     if len(calls) >= MOST_CALLS:
         calls.clear()
     calls[key] = direct
+
+
+def _remember_recipe(key: tuple[Any, ...] | None, plan: Plan, given: Sequence[Any], types: Types) -> None:
+    """Lets machine code repeat a call on one or two plain arrays of the result's type."""
+    if key is None or type(key[0]) is not str or len(given) > MOST_OPERANDS:
+        return
+    if any(type(value) is not np.ndarray or value.dtype != types.result for value in given):
+        return
+    made = _recipe(plan, given)
+    if made is not None:
+        keep_recipe(key[0], given, made)
+
+
+def _recipe(plan: Plan, arrays: Sequence[Array]) -> Made | None:
+    """A call as machine code repeats it; None where it does not."""
+    if plan.is_view:
+        assert plan.collapses[0] is not None
+        return view_recipe(arrays[0], plan.collapses[0].view(arrays[0]))
+    if len(plan.steps) != 1 or plan.collapses != (None, None) or plan.squeezed:
+        return None
+    a, b = arrays
+    pairing = plan_pairing(plan.steps[0].labels, (a.shape, b.shape), (a.strides, b.strides))
+    return pairing.recipe(a, b)
 
 
 def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:

@@ -1,15 +1,28 @@
-"""`tilewright.einsum`: what a repeated call goes through, which looks up what the first one decided.
+"""`tilewright.einsum` as a builtin: a repeated call looks up what the first one decided.
+
+Plain calls of one or two arrays are machine code then (`einsum_entry.py`), others this Python function.
 
 What a first call needs is imported by it, so that importing the package costs a few milliseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from tilewright.runtime.builtin import Builtin
+from tilewright.runtime.lifetime import hold_during_forks
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
+
+    from tilewright.runtime.einsum_entry import NativeEinsum
+    from tilewright.runtime.recipes import Made
+
+_preparing = threading.RLock()
+hold_during_forks(_preparing)
+_native: list[NativeEinsum] = []  # the one entry of this process, once made
 
 #: Calls kept: more shapes than a program has that repeats itself.
 MOST_CALLS = 1024
@@ -18,8 +31,70 @@ MOST_CALLS = 1024
 #: dtype of each operand. Emptied when it is full.
 calls: dict[tuple[Any, ...] | None, Callable[..., NDArray[Any]]] = {}
 
+_EINSUM_DOC = """\
+einsum(subscripts, /, *operands, out=None, dtype=None, order='K', casting='safe', optimize='auto',
+       threads=None)
+--
 
-def einsum(
+Sums of products of elements, named by labels of axes: `numpy.einsum` on compiled kernels.
+
+Parameters
+----------
+subscripts : str
+    Labels of each operand's axes, one letter each, and of the result's: ``"ij,jk->ik"``. Without "->" the
+    result has the labels that occur once, in alphabetical order. "..." stands for all axes without a
+    label, which broadcast. A label twice on one operand is its diagonal; one that the result lacks is
+    summed. In place of text and operands also ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+operands : array_like
+    Any number, strides, byte order. An axis of length 1 repeats along a longer one of its label.
+out : numpy.ndarray, optional
+    Receives the result; exactly of its shape, any strides. May share memory with operands.
+dtype : optional
+    Element type of the result and of the arithmetic. By default NumPy's promotion of operands and `out`.
+order : "K", "C", "F" or "A"
+    Order in memory of a result that is not `out`; "K": any, mostly C.
+casting : "safe", "no", "equiv", "same_kind" or "unsafe"
+    What may be converted to the type of the result, and from that to `out`.
+optimize : bool, str, tuple or list
+    The order in which three or more operands meet: "auto" or True, "greedy", "optimal" or another search
+    of opt_einsum's, in a tuple with the most elements of an intermediate result; False: from left to
+    right; or a path, as `numpy.einsum_path` and `opt_einsum.contract_path` return it.
+threads : int, optional
+    As in `matmul`.
+
+Returns
+-------
+numpy.ndarray, a scalar where the result has no axes, or `out`
+    Of one operand of which nothing is summed a view, that can be written if the operand can.
+
+Raises
+------
+MalformedSubscripts, OutputLabelUnknown, OutputLabelRepeated, EllipsisNotInOutput
+    The first three point at the place in the text.
+OperandCount, AxesWithoutLabels, LabelSizes, SublistLabel, InvalidOperand, InvalidPath, InvalidChoice,
+EinsumCast, UnsupportedDtype, OutShape, OutReadOnly, OutNotArray, OutOverlapsItself, InvalidThreads
+    Each before `out` changes.
+
+Notes
+-----
+Each pair of operands is a `matmul`, of the operands where they stand if axes that play one role can be
+walked with one stride; otherwise one is copied first. Products without a sum, and sums over axes that are
+not one, are NumPy's. Results between steps of 16-bit floats stay in float32. Unlike NumPy's, `dtype` and
+`order` also apply where the result could be a view. All that was decided, the path included, is kept for
+the next call with such operands.
+
+Examples
+--------
+>>> import numpy as np, tilewright as tw
+>>> a, b = np.ones((2, 3)), np.ones((3, 4))
+>>> tw.einsum("ij,jk->ki", a, b).shape
+(4, 2)
+>>> tw.einsum("ii", np.eye(3))
+np.float64(3.0)
+"""
+
+
+def _einsum(
     subscripts: Any,
     /,
     *operands: Any,
@@ -30,62 +105,7 @@ def einsum(
     optimize: Any = "auto",
     threads: int | None = None,
 ) -> Any:
-    """Sums of products of elements, named by labels of axes: `numpy.einsum` on compiled kernels.
-
-    Parameters
-    ----------
-    subscripts : str
-        Labels of each operand's axes, one letter each, and of the result's: ``"ij,jk->ik"``. Without "->" the
-        result has the labels that occur once, in alphabetical order. "..." stands for all axes without a
-        label, which broadcast. A label twice on one operand is its diagonal; one that the result lacks is
-        summed. In place of text and operands also ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
-    operands : array_like
-        Any number, strides, byte order. An axis of length 1 repeats along a longer one of its label.
-    out : numpy.ndarray, optional
-        Receives the result; exactly of its shape, any strides. May share memory with operands.
-    dtype : optional
-        Element type of the result and of the arithmetic. By default NumPy's promotion of operands and `out`.
-    order : "K", "C", "F" or "A"
-        Order in memory of a result that is not `out`; "K": any, mostly C.
-    casting : "safe", "no", "equiv", "same_kind" or "unsafe"
-        What may be converted to the type of the result, and from that to `out`.
-    optimize : bool, str, tuple or list
-        The order in which three or more operands meet: "auto" or True, "greedy", "optimal" or another search
-        of opt_einsum's, in a tuple with the most elements of an intermediate result; False: from left to
-        right; or a path, as `numpy.einsum_path` and `opt_einsum.contract_path` return it.
-    threads : int, optional
-        As in `matmul`.
-
-    Returns
-    -------
-    numpy.ndarray, a scalar where the result has no axes, or `out`
-        Of one operand of which nothing is summed a view, that can be written if the operand can.
-
-    Raises
-    ------
-    MalformedSubscripts, OutputLabelUnknown, OutputLabelRepeated, EllipsisNotInOutput
-        The first three point at the place in the text.
-    OperandCount, AxesWithoutLabels, LabelSizes, SublistLabel, InvalidOperand, InvalidPath, InvalidChoice,
-    EinsumCast, UnsupportedDtype, OutShape, OutReadOnly, OutNotArray, OutOverlapsItself, InvalidThreads
-        Each before `out` changes.
-
-    Notes
-    -----
-    Each pair of operands is a `matmul`, of the operands where they stand if axes that play one role can be
-    walked with one stride; otherwise one is copied first. Products without a sum, and sums over axes that are
-    not one, are NumPy's. Results between steps of 16-bit floats stay in float32. Unlike NumPy's, `dtype` and
-    `order` also apply where the result could be a view. All that was decided, the path included, is kept for
-    the next call with such operands.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> a, b = np.ones((2, 3)), np.ones((3, 4))
-    >>> tw.einsum("ij,jk->ki", a, b).shape
-    (4, 2)
-    >>> tw.einsum("ii", np.eye(3))
-    np.float64(3.0)
-    """
+    """The Python half of `einsum`: calls that machine code does not know yet, and every error."""
     key: tuple[Any, ...] | None = None
     if out is None and dtype is None and threads is None and optimize == "auto":
         try:
@@ -110,3 +130,24 @@ def einsum(
     with limited(threads):
         options = implementation.Options(out, dtype, order, casting, optimize)
         return implementation.einsum(subscripts, operands, options, key)
+
+
+def keep_recipe(subscripts: str, operands: Sequence[Any], made: Made) -> None:
+    """Lets machine code serve calls like one that was decided, where the interpreter has such an entry."""
+    from tilewright.runtime.einsum_entry import NativeEinsum
+    from tilewright.runtime.fastcall import native_entry_possible
+
+    with _preparing:
+        if not _native:
+            if not native_entry_possible():
+                return
+            _native.append(NativeEinsum(_builtin))
+        _native[0].add(subscripts, operands, made)
+
+
+_builtin = Builtin(_einsum, "einsum", "tilewright", _EINSUM_DOC)
+
+if TYPE_CHECKING:
+    einsum = _einsum
+else:
+    einsum = _builtin.function

@@ -25,8 +25,9 @@ OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEM = 8, 16, 24
 #: numpy/ndarraytypes.h, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE.
 ALIGNED, WRITEABLE = 0x0100, 0x0400
 
-#: numpy/_core/code_generators/numpy_api.py, indices of PyArray_Empty and PyArray_Return in the C API table.
-API_EMPTY, API_RETURN = 184, 76
+#: numpy/_core/code_generators/numpy_api.py, indices in the C API table of PyArray_Empty, PyArray_Return,
+#: PyArray_NewFromDescr, PyArray_SetBaseObject and PyArray_Scalar.
+API_EMPTY, API_RETURN, API_NEW_FROM_DESCR, API_SET_BASE, API_SCALAR = 184, 76, 94, 282, 60
 
 #: Products of fewer multiply-adds keep the GIL: releasing and taking it costs about 100 ns, and these
 #: take less than 5 us.

@@ -78,6 +78,10 @@ class ByTables(NamedTuple):
         """The result in memory of its own."""
         return self.compute(a, b, None, None)
 
+    def recipe(self, a: Array, b: Array) -> None:  # noqa: ARG002
+        """None: machine code does not repeat such calls, which take much longer than Python."""
+        return
+
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own."""
         kind = a.dtype

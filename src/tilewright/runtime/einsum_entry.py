@@ -1,0 +1,236 @@
+"""The native entry of `einsum`: machine code that does again what an earlier call decided.
+
+It knows a call by its subscripts object and by type, shape and strides of each operand (`recipes.py`), and
+hands everything else, every error included, to the Python function.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.llvm.build import Module
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, int64, null
+from tilewright.machine.host import host_machine
+from tilewright.runtime.builtin import Builtin
+from tilewright.runtime.cache import cached_object
+from tilewright.runtime.exact import HASH
+from tilewright.runtime.fastcall import (
+    ALIGNED,
+    API_NEW_FROM_DESCR,
+    API_SET_BASE,
+    ARRAY_DATA,
+    ARRAY_DTYPE,
+    ARRAY_FLAGS,
+    ARRAY_NDIM,
+    ARRAY_SHAPE,
+    ARRAY_STRIDES,
+    OBJECT_TYPE,
+    WRITEABLE,
+    FastFunction,
+    numpy_api,
+    python_symbols,
+)
+from tilewright.runtime.matmul_front import matmul
+from tilewright.runtime.operands import Array
+from tilewright.runtime.recipes import (
+    MIX_BITS,
+    MOST_AXES,
+    MOST_OPERANDS,
+    MOST_WORDS,
+    PROBES,
+    SLOT_BITS,
+    Action,
+    Made,
+    Recipe,
+    RecipeTable,
+    View,
+)
+
+_MODULE = _NAME = "tw_einsum"
+
+
+class _Entry(FastFunction):
+    """Emits `einsum(subscripts, a)` and `einsum(subscripts, a, b)`."""
+
+    def key(self) -> tuple[Value, Value, Value]:
+        """The words of the call on the stack, how many they are, and their slot's number."""
+        f = self.f
+        nargs = f.arguments["nargs"]
+        self.require(f.compare("==", f.arguments["kwnames"], null()))
+        self.require(f.compare(">=", nargs, 2))
+        self.require(f.compare("<=", nargs, 1 + MOST_OPERANDS))
+        words = f.stack(INT64, MOST_WORDS, 16)
+        subscripts = f.as_integer(self.argument(0))
+        f.store(subscripts, words, 8)
+        start = [f.at(words, 8), self._mixed(int64(0), subscripts)]
+        with f.carried_loop(int64(1), nargs, int64(1), start, "operand") as (number, state, advance):
+            array = f.load(POINTER, f.at(f.arguments["args"], f.mul(number, 8)), 8)
+            self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
+            flags = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(ALIGNED))
+            self.require(f.compare("!=", flags, 0))
+            axes = f.extend(self.field(array, ARRAY_NDIM, INT32), INT64)
+            self.require(f.compare("<=", axes, MOST_AXES))
+            dtype = f.as_integer(self.field(array, ARRAY_DTYPE))
+            advance(self._axes(array, axes, self._put(state, (dtype, axes))))
+        end, mixed = advance.results
+        size = f.shift_right(f.sub(f.as_integer(end), f.as_integer(words)), int64(3))
+        slot = f.both(f.shift_right(mixed, int64(64 - SLOT_BITS)), int64((1 << SLOT_BITS) - 1))
+        return words, size, slot
+
+    def _axes(self, array: Value, axes: Value, state: Sequence[Value]) -> list[Value]:
+        """Puts shape and strides of an array behind the words before."""
+        f = self.f
+        shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
+        with f.carried_loop(int64(0), axes, int64(1), state, "axis") as (axis, now, advance):
+            at = f.mul(axis, 8)
+            advance(self._put(now, [f.load(INT64, f.at(base, at), 8) for base in (shape, strides)]))
+        return advance.results
+
+    def _put(self, state: Sequence[Value], words: Sequence[Value]) -> list[Value]:
+        at, mixed = state
+        for word in words:
+            self.f.store(word, at, 8)
+            at, mixed = self.f.at(at, 8), self._mixed(mixed, word)
+        return [at, mixed]
+
+    def _mixed(self, mixed: Value, word: Value) -> Value:
+        f = self.f
+        product = f.mul(f.exclusive(mixed, word), int64(HASH))
+        return f.exclusive(product, f.divide(product, int64(1 << MIX_BITS)))
+
+    def find(self, words: Value, count: Value, slot: Value) -> Value:
+        """The recipe of these words; without one the call goes through Python."""
+        f = self.f
+        at = f.stack(POINTER, 1, 8)
+        first = f.at(self.module.external("tw_recipes"), f.mul(slot, 8))
+        end = f.at(first, 8 * PROBES)
+        f.store(first, at, 8)
+        look, known, another, found = (f.new_block(name) for name in ("look", "known", "another", "found"))
+        f.jump(look)
+        f.place(look)
+        recipe = f.load(POINTER, f.load(POINTER, at, 8), 8)
+        f.jump_if(f.compare("==", recipe, null()), self.fallback, known)
+        f.place(known)
+        key = f.at(recipe, Recipe.key.offset)
+        differ = f.exclusive(count, self.word(recipe, Recipe.words))
+        with f.carried_loop(int64(0), count, int64(1), [differ], "word") as (number, (bits,), advance):
+            pair = [f.load(INT64, f.at(base, f.mul(number, 8)), 8) for base in (words, key)]
+            advance([f.either(bits, f.exclusive(*pair))])
+        f.jump_if(f.compare("==", advance.results[0], 0), found, another)
+        f.place(another)
+        following = f.at(f.load(POINTER, at, 8), 8)
+        f.store(following, at, 8)
+        f.jump_if(f.compare("==", following, end), self.fallback, look)
+        f.place(found)
+        return f.load(POINTER, f.load(POINTER, at, 8), 8)
+
+    def word(self, base: Value, field: Any) -> Value:
+        """An integer of a recipe or of a view."""
+        return self.field(base, field.offset, INT64)
+
+    def operand(self, view: Value) -> Value:
+        """The operand that a view is of."""
+        number = self.word(view, View.operand)
+        at = self.f.mul(self.f.add(number, 1), 8)
+        return self.f.load(POINTER, self.f.at(self.f.arguments["args"], at), 8)
+
+    def seen(self, array: Value, view: Value) -> Value:
+        """A new reference to a view of an array; a call without memory for it ends with NumPy's error."""
+        f, module = self.f, self.module
+        increment = module.declare("tw_incref", VOID, (POINTER,))
+        new = module.declare(
+            "tw_new_array", POINTER, (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
+        )
+        set_base = module.declare("tw_set_base", INT32, (POINTER, POINTER))
+        dtype = self.field(array, ARRAY_DTYPE)
+        f.call(increment, [dtype])  # the new array takes over a reference, and one to the array
+        data = f.at(self.field(array, ARRAY_DATA), self.word(view, View.offset))
+        shape, strides = (f.at(view, part.offset) for part in (View.shape, View.strides))
+        flags = f.both(self.field(array, ARRAY_FLAGS, INT32), int32(WRITEABLE))
+        axes = f.truncate(self.word(view, View.axes), INT32)
+        kind = module.external("tw_ndarray")
+        made = f.call(new, [kind, dtype, axes, shape, strides, data, flags, null()])
+        with f.when(f.compare("==", made, null())):
+            f.ret(null())
+        f.call(increment, [array])
+        f.call(set_base, [made, array])
+        return made
+
+    def seen_if(self, condition: Value, array: Value, view: Value) -> Value:
+        """A new reference: to a view where the condition holds, else to the array itself."""
+        f = self.f
+        slot = f.stack(POINTER, 1, 8)
+        with f.branch(condition) as (another, itself):
+            with another:
+                f.store(self.seen(array, view), slot, 8)
+            with itself:
+                f.call(self.module.declare("tw_incref", VOID, (POINTER,)), [array])
+                f.store(array, slot, 8)
+        return f.load(POINTER, slot, 8)
+
+
+def _emit() -> str:
+    """The module: the recipe of the call, and what each action does."""
+    machine = host_machine()
+    module = Module(_MODULE, machine.triple, data_layout(machine))
+    entry = _Entry(module, _NAME)
+    f = entry.f
+    recipe = entry.find(*entry.key())
+    action = entry.word(recipe, Recipe.action)
+    with f.when(f.compare("==", action, int(Action.VIEW))):
+        view = f.at(recipe, Recipe.views.offset)
+        f.ret(entry.seen(entry.operand(view), view))
+    entry.finish(_multiplied(entry, recipe))
+    return str(module)
+
+
+def _multiplied(entry: _Entry, recipe: Value) -> Value:
+    """A new reference to a view of the product of views of the operands."""
+    f, module = entry.f, entry.module
+    decrement = module.declare("tw_decref", VOID, (POINTER,))
+    factors = f.stack(POINTER, MOST_OPERANDS, 16)
+    for number in range(MOST_OPERANDS):
+        view = f.at(recipe, Recipe.views.offset + number * ctypes.sizeof(View))
+        other = f.compare(">=", entry.word(view, View.axes), 0)
+        f.store(entry.seen_if(other, entry.operand(view), view), f.at(factors, 8 * number), 8)
+    vectorcall = module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
+    product = f.call(vectorcall, [module.external("tw_matmul"), factors, int64(MOST_OPERANDS), null()])
+    for number in range(MOST_OPERANDS):
+        f.call(decrement, [f.load(POINTER, f.at(factors, 8 * number), 8)])
+    result = f.at(recipe, Recipe.result.offset)
+    with f.when(f.both(f.compare("!=", product, null()), f.compare(">=", entry.word(result, View.axes), 0))):
+        view = entry.seen(product, result)
+        f.call(decrement, [product])
+        f.ret(view)
+    return product
+
+
+class NativeEinsum:
+    """The machinery of one native `einsum`: its recipes and the entry code.
+
+    Parameters
+    ----------
+    builtin : the function to give machine code.
+    """
+
+    def __init__(self, builtin: Builtin) -> None:
+        self.table = RecipeTable()
+        imports = {
+            **python_symbols(),
+            "tw_recipes": self.table.address,
+            "tw_matmul": id(matmul),
+            "tw_new_array": numpy_api(API_NEW_FROM_DESCR),
+            "tw_set_base": numpy_api(API_SET_BASE),
+        }
+        machine = host_machine()
+        code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
+        self._code = Linked(code, (_NAME,), imports)
+        builtin.install(self._code.address(_NAME))
+
+    def add(self, subscripts: str, operands: Sequence[Array], made: Made) -> None:
+        """Makes a recipe reachable from the entry."""
+        self.table.add(subscripts, operands, made)

@@ -1,0 +1,242 @@
+"""The native entry of einsum: which calls it repeats, NumPy's numbers, views, references, its table."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import inspect
+import pickle
+import sys
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from support import Array, filled, unaligned
+
+import tilewright as tw
+from tilewright.errors import LabelSizes
+from tilewright.runtime import arrays, einsum_front, recipes
+from tilewright.runtime import einsum as implementation
+from tilewright.runtime.fastcall import native_entry_possible
+from tilewright.runtime.recipes import Action, Made, Recipe, RecipeTable, key_words, slot_of
+
+pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
+
+#: Calls that machine code repeats, and shapes of their operands.
+CALLS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "ij->ji": ((3, 5),),
+    "ijk->kij": ((3, 5, 2),),
+    "ii->i": ((4, 4),),
+    "ij,jk": ((3, 5), (5, 4)),
+    "ij,jk->ki": ((3, 5), (5, 4)),
+    "ji,jk->ik": ((5, 3), (5, 4)),
+    "bij,bjk->bik": ((2, 3, 5), (2, 5, 4)),
+    "bhqd,bhkd->bhqk": ((2, 3, 4, 5), (2, 3, 6, 5)),
+    "ijk,kl->ijl": ((2, 3, 5), (5, 4)),
+    "ij,j->i": ((3, 5), (5,)),
+    "i,i->": ((5,), (5,)),
+}
+
+
+class _Watched(dict[Any, Any]):
+    """Counts the calls that Python looks up."""
+
+    looked = 0
+
+    def get(self, *arguments: Any) -> Any:
+        self.looked += 1
+        return super().get(*arguments)
+
+
+@pytest.fixture
+def python(monkeypatch: pytest.MonkeyPatch) -> _Watched:
+    """What has been looked up by Python since the test began."""
+    watched = _Watched()
+    for module in (einsum_front, implementation):
+        monkeypatch.setattr(module, "calls", watched)
+    return watched
+
+
+def known(text: str, *given: Array) -> Any:
+    """The result of a call that has been made before."""
+    tw.einsum(text, *given)
+    return tw.einsum(text, *given)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1", "u2", "i8", "c8", "c16"])
+@pytest.mark.parametrize("text", CALLS)
+def test_repeated_calls_are_machine_code(text: str, dtype: str, python: _Watched) -> None:
+    given = [filled(shape, dtype, seed) for seed, shape in enumerate(CALLS[text])]
+    tw.einsum(text, *given)
+    asked = python.looked
+    found, expected = tw.einsum(text, *given), np.einsum(text, *given)
+    assert (type(found), found.dtype, found.shape) == (type(expected), expected.dtype, expected.shape)
+    np.testing.assert_array_equal(found, expected)
+    assert python.looked == asked == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a[:, ::2],
+        lambda a: a[::-1],
+        lambda a: a.T,
+        lambda a: a[1:],
+        lambda a: a.astype(a.dtype.newbyteorder()),
+        lambda a: a.astype("f4"),
+        lambda a: a[np.newaxis, 0],
+        unaligned,
+        lambda a: a.view(np.matrix),
+        lambda a: a.tolist(),
+        lambda a: a.reshape(1, 1, 1, 1, 1, *a.shape)[0, 0, 0, 0, 0],
+    ],
+)
+def test_other_operands_are_not_taken_for_known_ones(change: Any) -> None:
+    a, b = filled((6, 6), "f8"), filled((6, 6), "f8", seed=1)
+    known("ij,jk", a, b)
+    for given in ((change(a), b), (a, change(b))):
+        try:
+            expected = np.einsum("ij,jk", *given)
+        except ValueError:
+            with pytest.raises(LabelSizes):
+                tw.einsum("ij,jk", *given)
+            continue
+        for _ in range(2):
+            np.testing.assert_array_equal(tw.einsum("ij,jk", *given), expected)
+
+
+def test_arrays_of_as_many_axes_as_numpy_has() -> None:
+    a = np.ones((1,) * 20)
+    assert known("...->...", a).shape == a.shape
+
+
+def test_an_equal_text_that_is_another_object_is_right(python: _Watched) -> None:
+    a = filled((3, 5))
+    known("ij->ji", a)
+    asked = python.looked
+    text = "".join(["ij", "->", "ji"])
+    np.testing.assert_array_equal(tw.einsum(text, a), a.T)
+    assert python.looked == asked + 1
+
+
+def test_views_are_those_of_numpy() -> None:
+    a = np.arange(12.0).reshape(3, 4).copy()
+    found = known("ij->ji", a)
+    assert found.base is a
+    assert found.flags.writeable
+    found[1, 2] = -1
+    assert a[2, 1] == -1
+    fixed = a.view()
+    fixed.flags.writeable = False
+    assert not tw.einsum("ij->ji", fixed).flags.writeable
+    part = known("ii->i", a[:, 1:])
+    assert part.base is a, "the owner of the memory, as NumPy has it"
+    np.testing.assert_array_equal(part, np.diagonal(a[:, 1:]))
+
+
+def test_a_view_keeps_its_memory() -> None:
+    a = np.arange(1000.0).reshape(10, 100).copy()
+    seen = known("ij->ji", a)
+    owner = weakref.ref(a)
+    del a
+    gc.collect()
+    assert owner() is not None
+    assert seen[99, 9] == 999
+    del seen
+    assert owner() is None
+
+
+def test_references_are_given_back() -> None:
+    for text, shapes in CALLS.items():
+        given = [filled(shape) for shape in shapes]
+        known(text, *given)
+        held = [*given, given[0].dtype, text, tw.einsum]
+        before = [sys.getrefcount(one) for one in held]
+        for _ in range(100):
+            tw.einsum(text, *given)
+        assert [sys.getrefcount(one) for one in held] == before, text
+
+
+def test_results_are_new_each_time() -> None:
+    a, b = filled((3, 5)), filled((5, 4), seed=1)
+    first, second = known("ij,jk->ki", a, b), tw.einsum("ij,jk->ki", a, b)
+    assert not np.shares_memory(first, second)
+
+
+def test_an_error_inside_is_raised(monkeypatch: pytest.MonkeyPatch, python: _Watched) -> None:
+    """Batches in two axes that are not one, too many for a loop, are a product that goes through Python."""
+    a, b = filled((40, 2, 3, 4)), filled((2, 40, 4, 5), seed=1)
+    text = "abij,bajk->abik"
+    np.testing.assert_array_equal(known(text, a, b), np.einsum(text, a, b))
+
+    def fails(*_arguments: Any, **_keywords: Any) -> Any:
+        raise MemoryError("none left")
+
+    monkeypatch.setattr(arrays, "matmul", fails)
+    held = [a, b]
+    before = [sys.getrefcount(one) for one in held]
+    asked = python.looked
+    with pytest.raises(MemoryError, match="none left"):
+        tw.einsum(text, a, b)
+    assert python.looked == asked
+    gc.collect()
+    assert [sys.getrefcount(one) for one in held] == before
+
+
+def test_threads() -> None:
+    a, b = filled((8, 8)), filled((8, 8), seed=1)
+    expected = a @ b
+    wrong: list[Array] = []
+
+    def call() -> None:
+        for _ in range(300):
+            found = tw.einsum("ij,jk->ik", a, b)
+            if not np.array_equal(found, expected):
+                wrong.append(found)
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
+def test_it_is_a_function_like_others() -> None:
+    assert pickle.loads(pickle.dumps(tw.einsum)) is tw.einsum
+    assert list(inspect.signature(tw.einsum).parameters)[:3] == ["subscripts", "operands", "out"]
+    assert tw.einsum.__doc__ is not None
+    assert "Examples" in tw.einsum.__doc__
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
+def test_equal_keys_take_one_place() -> None:
+    table, a = RecipeTable(), np.ones(3)
+    for _ in range(2):
+        table.add("i->i", (a,), Made(Recipe(action=Action.VIEW)))
+    assert sum(map(bool, table.slots)) == 1
+    address = table.slots[slot_of(key_words("i->i", (a,)))]
+    assert address is not None
+    found = Recipe.from_address(address)
+    assert found.key[: found.words] == key_words("i->i", (a,))
+
+
+def test_a_full_table_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipes, "MOST_RECIPES", 3)
+    table = RecipeTable()
+    for size in range(1, 6):
+        table.add("i->i", (np.ones(size),), Made(Recipe(action=Action.VIEW)))
+    assert sum(map(bool, table.slots)) == 3
+
+
+def test_keys_that_meet_stand_behind_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipes, "slot_of", lambda _words: (1 << recipes.SLOT_BITS) - 1)
+    table = RecipeTable()
+    for size in range(1, recipes.PROBES + 3):
+        table.add("i->i", (np.ones(size),), Made(Recipe(action=Action.VIEW)))
+    assert sum(map(bool, table.slots)) == recipes.PROBES
+    assert ctypes.sizeof(table.slots) == 8 * ((1 << recipes.SLOT_BITS) + recipes.PROBES)
