@@ -542,6 +542,15 @@ class ContractionPrimitive(TilewrightError, ValueError):
     message = "contraction: {main}: found {found}, must be {required}"
 
 
+class ContractionMemory(TilewrightError, ValueError):
+    """An operand reaches beyond the array that was passed for it."""
+
+    message = (
+        "contraction: {name} has elements {low} to {high}, counted from the first one; the array passed has "
+        "{found_low} to {found_high}: pass one that begins with element 0 and holds all of them"
+    )
+
+
 class EinsumCast(TilewrightError, TypeError):
     """An operand or `out` is of a type that does not convert to or from that of the result."""
 

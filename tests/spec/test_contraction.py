@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from tilewright.errors import ContractionDimension, ContractionPrimitive, InvalidChoice
+import numpy as np
+import pytest
+from support import filled
+
+from tilewright.errors import (
+    ContractionDimension,
+    ContractionMemory,
+    ContractionPrimitive,
+    InvalidChoice,
+    InvalidSize,
+)
 from tilewright.spec.contraction import Contraction, Dimension, Main
 
 M = Dimension("m", "primitive", 4, in0=1, out=1)
@@ -50,3 +60,75 @@ def test_one_operand_has_one_type_of_dimension() -> None:
 def test_an_unknown_primitive() -> None:
     with pytest.raises(InvalidChoice, match="main is 'gem'"):
         Contraction([M, N, K], main="gem")
+
+
+def sums_of_rows(**changes: Any) -> Contraction:
+    """A product whose dimensions interleave, one of them reversed, and two of unknown size."""
+    return Contraction(
+        [
+            Dimension("c", "sequential", 2, in0=4, out=3),
+            Dimension("m", "parallel", 3, in0=-8, out=1),
+            Dimension("n", "sequential", None, in1=1, out=6, bias=1),
+            Dimension("k", "primitive", None, in0=1, in1=5),
+        ],
+        **{"main": "gemm", "first": "bias", "last": "relu", **changes},
+    )
+
+
+def test_the_meaning_is_that_of_einsum() -> None:
+    a, b, bias = filled((3, 2, 4), seed=1), filled((4, 5), seed=2), filled((5,), seed=3)
+    out = np.full(30, np.nan, np.float32)
+    product = sums_of_rows().sized([5, 4])
+    expected = np.einsum("mck,kn->cmn", a[::-1], b)
+    found = product.reference(a[::-1], b, bias=bias)
+    assert np.array_equal(found, np.maximum(expected + bias, 0))
+    product.view("out", out)[...] = found  # (c, m, n), and n is the slowest in memory
+    assert np.array_equal(out.reshape(5, 2, 3).transpose(1, 2, 0), found)
+    added = sums_of_rows(first="none", last=None).sized([5, 4]).reference(a[::-1], b, out)
+    assert np.array_equal(added, expected + found)
+    plain = sums_of_rows(first="zero", last=None).sized([5, 4]).reference(a[::-1], b)
+    assert np.array_equal(plain, expected)
+
+
+def test_an_operand_beyond_its_array() -> None:
+    product = sums_of_rows().sized([5, 4])
+    a, b, bias = (np.zeros(size, np.float32) for size in (24, 20, 5))
+    with pytest.raises(ContractionMemory, match=r"in0 has elements -16 to 7, .* passed has 0 to 23"):
+        product.reference(a, b, bias=bias)
+    with pytest.raises(ContractionMemory, match=r"bias has elements 0 to 4, .* 0 to 3"):
+        product.reference(a.reshape(3, 8)[::-1], b, bias=bias[:4])
+
+
+def test_sizes_of_a_call() -> None:
+    with pytest.raises(InvalidSize, match="2 integers, one for each dimension"):
+        sums_of_rows().sized([5])
+    with pytest.raises(InvalidSize, match="known: call sized"):
+        sums_of_rows().reference(*(np.zeros(40, np.float32),) * 2)
+    assert sums_of_rows().sized([5, 4]).flops == 2 * 2 * 3 * 5 * 4
+
+
+def test_an_epilogue_with_operands() -> None:
+    with pytest.raises(ContractionPrimitive, match="the step bias"):
+        Contraction([M, N, K], main="gemm", last="bias")
+
+
+def test_tables_are_for_floats() -> None:
+    with pytest.raises(ContractionPrimitive, match="elements of i8 x i8"):
+        Contraction([M, N, K], "i8", out_dtype="i32", main="packed_gemm")
+    Contraction([M, N, K], "i8", out_dtype="i32", main="gemm")
+
+
+def test_sums_that_loops_would_round() -> None:
+    outer = Dimension("k", "sequential", 3, in0=100, in1=100)
+    Contraction([M, N, K], "bf16", main="gemm")
+    with pytest.raises(ContractionPrimitive, match="an out of bf16 by the loop k sequential 3"):
+        Contraction([outer, M, N, K], "bf16", main="gemm")
+    with pytest.raises(ContractionPrimitive, match="an out of bf16, must be an out of f32"):
+        Contraction([M, N, K], "bf16", main="packed_gemm")
+    Contraction([outer, M, N, K], "bf16", out_dtype="f32", main="gemm")
+
+
+@pytest.mark.parametrize("changes", [{"first": "bias"}, {"last": "relu"}, {"out_dtype": "f16"}])
+def test_a_function_is_all_of_its_operation(changes: dict[str, str]) -> None:
+    with pytest.raises(ContractionPrimitive, match="square: found"):
+        Contraction([Dimension("c", "primitive", 4, in0=1, out=1)], main="square", **changes)

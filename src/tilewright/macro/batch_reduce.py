@@ -1,4 +1,4 @@
-"""Batch-reduce GEMM of hardcoded sizes: straight register tiles, the batch summed in registers."""
+"""Products of hardcoded sizes: straight register tiles, a batch summed in registers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tilewright.ir.nodes import (
+    AnyOf,
+    Applied,
     Batch,
     Buffer,
     Carry,
     Constant,
+    Epilogue,
     Expression,
+    Finish,
     FirstElse,
+    If,
     Loop,
     Name,
     Pack,
@@ -26,11 +31,12 @@ from tilewright.ir.nodes import (
     Tile,
     TileMatmul,
 )
+from tilewright.ir.separate import at_last
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Cover, choose_cover
-from tilewright.spec.dtype import DType, Kind
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout
+from tilewright.spec.dtype import DType
+from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, ProductTypes
 
 #: Run-time parameters behind the three pointers, in the order of seed 002's Listing 7.2.1.
 SIZES = ("ld_a", "ld_b", "ld_c", "br_stride_a", "br_stride_b")
@@ -40,8 +46,16 @@ LOCAL_PANEL_BYTES = 128 << 10
 
 
 @dataclass(frozen=True)
-class _Side:
-    """One input as the register tile sees it: its name, and strides along rows or lanes and depth."""
+class Side:
+    """One input as the register tile sees it, strides in elements.
+
+    Attributes
+    ----------
+    name : its buffer.
+    lane, depth : from one row (of the broadcast input) or column (of the vector input) to the next, and from
+        one depth to the next.
+    step : from one product of the batch to the next.
+    """
 
     name: str
     lane: Expression
@@ -51,40 +65,79 @@ class _Side:
 
 
 @dataclass(frozen=True)
-class _Roles:
-    """A product turned so that C's vectors lie along its contiguous axis."""
+class Product:
+    """A batch of products of known sizes, turned so that C's vectors lie along its adjacent axis, if any.
+
+    Attributes
+    ----------
+    rows, columns, depth, count : sizes.
+    broadcast, vector : the input whose elements are repeated, and that of which vectors are loaded.
+    c : where C begins, and its strides by row and by column.
+    types : of the elements; which of the inputs is A does not matter.
+    beta : 1 adds to C, 0 replaces it.
+    addresses : the inputs are arrays of pointers.
+    steps : what is done to sums before they are stored.
+    """
 
     rows: int
     columns: int
-    broadcast: _Side
-    vector: _Side
+    depth: int
+    count: int
+    broadcast: Side
+    vector: Side
+    c: Slice
+    types: ProductTypes
+    beta: int = 0
+    addresses: bool = False
+    steps: tuple[Applied, ...] = ()
 
     def instruction(self, isa: Isa) -> TileFma:
         """The multiply instruction for the elements of both sides."""
         return isa.tile(self.broadcast.dtype, self.vector.dtype)
 
-    def in_place(self, instruction: TileFma) -> bool:
+    def in_place(self, isa: Isa) -> bool:
         """Whether register tiles read both sides where they stand."""
         adjacent = self.vector.lane == Constant(1)
-        return adjacent and instruction.in_place and self.vector.dtype.kind is not Kind.COMPLEX
+        return adjacent and self.instruction(isa).in_place and not self.types.is_complex
+
+    @property
+    def apart(self) -> bool:
+        """Whether tiles are kept in a buffer first: those of known sizes store adjacent columns."""
+        return self.c.strides[1] != Constant(1)
+
+    @property
+    def parts(self) -> int:
+        """Numbers in one element: 2 where it is complex."""
+        return 2 if self.types.is_complex else 1
 
 
-def _side(name: str, layout: Layout, dtype: DType, *, lane_is_row: bool) -> _Side:
+def _side(name: str, layout: Layout, dtype: DType, *, lane_is_row: bool) -> Side:
     """A or B by rows (m of A, depths of B) or columns; one of the two strides is 1."""
     leading = Name(f"ld_{name}")
     rows_adjacent = layout is Layout.COL
     lane_adjacent = rows_adjacent if lane_is_row else not rows_adjacent
     lane, depth = (Constant(1), leading) if lane_adjacent else (leading, Constant(1))
-    return _Side(name, lane, depth, Name(f"br_stride_{name}"), dtype)
+    return Side(name, lane, depth, Name(f"br_stride_{name}"), dtype)
 
 
-def _roles(problem: BatchReduceGemm) -> _Roles:
+def _product(problem: BatchReduceGemm) -> Product:
     """Rows of A are broadcast for a row-major C; for a column-major one, columns of B."""
-    a = _side("a", problem.a, problem.dtype, lane_is_row=True)
-    b = _side("b", problem.b, problem.b_dtype, lane_is_row=False)
-    if problem.c is Layout.ROW:
-        return _Roles(problem.m, problem.n, a, b)
-    return _Roles(problem.n, problem.m, b, a)
+    sizes, sides = (
+        (problem.m, problem.n),
+        (
+            _side("a", problem.a, problem.dtype, lane_is_row=True),
+            _side("b", problem.b, problem.b_dtype, lane_is_row=False),
+        ),
+    )
+    if problem.c is not Layout.ROW:
+        sizes, sides = (sizes[1], sizes[0]), (sides[1], sides[0])
+    return Product(
+        *(*sizes, problem.k, problem.count, *sides),
+        c=Slice("c", Constant(0), (Name("ld_c"), Constant(1))),
+        types=problem.types,
+        beta=problem.beta,
+        addresses=problem.batch is BatchMode.ADDRESS,
+    )
 
 
 def _spans(parts: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, int, int]]:
@@ -109,67 +162,81 @@ def _over(
     return tuple(found)
 
 
-def _tile(
-    problem: BatchReduceGemm, roles: _Roles, place: tuple[Expression, Expression], size: tuple[int, int]
-) -> TileMatmul:
+def _tile(product: Product, place: tuple[Expression, Expression], size: tuple[int, int]) -> TileMatmul:
     """One register tile at (row, column), both operands in place, the whole batch in registers."""
     row, column = place
     rows, columns = size
-    x, y = roles.broadcast, roles.vector
-    steps = {x.name: x.step, y.name: y.step}
-    addresses = problem.batch is BatchMode.ADDRESS
+    x, y, c = product.broadcast, product.vector, product.c
+    addresses = product.addresses
     one = Constant(1)
     batch = None
-    if problem.count > 1 or addresses:
+    if product.count > 1 or addresses:
         # Behind pointers, the next operand is the next pointer.
         batch = Batch(
-            Constant(problem.count),
-            one if addresses else steps[x.name],
-            one if addresses else steps[y.name],
-            addresses,
+            Constant(product.count), one if addresses else x.step, one if addresses else y.step, addresses
         )
     return TileMatmul(
-        c=Slice("c", row * Name("ld_c") + column, (Name("ld_c"), Constant(1))),
+        c=replace(c, offset=c.offset + (row * c.strides[0] + column * c.strides[1])),
         a=Slice(x.name, row * x.lane, (x.lane, x.depth)),
         b=Slice(y.name, column * y.lane, (y.lane, y.depth)),
         rows=Constant(rows),
         columns=Constant(columns),
-        depth=Constant(problem.k),
+        depth=Constant(product.depth),
         tile=Tile(rows, columns),
         alpha=Scalar(1.0),
-        beta=Scalar(float(problem.beta)),
+        beta=Scalar(float(product.beta)),
         batch=batch,
+        finish=Finish(product.steps) if product.steps else None,
     )
 
 
-def _direct(problem: BatchReduceGemm, roles: _Roles, cover: Cover) -> tuple[Statement, ...]:
+def _stored(product: Product, node: TileMatmul, last: AnyOf | None = None) -> tuple[Statement, ...]:
+    """A tile whose columns of C are not adjacent goes through a buffer.
+
+    Before: ``matmul c = beta * c + a . b``. After: ``matmul tile = a . b``, ``epilogue c = beta * c + tile``;
+    where sums wait for a last product, only that one is stored.
+    """
+    if not product.apart:
+        return (node,)
+    row, parts = Constant(node.tile.nr), product.parts
+    held = Slice("tile", Constant(0), (row, Constant(parts)), interleave=parts)
+    adjacent = Slice("tile", Constant(0), (row, Constant(1)))
+    kept = replace(node, c=held, beta=Scalar(0.0), finish=None)
+    store: Statement = Epilogue(
+        node.c, adjacent, node.rows, node.columns, Scalar(1.0), node.beta, node.finish
+    )
+    return (kept, store if last is None else If(last, (store,)))
+
+
+def _direct(product: Product, cover: Cover) -> tuple[Statement, ...]:
     def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
         return _over(
-            "i", cover.heights, lambda row, rows: (_tile(problem, roles, (row, column), (rows, columns)),)
+            "i",
+            cover.heights,
+            lambda row, rows: _stored(product, _tile(product, (row, column), (rows, columns))),
         )
 
     return _over("j", cover.widths, row_tiles)
 
 
-def _packed(problem: BatchReduceGemm, roles: _Roles, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
+def _packed(product: Product, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
     """Operands of each product are packed into panels first; C, or sums beside it, collects the batch.
 
     Both are where the instruction takes several depths or complex parts; else only the vector operand,
     whose lanes are not adjacent.
     """
-    x, y, instruction = roles.broadcast, roles.vector, roles.instruction(isa)
-    addresses, types = problem.batch is BatchMode.ADDRESS, problem.types
-    parts = 2 if types.is_complex else 1
+    x, y, instruction = product.broadcast, product.vector, product.instruction(isa)
+    addresses, types, parts = product.addresses, product.types, product.parts
     both = not instruction.in_place or parts > 1
-    beta: ScalarValue = FirstElse("batch", Scalar(float(problem.beta)), Scalar(1.0))
+    beta: ScalarValue = FirstElse("batch", Scalar(float(product.beta)), Scalar(1.0))
     index = Name("batch") if addresses else None
-    depth = -(-problem.k * parts // instruction.k) * instruction.k
-    carry = types.narrows and problem.count > 1
+    depth = -(-product.depth * parts // instruction.k) * instruction.k
+    carry = types.narrows and product.count > 1
     # Tiles write whole vectors of sums, which may not reach into the next row's.
-    pitch = _whole_columns(roles.columns * parts, instruction, isa)
+    pitch = _whole_columns(product.columns * parts, instruction, isa)
     sums = Slice("sums", Constant(0), (Constant(pitch), Constant(1)))
 
-    def at(side: _Side, offset: Expression) -> Slice:
+    def at(side: Side, offset: Expression) -> Slice:
         start = offset if addresses else offset + Name("batch") * side.step
         return Slice(side.name, start, (side.lane, side.depth), index)
 
@@ -183,7 +250,7 @@ def _packed(problem: BatchReduceGemm, roles: _Roles, cover: Cover, isa: Isa) -> 
         for first, end, rows in _spans(cover.heights):
             to = panel("rows", rows, kr, Constant(first * depth))
             source = at(x, first * x.lane)
-            count, k = Constant(end - first), Constant(problem.k)
+            count, k = Constant(end - first), Constant(product.depth)
             found.append(Pack(to, source, count, k, rows, kr, instruction.k, how))
         return tuple(found)
 
@@ -195,7 +262,7 @@ def _packed(problem: BatchReduceGemm, roles: _Roles, cover: Cover, isa: Isa) -> 
         panel_b = panel("panel", wide, kr, Constant(0))
 
         def tile(row: Expression, rows: int) -> tuple[Statement, ...]:
-            node = _tile(problem, roles, (row, column), (rows, columns))
+            node = _tile(product, (row, column), (rows, columns))
             high = -(-rows // instruction.m) * instruction.m
             a = at(x, row * x.lane)
             if both:
@@ -204,28 +271,32 @@ def _packed(problem: BatchReduceGemm, roles: _Roles, cover: Cover, isa: Isa) -> 
                 node,
                 a=a,
                 b=panel_b,
-                depth=Constant(problem.k * parts),
+                depth=Constant(product.depth * parts),
                 columns=Constant(columns * parts),
                 tile=Tile(high, wide, kr),
-                beta=Scalar(float(problem.beta)) if carry else beta,
+                beta=Scalar(float(product.beta)) if carry else beta,
                 batch=None,
             )
             if parts > 1:
                 c = node.c
                 strides = (c.strides[0] * parts, c.strides[1] * parts)
-                node = replace(node, c=Slice("c", c.offset * parts, strides, interleave=parts))
+                node = replace(node, c=Slice(c.buffer, c.offset * parts, strides, interleave=parts))
             if carry:
                 place = replace(sums, offset=row * pitch + column * parts)
                 node = replace(node, carry=Carry(place, "batch"))
-            return (node,)
+            if node.finish is not None and product.count > 1:
+                node = replace(node, finish=replace(node.finish, axis="batch"))
+            return _stored(product, node, at_last(batch_loop()) if carry else None)
 
         source = at(y, column * y.lane)
-        pack = Pack(panel_b, source, Constant(columns), Constant(problem.k), wide, kr, instruction.k, how)
+        pack = Pack(panel_b, source, Constant(columns), Constant(product.depth), wide, kr, instruction.k, how)
         return (pack, *_over("i", cover.heights, tile))
 
+    def batch_loop(*body: Statement) -> Loop:
+        return Loop("batch", Constant(0), Constant(product.count), Constant(1), body)
+
     packs = pack_rows() if both else ()
-    body = (*packs, *_over("j", cover.widths, row_tiles))
-    return (Loop("batch", Constant(0), Constant(problem.count), Constant(1), body),)
+    return (batch_loop(*packs, *_over("j", cover.widths, row_tiles)),)
 
 
 def _whole_columns(columns: int, instruction: TileFma, isa: Isa) -> int:
@@ -241,25 +312,54 @@ def cover_of(problem: BatchReduceGemm, machine: Machine) -> Cover:
     >>> cover_of(BatchReduceGemm(23, 23, 23, 1), find_machine("znver5")).heights
     ((12, 1), (11, 1))
     """
-    roles = _roles(problem)
-    types, isa = problem.types, machine.isa
-    instruction, parts = roles.instruction(isa), 2 if types.is_complex else 1
-    direct = roles.in_place(instruction)
-    depth = problem.k * parts * (problem.count if direct else 1)
+    return cover_product(_product(problem), machine)
+
+
+def cover_product(product: Product, machine: Machine) -> Cover:
+    """The register tiles of a product of known sizes."""
+    types, isa, parts = product.types, machine.isa, product.parts
+    instruction, direct = product.instruction(isa), product.in_place(isa)
+    depth = product.depth * parts * (product.count if direct else 1)
     edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
-    cover = choose_cover(machine, instruction, edge, (roles.rows, roles.columns * parts, depth))
+    cover = choose_cover(machine, instruction, edge, (product.rows, product.columns * parts, depth))
     if direct:
         return cover
-    limit = max(1, LOCAL_PANEL_BYTES // (problem.k * parts * instruction.b.size))
+    limit = max(1, LOCAL_PANEL_BYTES // (product.depth * parts * instruction.b.size))
     cover = _narrowed(cover, limit, max(isa.lanes(types.acc), instruction.n))
     return Cover(cover.heights, tuple((size // parts, count) for size, count in cover.widths))
 
 
-def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, machine: Machine, name: str) -> Program:
-    """The tile IR of a batch-reduce GEMM, cut by a cover.
+def lay_product(product: Product, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
+    """The statements of a product, cut by a cover.
 
     The register tile loads vectors of the operand that shares C's contiguous axis. Where that
     operand's lanes are not adjacent, it is transposed panel by panel.
+    """
+    return _direct(product, cover) if product.in_place(isa) else _packed(product, cover, isa)
+
+
+def product_buffers(product: Product, cover: Cover, isa: Isa, space: Space) -> Iterator[Buffer]:
+    """The buffers that the statements of `lay_product` use beside the operands."""
+    types, one, parts = product.types, product.instruction(isa), product.parts
+    if not product.in_place(isa):
+        depth = -(-product.depth * parts // one.k) * one.k
+        widest = max(_whole_columns(width * parts, one, isa) for width, _ in cover.widths)
+        yield Buffer("panel", one.b, space, widest * depth)
+        if not one.in_place or parts > 1:
+            high = sum(-(-rows // one.m) * one.m * count for rows, count in cover.heights)
+            yield Buffer("rows", one.a, space, high * depth)
+        if types.narrows and product.count > 1:
+            rows = -(-product.rows // one.m) * one.m
+            columns = _whole_columns(product.columns * parts, one, isa)
+            yield Buffer("sums", types.acc, space, rows * columns)
+    if product.apart:
+        columns = max(_whole_columns(width * parts, one, isa) for width, _ in cover.widths)
+        rows = max(-(-rows // one.m) * one.m for rows, _ in cover.heights)
+        yield Buffer("tile", types.acc, space, rows * columns)
+
+
+def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, machine: Machine, name: str) -> Program:
+    """The tile IR of a batch-reduce GEMM, cut by a cover.
 
     Examples
     --------
@@ -269,25 +369,11 @@ def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, machine: Machine,
     >>> len(build_batch_reduce(problem, cover, machine, "kernel").body)
     1
     """
-    roles, types = _roles(problem), problem.types
-    one, parts = roles.instruction(machine.isa), 2 if types.is_complex else 1
+    product, types = _product(problem), problem.types
     stored = (types.a, types.b, types.c.real)
-    buffers = [Buffer(operand, dtype, Space.ARGUMENT) for operand, dtype in zip("abc", stored, strict=True)]
-    if roles.in_place(one):
-        body = _direct(problem, roles, cover)
-    else:
-        body = _packed(problem, roles, cover, machine.isa)
-        depth = -(-problem.k * parts // one.k) * one.k
-        widest = max(_whole_columns(width * parts, one, machine.isa) for width, _ in cover.widths)
-        buffers.append(Buffer("panel", one.b, Space.LOCAL, widest * depth))
-        if not one.in_place or parts > 1:
-            high = sum(-(-rows // one.m) * one.m * count for rows, count in cover.heights)
-            buffers.append(Buffer("rows", one.a, Space.LOCAL, high * depth))
-        if types.narrows and problem.count > 1:
-            rows = -(-roles.rows // one.m) * one.m
-            columns = _whole_columns(roles.columns * parts, one, machine.isa)
-            buffers.append(Buffer("sums", types.acc, Space.LOCAL, rows * columns))
-    return Program(name=name, sizes=SIZES, scalars=(), buffers=tuple(buffers), body=body)
+    operands = [Buffer(operand, dtype, Space.ARGUMENT) for operand, dtype in zip("abc", stored, strict=True)]
+    buffers = (*operands, *product_buffers(product, cover, machine.isa, Space.LOCAL))
+    return Program(name, SIZES, (), buffers, lay_product(product, cover, machine.isa))
 
 
 def _narrowed(cover: Cover, limit: int, lanes: int) -> Cover:

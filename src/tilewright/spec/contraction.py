@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import ContractionDimension, ContractionPrimitive, InvalidChoice
+from tilewright.cached import cached_property
+from tilewright.errors import ContractionDimension, InvalidChoice, InvalidSize
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Operand, ProductTypes, check_size
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class DimensionType(Enum):
@@ -164,7 +168,19 @@ class Contraction:
     Raises
     ------
     InvalidChoice, UnsupportedDtype
-    ContractionPrimitive : if no primitive runs over the dimensions that are called primitive.
+    ContractionPrimitive : if no primitive runs over the dimensions that are called primitive, on elements of
+        these types, or with these touches.
+
+    Notes
+    -----
+    Operands are memory: element (i, j, ...) of one is i·stride + j·stride + ... elements from the first one
+    of the array that is passed, so arrays of any shape do. Steps of `last` are those without operands.
+
+    Inside of a task of a parallel dimension, further parallel dimensions (other than those directly inside of
+    it, which are one space of tasks with it) run in sequence.
+
+    Where out is narrower than the sums (bf16 beside f32), all k dimensions are in a gemm or brgemm primitive,
+    for each loop would round sums.
 
     Examples
     --------
@@ -198,7 +214,8 @@ class Contraction:
         first: FirstTouch | str = FirstTouch.ZERO,
         last: Epilogue | str | None = None,
     ) -> None:
-        types = ProductTypes.parse(dtype, in1_dtype, out_dtype)
+        steps = Epilogue.parse(last)
+        types = ProductTypes.parse(dtype, in1_dtype, out_dtype, epilogue=steps)
         found = tuple(dimensions)
         values: dict[str, Any] = {
             "dimensions": found,
@@ -207,17 +224,105 @@ class Contraction:
             "out_dtype": types.c,
             "main": _parse_main(main),
             "first": parse_choice(FirstTouch, first, "first"),
-            "last": Epilogue.parse(last),
+            "last": steps,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        _check_order(found)
-        _check_primitive(found, values["main"])
+        from tilewright.spec.contraction_checks import check_contraction  # which knows this class
+
+        check_contraction(self)
 
     @property
     def is_unary(self) -> bool:
         """Whether it has one operand."""
         return isinstance(self.main, UnaryOp)
+
+    @cached_property
+    def types(self) -> ProductTypes:
+        """The element types of in0, in1 and out, and that of the sums."""
+        return ProductTypes.parse(self.dtype, self.in1_dtype, self.out_dtype, epilogue=self.last)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The operands of a call, in their order.
+
+        >>> Contraction([Dimension("c", "primitive", 8, in0=1, out=1)], main="relu").names
+        ('in0', 'out')
+        """
+        inputs = ("in0",) if self.is_unary else ("in0", "in1")
+        return (*inputs, "out", *(("bias",) if self.first is FirstTouch.BIAS else ()))
+
+    def element_of(self, name: str) -> DType:
+        """The element type of an operand; a bias has that of out."""
+        return {"in0": self.dtype, "in1": self.in1_dtype}.get(name, self.out_dtype)
+
+    def having(self, name: str) -> tuple[Dimension, ...]:
+        """The dimensions of an operand, outermost first; a bias has those of out."""
+        wanted = "out" if name == "bias" else name
+        return tuple(dimension for dimension in self.dimensions if wanted in dimension.type.operands)
+
+    def sized(self, sizes: Sequence[int] = ()) -> Contraction:
+        """The same with sizes for the dimensions whose size is given at run time, in their order.
+
+        Raises
+        ------
+        InvalidSize
+
+        >>> line = Contraction([Dimension("c", "primitive", in0=1, out=1)], main="relu")
+        >>> line.sized([8]).dimensions[0].size
+        8
+        """
+        known = [dimension.size is None for dimension in self.dimensions]
+        if len(sizes) != sum(known):
+            required = f"{sum(known)} integers, one for each dimension whose size is given at run time"
+            raise InvalidSize(name="sizes", found=tuple(sizes), required=required)
+        if not sizes:
+            return self
+        given = iter(sizes)
+        return self.with_dimensions(
+            dimension if dimension.size is not None else replace_size(dimension, next(given))
+            for dimension in self.dimensions
+        )
+
+    def view(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """An operand with one axis for each of its dimensions, in the memory of the array that was passed.
+
+        Raises
+        ------
+        ContractionMemory : if the array is shorter than the operand.
+        InvalidSize : if sizes are open; see `sized`.
+        """
+        from tilewright.spec.contraction_reference import view
+
+        return view(self, name, array)
+
+    def reference(
+        self,
+        in0: NDArray[Any],
+        in1: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
+        bias: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """The meaning of the operation: what `view("out", out)` is to be, in float64, complex128 or int64.
+
+        Parameters
+        ----------
+        in0, in1 : the memory of the operands.
+        out : what is added to, where first touch is "none".
+        bias : where first touch copies one.
+
+        Raises
+        ------
+        ContractionMemory, InvalidSize : as `view`.
+
+        >>> import numpy as np
+        >>> square = Contraction([Dimension("c", "primitive", 3, in0=1, out=1)], main="square")
+        >>> square.reference(np.array([1.0, 2.0, 3.0], np.float32))
+        array([1., 4., 9.])
+        """
+        from tilewright.spec.contraction_reference import reference
+
+        return reference(self, in0, in1, out, bias)
 
     @property
     def loops(self) -> tuple[Dimension, ...]:
@@ -274,6 +379,21 @@ class Contraction:
         )
 
 
+def replace_size(dimension: Dimension, size: int | None) -> Dimension:
+    """The same dimension of another length."""
+    return _replaced(dimension, size=check_size(size, "size"))
+
+
+def replace_execution(dimension: Dimension, execution: ExecutionType) -> Dimension:
+    """The same dimension run in another way."""
+    return _replaced(dimension, execution=execution)
+
+
+def _replaced(dimension: Dimension, **changes: Any) -> Dimension:
+    given = {name: value for name, value in dimension.__dict__.items() if name != "type"}
+    return Dimension(dimension.type, **{**given, **changes})
+
+
 def _parse_main(main: Main | UnaryOp | str) -> Main | UnaryOp:
     words: dict[str, Main | UnaryOp] = {member.value: member for member in (*Main, *UnaryOp)}
     if isinstance(main, (Main, UnaryOp)):
@@ -281,45 +401,3 @@ def _parse_main(main: Main | UnaryOp | str) -> Main | UnaryOp:
     if main not in words:
         raise InvalidChoice(name="main", found=repr(main), allowed=", ".join(words))
     return words[main]
-
-
-def _check_order(dimensions: tuple[Dimension, ...]) -> None:
-    """Primitive dimensions are innermost."""
-    inside = False
-    for number, dimension in enumerate(dimensions):
-        if inside and not dimension.is_primitive:
-            raise ContractionPrimitive(
-                main="primitive dimensions",
-                found=f"dimension {number} ({dimension}) inside of one",
-                required="all the last ones: the primitive is what the loops run",
-            )
-        inside = inside or dimension.is_primitive
-
-
-def _check_primitive(dimensions: tuple[Dimension, ...], main: Main | UnaryOp) -> None:
-    """The primitive dimensions are some that the main primitive has a kernel for."""
-    primitive = [dimension for dimension in dimensions if dimension.is_primitive]
-    counts = {kind: sum(dimension.type is kind for dimension in primitive) for kind in DimensionType}
-    most = _MOST[main] if isinstance(main, Main) else {DimensionType.BATCH: 2}
-    if most is None:
-        return
-    for kind, count in counts.items():
-        allowed = most.get(kind, 0)
-        if count > allowed:
-            raise ContractionPrimitive(
-                main=main.value,
-                found=f"{count} primitive dimensions of type {kind.value}",
-                required=f"at most {allowed}; fuse them, run the others as loops, or take packed_gemm",
-            )
-    if isinstance(main, UnaryOp) and any(d.type is not DimensionType.BATCH for d in dimensions):
-        raise ContractionPrimitive(
-            main=main.value, found="dimensions that an operand lacks", required="all of type c"
-        )
-
-
-#: How many primitive dimensions of each type a main primitive takes; None: any.
-_MOST: dict[Main, dict[DimensionType, int] | None] = {
-    Main.GEMM: {DimensionType.M: 1, DimensionType.N: 1, DimensionType.K: 1},
-    Main.BRGEMM: {DimensionType.M: 1, DimensionType.N: 1, DimensionType.K: 2},
-    Main.PACKED_GEMM: None,
-}

@@ -31,7 +31,8 @@ def _check_side(value: int | None, name: str) -> int | None:
     return int(value)
 
 
-def _check_dtype(op: UnaryOp, dtype: DType | str) -> DType:
+def check_unary_dtype(op: UnaryOp, dtype: DType | str) -> DType:
+    """The element type that a function is asked for; `UnsupportedDtype` where it has none such."""
     element = parse_dtype(dtype)
     if op.computes and element not in FUNCTION_DTYPES:
         words = ", ".join(map(str, FUNCTION_DTYPES))
@@ -104,7 +105,7 @@ class Unary:
             "op": what,
             "m": _check_side(m, "m"),
             "n": _check_side(n, "n"),
-            "dtype": _check_dtype(what, dtype),
+            "dtype": check_unary_dtype(what, dtype),
             "a": of_a,
             "b": of_b,
         }
