@@ -551,6 +551,51 @@ class ContractionMemory(TilewrightError, ValueError):
     )
 
 
+class MalformedTree(TilewrightError, ValueError):
+    """Text that is no tree of contractions."""
+
+    message = "einsum_tree: {reason}\n    {tree}\n    {pointer}"
+
+
+class TreeDimensionRepeated(TilewrightError, ValueError):
+    """A dimension stands twice in one list of a tree."""
+
+    message = (
+        "einsum_tree: dimension {number} stands twice in one list; name each once, and take a diagonal "
+        "before (numpy.einsum('ii->i', a))\n    {tree}\n    {pointer}"
+    )
+
+
+class TreeDimensionUnknown(TilewrightError, ValueError):
+    """A dimension of a node's result that nothing it is made of has."""
+
+    message = (
+        "einsum_tree: dimension {number} of the result is in nothing that the node is made of; name it "
+        "there, or leave it out\n    {tree}\n    {pointer}"
+    )
+
+
+class TreeDimensionLost(TilewrightError, ValueError):
+    """A dimension of one operand that neither the other one nor the result has."""
+
+    message = (
+        "einsum_tree: dimension {number} of one operand is missing from this result and from the other "
+        "operand; name it in the result, or sum it before (numpy.sum)\n    {tree}\n    {pointer}"
+    )
+
+
+class TreeSizeMissing(TilewrightError, ValueError):
+    """A dimension of a tree has no size."""
+
+    message = "einsum_tree: dimension {number} has no size; sizes has those of: {known}"
+
+
+class TreeSize(TilewrightError, ValueError, TypeError):
+    """The size of a dimension is no length."""
+
+    message = "einsum_tree: the size of dimension {number} is {found}, must be an integer from 0 on"
+
+
 class EinsumCast(TilewrightError, TypeError):
     """An operand or `out` is of a type that does not convert to or from that of the result."""
 

@@ -20,13 +20,17 @@ from tilewright.errors import (
     OutShape,
     UnsupportedDtype,
 )
-from tilewright.frontend.einsum import Indexing, Path, find_path, interleaved, lay_over, parse
+from tilewright.frontend.einsum import Indexing, find_path, interleaved, lay_over, parse
+from tilewright.frontend.tree import tree_of_path
 from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
 from tilewright.runtime.collapse import Collapse, native, plan_collapse
-from tilewright.runtime.contract import contract, plan_pairing
+from tilewright.runtime.contract import Pairing, contract, plan_pairing
 from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_recipe
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.recipes import MOST_OPERANDS, Made, view_recipe
+from tilewright.runtime.scattered_pairs import ByTables
+from tilewright.runtime.transpose import transpose
+from tilewright.runtime.tree_steps import Move, Step, Steps, steps_of
 from tilewright.spec.dtype import GEMM_DTYPES
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
@@ -36,27 +40,19 @@ _Place: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
 _PLANS = 1024
 
 
-class Step(NamedTuple):
-    """Two operands that meet: their places in the list that is left, and labels, those of the result last."""
-
-    left: int
-    right: int
-    labels: tuple[str, str, str]
-
-
 class Plan(NamedTuple):
     """What is done to operands of known shapes and strides.
 
     Attributes
     ----------
     collapses : what becomes of each operand first; None: nothing.
-    steps : pairs that meet, in order; each result goes to the end of the list.
+    steps : pairs that meet and moves, in order.
     shape : of the result.
     squeezed : axes of it of length 1, which no step makes.
     """
 
     collapses: tuple[Collapse | None, ...]
-    steps: tuple[Step, ...]
+    steps: Steps
     shape: tuple[int, ...]
     squeezed: tuple[int, ...]
 
@@ -65,25 +61,43 @@ class Plan(NamedTuple):
         """Whether the result is a view of the one operand."""
         return not self.steps and self.collapses[0] is not None and self.collapses[0].is_view
 
+    def pairing(self, arrays: Sequence[Array]) -> Pairing | ByTables | None:
+        """How two operands meet where nothing else is done."""
+        match self.steps:
+            case (Step(labels=labels, shape=None),) if self.collapses == (None, None) and not self.squeezed:
+                a, b = arrays
+                return plan_pairing(labels, (a.shape, b.shape), (a.strides, b.strides))
+            case _:
+                return None
+
     def run(self, operands: Sequence[Array], out: Array | None, types: Types) -> Array:
         """The result, or `out`, which shares no memory with an operand."""
-        left = [
+        arrays: list[Any] = [
             operand if collapse is None else collapse.compute(operand, types.summed(operand, self.steps))
             for collapse, operand in zip(self.collapses, operands, strict=True)
         ]
-        for number, step in enumerate(self.steps, 1):
-            a, b, made, target = left[step.left], left[step.right], types.partial, None
-            if number == len(self.steps):
+        product = max((place for place, step in enumerate(self.steps) if isinstance(step, Step)), default=-1)
+        for place, step in enumerate(self.steps):
+            if isinstance(step, Move):
+                arrays.append(transpose(arrays[step.place], step.axes))
+                arrays[step.place] = None  # its memory may be free from here on
+                continue
+            a, b, made, target = arrays[step.left], arrays[step.right], types.partial, None
+            if place == product:
                 a, b = types.alike(a, b)
                 made = types.result
+            if place == len(self.steps) - 1:
                 target = None if out is None else out.squeeze(self.squeezed)
+            elif step.shape is not None:
+                target = np.empty(step.shape, made)
+            arrays[step.left] = arrays[step.right] = None
             dtype = None if a.dtype == b.dtype == made else made
-            left.append(contract(a, b, *step.labels, target, dtype=dtype))
-            del left[step.right], left[step.left]
-        found = left[0] if self.steps else left[0].astype(types.result, copy=False)
+            arrays.append(contract(a, b, *step.labels, target, dtype=dtype))
+        found: Array = arrays[-1] if product >= 0 else arrays[-1].astype(types.result, copy=False)
         if out is None:
             return found.reshape(self.shape) if self.shape else found[()]
-        return out if self.steps else _copied(found.reshape(self.shape), out)
+        written = bool(self.steps) and product == len(self.steps) - 1
+        return out if written else _copied(found.reshape(self.shape), out)
 
 
 class Types(NamedTuple):
@@ -101,7 +115,7 @@ class Types(NamedTuple):
         narrow = result.itemsize == np.dtype(np.float16).itemsize and not np.issubdtype(result, np.integer)
         return cls(result, np.dtype(np.float32) if narrow else result)
 
-    def summed(self, operand: Array, steps: tuple[Step, ...]) -> np.dtype[Any] | None:
+    def summed(self, operand: Array, steps: Steps) -> np.dtype[Any] | None:
         """In which type an operand is summed by itself, None: in its own."""
         wanted = self.partial if steps else self.result
         return None if operand.dtype == wanted else wanted
@@ -137,7 +151,7 @@ def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
     Examples
     --------
     >>> make_plan("ij,jk->ki", [((2, 3), (24, 8), "f"), ((3, 4), (32, 8), "f")], "auto").steps
-    (Step(left=0, right=1, labels=('ij', 'jk', 'ki')),)
+    (Step(left=0, right=1, labels=('ij', 'jk', 'ki'), shape=None),)
     """
     indexing = lay_over(parse(subscripts), [shape for shape, _, _ in places])
     path = find_path(indexing, optimize)
@@ -151,7 +165,8 @@ def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
     )
     output = "".join(label for label in indexing.output if indexing.sizes[label] != 1)
     squeezed = tuple(axis for axis, size in enumerate(indexing.shape) if size == 1)
-    return Plan(collapses, _steps(terms, output, path), indexing.shape, squeezed)
+    tree = tree_of_path(terms, output, path)
+    return Plan(collapses, steps_of(tree, len(places)), indexing.shape, squeezed)
 
 
 def _kept(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
@@ -165,33 +180,6 @@ def _kept(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, .
         "".join(dict.fromkeys(label for label in labels if owners[label] > 1 or label in indexing.output))
         for labels in long
     )
-
-
-def _steps(terms: Sequence[str], output: str, path: Path) -> tuple[Step, ...]:
-    """The pairs of a path; more operands that meet at once do so from left to right."""
-    left = list(terms)
-    steps = []
-    for places in path:
-        group = sorted(places)
-        while len(group) > 1:
-            first, second = group[:2]
-            others = [term for place, term in enumerate(left) if place not in (first, second)]
-            labels = output if not others else _made(left[first], left[second], {*output, *"".join(others)})
-            steps.append(Step(first, second, (left[first], left[second], labels)))
-            del left[second], left[first]
-            left.append(labels)
-            # The two are gone, what they made stands last, and takes the next of the group.
-            group = [place - 2 for place in group[2:]] + [len(left) - 1]
-            group.sort()
-    return tuple(steps)
-
-
-def _made(first: str, second: str, needed: set[str]) -> str:
-    """The labels of an intermediate result: those of both, of the first alone, of the second alone."""
-    both = [label for label in first if label in second and label in needed]
-    rows = [label for label in first if label not in second and label in needed]
-    columns = [label for label in second if label not in first and label in needed]
-    return "".join((*both, *rows, *columns))
 
 
 # --- calls --------------------------------------------------------------------------------------
@@ -279,11 +267,8 @@ def _recipe(plan: Plan, arrays: Sequence[Array]) -> Made | None:
     if plan.is_view:
         assert plan.collapses[0] is not None
         return view_recipe(arrays[0], plan.collapses[0].view(arrays[0]))
-    if len(plan.steps) != 1 or plan.collapses != (None, None) or plan.squeezed:
-        return None
-    a, b = arrays
-    pairing = plan_pairing(plan.steps[0].labels, (a.shape, b.shape), (a.strides, b.strides))
-    return pairing.recipe(a, b)
+    pairing = plan.pairing(arrays)
+    return None if pairing is None else pairing.recipe(*arrays)
 
 
 def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:
@@ -294,9 +279,9 @@ def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., 
         turned = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
         order = alone.axes or tuple(range(len(alone.shape)))
         return methodcaller("transpose", order) if turned else alone.total
-    if alike and len(plan.steps) == 1 and plan.collapses == (None, None) and not plan.squeezed:
-        a, b = arrays
-        return plan_pairing(plan.steps[0].labels, (a.shape, b.shape), (a.strides, b.strides)).multiply
+    pairing = plan.pairing(arrays) if alike else None
+    if pairing is not None:
+        return pairing.multiply
     return lambda *operands: plan.run(operands, None, types)
 
 
