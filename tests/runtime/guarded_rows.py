@@ -20,16 +20,16 @@ from tilewright.runtime.row_function import RowKernel
 from tilewright.spec.row_function import RowFunction, RowOp
 
 COLUMNS = (1, 3, 7, 8, 15, 16, 17, 33, 64, 70)
-ROWS = (1, 3, 16, 17)
-GAPS = (0, 3)
+ROWS = (1, 3, 16, 17, 80)
+GAPS = (0, 3, 16)
 
 
 def kernels(problem: RowFunction) -> list[RowKernel]:
-    """Near the caches, and past them with the buffer of a row too short for some."""
+    """Near the caches, and past them with the buffers of rows too short for some."""
     near = RowKernel.compiled(problem)
     choose = row_function.choose_rows
     row_function.choose_rows = lambda problem, machine: row_function.RowCut(
-        choose(problem, machine).together, 64, 1
+        choose(problem, machine).together, 64, 64, 1
     )
     past = RowKernel.compiled(problem)
     row_function.choose_rows = choose
@@ -44,7 +44,7 @@ def main(name: str) -> None:
         beside = ("weight", "bias")[: {RowOp.LAYER_NORM: 2, RowOp.RMS_NORM: 1}.get(op, 0)]
         problem = RowFunction(op, name, layout=layout, **dict.fromkeys(beside, name))
         dtype = problem.dtype.numpy
-        for kernel in kernels(problem) if layout == "row" else kernels(problem)[:1]:
+        for kernel in kernels(problem):
             for columns, rows, gap, at_end in itertools.product(COLUMNS, ROWS, GAPS, (False, True)):
                 size = dtype.itemsize
                 by_rows = layout == "row"

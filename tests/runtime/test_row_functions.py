@@ -29,7 +29,7 @@ from tilewright.errors import (
     RepeatedAxis,
     UnsupportedDtype,
 )
-from tilewright.macro.row_function import RowCut
+from tilewright.macro.row_function import RowCut, choose_rows
 from tilewright.runtime.lines import plan_lines
 from tilewright.runtime.row_function import RowKernel
 from tilewright.spec.dtype import BF16, F16, F32, F64, DType, find_numpy_dtype
@@ -43,6 +43,7 @@ FUNCTIONS: dict[RowOp, Any] = {
     RowOp.RMS_NORM: tw.rms_norm,
 }
 DTYPES = (F32, F64, BF16, F16)
+INF, NAN = np.inf, np.nan
 every_op = pytest.mark.parametrize("op", RowOp, ids=lambda op: op.value)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 
@@ -145,28 +146,48 @@ def test_threads_change_no_bit(op: RowOp, axis: int) -> None:
     assert np.array_equal(FUNCTIONS[op](x, axis=axis, threads=1), FUNCTIONS[op](x, axis=axis, threads=3))
 
 
+@every_op
+@pytest.mark.parametrize("layout", ["row", "col"])
 @pytest.mark.parametrize("dtype", [F32, BF16], ids=str)
-@pytest.mark.parametrize("op", RowOp, ids=lambda op: op.value)
-def test_past_the_caches_the_same_bits(op: RowOp, dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_past_the_caches_the_same_bits(
+    op: RowOp, layout: str, dtype: DType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lengths of adjacent elements below and above vectors, lines and what is computed side by side."""
+    problem = RowFunction(op, dtype, layout=layout)
+    together = choose_rows(problem, tw.machine()).together
     monkeypatch.setattr(
-        "tilewright.macro.row_function.choose_rows", lambda _problem, _machine: RowCut(1, 128, 1)
+        "tilewright.macro.row_function.choose_rows", lambda _problem, _machine: RowCut(together, 64, 128, 1)
     )
-    kernel = RowKernel.compiled(RowFunction(op, dtype))
-    for columns, padding in ((1, 0), (15, 1), (64, 0), (97, 3), (128, 0), (129, 0), (300, 7)):
+    kernel = RowKernel.compiled(problem)
+    axis = 1 if layout == "row" else 0
+    for columns, padding in ((1, 0), (15, 1), (64, 0), (97, 3), (128, 0), (129, 0), (300, 20), (250, 6)):
         memory = rough((6, columns + padding)).astype(dtype.numpy)
         x, y = memory[:, :columns], np.full_like(memory, 7)[:, :columns]
-        plan = plan_lines(x.itemsize, x.shape, x.strides, y.strides, (1,))
-        assert plan is not None
+        plan = plan_lines(x.itemsize, x.shape, x.strides, y.strides, (axis,))
+        if plan is None or plan.layout.value != layout:
+            continue  # one column has no neighbours
         kernel.run([x, y], plan.sizes, plan.elements, [0.25] if op.takes_eps else [])
         eps = {"eps": 0.25} if op.takes_eps else {}
-        assert np.array_equal(y, FUNCTIONS[op](x, **eps))
+        assert np.array_equal(y, FUNCTIONS[op](x, axis=axis, **eps))
         assert y.base is not None
         assert (y.base[:, columns:] == 7).all()
 
 
+@pytest.mark.parametrize("op", [RowOp.SOFTMAX, RowOp.LOG_SOFTMAX], ids=lambda op: op.value)
+def test_maxima_that_come_late(op: RowOp) -> None:
+    """Side by side the sum follows a maximum that grows, starts at -inf, or is met first."""
+    count = 700
+    rising = np.linspace(-30, 30, count)
+    late = np.where(np.arange(count) < 17, -INF, 0.125)
+    x = np.stack([rising, rising[::-1], late, late[::-1], rising * 1e36, np.full(count, -3e38)], axis=1)
+    x = x.astype(np.float32)
+    found = FUNCTIONS[op](x, axis=0)
+    assert np.isfinite(found[:, :2]).all()
+    assert_close(found, exact(op, x, 0), scale=2)
+
+
 # --- values that are not ordinary -----------------------------------------------------------------
 
-INF, NAN = np.inf, np.nan
 SPECIAL = np.array(
     [
         [0, 1, 2, -INF],
@@ -348,7 +369,7 @@ def test_problems_that_are_none() -> None:
     with pytest.raises(InvalidChoice, match="layout"):
         RowFunction("softmax", layout="strided")
     with pytest.raises(InvalidSize, match="kept"):
-        RowCut(1, 0, 1)
+        RowCut(1, 1, 0, 1)
 
 
 # --- kernels ----------------------------------------------------------------------------------------

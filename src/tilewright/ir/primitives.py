@@ -281,6 +281,11 @@ class ScatterTile(Primitive):
 PAIR = 2
 
 
+#: Rows that stand side by side have so many numbers each between two readings: of layer norm a mean, a factor
+#: and a shift.
+STATES = 3
+
+
 @dataclass(frozen=True)
 class SoftmaxRows(Primitive):
     """to = e^(x - max x) / Σ e^(x - max x) of every row x of a source, which may be `to` itself.
@@ -295,6 +300,8 @@ class SoftmaxRows(Primitive):
         would lose again.
     kept : where exponentials of `PAIR` rows wait, whole vectors; without it in `to`, or they are computed
         twice.
+    state : of columns that are adjacent, where what is known of the rows waits: `STATES` numbers of each, and
+        room for whole vectors behind the last row.
     """
 
     word: ClassVar[str] = "softmax_rows"
@@ -306,6 +313,7 @@ class SoftmaxRows(Primitive):
     stream: Expression
     ahead: Expression
     kept: Slice | None = None
+    state: Slice | None = None
 
 
 @dataclass(frozen=True)
@@ -320,6 +328,7 @@ class LogSoftmaxRows(Primitive):
     columns: Expression
     stream: Expression
     ahead: Expression
+    state: Slice | None = None
 
 
 @dataclass(frozen=True)
@@ -342,6 +351,7 @@ class LayerNormRows(Primitive):
     eps: ScalarValue
     weight: Slice | None = None
     bias: Slice | None = None
+    state: Slice | None = None
 
 
 @dataclass(frozen=True)
@@ -358,6 +368,7 @@ class RmsNormRows(Primitive):
     ahead: Expression
     eps: ScalarValue
     weight: Slice | None = None
+    state: Slice | None = None
 
 
 #: Every primitive by the word that begins its text.
@@ -423,9 +434,12 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             adjacent = any(all(strides[axis] == one for strides in both) for axis in (0, 1))
             yield adjacent, "elements of rows, or of columns, must be adjacent in to and source"
             yield type_of("to") == type_of("source"), "to and source have one type"
-            kept, wide = type_of("kept"), {64: F64}.get(dtypes[node.to.buffer].bits, F32)
-            yield kept in (None, wide), "kept is of the type that rows are computed in"
-            for name in ("weight", "bias", "kept"):
+            wide = {64: F64}.get(dtypes[node.to.buffer].bits, F32)
+            for name in ("kept", "state"):
+                yield type_of(name) in (None, wide), f"{name} is of the type that rows are computed in"
+            by_rows = all(strides[1] == one for strides in both)
+            yield by_rows or node.state is not None, "adjacent columns need the state of rows"
+            for name in ("weight", "bias", "kept", "state"):
                 along = getattr(node, name, None)
                 yield along is None or along.strides[1] == one, f"elements of {name} must be adjacent"
         case Keep():

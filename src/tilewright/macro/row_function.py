@@ -13,6 +13,7 @@ from tilewright.ir.nodes import (
     Constant,
     Expression,
     If,
+    Loop,
     Name,
     Program,
     Relation,
@@ -24,15 +25,18 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import PAIR, LayerNormRows, LogSoftmaxRows, RmsNormRows, SoftmaxRows
+from tilewright.ir.primitives import PAIR, STATES, LayerNormRows, LogSoftmaxRows, RmsNormRows, SoftmaxRows
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.spec.problem import Layout
 from tilewright.spec.row_function import RowFunction, RowOp
 
-#: Vectors of rows that are computed side by side where columns are adjacent: 256 bytes of AVX-512, so that
-#: each column's part is whole lines, several to a page that is opened.
-PARTS = 4
+#: Bytes of adjacent rows that are computed side by side: a page, which is as much as memory reads at once in
+#: its order; what is known of the rows takes three times as much, and stays in L1.
+SIDE_BYTES = 4096
+
+#: Vectors of rows that a task takes at least where rows are adjacent: whole lines of any type.
+VECTORS = 4
 
 #: What is fetched ahead, and what is kept between two passes, may take one part in so many of L2: beyond
 #: 8192 columns on Zen 5 to compute exponentials twice took less time than to keep them.
@@ -46,12 +50,14 @@ class RowCut:
     Attributes
     ----------
     together : rows of a task are multiples of this: of columns that are adjacent, whole vectors of rows.
+    side : adjacent rows that are computed side by side at most.
     kept : rows of up to this many columns have a buffer in which values wait between two passes, and the next
         ones are fetched meanwhile.
     stream_from : results from this many elements on are written past the caches.
     """
 
     together: int
+    side: int
     kept: int
     stream_from: int
 
@@ -59,6 +65,11 @@ class RowCut:
         for name, size in self.__dict__.items():
             if size <= 0:
                 raise InvalidSize(name=f"rows: {name}", found=size, required="positive")
+
+    @property
+    def room(self) -> int:
+        """Places for what is known of adjacent rows: whole vectors, wherever they begin."""
+        return self.side + self.together
 
 
 def choose_rows(problem: RowFunction, machine: Machine) -> RowCut:
@@ -75,7 +86,8 @@ def choose_rows(problem: RowFunction, machine: Machine) -> RowCut:
     lanes = machine.isa.lanes(problem.acc)
     last = machine.l3 or machine.l2
     return RowCut(
-        together=PARTS * lanes if problem.layout is Layout.COL else 1,
+        together=VECTORS * lanes if problem.layout is Layout.COL else 1,
+        side=SIDE_BYTES // problem.acc.size,
         kept=max(machine.l2.size // (FETCHED_PART * 3 * PAIR * problem.acc.size) // lanes, 1) * lanes,
         stream_from=last.size // (2 * problem.dtype.size),
     )
@@ -113,9 +125,10 @@ def _statements(
         Slice(name, zero, (zero, one)) if getattr(problem, name) else None for name in ("weight", "bias")
     )
     elements = Name("batch") * Name("outer") * Name("rows") * columns
-    stream = minimum(maximum(elements - (cut.stream_from - 1), 0), 1) if by_rows else zero
+    stream = minimum(maximum(elements - (cut.stream_from - 1), 0), 1)
     near = minimum(maximum(Constant(cut.kept + 1) - columns, 0), 1)
     ahead = near * (PAIR * Name("x_line")) if by_rows else zero
+    state = None if by_rows else Slice("state", zero, (Constant(cut.room), one))
     match problem.op:
         case RowOp.SOFTMAX if by_rows:
             # Long rows wait in y, or are computed again.
@@ -124,18 +137,20 @@ def _statements(
             shorter = SoftmaxRows(y, x, rows, columns, stream, ahead, kept)
             return (If(short, (shorter,), (SoftmaxRows(y, x, rows, columns, zero, ahead),)),)
         case RowOp.SOFTMAX:
-            return (SoftmaxRows(y, x, rows, columns, stream, ahead),)
+            return (SoftmaxRows(y, x, rows, columns, stream, ahead, None, state),)
         case RowOp.LOG_SOFTMAX:
-            return (LogSoftmaxRows(y, x, rows, columns, stream, ahead),)
+            return (LogSoftmaxRows(y, x, rows, columns, stream, ahead, state),)
         case RowOp.LAYER_NORM:
-            return (LayerNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, bias),)
+            return (LayerNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, bias, state),)
         case RowOp.RMS_NORM:
-            return (RmsNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight),)
+            return (RmsNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, state),)
 
 
 def _scratch(problem: RowFunction, cut: RowCut) -> tuple[Buffer, ...]:
-    """The buffer of a row, of softmax along adjacent elements."""
-    if problem.op is not RowOp.SOFTMAX or problem.layout is not Layout.ROW:
+    """What waits of rows that are adjacent; of others the exponentials of softmax."""
+    if problem.layout is Layout.COL:
+        return (Buffer("state", problem.acc, Space.THREAD, STATES * cut.room),)
+    if problem.op is not RowOp.SOFTMAX:
         return ()
     return (Buffer("kept", problem.acc, Space.THREAD, PAIR * cut.kept),)
 
@@ -158,6 +173,10 @@ def build_row_function(problem: RowFunction, cut: RowCut, name: str) -> Program:
     matrices = Name("batch") * Name("outer")
     step = share(rows, cut.together, ceildiv(tasks(THREAD_TASKS), matrices))
     inside = _statements(problem, cut, i, minimum(step, rows - i))
+    if problem.layout is Layout.COL:
+        end, side = minimum(i + step, rows), Constant(cut.side)
+        beside = _statements(problem, cut, Name("s"), minimum(side, end - Name("s")))
+        inside = (Loop("s", i, end, side, beside),)
     over_rows = parallel("i", zero, rows, step, *inside)
     over_outer = parallel("o", zero, Name("outer"), one, over_rows)
     return Program(

@@ -1,8 +1,7 @@
-"""The vectors of whole rows: along a row whose elements are adjacent, or of several rows at one column."""
+"""The vectors of rows: elements as vectors, and the walk along rows whose elements are adjacent."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -10,12 +9,12 @@ from tilewright.ir.primitives import PAIR
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
-from tilewright.llvm.values import Value, element_type, int64, memory_type, vector_type
+from tilewright.llvm.values import Value, element_type, int64, vector_type
 from tilewright.machine.isa import Isa
 from tilewright.micro.calls import Operands, Window, value, window
 from tilewright.spec.dtype import DType
 
-#: Vectors of one turn: of one row, as many sums hide the latency of each; else of as many rows.
+#: Vectors of one turn: as many sums hide the latency of each.
 UNROLLED = 4
 
 
@@ -26,7 +25,7 @@ class Spot(NamedTuple):
     ----------
     row, column : of its first element.
     mask : which lanes are elements, where some are not.
-    part : which of the parts it belongs to.
+    part : which of the rows that are computed together it belongs to.
     past : its place in the destination is a multiple of its size, and is written past the caches.
     """
 
@@ -42,12 +41,8 @@ Visit: TypeAlias = Callable[[Spot, list[Value]], list[Value]]
 Join: TypeAlias = Callable[[Floats, Value, Value], Value]
 
 
-class Lines(ABC):
-    """Elements of some rows as vectors, in the type that they are computed in.
-
-    A part is what has sums of its own: each row of `AlongRows`, each vector of rows of `AcrossRows`.
-    `one` is the arithmetic on what there is one of in each row.
-    """
+class Lines:
+    """Elements of some rows as vectors, in the type that they are computed in."""
 
     def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
         self.f, self.acc, self.given = f, acc, given
@@ -58,54 +53,11 @@ class Lines(ABC):
         self.convert = Convert(f, half=isa.half)
         self.to, self.source = window(given, "to"), window(given, "source")
         self.columns, self.stream = value(given, "columns"), value(given, "stream")
-        self.ahead = value(given, "ahead")
-        self.parts = 1
-        #: The lanes of the part that are rows, where some are not.
-        self.rows_mask: Value | None = None
-
-    @property
-    @abstractmethod
-    def one(self) -> Floats:
-        """Arithmetic on what there is one of in each row."""
-
-    @abstractmethod
-    def every(self) -> Iterator[None]:
-        """Writes the loops over rows; what is written meanwhile is their body."""
-
-    @abstractmethod
-    def reduce(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:
-        """Sums, or what else two of become one, over the columns: for each part, one for each start."""
-
-    def fetch(self, spot: Spot) -> None:
-        """What is computed later is on its way to the first cache; once at every vector, in one pass."""
-        f = self.f
-        if self.ahead.known != 0:
-            place = self.source.at(f, spot.row, f.add(spot.column, self.ahead))
-            f.prefetch(place, write=False, locality=3)
-
-    @abstractmethod
-    def each(self, visit: Callable[[Spot], None]) -> None:
-        """Visits every vector of every part, the last time; past the caches where `stream` is not 0."""
-
-    @abstractmethod
-    def spread(self, one: Value) -> Value:
-        """What there is one of in each row, beside every element of a vector."""
-
-    @abstractmethod
-    def along(self, name: str, spot: Spot) -> Value:
-        """Elements of an operand that has one for each column."""
 
     def count(self) -> Value:
         """The number of columns, as a float."""
         kind = element_type(self.acc)
-        number = self.f.emit(kind, f"sitofp {self.columns.typed} to {kind.text}")
-        return self.f.splat(number, self.lanes) if self.one.type.lanes else number
-
-    def quiet(self, one: Value) -> Value:
-        """1 in lanes that are no rows, for what would raise flags there."""
-        if self.rows_mask is None:
-            return one
-        return self.f.select(self.rows_mask, one, self.v.constant(1.0))
+        return self.f.emit(kind, f"sitofp {self.columns.typed} to {kind.text}")
 
     def load(self, spot: Spot, others: Value | None = None) -> Value:
         """Elements of the source; `others`, or zeros, in lanes that are none."""
@@ -114,21 +66,6 @@ class Lines(ABC):
             return found
         return self.f.select(spot.mask, found, others)
 
-    def keep(self, spot: Spot, values: Value) -> None:
-        """Values wait in the buffer of rows, or where they will be replaced."""
-        place = self.given["kept"]
-        if isinstance(place, Window):
-            self.f.store(values, place.at(self.f, int64(spot.part), spot.column), self.acc.size)
-        else:
-            self.store(spot, values)
-
-    def kept(self, spot: Spot) -> Value:
-        """What waits."""
-        place = self.given["kept"]
-        if isinstance(place, Window):
-            return self.widened(place, place.at(self.f, int64(spot.part), spot.column), spot.mask)
-        return self.widened(self.to, self.to.at(self.f, spot.row, spot.column), spot.mask)
-
     def widened(self, place: Window, pointer: Value, mask: Value | None) -> Value:
         """A vector of elements of an operand."""
         kind, size = vector_type(place.dtype, self.lanes), place.dtype.size
@@ -136,9 +73,10 @@ class Lines(ABC):
             found = self.f.load(kind, pointer, size)
         else:
             found = self.f.masked_load(kind, pointer, mask, size)
-        return self._same(found, place.dtype)
+        return self.same(found, place.dtype)
 
-    def _same(self, found: Value, dtype: DType) -> Value:
+    def same(self, found: Value, dtype: DType) -> Value:
+        """Elements of an operand in the type that is computed in."""
         if dtype.bits > self.acc.bits:
             kind = self.vector if found.type.lanes else element_type(self.acc)
             return self.f.emit(kind, f"fptrunc {found.typed} to {kind.text}")
@@ -156,6 +94,17 @@ class Lines(ABC):
         else:
             f.masked_store(narrow, pointer, spot.mask, size)
 
+    def lead(self, row: Value) -> Value:
+        """Elements from a row's first one up to the first whole vector of the destination, at most all.
+
+        Those of the row, or of the column where rows are adjacent.
+        """
+        f, size = self.f, self.to.dtype.size
+        length = self.columns if self.to.column.known == 1 else value(self.given, "rows")
+        address = f.as_integer(self.to.at(f, row))
+        lead_bytes = f.both(f.sub(int64(0), address), int64(self.lanes * size - 1))
+        return f.minimum(f.shift_right(lead_bytes, int64(size.bit_length() - 1)), length)
+
 
 class AlongRows(Lines):
     """Rows in pairs, each pass over one after the other; the last one alone.
@@ -166,10 +115,13 @@ class AlongRows(Lines):
 
     rows: list[Value]
 
-    @property
-    def one(self) -> Floats:
-        """Scalars."""
-        return Floats(self.f, self.acc, element_type(self.acc), fused=self.fused)
+    def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+        super().__init__(f, isa, acc, given)
+        self.ahead = value(given, "ahead")
+        #: Arithmetic on what there is one of in each row.
+        self.one = Floats(f, acc, element_type(acc), fused=isa.fused)
+        #: Rows that are computed together.
+        self.parts = 1
 
     def every(self) -> Iterator[None]:
         """Pairs of rows, then the row that is left."""
@@ -228,8 +180,33 @@ class AlongRows(Lines):
         """The first elements of the rows."""
         return [Spot(row, int64(0), part=part) for part, row in enumerate(self.rows)]
 
+    def fetch(self, spot: Spot) -> None:
+        """What is computed later is on its way to the first cache; once at every vector, in one pass."""
+        f = self.f
+        if self.ahead.known != 0:
+            place = self.source.at(f, spot.row, f.add(spot.column, self.ahead))
+            f.prefetch(place, write=False, locality=3)
+
+    def keep(self, spot: Spot, values: Value) -> None:
+        """Values wait in the buffer of rows, or where they will be replaced."""
+        place = self.given["kept"]
+        if isinstance(place, Window):
+            self.f.store(values, place.at(self.f, int64(spot.part), spot.column), self.acc.size)
+        else:
+            self.store(spot, values)
+
+    def kept(self, spot: Spot) -> Value:
+        """What waits."""
+        place = self.given["kept"]
+        if isinstance(place, Window):
+            return self.widened(place, place.at(self.f, int64(spot.part), spot.column), spot.mask)
+        return self.widened(self.to, self.to.at(self.f, spot.row, spot.column), spot.mask)
+
     def reduce(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:
-        """Several sums side by side, then their lanes by halves."""
+        """Sums, or what else two of become one, over the columns: for each row, one for each start.
+
+        Several side by side, then their lanes by halves.
+        """
         state = [self.v.constant(start) for start in starts] * UNROLLED
         return [self._joined(self._walk(spot, state, visit), len(starts), join) for spot in self._starts()]
 
@@ -268,17 +245,10 @@ class AlongRows(Lines):
                     self._walk(spot, [], without_state)
             with past:
                 for spot in self._starts():
-                    lead = self._lead(spot.row)
+                    lead = self.lead(spot.row)
                     with f.when(f.compare(">", lead, 0)):
                         visit(spot._replace(mask=f.first_lanes(lead, 0, self.lanes)))
                     self._walk(spot._replace(column=lead), [], without_state, past=True)
-
-    def _lead(self, row: Value) -> Value:
-        """Columns up to the first whole vector of the destination, or all of them."""
-        f, size = self.f, self.to.dtype.size
-        address = f.as_integer(self.to.at(f, row))
-        lead_bytes = f.both(f.sub(int64(0), address), int64(self.lanes * size - 1))
-        return f.minimum(f.shift_right(lead_bytes, int64(size.bit_length() - 1)), self.columns)
 
     def spread(self, one: Value) -> Value:
         """The same in every lane."""
@@ -288,62 +258,3 @@ class AlongRows(Lines):
         """Elements beside those of the vector."""
         place = window(self.given, name)
         return self.widened(place, place.at(self.f, int64(0), spot.column), spot.mask)
-
-
-class AcrossRows(Lines):
-    """Vectors of rows: every lane is a row, and sums need no joining."""
-
-    first: Value
-
-    @property
-    def one(self) -> Floats:
-        """Vectors, a lane for each row."""
-        return self.v
-
-    def every(self) -> Iterator[None]:
-        """Several vectors of rows at once, then one after the other, the last one under a mask."""
-        f, lanes, rows = self.f, self.lanes, value(self.given, "rows")
-        start = int64(0)
-        for parts in (UNROLLED, 1):
-            self.parts = parts
-            end = rows if parts == 1 else f.sub(rows, parts * lanes - 1)
-            step = int64(parts * lanes)
-            with f.carried_loop(start, end, step, [start], "rows") as (self.first, _, advance):
-                self.rows_mask = f.first_lanes(f.sub(rows, self.first), 0, lanes) if parts == 1 else None
-                yield
-                advance([f.add(self.first, step)])
-            (start,) = advance.results
-
-    def _spots(self, column: Value) -> list[Spot]:
-        f = self.f
-        rows = [f.add(self.first, part * self.lanes) for part in range(self.parts)]
-        return [Spot(row, column, self.rows_mask, part) for part, row in enumerate(rows)]
-
-    def reduce(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:  # noqa: ARG002
-        """Column by column."""
-        each = len(starts)
-        state = [self.v.constant(start) for start in starts] * self.parts
-        with self.f.carried_loop(int64(0), self.columns, int64(1), state, "column") as (column, now, advance):
-            changed: list[Value] = []
-            for spot in self._spots(column):
-                changed += visit(spot, list(now[spot.part * each : (spot.part + 1) * each]))
-            advance(changed)
-        found = advance.results
-        return [list(found[part * each : (part + 1) * each]) for part in range(self.parts)]
-
-    def each(self, visit: Callable[[Spot], None]) -> None:
-        """Column by column, never past the caches: vectors are apart."""
-        with self.f.loop(int64(0), self.columns, int64(1), "column") as column:
-            for spot in self._spots(column):
-                visit(spot)
-
-    def spread(self, one: Value) -> Value:
-        """Itself."""
-        return one
-
-    def along(self, name: str, spot: Spot) -> Value:
-        """The element of the column, for every row."""
-        place = window(self.given, name)
-        pointer = place.at(self.f, int64(0), spot.column)
-        element = self.f.load(memory_type(place.dtype), pointer, place.dtype.size)
-        return self.f.splat(self._same(element, place.dtype), self.lanes)

@@ -13,14 +13,17 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value
 from tilewright.machine.isa import Isa
+from tilewright.micro import across_functions as across
+from tilewright.micro.across import AcrossRows
 from tilewright.micro.calls import Operands, Rows, value, window
-from tilewright.micro.lines import AcrossRows, AlongRows, Lines, Spot
+from tilewright.micro.lines import AlongRows, Spot
 from tilewright.micro.logarithm import log
 from tilewright.micro.math import exp_nonpositive
 from tilewright.spec.dtype import F32, F64, DType
 
-#: What is written inside the loops over rows.
-Body: TypeAlias = Callable[[Lines], None]
+#: What is written inside the loops over rows; over columns of rows that are adjacent.
+Along: TypeAlias = Callable[[AlongRows], None]
+Across: TypeAlias = Callable[[AcrossRows], None]
 
 
 def _larger(v: Floats, left: Value, right: Value) -> Value:
@@ -31,16 +34,16 @@ def _sum(v: Floats, left: Value, right: Value) -> Value:
     return v.add(left, right)
 
 
-def _largest(lines: Lines) -> list[Value]:
+def _largest(lines: AlongRows) -> list[Value]:
     """max x of each part, spread; NaN is passed over, and found by whoever sums."""
     lowest = lines.v.constant(float("-inf"))
     found = lines.reduce(
         [float("-inf")], lambda spot, state: [lines.v.at_least(state[0], lines.load(spot, lowest))], _larger
     )
-    return [lines.spread(lines.quiet(most)) for (most,) in found]
+    return [lines.spread(most) for (most,) in found]
 
 
-def _weight(lines: Lines, spot: Spot, most: Value) -> Value:
+def _weight(lines: AlongRows, spot: Spot, most: Value) -> Value:
     """e^(x - max x), and 0 in lanes that are no elements."""
     v, f = lines.v, lines.f
     below = v.subtract(lines.load(spot, most if spot.mask is not None else None), most)
@@ -50,7 +53,7 @@ def _weight(lines: Lines, spot: Spot, most: Value) -> Value:
     return weight if spot.mask is None else f.select(spot.mask, weight, v.constant(0.0))
 
 
-def _softmax(lines: Lines) -> None:
+def _softmax(lines: AlongRows) -> None:
     """Three passes: maximum, exponentials and their sum, quotient.
 
     Exponentials wait in the buffer of a row, or in the destination if it has their type; else they are
@@ -68,7 +71,7 @@ def _softmax(lines: Lines) -> None:
         return [v.add(state[0], weight)]
 
     sums = lines.reduce([0.0], weigh, _sum)
-    factors = [lines.spread(one.divide(one.constant(1.0), lines.quiet(total))) for (total,) in sums]
+    factors = [lines.spread(one.divide(one.constant(1.0), total)) for (total,) in sums]
 
     def finish(spot: Spot) -> None:
         weight = lines.kept(spot) if waits else _weight(lines, spot, most[spot.part])
@@ -77,7 +80,7 @@ def _softmax(lines: Lines) -> None:
     lines.each(finish)
 
 
-def _log_softmax(lines: Lines) -> None:
+def _log_softmax(lines: AlongRows) -> None:
     """Three passes: maximum, sum of exponentials, difference."""
     v, one = lines.v, lines.one
     most = _largest(lines)
@@ -87,7 +90,7 @@ def _log_softmax(lines: Lines) -> None:
         return [v.add(state[0], _weight(lines, spot, most[spot.part]))]
 
     sums = lines.reduce([0.0], weigh, _sum)
-    logs = [lines.spread(log(one, lines.quiet(total))) for (total,) in sums]
+    logs = [lines.spread(log(one, total)) for (total,) in sums]
 
     def finish(spot: Spot) -> None:
         below = v.subtract(lines.load(spot, most[spot.part]), most[spot.part])
@@ -96,17 +99,15 @@ def _log_softmax(lines: Lines) -> None:
     lines.each(finish)
 
 
-def _inverse_root(lines: Lines, mean_square: Value) -> Value:
+def _inverse_root(lines: AlongRows, mean_square: Value) -> Value:
     """1 / √(mean square + eps)."""
     one = lines.one
     eps = value(lines.given, "eps")
-    if one.type.lanes:
-        eps = lines.f.splat(eps, lines.lanes)
-    root = one.root(lines.quiet(one.add(mean_square, eps)))
+    root = one.root(one.add(mean_square, eps))
     return lines.spread(one.divide(one.constant(1.0), root))
 
 
-def _scaled(lines: Lines, spot: Spot, normal: Value) -> None:
+def _scaled(lines: AlongRows, spot: Spot, normal: Value) -> None:
     """Stores normalised elements times weight and plus bias."""
     v, given = lines.v, lines.given
     weighted, biased = given.get("weight") is not None, given.get("bias") is not None
@@ -119,7 +120,7 @@ def _scaled(lines: Lines, spot: Spot, normal: Value) -> None:
     lines.store(spot, normal)
 
 
-def _layer_norm(lines: Lines) -> None:
+def _layer_norm(lines: AlongRows) -> None:
     """Three passes: sum; sums of differences from the mean and of their squares; result.
 
     The differences' own sum says what the mean had lost to rounding. It corrects the variance, and results;
@@ -155,7 +156,7 @@ def _layer_norm(lines: Lines) -> None:
     lines.each(finish)
 
 
-def _rms_norm(lines: Lines) -> None:
+def _rms_norm(lines: AlongRows) -> None:
     """Two passes: sum of squares; result."""
     v, one = lines.v, lines.one
     count = lines.count()
@@ -174,18 +175,21 @@ def _rms_norm(lines: Lines) -> None:
     lines.each(finish)
 
 
-def _emit(f: Function, isa: Isa, given: Operands, word: str, body: Body) -> None:
+def _emit(f: Function, isa: Isa, given: Operands, word: str, along: Along, across: Across) -> None:
     """Calls the function of a primitive."""
     to = window(given, "to")
     acc: DType = to.dtype if to.dtype == F64 else F32
-    kind = AlongRows if to.column.known == 1 else AcrossRows
 
     def write(inner: Function, operands: Operands) -> None:
-        lines = kind(inner, isa, acc, operands)
-        for _ in lines.every():
-            body(lines)
-        if lines.stream.known != 0:
-            with inner.when(inner.compare("!=", lines.stream, 0)):
+        stream = value(operands, "stream")
+        if to.column.known == 1:
+            rows = AlongRows(inner, isa, acc, operands)
+            for _ in rows.every():
+                along(rows)
+        else:
+            across(AcrossRows(inner, isa, acc, operands))
+        if stream.known != 0:
+            with inner.when(inner.compare("!=", stream, 0)):
                 inner.fence()
 
     Rows(f, isa, word, acc, given).call(write)
@@ -193,19 +197,19 @@ def _emit(f: Function, isa: Isa, given: Operands, word: str, body: Body) -> None
 
 def emit_softmax_rows(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `SoftmaxRows`."""
-    _emit(f, isa, given, "softmax_rows", _softmax)
+    _emit(f, isa, given, "softmax_rows", _softmax, across.softmax)
 
 
 def emit_log_softmax(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `LogSoftmaxRows`."""
-    _emit(f, isa, given, "log_softmax_rows", _log_softmax)
+    _emit(f, isa, given, "log_softmax_rows", _log_softmax, across.log_softmax)
 
 
 def emit_layer_norm(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `LayerNormRows`."""
-    _emit(f, isa, given, "layer_norm_rows", _layer_norm)
+    _emit(f, isa, given, "layer_norm_rows", _layer_norm, across.layer_norm)
 
 
 def emit_rms_norm(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `RmsNormRows`."""
-    _emit(f, isa, given, "rms_norm_rows", _rms_norm)
+    _emit(f, isa, given, "rms_norm_rows", _rms_norm, across.rms_norm)
