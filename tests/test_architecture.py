@@ -26,6 +26,7 @@ LAYERS = (
     "interop",
     "api",
     "functions",
+    "triangles",
     "explore",
     "library",
     "runtime",

@@ -245,6 +245,18 @@ def test_emit_mmt4d() -> None:
     assert "pack" in run("emit", "mmt4d", "--m0", "4", "--n0", "4", "--target", "haswell", "--emit", "tile")
 
 
+def test_emit_syr2k_and_syrk() -> None:
+    words = ("--target", "haswell", "--emit", "tile")
+    text = run("emit", "syr2k", *words)
+    assert "program syr2k_f32_nxk_rrr_lower_avx2" in text
+    assert text.count("pack b_pack") == text.count("pack a_pack") == 2
+    text = run("emit", "syrk", "--upper", "--dtype", "bf16", "--n", "64", *words)
+    assert "program syrk_bf16_64xk_rr_upper_avx2" in text
+    assert text.count("pack b_pack") == text.count("pack a_pack") == 1
+    assert "zmm" in run("emit", "syr2k", "--target", "znver5")
+    assert "row, col, strided" in refused("emit", "syr2k", "--c", "packed")
+
+
 def test_emit_attention() -> None:
     words = ("emit", "attention", "--head-dim", "16", "--target", "neoverse-v2")
     given = ("--bounded", "--sinks", "--mask", "u8", "--softcap", "--slopes", "--paged")

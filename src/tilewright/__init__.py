@@ -55,7 +55,9 @@ from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.row_function import RowFunction
+from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
+from tilewright.triangles import syr2k, syrk
 
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
@@ -85,6 +87,8 @@ __all__ = [
     "RowFunction",
     "Saturate",
     "Scale",
+    "Syr2k",
+    "Syrk",
     "TilewrightError",
     "Unary",
     "attention",
@@ -118,6 +122,8 @@ __all__ = [
     "sigmoid",
     "silu",
     "softmax",
+    "syr2k",
+    "syrk",
     "tanh",
     "targets",
     "tensordot",

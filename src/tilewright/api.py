@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.row_function import RowKernel
     from tilewright.runtime.rows import QuantizedRows
     from tilewright.runtime.scattered import ScatteredKernel
+    from tilewright.runtime.syr2k import SymmetricKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
     from tilewright.spec.attention import Attention
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from tilewright.spec.problem import BatchReduceGemm, Gemm
     from tilewright.spec.row_function import RowFunction
     from tilewright.spec.scattered import ScatteredGemm
+    from tilewright.spec.syr2k import Syrk
     from tilewright.spec.unary import Unary
 
 register_pool()
@@ -1064,6 +1066,12 @@ def compile(
 ) -> RowKernel: ...
 
 
+@overload
+def compile(
+    problem: Syrk, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> SymmetricKernel: ...
+
+
 def compile(
     problem: Gemm
     | BatchReduceGemm
@@ -1075,7 +1083,8 @@ def compile(
     | AttentionBackward
     | ScatteredGemm
     | RowFunction
-    | Elementwise,
+    | Elementwise
+    | Syrk,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

@@ -670,6 +670,49 @@ def emit_mmt4d(
     _emit(Mmt4d(m0, n0, k0, types.a, b_dtype=types.b), _machine(target), emit, dump, output)
 
 
+@emit_app.command("syr2k")
+def emit_syr2k(
+    n: Annotated[int | None, typer.Option(help="Rows and columns of C; left out: given at run time.")] = None,
+    k: Annotated[int | None, typer.Option(help="Depth; left out: given at run time.")] = None,
+    dtype: _Dtype = "f32",
+    out_dtype: _OutDtype = None,
+    a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
+    b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
+    c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
+    upper: Annotated[bool, typer.Option("--upper", help="The upper triangle instead of the lower.")] = False,
+    target: _Target = "host",
+    emit: _Form = "asm",
+    dump: _Stage = None,
+    output: _Output = None,
+) -> None:
+    """Write the code generated for one triangle of C = alpha·(A·Bᵀ + B·Aᵀ) + beta·C."""
+    from tilewright.spec.syr2k import Syr2k
+
+    problem = Syr2k(n, k, dtype, a=a, b=b, c=c, out_dtype=out_dtype, lower=not upper)
+    _emit(problem, _machine(target), emit, dump, output)
+
+
+@emit_app.command("syrk")
+def emit_syrk(
+    n: Annotated[int | None, typer.Option(help="Rows and columns of C; left out: given at run time.")] = None,
+    k: Annotated[int | None, typer.Option(help="Depth; left out: given at run time.")] = None,
+    dtype: _Dtype = "f32",
+    out_dtype: _OutDtype = None,
+    a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
+    c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
+    upper: Annotated[bool, typer.Option("--upper", help="The upper triangle instead of the lower.")] = False,
+    target: _Target = "host",
+    emit: _Form = "asm",
+    dump: _Stage = None,
+    output: _Output = None,
+) -> None:
+    """Write the code generated for one triangle of C = alpha·A·Aᵀ + beta·C."""
+    from tilewright.spec.syr2k import Syrk
+
+    problem = Syrk(n, k, dtype, a=a, c=c, out_dtype=out_dtype, lower=not upper)
+    _emit(problem, _machine(target), emit, dump, output)
+
+
 @emit_app.command("attention")
 def emit_attention(
     head_dim: Annotated[int, typer.Option(help="Elements of a query and of a key.")] = 64,

@@ -55,8 +55,26 @@ class BatchMismatch(TilewrightError, ValueError):
     """The batch axes of two operands do not broadcast."""
 
     message = (
-        "matmul: batch axes {a} of a and {b} of b do not broadcast; "
+        "{function}: batch axes {a} of a and {b} of b do not broadcast; "
         "axes before the last two must be equal, 1 or missing"
+    )
+
+
+class FactorAxes(TilewrightError, ValueError):
+    """A factor of a symmetric or triangular product that is no matrix."""
+
+    message = (
+        "{function}: {name} has shape {found}, must have at least two axes: those of a matrix, behind any "
+        "batch axes (a vector v is the column v[:, numpy.newaxis])"
+    )
+
+
+class FactorShapes(TilewrightError, ValueError):
+    """The factors of a symmetric product differ in rows or columns."""
+
+    message = (
+        "{function}: a has shape {a} and b has shape {b}; the last two axes of both must be the same n and k "
+        "(pass b.T where it is given transposed)"
     )
 
 
@@ -126,7 +144,7 @@ class NotExplained(TilewrightError, TypeError):
 class MissingOut(TilewrightError, ValueError):
     """beta is not 0 but there is no C to read."""
 
-    message = "matmul: beta is {beta}, which adds to out, but no out is given; pass out= or beta=0"
+    message = "{function}: beta is {beta}, which adds to out, but no out is given; pass out= or beta=0"
 
 
 class InvalidScalar(TilewrightError, TypeError):

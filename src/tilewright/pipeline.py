@@ -25,6 +25,7 @@ from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ Problem: TypeAlias = (
     | ScatteredGemm
     | RowFunction
     | Elementwise
+    | Syrk
+    | Syr2k
 )
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
 Cut: TypeAlias = (
@@ -133,6 +136,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.elementwise import choose_elements
 
             return choose_elements(problem, state.machine)
+        case Syrk() as problem:
+            from tilewright.macro.syr2k import choose_symmetric
+
+            return choose_symmetric(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -173,6 +180,10 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(elements, ElementCut)
             return build_elementwise(problem, elements, state.name)
+        case Syrk() as problem, Blocking() as blocking:
+            from tilewright.macro.syr2k import build_symmetric
+
+            return build_symmetric(problem, blocking, machine, state.name)
         case LinearChain() as problem, Blocking() as blocking:
             from tilewright.macro.chain import build_chain
 

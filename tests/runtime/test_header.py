@@ -85,6 +85,8 @@ PROBLEMS: tuple[Problem, ...] = (
     tw.Attention(16, kv_dtype="i8", key_scales=True, value_scales=True, paged=True, sinks=True),
     tw.Attention(16, schedule="decode"),
     tw.AttentionBackward(16),
+    tw.Syr2k(dtype="f64", a="col", lower=False),
+    tw.Syrk(8, dtype="i8", out_dtype="i32"),
 )
 each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 
@@ -121,6 +123,13 @@ def test_golden() -> None:
         (PROBLEMS[15], "int64_t splits, /* runs of 2048 keys that the longest sequence has, at least 1 */"),
         (PROBLEMS[15], "int64_t k_col, /* not read: columns of k are adjacent */"),
         (PROBLEMS[16], "    float *dq, /*"),
+        (PROBLEMS[17], "C = alpha * (A * B^T + B * A^T) + beta * C, its upper triangle; beta 0"),
+        (PROBLEMS[17], "const double *a, /* A: n x k, column-major */"),
+        (PROBLEMS[17], "int64_t n, /* rows of A and rows of B and rows of C */"),
+        (PROBLEMS[18], "C = alpha * A * A^T + beta * C, its lower triangle"),
+        (PROBLEMS[18], "int32_t *c, /* C: 8 x 8, row-major */"),
+        (PROBLEMS[18], "int32_t alpha, /* factor of what is added to C */"),
+        (PROBLEMS[18], "int64_t cs_a, /* from one of the columns of A to the next; not read */"),
         (PROBLEMS[8], "const int16_t *a, /* A: m x n, any strides */"),
     ],
 )

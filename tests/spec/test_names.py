@@ -21,8 +21,17 @@ from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name, parse_kernel_name
 from tilewright.spec.packing import Packing, Role
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes, Strategy
+from tilewright.spec.problem import (
+    STRIDED_LAYOUTS,
+    BatchMode,
+    BatchReduceGemm,
+    Gemm,
+    Layout,
+    ProductTypes,
+    Strategy,
+)
 from tilewright.spec.row_function import RowFunction, RowOp
+from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
 
@@ -97,9 +106,15 @@ def elementwise() -> Iterator[Elementwise]:
             yield Elementwise(op, dtype)
 
 
+def symmetric() -> Iterator[Syrk]:
+    for (n, k), lower, c in product(((None, None), (64, None), (0, 7)), (True, False), STRIDED_LAYOUTS):
+        yield Syrk(n, k, "bf16", a="col", c=c, out_dtype="f32", lower=lower)
+        yield from (Syr2k(n, k, dtype, b=b, c=c, lower=lower) for dtype in ("f32", "c64") for b in DENSE)
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
     problems: list[
-        Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | RowFunction | Elementwise
+        Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | RowFunction | Elementwise | Syrk
     ] = [
         *gemms(),
         *batch_reduces(),
@@ -109,6 +124,7 @@ def test_names_are_unique_symbols_and_read_back() -> None:
         *chains(),
         *row_functions(),
         *elementwise(),
+        *symmetric(),
     ]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)

@@ -156,7 +156,7 @@ def product_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> Shapes:
     try:
         batch = np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
-        raise BatchMismatch(a=a[:-2], b=b[:-2]) from None
+        raise BatchMismatch(function="matmul", a=a[:-2], b=b[:-2]) from None
     m = a[-2] if len(a) > 1 else 1
     n = b[-1] if len(b) > 1 else 1
     result = batch + ((m,) if len(a) > 1 else ()) + ((n,) if len(b) > 1 else ())
@@ -275,7 +275,7 @@ def prepare(
     types = product_types(array_a.dtype, array_b.dtype, computed)
     alpha, beta = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
     if out is None and beta != 0:
-        raise MissingOut(beta=beta)
+        raise MissingOut(function="matmul", beta=beta)
     given: Array | None = None if out is None else check_out(out, shapes.result, computed)
     epilogue, vectors = Epilogue(), []
     if bias is not None or activation is not None:
@@ -354,7 +354,7 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
             )
             raise InvalidScalar(name=name, found=repr(value), required="a real number")
         if given is None and beta != 0:
-            raise MissingOut(beta=beta)
+            raise MissingOut(function="matmul", beta=beta)
         if alpha == 0:
             result = np.zeros(shapes.result, computed)
         else:

@@ -20,6 +20,7 @@ from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.row_function import RowKernel
 from tilewright.runtime.scattered import ScatteredKernel
+from tilewright.runtime.syr2k import SymmetricKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
 from tilewright.spec.attention import Attention
@@ -32,6 +33,7 @@ from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 
 _KINDS: dict[type[Problem], type[Kernel]] = {
@@ -46,6 +48,8 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     AttentionBackward: AttentionBackwardKernel,
     RowFunction: RowKernel,
     Elementwise: RowKernel,
+    Syrk: SymmetricKernel,
+    Syr2k: SymmetricKernel,
 }
 
 
@@ -145,6 +149,12 @@ def compile_problem(
 def compile_problem(
     problem: RowFunction | Elementwise, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> RowKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: Syrk, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> SymmetricKernel: ...
 
 
 def compile_problem(

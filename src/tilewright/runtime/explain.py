@@ -25,6 +25,7 @@ from tilewright.ir.text import print_condition
 from tilewright.ir.trace import Decision, Trace, trace
 from tilewright.macro.attention_blocking import AttentionBlocking
 from tilewright.macro.backward_block import BackwardBlocking
+from tilewright.macro.blocking import Blocking
 from tilewright.macro.mmt4d import Mmt4dCut
 from tilewright.macro.nest import SCALARS, SIZES
 from tilewright.macro.packing import PanelForm
@@ -48,6 +49,7 @@ from tilewright.spec.epilogue import Epilogue as Steps
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.syr2k import Syrk
 
 
 @dataclass(frozen=True)
@@ -313,6 +315,13 @@ def _other_strategy(kernel: Kernel) -> str:
             return (
                 f"blocks of {b1} queries and {b2} keys, register tiles of {mr}x{nr}; a task a head of keys, "
                 "five products a block; where these are too few, blocks of queries and then of keys, seven"
+            )
+        case Syrk() as problem, Blocking(mr=mr, nr=nr):
+            together = f", {len(problem.factors)} products in each" if len(problem.factors) > 1 else ""
+            triangle = "lower" if problem.lower else "upper"
+            return (
+                f"five loops over the tiles of {mr}x{nr} that meet the {triangle} triangle{together}; "
+                "tiles which the diagonal cuts go to C row by row"
             )
         case LinearChain(layers=layers), _:
             return f"{len(layers)} layers on a block of rows, panels between them; steps on each tile in L1"

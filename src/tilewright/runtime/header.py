@@ -21,6 +21,7 @@ from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
@@ -146,6 +147,10 @@ def formula(kernel: Kernel) -> str:
         case Gemm(epilogue=epilogue):
             steps = f", then {str(epilogue).replace(',', ', ')}" if epilogue else ""
             return f"C = alpha * A * B + beta * C{steps}; beta 0 does not read C, alpha 0 neither A nor B."
+        case Syrk(lower=lower) as problem:
+            products = "(A * B^T + B * A^T)" if isinstance(problem, Syr2k) else "A * A^T"
+            triangle = "lower" if lower else "upper"
+            return f"C = alpha * {products} + beta * C, its {triangle} triangle; beta 0 does not read C."
         case BatchReduceGemm(count=count, beta=beta):
             return f"C = {'C + ' if beta else ''}sum of A[i] * B[i], i from 0 to {count - 1}."
         case Unary(op=op):
@@ -179,6 +184,8 @@ def overlap(kernel: Kernel) -> str:
             return "B is A's own memory in the same layout, or apart from it; strides are in elements."
         case Packing():
             return "The panels overlap nothing; strides are in elements."
+        case Syrk():
+            return "C overlaps no factor, and beyond the triangle it is left alone; strides are in elements."
         case Attention() | AttentionBackward():
             return "Results overlap no operand; offsets and strides are in elements."
         case _:
@@ -229,9 +236,10 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", _integer(kernel, name, operands))
     for name in program.scalars:
-        acc = kernel.problem.types.acc if isinstance(kernel.problem, Gemm) else None
+        acc = kernel.problem.types.acc if isinstance(kernel.problem, (Gemm, Syrk)) else None
         scalar = c_type(acc or accumulator(*(buffer.dtype.real for buffer in program.arguments[:2])))
-        yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
+        product = "what is added to C" if isinstance(kernel.problem, Syrk) else "A * B"
+        yield Parameter(f"{scalar} {name}", f"factor of {'C' if name == 'beta' else product}")
     if program.needs_scratch:
         yield Parameter("void *scratch", _scratch(program))
     if has_tasks(program):
@@ -408,6 +416,8 @@ def _axes(kernel: Kernel, operand: Operand) -> str:
     """The letters of an operand's rows and columns."""
     if isinstance(kernel.problem, Unary):
         return "mn"
+    if isinstance(kernel.problem, Syrk):
+        return "nn" if operand.name == "c" else "nk"
     return {"a": "mk", "b": "kn", "c": "mn"}.get(operand.name, "")
 
 

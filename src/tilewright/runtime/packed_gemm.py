@@ -341,7 +341,7 @@ def matmul(
     kernel, acc = cast("PackedGemmKernel", route.kernel), route.kernel.types.acc
     alpha, beta = factor(alpha, "alpha", acc), factor(beta, "beta", acc)
     if given is None and beta != 0:
-        raise MissingOut(beta=beta)
+        raise MissingOut(function="matmul", beta=beta)
     if given is not None:
         check_out(given, shapes.result, route.result)
     operand = as_operand(array, route.operand, "a" if side == "b" else "b")

@@ -197,7 +197,7 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
     shapes = product_shapes(x.shape, packed.shape)
     factors = (factor(wish.alpha, "alpha", F32), factor(wish.beta, "beta", F32))
     if given is None and factors[1] != 0:
-        raise MissingOut(beta=wish.beta)
+        raise MissingOut(function="matmul", beta=wish.beta)
     if given is not None:
         check_out(given, shapes.result, c.numpy)
     check_panels(packed, host_machine())

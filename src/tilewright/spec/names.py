@@ -17,6 +17,7 @@ from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
 from tilewright.spec.row_function import RowFunction, RowOp
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
 
@@ -61,6 +62,11 @@ _ROWS = re.compile(
     r"(?:_weight(?P<weight>[a-z]+\d+))?(?:_bias(?P<bias>[a-z]+\d+))?_(?P<isa>\w+)"
 )
 
+_SYMMETRIC = re.compile(
+    r"(?P<kind>syrk|syr2k)_(?P<dtype>\w+?)_(?P<n>n|\d+)x(?P<k>k|\d+)_(?P<layouts>[rcs]{2,3})"
+    r"_(?P<triangle>lower|upper)_(?P<isa>\w+)"
+)
+
 _ELEMENTWISE = re.compile(r"each_(?P<op>[a-z_]+?)_(?P<dtype>[a-z]+\d+)_(?P<isa>\w+)")
 
 #: Every problem that has a kernel.
@@ -76,6 +82,8 @@ AnyProblem: TypeAlias = (
     | ScatteredGemm
     | RowFunction
     | Elementwise
+    | Syrk
+    | Syr2k
 )
 
 
@@ -109,6 +117,8 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     'rows_layer_norm_bf16_r_weightf32_avx2'
     >>> kernel_name(Elementwise("gelu"), "avx2")
     'each_gelu_f32_avx2'
+    >>> kernel_name(Syr2k(n=64, dtype="bf16", out_dtype="f32", lower=False), "avx2")
+    'syr2k_bf16f32_64xk_rrr_upper_avx2'
     """
     if isinstance(problem, ScatteredGemm):
         return f"scattered_{problem.dtype}_{isa}"
@@ -139,6 +149,10 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
         case Unary(m=m, n=n):
             sizes = f"{'m' if m is None else m}x{'n' if n is None else n}"
             return f"unary_{problem.op.value}_{problem.dtype}_{sizes}_{layouts}_{isa}"
+        case Syrk(n=n, k=k):
+            kind, triangle = type(problem).__name__.lower(), "lower" if problem.lower else "upper"
+            sizes = f"{'n' if n is None else n}x{'k' if k is None else k}"
+            return f"{kind}_{problem.types.name}_{sizes}_{layouts}_{triangle}_{isa}"
         case Packing(role=role, dtype=dtype, other=other):
             return f"pack_{role.value}_{dtype}_with_{other}_{isa}"
         case Mmt4d(m0=m0, n0=n0, k0=k0):
@@ -246,6 +260,14 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         return AttentionBackward(head, value, found["dtype"], **given), found["isa"]
     if found := _ATTENTION.fullmatch(name):
         return _parse_attention(found), found["isa"]
+    if found := _SYMMETRIC.fullmatch(name):
+        n, k = (None if found[size] == size else int(found[size]) for size in "nk")
+        dtype, _, out_dtype = _parse_types(found["dtype"])
+        symmetric = {"syrk": Syrk, "syr2k": Syr2k}[found["kind"]]
+        names = ("a", "c") if symmetric is Syrk else ("a", "b", "c")
+        given = {one: _LAYOUTS[letter] for one, letter in zip(names, found["layouts"], strict=True)}
+        lower = found["triangle"] == "lower"
+        return symmetric(n, k, dtype, out_dtype=out_dtype, lower=lower, **given), found["isa"]
     if found := _ELEMENTWISE.fullmatch(name):
         return Elementwise(found["op"], found["dtype"]), found["isa"]
     if found := _ROWS.fullmatch(name):
@@ -255,5 +277,5 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         name="kernel name",
         found=repr(name),
         allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_..., rows_..., "
-        "each_...",
+        "each_..., syrk_..., syr2k_...",
     )
