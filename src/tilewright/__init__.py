@@ -8,6 +8,7 @@ from tilewright.api import (
     attention_backward,
     attention_partial,
     compile,
+    einsum_contraction,
     explain,
     get_num_threads,
     inner,
@@ -20,6 +21,7 @@ from tilewright.api import (
     pack_quantized,
     quantize_rows,
     quantize_weights,
+    schedule,
     set_num_threads,
     targets,
     tensordot,
@@ -48,6 +50,7 @@ from tilewright.runtime.matmul_front import matmul
 from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
+from tilewright.spec.contraction import Contraction, Dimension
 from tilewright.spec.dtype import DType
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
@@ -73,7 +76,9 @@ __all__ = [
     "BatchReduceGemm",
     "Bias",
     "Clamp",
+    "Contraction",
     "DType",
+    "Dimension",
     "Elementwise",
     "Epilogue",
     "Gemm",
@@ -96,6 +101,7 @@ __all__ = [
     "attention_partial",
     "compile",
     "einsum",
+    "einsum_contraction",
     "erf",
     "errors",
     "exp",
@@ -118,6 +124,7 @@ __all__ = [
     "quantize_weights",
     "relu",
     "rms_norm",
+    "schedule",
     "set_num_threads",
     "sigmoid",
     "silu",

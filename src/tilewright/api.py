@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from tilewright.spec.attention import Attention
     from tilewright.spec.attention_backward import AttentionBackward
     from tilewright.spec.chain import LinearChain
+    from tilewright.spec.contraction import Contraction
+    from tilewright.spec.dtype import DType
     from tilewright.spec.elementwise import Elementwise
     from tilewright.spec.mmt4d import Mmt4d
     from tilewright.spec.packing import Packing
@@ -940,6 +942,92 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     from tilewright.runtime.explain import explain as implementation
 
     return implementation(subject, *arguments, **options)
+
+
+def einsum_contraction(
+    subscripts: str,
+    /,
+    *operands: Any,
+    dtype: DType | str | None = None,
+    out_dtype: DType | str | None = None,
+    out_strides: Sequence[int] | None = None,
+    main: str | None = None,
+    first: str | None = None,
+    last: str | None = None,
+) -> Contraction:
+    """The contraction that subscripts name, with no schedule yet: a dimension for each label.
+
+    Parameters
+    ----------
+    subscripts : as `einsum` takes them, of one or two operands: ``"ij,jk->ik"``. A label that stands twice on
+        one operand is its diagonal.
+    operands : the shape of each, which then is row-major, or an array, whose strides and type are taken.
+    dtype, out_dtype : element types, of both operands and of the result; by default those of arrays, or f32.
+    out_strides : elements between the axes of the result; by default it is row-major.
+    main, first, last : as in `Contraction`; of one operand `main` is "identity" by default.
+
+    Returns
+    -------
+    Contraction
+        All of its dimensions are sequential: `compile` finds a schedule, `schedule` shows it.
+
+    Raises
+    ------
+    ContractionOperands, ContractionPrimitive, InvalidOperand, and what `einsum` raises of subscripts, shapes
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> print(tw.einsum_contraction("ij,jk->ik", (2, 3), (3, 4)))
+    contraction dtype=f32 in1_dtype=f32 out_dtype=f32 main=packed_gemm first=zero
+    m sequential 2 in0=3 in1=0 out=4
+    n sequential 4 in0=0 in1=1 out=1
+    k sequential 3 in0=1 in1=4 out=0
+    """
+    from tilewright.runtime.einsum_contraction import einsum_contraction as implementation
+
+    choices = {"dtype": dtype, "in1_dtype": dtype, "out_dtype": out_dtype}
+    choices |= {"main": main, "first": first, "last": last}
+    return implementation(subscripts, operands, out_strides, choices)
+
+
+def schedule(contraction: Contraction, target: str | Machine | None = None) -> Contraction:
+    """The same contraction with a schedule for a machine: how its dimensions run, in which order.
+
+    Dimensions that are one in every operand are fused; the primitive and its dimensions are those of the
+    least estimated cycles; what caches don't hold is cut; outer loops become tasks, if need be after a cut.
+    Order and execution of the given dimensions are not looked at. `compile` does this where all are
+    sequential.
+
+    Parameters
+    ----------
+    contraction : of one operand or two.
+    target : as in `compile`.
+
+    Returns
+    -------
+    Contraction
+        It means the same, on the same memory. Sizes of run time are given in the order of its dimensions.
+
+    Raises
+    ------
+    ContractionPrimitive : if no primitive takes the element types.
+    UnknownTarget, InvalidTarget, UnknownTriple, UnknownCpu, UnknownFeature : as `compile`.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> found = tw.schedule(tw.einsum_contraction("bij,bjk->bik", (4, 64, 64), (4, 64, 64)), "znver5")
+    >>> print(found)
+    contraction dtype=f32 in1_dtype=f32 out_dtype=f32 main=gemm first=zero
+    c sequential 4  in0=4096 in1=4096 out=4096
+    m primitive  64 in0=64   in1=0    out=64
+    n primitive  64 in0=0    in1=1    out=1
+    k primitive  64 in0=1    in1=64   out=0
+    """
+    from tilewright.macro.schedule.passes import schedule as implementation
+
+    return implementation(contraction, _machine(target))
 
 
 def set_num_threads(count: int) -> None:

@@ -614,6 +614,21 @@ class TreeSize(TilewrightError, ValueError, TypeError):
     message = "einsum_tree: the size of dimension {number} is {found}, must be an integer from 0 on"
 
 
+class ContractionOperands(TilewrightError, ValueError):
+    """Subscripts of no or of several pairs of operands."""
+
+    message = (
+        "einsum_contraction: {subscripts!r} is of {found} operands, must be one or two; "
+        "tilewright.einsum finds the order in which more of them meet"
+    )
+
+
+class ContractionText(TilewrightError, ValueError):
+    """Text that is no contraction."""
+
+    message = "contraction text, line {line}: {found!r}: {reason}"
+
+
 class EinsumCast(TilewrightError, TypeError):
     """An operand or `out` is of a type that does not convert to or from that of the result."""
 

@@ -225,7 +225,7 @@ ROW_CYCLES = 1.0
 ADDRESSED_ROWS = 12
 
 
-def _tile_cycles(
+def tile_cycles(
     machine: Machine, instruction: TileFma, tile: RegisterTile, depth: int, *, masked: bool
 ) -> float:
     """Estimated cycles of one register tile over a depth: the slowest of FMA, loads, latency and L2.
@@ -297,7 +297,7 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
             if tallest.registers > usable:
                 continue
             cycles = sum(
-                count * times * _tile_cycles(machine, instruction, tile, depth, masked=masked)
+                count * times * tile_cycles(machine, instruction, tile, depth, masked=masked)
                 for height, count in heights
                 for width, times in widths
                 for tile in (_candidate(isa, instruction, height, _vectors(edge, lanes, width)),)

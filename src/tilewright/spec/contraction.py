@@ -151,7 +151,9 @@ class Contraction:
     """out[c, m, n] (+)= Σ_k in0[c, m, k] · in1[c, k, n], or out[c] = op(in0[c]), as the dimensions say.
 
     Dimensions stand outermost first; primitive ones are the last. They run exactly as given: loops in this
-    order, parallel ones as tasks, around the main primitive. `scheduled` finds a schedule instead.
+    order, parallel ones as tasks, around the main primitive. Where all are sequential nothing was chosen:
+    `tilewright.compile` finds a schedule, as `tilewright.schedule` does. Prints as text, a line for each
+    dimension, that `Contraction.parse` reads.
 
     Parameters
     ----------
@@ -232,6 +234,23 @@ class Contraction:
 
         check_contraction(self)
 
+    @classmethod
+    def parse(cls, text: str) -> Contraction:
+        """The contraction that was printed as this text.
+
+        Raises
+        ------
+        ContractionText : with the line, and what is wrong with it.
+        """
+        from tilewright.spec.contraction_text import parse_contraction  # which makes contractions
+
+        return parse_contraction(text)
+
+    def __str__(self) -> str:
+        from tilewright.spec.contraction_text import print_contraction
+
+        return print_contraction(self)
+
     @property
     def is_unary(self) -> bool:
         """Whether it has one operand."""
@@ -241,6 +260,11 @@ class Contraction:
     def types(self) -> ProductTypes:
         """The element types of in0, in1 and out, and that of the sums."""
         return ProductTypes.parse(self.dtype, self.in1_dtype, self.out_dtype, epilogue=self.last)
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether it says how it runs: some dimension is parallel or of the primitive."""
+        return any(dimension.execution is not ExecutionType.SEQUENTIAL for dimension in self.dimensions)
 
     @property
     def names(self) -> tuple[str, ...]:

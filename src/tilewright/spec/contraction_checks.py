@@ -97,7 +97,7 @@ def _check_sums(problem: Contraction) -> None:
         )
     wide = types.narrows or (types.c.real != types.acc and bool(problem.last))
     outside = [dimension for dimension in problem.loops if dimension.type is DimensionType.K]
-    if (packed and types.c != types.acc) or (wide and outside):
+    if (packed and types.c != types.acc) or (wide and outside and problem.is_scheduled):
         raise ContractionPrimitive(
             main=main.value,
             found=f"sums of {types.acc} kept in an out of {types.c}"

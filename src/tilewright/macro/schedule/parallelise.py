@@ -1,0 +1,36 @@
+"""Outer loops become tasks of threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.machine.machine import Machine
+from tilewright.macro.schedule.split import BALANCED, balance, least_work, work_of
+from tilewright.spec.contraction import Contraction, DimensionType, ExecutionType
+
+
+def parallelise(contraction: Contraction, machine: Machine) -> Contraction:
+    """As many outer loops as keep the machine's threads equally at work are one space of tasks.
+
+    Sums are no tasks, and what a single thread finishes sooner has none.
+
+    Before, for two threads::
+
+        m sequential 3 in0=512 in1=0   out=512
+        n sequential 8 in0=0   in1=256 out=64
+
+    After::
+
+        m parallel 3 in0=512 in1=0   out=512
+        n parallel 8 in0=0   in1=256 out=64
+    """
+    known = all(dimension.size is not None for dimension in contraction.dimensions)
+    if machine.cores == 1 or (known and work_of(contraction) < 2 * least_work(contraction)):
+        return contraction
+    found, tasks = list(contraction.dimensions), 1
+    for number, dimension in enumerate(contraction.loops):
+        if dimension.type is DimensionType.K or balance(tasks, machine.cores) >= BALANCED:
+            break
+        found[number] = replace(dimension, execution=ExecutionType.PARALLEL)
+        tasks *= dimension.size or machine.cores
+    return contraction.with_dimensions(found)
