@@ -5,21 +5,24 @@ What a call needs is imported by the first call, as in `api.py`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InvalidChoice
+from tilewright.runtime.function_front import Request, served
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+@served
 def softmax(
     x: ArrayLike,
     axis: int | tuple[int, ...] = -1,
     out: NDArray[Any] | None = None,
     *,
     threads: int | None = None,
-) -> NDArray[Any]:
+) -> Request:
     """e^(x - max x) / Σ e^(x - max x) along an axis.
 
     Parameters
@@ -61,13 +64,14 @@ def softmax(
     return _along("softmax", x, axis, out, threads)
 
 
+@served
 def log_softmax(
     x: ArrayLike,
     axis: int | tuple[int, ...] = -1,
     out: NDArray[Any] | None = None,
     *,
     threads: int | None = None,
-) -> NDArray[Any]:
+) -> Request:
     """x - max x - log Σ e^(x - max x) along an axis: the logarithm of `softmax`, where that may be 0 too.
 
     Parameters
@@ -92,6 +96,7 @@ def log_softmax(
     return _along("log_softmax", x, axis, out, threads)
 
 
+@served
 def layer_norm(
     x: ArrayLike,
     weight: ArrayLike | None = None,
@@ -101,7 +106,7 @@ def layer_norm(
     *,
     out: NDArray[Any] | None = None,
     threads: int | None = None,
-) -> NDArray[Any]:
+) -> Request:
     """(x - mean) / √(variance + eps) · weight + bias over one axis or several.
 
     Parameters
@@ -141,6 +146,7 @@ def layer_norm(
     return _along("layer_norm", x, axis, out, threads, weight=weight, bias=bias, eps=eps)
 
 
+@served
 def rms_norm(
     x: ArrayLike,
     weight: ArrayLike | None = None,
@@ -149,7 +155,7 @@ def rms_norm(
     *,
     out: NDArray[Any] | None = None,
     threads: int | None = None,
-) -> NDArray[Any]:
+) -> Request:
     """x / √(mean of x² + eps) · weight over one axis or several.
 
     Parameters
@@ -177,7 +183,8 @@ def rms_norm(
     return _along("rms_norm", x, axis, out, threads, weight=weight, eps=eps)
 
 
-def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+@served
+def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
     """max(x, 0).
 
     Parameters
@@ -210,7 +217,8 @@ def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
     return _each("relu", x, out, threads)
 
 
-def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+@served
+def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
     """e^x.
 
     Takes, gives and raises what `relu` does.
@@ -224,7 +232,8 @@ def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = 
     return _each("exp", x, out, threads)
 
 
-def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+@served
+def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
     """The hyperbolic tangent of x.
 
     Takes, gives and raises what `relu` does.
@@ -238,7 +247,8 @@ def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
     return _each("tanh", x, out, threads)
 
 
-def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+@served
+def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
     """1 / (1 + e^-x).
 
     Takes, gives and raises what `relu` does.
@@ -252,7 +262,8 @@ def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | Non
     return _each("sigmoid", x, out, threads)
 
 
-def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+@served
+def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
     """x · sigmoid(x); -0, the limit, where x is -inf.
 
     Takes, gives and raises what `relu` does.
@@ -266,7 +277,8 @@ def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
     return _each("silu", x, out, threads)
 
 
-def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> NDArray[Any]:
+@served
+def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
     """The error function of x.
 
     Takes, gives and raises what `relu` does.
@@ -280,13 +292,14 @@ def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = 
     return _each("erf", x, out, threads)
 
 
+@served
 def gelu(
     x: ArrayLike,
     approximate: str = "none",
     out: NDArray[Any] | None = None,
     *,
     threads: int | None = None,
-) -> NDArray[Any]:
+) -> Request:
     """x·Φ(x), Φ the normal distribution; -0, the limit, where x is -inf.
 
     Parameters
@@ -319,25 +332,17 @@ def gelu(
 _GELU_FORMS = {"none": "gelu", "tanh": "gelu_tanh"}
 
 
-def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: Any) -> NDArray[Any]:
+def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: Any) -> Request:
     """One function along axes."""
     from tilewright.runtime.row_functions import apply
-    from tilewright.runtime.threads import limited
     from tilewright.spec.row_function import RowOp
 
-    if threads is None:
-        return apply(RowOp(op), x, axis, out, **given)
-    with limited(threads):
-        return apply(RowOp(op), x, axis, out, **given)
+    return Request(partial(apply, RowOp(op), x, axis, out, **given), threads)
 
 
-def _each(op: str, x: Any, out: Any, threads: int | None) -> NDArray[Any]:
+def _each(op: str, x: Any, out: Any, threads: int | None) -> Request:
     """One function of single elements."""
     from tilewright.runtime.elementwise import apply_each
-    from tilewright.runtime.threads import limited
     from tilewright.spec.functions import UnaryOp
 
-    if threads is None:
-        return apply_each(UnaryOp(op), x, out)
-    with limited(threads):
-        return apply_each(UnaryOp(op), x, out)
+    return Request(partial(apply_each, UnaryOp(op), x, out), threads)

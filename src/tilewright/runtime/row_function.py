@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.cached import cached_property
 from tilewright.macro.elementwise import ElementCut
@@ -72,6 +72,20 @@ class RowKernel(Kernel):
                 return
             with self.pool.block() as scratch:
                 self.function(*map(data_address, arrays), *sizes, *scalars, scratch, team)
+
+
+class Done(NamedTuple):
+    """A call of a kernel on x, y and what stands beside; see `RowKernel.run`."""
+
+    kernel: RowKernel
+    arrays: Sequence[Array]
+    sizes: tuple[int, ...]
+    elements: int
+    scalars: Sequence[float] = ()
+
+    def run(self) -> None:
+        """Does it."""
+        self.kernel.run(self.arrays, self.sizes, self.elements, self.scalars)
 
 
 _compiling = threading.RLock()

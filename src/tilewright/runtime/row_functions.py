@@ -24,7 +24,7 @@ from tilewright.errors import (
 from tilewright.runtime.arrays import check_out
 from tilewright.runtime.lines import plan_lines
 from tilewright.runtime.operands import Array, data_address, overlaps_itself, real_number
-from tilewright.runtime.row_function import RowKernel, row_kernel
+from tilewright.runtime.row_function import Done, RowKernel, row_kernel
 from tilewright.runtime.transpose import transpose
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, find_numpy_dtype
 from tilewright.spec.problem import Layout
@@ -118,8 +118,11 @@ def apply(
     weight: Any = None,
     bias: Any = None,
     eps: Any = None,
-) -> Array:
-    """One call of a function of rows; see the functions of `tilewright` that are named like its members."""
+) -> tuple[Array, Done | None]:
+    """One call of a function of rows; see the functions of `tilewright` that are named like its members.
+
+    Besides the result, what was done where that was one call of a kernel.
+    """
     array, dtype = as_floats(x, "x")
     along = check_axes(op.value, axis, array.ndim)
     lengths = tuple(array.shape[one] for one in along)
@@ -127,12 +130,11 @@ def apply(
     scalars = [_check_eps(op.value, eps, dtype)] if op.takes_eps else []
     given = None if out is None else check_result(out, array, dtype)
     target = result_target(array, dtype, given, [part for part in beside if part is not None])
-    if array.size:
-        _run(op, (array, target), along, beside, scalars)
+    done = _run(op, (array, target), along, beside, scalars) if array.size else None
     if given is None or target is given:
-        return target
+        return target, done
     np.copyto(given, target, casting="same_kind")
-    return given
+    return given, None
 
 
 def _check_eps(function: str, eps: Any, dtype: DType) -> float:
@@ -184,7 +186,7 @@ def _run(
     along: tuple[int, ...],
     beside: list[Array | None],
     scalars: list[float],
-) -> None:
+) -> Done | None:
     """The kernel on arrays, or on a copy whose rows are contiguous."""
     x, y = arrays
     types = [None if part is None else part.dtype for part in beside]
@@ -202,5 +204,7 @@ def _run(
             [rows, rows, *given], plan.sizes, plan.elements, scalars
         )
         transpose(rows, tuple(order.index(axis) for axis in range(x.ndim)), y)
-        return
-    _kernel(op, x.dtype, plan.layout, *types).run([x, y, *given], plan.sizes, plan.elements, scalars)
+        return None
+    done = Done(_kernel(op, x.dtype, plan.layout, *types), [x, y, *given], plan.sizes, plan.elements, scalars)
+    done.run()
+    return done

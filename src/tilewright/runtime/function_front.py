@@ -1,0 +1,86 @@
+"""Public functions of rows and of elements as builtins, whose calls machine code repeats.
+
+A function says what it is asked; that is carried out here, and remembered for machine code.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+
+from tilewright.runtime.builtin import Builtin
+from tilewright.runtime.lifetime import hold_during_forks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tilewright.runtime.function_entry import NativeFunctions
+    from tilewright.runtime.row_function import Done
+
+P = ParamSpec("P")
+
+
+class Request(NamedTuple):
+    """What a call comes to.
+
+    Attributes
+    ----------
+    run : gives the result, and what was done where that was one call of a kernel.
+    threads : the most threads of the call.
+    """
+
+    run: Callable[[], tuple[NDArray[Any], Done | None]]
+    threads: int | None
+
+
+_builtins: list[Builtin] = []  # all that there are, since modules are executed once
+_native: list[NativeFunctions] = []  # the one entry of this process, once made
+_preparing = threading.RLock()
+hold_during_forks(_preparing)
+
+
+def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
+    """The builtin of a function that says what it is asked: it carries that out.
+
+    Its first call of a kind ends in Python, the next ones in machine code. It has the function's name, its
+    documentation and its signature, and pickles by its name.
+    """
+    signature = inspect.signature(ask).replace(return_annotation=inspect.Signature.empty)
+    plain = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    name = ask.__name__
+
+    @wraps(ask)
+    def carried_out(*arguments: P.args, **named: P.kwargs) -> NDArray[Any]:
+        from tilewright.runtime.threads import limited
+
+        request = ask(*arguments, **named)
+        if request.threads is not None:
+            with limited(request.threads):
+                return request.run()[0]
+        result, done = request.run()
+        if done is not None:
+            _remember(carried_out, arguments, named, done)
+        return result
+
+    carried_out.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
+    text = f"{name}{signature.replace(parameters=plain)}\n--\n\n{inspect.cleandoc(ask.__doc__ or '')}\n"
+    builtin = Builtin(carried_out, name, ask.__module__, text)
+    _builtins.append(builtin)
+    return builtin.function
+
+
+def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], done: Done) -> None:
+    """Lets machine code serve calls like one that was done, where the interpreter has such an entry."""
+    from tilewright.runtime.fastcall import native_entry_possible
+
+    with _preparing:
+        if not _native:
+            if not native_entry_possible():
+                return
+            from tilewright.runtime.function_entry import NativeFunctions
+
+            _native.append(NativeFunctions(_builtins))
+        _native[0].add(owner, arguments, named, done)

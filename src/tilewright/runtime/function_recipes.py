@@ -1,0 +1,199 @@
+"""What repeated calls of functions of rows and of elements come to, where machine code finds it.
+
+A recipe belongs to one function, to arrays of known types, shapes and strides, to floats of known values and
+to other arguments that are known objects. Like those of einsum it is never changed and never freed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.macro.row_function import row_sizes
+from tilewright.runtime.lifetime import hold_during_forks
+from tilewright.runtime.operands import Array
+from tilewright.runtime.recipes import MOST_AXES, MOST_RECIPES, PROBES, SLOT_BITS, slot_of
+from tilewright.runtime.row_function import ELEMENT_WORK, Done
+
+#: Arguments of a call: x, weight, bias, axis, eps and out.
+MOST_ARGUMENTS = 6
+#: Words of a key: the function and the number of arguments, and how many of them are given by name; names; of
+#: each array two and two for each axis.
+MOST_WORDS = 2 + MOST_ARGUMENTS + MOST_ARGUMENTS * (2 + 2 * MOST_AXES)
+#: What tells arrays and floats from other objects in a second word, of arrays with the number of axes.
+IS_ARRAY, IS_FLOAT = 1 << 8, 1 << 9
+#: What tells arguments given by name in the word of their number.
+NAMED = 1 << 16
+#: What may stand beside x: weight and bias.
+MOST_BESIDE = 2
+#: Integers of which CPython has one object each: cpython/pycore_runtime_structs.h, _PY_NSMALLNEGINTS.
+SINGLE_INTEGERS = range(-5, 257)
+
+
+class Recipe(ctypes.Structure):
+    """One call: its key, what is computed, and where the arrays are among the arguments; -1 for none.
+
+    Attributes
+    ----------
+    code : the kernel.
+    form : how it is called, an index of `FORMS`.
+    scratch : the table of its blocks; null where it needs none.
+    work : in multiply-adds.
+    same : whether x and `out` have the same strides, and so may be one array.
+    reach : of x, of `out` and of what stands beside: from the first element to the first byte and behind the
+        last one.
+    dtype : of a new result, NumPy's descriptor.
+    """
+
+    _fields_ = (
+        ("words", ctypes.c_int64),
+        ("key", ctypes.c_int64 * MOST_WORDS),
+        ("code", ctypes.c_void_p),
+        ("form", ctypes.c_int64),
+        ("scratch", ctypes.c_void_p),
+        ("work", ctypes.c_int64),
+        ("x", ctypes.c_int64),
+        ("out", ctypes.c_int64),
+        ("beside", ctypes.c_int64 * MOST_BESIDE),
+        ("same", ctypes.c_int64),
+        ("reach", ctypes.c_int64 * (2 * (2 + MOST_BESIDE))),
+        ("sizes", ctypes.c_int64 * len(row_sizes())),
+        ("eps", ctypes.c_double),
+        ("dtype", ctypes.c_void_p),
+    )
+
+
+class Form(NamedTuple):
+    """How kernels are called: arrays beside x and y, the type of eps or none, whether scratch is passed."""
+
+    beside: int
+    eps: str | None
+    scratch: bool
+
+
+#: Every way: functions of elements, softmax, norms.
+FORMS = (
+    Form(0, None, scratch=False),
+    Form(0, None, scratch=True),
+    *(Form(beside, acc, scratch=True) for acc in ("f32", "f64") for beside in range(MOST_BESIDE + 1)),
+)
+
+
+def _reach(array: Array) -> tuple[int, int]:
+    """From the first element to the first byte and behind the last one."""
+    ends = [(length - 1) * step for length, step in zip(array.shape, array.strides, strict=True)]
+    return sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends) + array.itemsize
+
+
+def call_words(owner: object, arguments: Sequence[Any], named: Mapping[str, Any]) -> list[int] | None:
+    """What machine code reads of a call, in its order; None where it reads too little to know it again."""
+    given = (*arguments, *named.values())
+    if len(given) > MOST_ARGUMENTS:
+        return None
+    words = [id(owner), len(given) + NAMED * len(named), *map(id, named)]
+    for value in given:
+        if type(value) is np.ndarray:
+            if value.ndim > MOST_AXES or not value.flags.aligned:
+                return None
+            words += [id(value.dtype), IS_ARRAY + value.ndim]
+            for length, step in zip(value.shape, value.strides, strict=True):
+                words += [length, step]
+        elif type(value) is float:
+            words += [*struct.unpack("<q", struct.pack("<d", value)), IS_FLOAT]
+        elif _single(value):
+            words += [id(value), 0]
+        else:
+            return None
+    return words
+
+
+def _single(value: object) -> bool:
+    """Whether there is one object of this value, so that it is known by its address."""
+    if type(value) is str:
+        return sys.intern(value) is value
+    return value is None or (type(value) is int and value in SINGLE_INTEGERS)
+
+
+def make_recipe(given: Sequence[Any], done: Done) -> Recipe | None:
+    """The recipe of a call; None where its arrays are not all arguments, or one new array like x.
+
+    Parameters
+    ----------
+    given : positional arguments, then those given by name.
+    """
+
+    def place(array: Array) -> int:
+        return next((number for number, value in enumerate(given) if value is array), -1)
+
+    kernel, (x, y, *beside) = done.kernel, done.arrays
+    places = [place(array) for array in (x, y, *beside)]
+    new = places[1] < 0
+    if -1 in (places[0], *places[2:]) or (new and not (x.flags.forc and y.flags.c_contiguous)):
+        return None
+    if new and not x.flags.c_contiguous:
+        return None
+    scalars = kernel.nest.scalars
+    form = Form(len(beside), kernel.problem.acc.name if scalars else None, scratch=kernel.nest.needs_scratch)
+    padding = [-1] * (MOST_BESIDE - len(beside))
+    return Recipe(
+        code=kernel.address,
+        form=FORMS.index(form),
+        scratch=None if kernel.pool is None else kernel.pool.table_address,
+        work=done.elements * ELEMENT_WORK,
+        x=places[0],
+        out=places[1],
+        beside=(*places[2:], *padding),
+        same=x.strides == y.strides,
+        reach=tuple(end for array in done.arrays for end in _reach(array)),
+        sizes=done.sizes,
+        eps=done.scalars[0] if scalars else 0.0,
+        dtype=id(y.dtype),
+    )
+
+
+class RecipeTable:
+    """The table of this process, from Python."""
+
+    def __init__(self) -> None:
+        self.slots = (ctypes.c_void_p * ((1 << SLOT_BITS) + PROBES))()
+        self._kept: list[Any] = []
+
+    @property
+    def address(self) -> int:
+        """Where machine code finds it."""
+        return ctypes.addressof(self.slots)
+
+    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], done: Done) -> None:
+        """Makes a call reachable where there is a recipe of it, its place is free and the table not full."""
+        words = call_words(owner, arguments, named)
+        if words is None or len(self._kept) == MOST_RECIPES:
+            return
+        given = (*arguments, *named.values())
+        recipe = make_recipe(given, done)
+        if recipe is None:
+            return
+        recipe.words, recipe.key[: len(words)] = len(words), words
+        with _adding:
+            first = slot_of(words)
+            for number in range(first, first + PROBES):
+                address = self.slots[number]
+                if not address:
+                    objects = [value.dtype if isinstance(value, np.ndarray) else value for value in given]
+                    self._kept.append(
+                        (owner, recipe, done.kernel, done.arrays[1].dtype, tuple(named), objects)
+                    )
+                    self.slots[number] = ctypes.addressof(recipe)  # last: who finds it reads all of it
+                    return
+                known = Recipe.from_address(address)
+                if known.words == len(words) and known.key[: known.words] == words:
+                    return
+
+
+_adding = threading.Lock()
+hold_during_forks(_adding)
