@@ -322,7 +322,7 @@ def test_a_kept_call_does_not_serve_another_type() -> None:
         (("ijk", "jkl", "il"), ((2, 3, 4), (3, 4, 5)), (False, False)),
         (("ijk", "kjl", "il"), ((2, 3, 4), (4, 3, 5)), (True, False)),
         (("ijk", "kjl", "il"), ((2, 3, 4), (4, 3, 1)), (False, True)),
-        (("ikj", "kl", "ijl"), ((2, 3, 4), (3, 5)), (True, False)),
+        (("ikj", "kl", "ijl"), ((2, 3, 4), (3, 5)), (False, False)),  # a product for each i
         (("bhqd", "bhkd", "bhqk"), ((2, 3, 4, 5), (2, 3, 6, 5)), (False, False)),
         (("bqhd", "bkhd", "bhqk"), ((2, 4, 3, 5), (2, 6, 3, 5)), (False, False)),
     ],

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.runtime.contract import Axes, Fused
+from tilewright.runtime.contract import Fused
+from tilewright.runtime.labels import Axes
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
 

@@ -1,23 +1,20 @@
-"""Two arrays summed over labels they share: views of them that `matmul` multiplies where they stand.
-
-A label is one character and names an axis. By where it stands it is of the batch (in both operands and in the
-result), a row (in A and the result), a column (in B and the result) or summed (in both operands only).
-"""
+"""Two arrays summed over labels they share: views of them that `matmul` multiplies where they stand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import pairwise, product
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.runtime.labels import Axes, Roles, count, neighbours
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
+from tilewright.runtime.pair_cost import Price, Pricing, Way
 from tilewright.runtime.recipes import Made, product_recipe
-from tilewright.runtime.scattered_pairs import LEAST_WORK, ByTables
+from tilewright.runtime.scattered_pairs import ByTables
 from tilewright.runtime.transpose import transpose
 
 #: Pairings kept; one takes about 50 us to make.
@@ -34,37 +31,6 @@ _MOVED_BY_NUMPY = 1 << 10
 
 #: Stacks of products that a loop in Python gives to machine code, 1 us each; more are one call of 60 us.
 _MOST_STACKS = 32
-
-
-class Axes(NamedTuple):
-    """What one operand's labels are: the length of each axis, and bytes from one position to the next."""
-
-    sizes: Mapping[str, int]
-    steps: Mapping[str, int]
-
-    @classmethod
-    def of(cls, labels: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> Axes:
-        """Those of an operand whose axes have these labels, in order."""
-        return cls(dict(zip(labels, shape, strict=True)), dict(zip(labels, strides, strict=True)))
-
-    def fuse(self, labels: str) -> bool:
-        """Whether these axes are one, walked with one stride, in this order.
-
-        >>> Axes.of("ij", (2, 3), (24, 8)).fuse("ij"), Axes.of("ij", (2, 3), (24, 8)).fuse("ji")
-        (True, False)
-        """
-        long = [label for label in labels if self.sizes[label] != 1]
-        steps, sizes = self.steps, self.sizes
-        return all(steps[outer] == sizes[inner] * steps[inner] for outer, inner in pairwise(long))
-
-    def outermost_first(self, labels: str) -> str:
-        """Labels in descending order of strides."""
-        return "".join(sorted(labels, key=lambda label: -abs(self.steps[label])))
-
-    @property
-    def elements(self) -> int:
-        """How many the operand has."""
-        return prod(self.sizes.values())
 
 
 class Fused(NamedTuple):
@@ -146,30 +112,6 @@ class Cut(NamedTuple):
         return view
 
 
-class Roles(NamedTuple):
-    """What each label of a pair of operands is, each group in the order of the result."""
-
-    batch: str
-    rows: str
-    columns: str
-    summed: str
-
-    @classmethod
-    def of(cls, labels_a: str, labels_b: str, labels_out: str) -> Roles:
-        """The roles by presence in A, B and the result.
-
-        >>> Roles.of("bij", "bjk", "kbi")
-        Roles(batch='b', rows='i', columns='k', summed='j')
-        """
-        assert set(labels_a) ^ set(labels_b) <= set(labels_out) <= set(labels_a) | set(labels_b)
-        return cls(
-            "".join(label for label in labels_out if label in labels_a and label in labels_b),
-            "".join(label for label in labels_out if label not in labels_b),
-            "".join(label for label in labels_out if label not in labels_a),
-            "".join(label for label in labels_a if label not in labels_out),
-        )
-
-
 class Pairing(NamedTuple):
     """How two operands are multiplied.
 
@@ -197,12 +139,16 @@ class Pairing(NamedTuple):
         if self.turned:
             first, second = second, first
         if self.stacks and first.dtype == second.dtype:
-            return self.result.of(self._each(first, second))
+            return self.result.of(self._each(first, second, np.empty(self.result.product, first.dtype)))
         return self.result.of(matmul(first, second))
 
-    def _each(self, first: Array, second: Array) -> Array:
+    def _each(self, first: Array, second: Array, found: Array) -> Array:
         """The product of stacks in several axes: machine code takes the last of these, a loop the others."""
-        found = np.empty(self.result.product, first.dtype)
+        axes = len(self.stacks)
+        if first.shape[:axes] != self.stacks:  # repeated along a loop over labels of the other
+            first = np.broadcast_to(first, (*self.stacks, *first.shape[axes:]))
+        if second.shape[:axes] != self.stacks:
+            second = np.broadcast_to(second, (*self.stacks, *second.shape[axes:]))
         for place in np.ndindex(self.stacks):
             matmul(first[place], second[place], found[place])
         return found
@@ -220,6 +166,15 @@ class Pairing(NamedTuple):
         if self.turned:
             first, second = second, first
         target = None if out is None else self.result.target(out)
+        if (
+            target is not None
+            and self.stacks
+            and first.dtype == second.dtype == target.dtype
+            and dtype is None
+        ):
+            self._each(first, second, target)
+            assert out is not None
+            return out
         if self.by_elements:
             found = np.multiply(first, second, out=target, dtype=dtype, casting="unsafe", order="C")
         else:
@@ -233,93 +188,85 @@ class Pairing(NamedTuple):
         return out
 
 
-class _Order(NamedTuple):
-    """One way to fuse: labels of rows, columns and sums in order, and bytes that it moves."""
-
-    rows: str
-    columns: str
-    summed: str
-    moves_a: bool
-    moves_b: bool
-
-
-def _orders(roles: Roles, a: Axes, b: Axes) -> Iterator[_Order]:
-    """The ways worth a look: each group in the order of the result, and of the operands' strides."""
-    rows = dict.fromkeys((roles.rows, a.outermost_first(roles.rows)))
-    columns = dict.fromkeys((roles.columns, b.outermost_first(roles.columns)))
-    summed = dict.fromkeys((a.outermost_first(roles.summed), b.outermost_first(roles.summed)))
-    for row, column, sums in product(rows, columns, summed):
-        moves_a = not (a.fuse(row) and a.fuse(sums))
-        moves_b = not (b.fuse(column) and b.fuse(sums))
-        yield _Order(row, column, sums, moves_a, moves_b)
-
-
 @lru_cache(maxsize=_PAIRINGS)
 def plan_pairing(
     labels: tuple[str, str, str],
     shapes: tuple[tuple[int, ...], tuple[int, ...]],
     strides: tuple[tuple[int, ...], tuple[int, ...]],
+    target: tuple[int, ...] | None = None,
+    dtype: np.dtype[Any] | None = None,
 ) -> Pairing | ByTables:
     """How operands of these labels (those of the result last), shapes and strides are multiplied.
 
-    Axes of one role become one where all their neighbours are evenly apart. Of the orders in which they do,
-    the one is taken that copies least; an operand whose axes don't fuse in any is copied.
+    Axes of one role become one where all their neighbours are evenly apart; others are loops around the
+    product, or an operand is copied, or tables say where elements stand: whatever costs least
+    (`pair_cost.py`).
+
+    Parameters
+    ----------
+    target : the strides of the array that receives the result; None: it may stand in any order.
+    dtype : of both operands and the result; None: any, of elements as large as the smallest step.
 
     Before: "aib,bja->ij" of C-contiguous arrays. After: A (i, a, b) as a matrix of copies, or B (j, a, b).
     """
-    labels_a, labels_b, labels_out = labels
+    labels_out = labels[2]
     a, b = (Axes.of(*given) for given in zip(labels[:2], shapes, strides, strict=True))
     sizes = {**a.sizes, **b.sizes}
     roles = Roles.of(*labels)
+    shape = tuple(sizes[label] for label in labels_out)
     if not roles.summed and not _outer_by_kernel(roles, labels_out, sizes):
         return _by_elements(labels, sizes)
+    c = None if target is None else Axes.of(labels_out, shape, target)
+    price = Pricing.of(dtype, (a, b)).cheapest(roles, a, b, c)
+    if price.way is Way.TABLES:
+        # Arrays that tables do not serve, such as those in another byte order, are copied where they have to.
+        copying = Pricing.of(dtype, (a, b))._replace(by_tables=False).cheapest(roles, a, b, c)
+        return ByTables(
+            labels, tuple(sizes.values()), shape, _pairing(labels, roles, sizes, copying, (a, b, c))
+        )
+    return _pairing(labels, roles, sizes, price, (a, b, c))
 
-    def cost(order: _Order) -> tuple[int, bool]:
-        moved = a.elements * order.moves_a + b.elements * order.moves_b
-        return moved, (order.rows, order.columns) != (roles.rows, roles.columns)
 
-    order = min(_orders(roles, a, b), key=cost)
-    rows, summed, columns = order.rows, order.summed, order.columns
+def _pairing(
+    labels: tuple[str, str, str],
+    roles: Roles,
+    sizes: Mapping[str, int],
+    price: Price,
+    operands: tuple[Axes, Axes, Axes | None],
+) -> Pairing:
+    """The views of a way without tables."""
+    labels_a, labels_b, labels_out = labels
+    a, b, c = operands
+    # What is copied has its axes in the order that is asked for.
+    left, right = (None if name in price.moved else own for name, own in (("a", a), ("b", b)))
+    groups = (
+        *neighbours(roles.batch, (left, right, c)),
+        *neighbours("".join(label for label in price.loops if label in labels_a), (left, c)),
+        *neighbours("".join(label for label in price.loops if label in labels_b), (right, c)),
+    )
+    nearest = labels_out[-1:] if c is None else c.outermost_first(labels_out)[-1:]
     # The transposed product where that makes the last axis of the result contiguous.
-    turned = bool(roles.rows) and labels_out[-1] in roles.rows
-    stack = _Stack(_batch_axes(roles.batch, a, b), sizes, vectors=bool(roles.summed) and not roles.batch)
-    groups_a, groups_b, made = (rows, summed), (summed, columns), (rows, columns)
+    turned = bool(nearest) and nearest in price.rows
+    stack = _Stack(groups, sizes, vectors=bool(roles.summed) and not groups)
+    groups_a, groups_b = (price.rows, price.summed), (price.summed, price.columns)
+    made = (price.rows, price.columns)
     if turned:
-        groups_a, groups_b, made = (summed, rows), (columns, summed), (columns, rows)
-    pairing = Pairing(
-        stack.operand(labels_a, groups_a, copied=order.moves_a),
-        stack.operand(labels_b, groups_b, copied=order.moves_b),
-        Cut.make(roles.batch + "".join(made), labels_out, sizes, stack.shape(*made)),
+        groups_a, groups_b, made = groups_a[::-1], groups_b[::-1], made[::-1]
+    return Pairing(
+        stack.operand(labels_a, groups_a, copied="a" in price.moved),
+        stack.operand(labels_b, groups_b, copied="b" in price.moved),
+        Cut.make("".join((*groups, *made)), labels_out, sizes, stack.shape(*made)),
         by_elements=False,
         turned=turned,
         stacks=stack.outer(),
     )
-    if not (order.moves_a or order.moves_b) or prod(sizes.values()) < LEAST_WORK:
-        return pairing
-    return ByTables(labels, tuple(sizes.values()), tuple(sizes[label] for label in labels_out), pairing)
 
 
 def _outer_by_kernel(roles: Roles, labels_out: str, sizes: Mapping[str, int]) -> bool:
     """Whether a product without a sum is a matrix that the kernel of products makes in place."""
-    small = _count(labels_out, sizes) <= _OUTER_BY_KERNEL
+    small = count(labels_out, sizes) <= _OUTER_BY_KERNEL
     whole = labels_out in (roles.rows + roles.columns, roles.columns + roles.rows)
     return small and whole and bool(roles.rows and roles.columns)
-
-
-def _count(labels: str, sizes: Mapping[str, int]) -> int:
-    """Elements of an array with these axes."""
-    return prod(sizes[label] for label in labels)
-
-
-def _batch_axes(batch: str, a: Axes, b: Axes) -> tuple[str, ...]:
-    """The labels of the batch, neighbours together where both operands walk on evenly."""
-    found: list[str] = []
-    for label in batch:
-        if found and a.fuse(found[-1] + label) and b.fuse(found[-1] + label):
-            found[-1] += label
-        else:
-            found.append(label)
-    return tuple(found)
 
 
 class _Stack(NamedTuple):
@@ -327,7 +274,7 @@ class _Stack(NamedTuple):
 
     Attributes
     ----------
-    batch : the labels of each axis of the batch.
+    batch : the labels of each axis of the batch; of which an operand without it has one position.
     sizes : those of all labels.
     vectors : whether a group without labels is no axis, as in products of 1-D arrays.
     """
@@ -338,18 +285,25 @@ class _Stack(NamedTuple):
 
     def shape(self, *groups: str) -> tuple[int, ...]:
         """The batch, then an axis for each group."""
-        own = (_count(group, self.sizes) for group in groups if group or not self.vectors)
-        return (*(_count(group, self.sizes) for group in self.batch), *own)
+        own = (count(group, self.sizes) for group in groups if group or not self.vectors)
+        return (*(count(group, self.sizes) for group in self.batch), *own)
 
     def outer(self) -> tuple[int, ...]:
         """The lengths of all axes of the batch but the last; none where they are too many for a loop."""
-        lengths = tuple(_count(group, self.sizes) for group in self.batch[:-1])
+        lengths = tuple(count(group, self.sizes) for group in self.batch[:-1])
         return lengths if prod(lengths) <= _MOST_STACKS else ()
 
     def operand(self, labels: str, groups: tuple[str, str], *, copied: bool) -> Fused:
         """The view of an operand as such matrices."""
-        order = "".join((*self.batch, *groups))
-        view = Fused.make(labels, order, self.sizes, self.shape(*groups))
+        own = tuple(group for group in self.batch if set(group) <= set(labels))
+        order = "".join((*own, *groups))
+        lengths = self.shape(*groups)
+        if not own and not self.outer():
+            lengths = lengths[len(self.batch) :]
+        elif len(own) < len(self.batch):
+            ones = [count(group, self.sizes) if group in own else 1 for group in self.batch]
+            lengths = (*ones, *lengths[len(ones) :])
+        view = Fused.make(labels, order, self.sizes, lengths)
         return view._replace(copied=copied)
 
 
@@ -407,7 +361,8 @@ def contract(
     (5, 2)
     """
     shapes, strides = (a.shape, b.shape), (a.strides, b.strides)
-    pairing = plan_pairing((labels_a, labels_b, labels_out), shapes, strides)
+    target = None if out is None else out.strides
+    pairing = plan_pairing((labels_a, labels_b, labels_out), shapes, strides, target, a.dtype)
     if out is None and dtype is None:
         return pairing.multiply(a, b)
     return pairing.compute(a, b, out, dtype)

@@ -66,7 +66,7 @@ class Plan(NamedTuple):
         match self.steps:
             case (Step(labels=labels, shape=None),) if self.collapses == (None, None) and not self.squeezed:
                 a, b = arrays
-                return plan_pairing(labels, (a.shape, b.shape), (a.strides, b.strides))
+                return plan_pairing(labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
             case _:
                 return None
 

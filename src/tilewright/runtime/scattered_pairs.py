@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.contract import Pairing
 
 #: NumPy's types whose sums are kept in the same type, and the kernel's name of each.
-_TYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+TABLE_TYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 
 #: Multiply-adds from which tables are worth it: of fewer, operands are copied within the caches.
 LEAST_WORK = 1 << 22
@@ -42,7 +42,7 @@ def _call(
     strides: tuple[tuple[int, ...], ...],
 ) -> _Call:
     """Kernel and tables; `sizes` are those of the labels in their first order, strides in bytes."""
-    name = _TYPES[dtype]
+    name = TABLE_TYPES[dtype]
     kernel = _kernels.get(name)
     if kernel is None:
         kernel = _kernels[name] = ScatteredKernel.compiled(ScatteredGemm(name))
@@ -85,7 +85,7 @@ class ByTables(NamedTuple):
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own."""
         kind = a.dtype
-        if kind not in _TYPES or b.dtype != kind or dtype not in (None, kind):
+        if kind not in TABLE_TYPES or b.dtype != kind or dtype not in (None, kind):
             return self.copying.compute(a, b, out, dtype)
         found = np.empty(self.shape, kind) if out is None else out
         arrays = (a, b, found)

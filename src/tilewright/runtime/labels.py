@@ -1,0 +1,125 @@
+"""Labels of two operands that meet: what each is by where it stands, and which axes are walked as one.
+
+A label is one character and names an axis. It is of the batch (in both operands and in the result), a row (in
+A and the result), a column (in B and the result) or summed (in both operands only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from math import prod
+from typing import NamedTuple
+
+
+class Axes(NamedTuple):
+    """What one operand's labels are: the length of each axis, and bytes from one position to the next."""
+
+    sizes: Mapping[str, int]
+    steps: Mapping[str, int]
+
+    @classmethod
+    def of(cls, labels: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> Axes:
+        """Those of an operand whose axes have these labels, in order."""
+        return cls(dict(zip(labels, shape, strict=True)), dict(zip(labels, strides, strict=True)))
+
+    @classmethod
+    def adjacent(cls, labels: str, sizes: Mapping[str, int], itemsize: int) -> Axes:
+        """Those of an array that stands in memory in the order of its labels.
+
+        >>> Axes.adjacent("ij", {"i": 2, "j": 3}, 8).steps
+        {'j': 8, 'i': 24}
+        """
+        steps, step = {}, itemsize
+        for label in reversed(labels):
+            steps[label] = step
+            step *= sizes[label]
+        return cls({label: sizes[label] for label in labels}, steps)
+
+    def fuse(self, labels: str) -> bool:
+        """Whether these axes are one, walked with one stride, in this order.
+
+        >>> Axes.of("ij", (2, 3), (24, 8)).fuse("ij"), Axes.of("ij", (2, 3), (24, 8)).fuse("ji")
+        (True, False)
+        """
+        long = [label for label in labels if self.sizes[label] != 1]
+        steps, sizes = self.steps, self.sizes
+        return all(steps[outer] == sizes[inner] * steps[inner] for outer, inner in pairwise(long))
+
+    def outermost_first(self, labels: str) -> str:
+        """Labels in descending order of strides."""
+        return "".join(sorted(labels, key=lambda label: -abs(self.steps[label])))
+
+    @property
+    def elements(self) -> int:
+        """How many the operand has."""
+        return prod(self.sizes.values())
+
+
+class Roles(NamedTuple):
+    """What each label of a pair of operands is, each group in the order of the result."""
+
+    batch: str
+    rows: str
+    columns: str
+    summed: str
+
+    @classmethod
+    def of(cls, labels_a: str, labels_b: str, labels_out: str) -> Roles:
+        """The roles by presence in A, B and the result.
+
+        >>> Roles.of("bij", "bjk", "kbi")
+        Roles(batch='b', rows='i', columns='k', summed='j')
+        """
+        assert set(labels_a) ^ set(labels_b) <= set(labels_out) <= set(labels_a) | set(labels_b)
+        return cls(
+            "".join(label for label in labels_out if label in labels_a and label in labels_b),
+            "".join(label for label in labels_out if label not in labels_b),
+            "".join(label for label in labels_out if label not in labels_a),
+            "".join(label for label in labels_a if label not in labels_out),
+        )
+
+
+def count(labels: str, sizes: Mapping[str, int]) -> int:
+    """Elements of an array with these axes."""
+    return prod(sizes[label] for label in labels)
+
+
+def run_of(labels: str, x: Axes, c: Axes | None) -> tuple[str, str]:
+    """The innermost labels that are one axis of an operand and of the result, and the others.
+
+    >>> a = Axes.of("ijk", (2, 3, 4), (120, 40, 4))
+    >>> run_of("ijk", a, None)
+    ('k', 'ij')
+    >>> run_of("ij", a, None), run_of("ij", a, Axes.of("ij", (2, 3), (4, 8)))
+    (('ij', ''), ('i', 'j'))
+    """
+    sizes = x.sizes
+    order = [label for label in (c or x).outermost_first(labels) if sizes[label] != 1]
+    run = ""
+    for label in reversed(order):
+        inner = run[:1]
+        if inner and any(
+            axes.steps[label] != axes.steps[inner] * sizes[inner] for axes in (x, c) if axes is not None
+        ):
+            break
+        run = label + run
+    short = "".join(label for label in labels if sizes[label] == 1)
+    return short + run, "".join(order[: len(order) - len(run)])
+
+
+def neighbours(labels: str, operands: Iterable[Axes | None]) -> tuple[str, ...]:
+    """Labels in order, those together that all of these operands walk on evenly; None walks any way.
+
+    >>> a = Axes.of("ijk", (2, 3, 4), (120, 40, 4))
+    >>> neighbours("ijk", (a, None)), neighbours("ikj", (a, None))
+    (('ij', 'k'), ('i', 'k', 'j'))
+    """
+    known = [operand for operand in operands if operand is not None]
+    found: list[str] = []
+    for label in labels:
+        if found and all(operand.fuse(found[-1] + label) for operand in known):
+            found[-1] += label
+        else:
+            found.append(label)
+    return tuple(found)

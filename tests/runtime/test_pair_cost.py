@@ -1,0 +1,88 @@
+"""Which way a pair of operands is multiplied, by its cost: one line for each kind of strides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.runtime.labels import Axes, Roles, neighbours, run_of
+from tilewright.runtime.pair_cost import Pricing, Way
+
+#: A machine with two multiply-adds of 16 elements in a cycle, and 1 MiB of L2.
+F32 = Pricing(itemsize=4, rate=32.0, by_tables=True, near_bytes=1 << 20)
+
+#: Labels of both operands in the order of their memory, of the result ("*": its order is free), sizes; the
+#: way, what is copied, and labels of loops.
+WAYS: list[tuple[str, dict[str, int], Way, str, str]] = [
+    ("ij,jk->ik", {}, Way.IN_PLACE, "", ""),
+    ("ij,jk->ki", {}, Way.IN_PLACE, "", ""),
+    ("bij,bjk->bik", {}, Way.IN_PLACE, "", ""),
+    ("aij,jk->aik", {}, Way.IN_PLACE, "", ""),
+    # one factor repeats along what does not become one axis with the rest
+    ("iaj,jk->aik", {}, Way.LOOPS, "", "a"),
+    ("ikj,kl->*ijl", {}, Way.LOOPS, "", "i"),
+    ("ji,akj->aki", {}, Way.IN_PLACE, "", ""),
+    ("kc,jcdi->*kjdi", {"k": 48, "j": 48}, Way.LOOPS, "", "j"),
+    # a batch that is adjacent is moved, in a small product as in a large one
+    ("ijb,jkb->bik", {"b": 64}, Way.IN_PLACE, "ab", ""),
+    ("ijb,jkb->bik", {"i": 256, "j": 256, "k": 256, "b": 16}, Way.IN_PLACE, "ab", ""),
+    ("ij,jkb->bik", {"b": 64}, Way.LOOPS, "b", "b"),
+    # sums that are not one axis: small operands are copied, large ones are not
+    ("ipq,qpk->ik", {"p": 8, "q": 8}, Way.IN_PLACE, "a", ""),
+    ("ipq,qpk->ik", {"i": 512, "k": 512, "p": 24, "q": 24}, Way.TABLES, "", ""),
+    ("aibj,jcid->abcd", dict.fromkeys("abcdij", 24), Way.TABLES, "", ""),
+]
+
+
+@pytest.mark.parametrize(("subscripts", "sizes", "way", "moved", "loops"), WAYS)
+def test_ways(subscripts: str, sizes: dict[str, int], way: Way, moved: str, loops: str) -> None:
+    text, _, output = subscripts.partition("->")
+    labels = [*text.split(","), output.lstrip("*")]
+    sizes = {**dict.fromkeys("".join(labels), 32), **sizes}
+    a, b, c = (Axes.adjacent(own, sizes, F32.itemsize) for own in labels)
+    price = F32.cheapest(Roles.of(*labels), a, b, None if "*" in output else c)
+    assert (price.way, price.moved, price.loops) == (way, moved, loops)
+
+
+def test_types_without_tables_are_copied() -> None:
+    sizes = dict.fromkeys("abcdij", 24)
+    a, b = Axes.adjacent("aibj", sizes, 4), Axes.adjacent("jcid", sizes, 4)
+    price = F32._replace(by_tables=False).cheapest(Roles.of("aibj", "jcid", "abcd"), a, b)
+    assert price.moved
+
+
+def test_reading_apart_costs_more_beyond_the_cache() -> None:
+    sizes = dict.fromkeys("bijk", 64)
+    roles = Roles.of("ijb", "jkb", "bik")
+    a, b = Axes.adjacent("ijb", sizes, 4), Axes.adjacent("jkb", sizes, 4)
+    near, beyond = (
+        next(iter(F32._replace(near_bytes=size).ways(roles, a, b))).cycles for size in (1 << 30, 1 << 10)
+    )
+    assert beyond > 2 * near
+
+
+def test_axes_that_are_one() -> None:
+    a = Axes.of("ijk", (2, 3, 4), (120, 40, 4))
+    c = Axes.of("ij", (2, 3), (4, 8))
+    assert run_of("ijk", a, None) == ("k", "ij")
+    assert (run_of("ij", a, None), run_of("ij", a, c)) == (("ij", ""), ("i", "j"))
+    assert neighbours("ijk", (a, None)) == ("ij", "k")
+
+
+#: Products in loops, into results whose axes are not one where the operand's are.
+LOOPS = ["iaj,jk->aik", "ikj,kl->ijl", "ji,akj->aki", "baij,jk->aibk", "ijk,jl->kil", "bipj,bjkq->bpqik"]
+
+
+@pytest.mark.parametrize("subscripts", LOOPS)
+def test_loops_compute_what_numpy_does(subscripts: str) -> None:
+    sizes = dict(zip("abijklpq", (3, 2, 18, 5, 17, 19, 2, 3), strict=True))
+    random = np.random.default_rng(0)
+    terms = subscripts.partition("->")[0]
+    given = [random.integers(-4, 5, [sizes[label] for label in term]) * 1.0 for term in terms.split(",")]
+    expected = np.einsum(subscripts, *given)
+    np.testing.assert_array_equal(tw.einsum(subscripts, *given), expected)
+    for order in "CF":
+        out = np.full(expected.shape, np.nan, order=order)  # type: ignore[call-overload]
+        tw.einsum(subscripts, *given, out=out)
+        np.testing.assert_array_equal(out, expected)
