@@ -58,6 +58,7 @@ from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.row_function import RowFunction
+from tilewright.spec.sum_of_products import SumOfProducts
 from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 from tilewright.triangles import syr2k, syrk
@@ -92,6 +93,7 @@ __all__ = [
     "RowFunction",
     "Saturate",
     "Scale",
+    "SumOfProducts",
     "Syr2k",
     "Syrk",
     "TilewrightError",

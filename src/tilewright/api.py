@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.row_function import RowKernel
     from tilewright.runtime.rows import QuantizedRows
     from tilewright.runtime.scattered import ScatteredKernel
+    from tilewright.runtime.sum_of_products import ProductsKernel
     from tilewright.runtime.syr2k import SymmetricKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
     from tilewright.runtime.unary import UnaryKernel
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from tilewright.spec.problem import BatchReduceGemm, Gemm
     from tilewright.spec.row_function import RowFunction
     from tilewright.spec.scattered import ScatteredGemm
+    from tilewright.spec.sum_of_products import SumOfProducts
     from tilewright.spec.syr2k import Syrk
     from tilewright.spec.unary import Unary
 
@@ -1160,6 +1162,12 @@ def compile(
 ) -> SymmetricKernel: ...
 
 
+@overload
+def compile(
+    problem: SumOfProducts, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> ProductsKernel: ...
+
+
 def compile(
     problem: Gemm
     | BatchReduceGemm
@@ -1172,7 +1180,8 @@ def compile(
     | ScatteredGemm
     | RowFunction
     | Elementwise
-    | Syrk,
+    | Syrk
+    | SumOfProducts,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

@@ -13,6 +13,7 @@ from tilewright.ir.primitives import (
     LayerNormRows,
     LogSoftmaxRows,
     Merge,
+    MultiplyRows,
     Normalise,
     PackTable,
     RmsNormRows,
@@ -20,6 +21,7 @@ from tilewright.ir.primitives import (
     Softmax,
     SoftmaxGradient,
     SoftmaxRows,
+    SumProducts,
     SumValues,
 )
 from tilewright.llvm.build import Function
@@ -31,6 +33,7 @@ from tilewright.micro.row_functions import emit_layer_norm, emit_log_softmax, em
 from tilewright.micro.scattered import emit_pack_table, emit_scatter_tile
 from tilewright.micro.softmax import emit_begin, emit_keep, emit_normalise, emit_softmax
 from tilewright.micro.softmax_gradient import emit_finite, emit_softmax_gradient
+from tilewright.micro.sum_of_products import emit_multiply_rows, emit_sum_products
 from tilewright.micro.values import emit_sum_values
 
 #: Writes a call of a primitive's function into a function.
@@ -50,4 +53,6 @@ LOWERED: dict[type[Primitive], Callable[[Function, Isa, Operands], None]] = {
     LogSoftmaxRows: emit_log_softmax,
     LayerNormRows: emit_layer_norm,
     RmsNormRows: emit_rms_norm,
+    SumProducts: emit_sum_products,
+    MultiplyRows: emit_multiply_rows,
 }

@@ -25,6 +25,7 @@ from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.sum_of_products import SumOfProducts
 from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tilewright.macro.mmt4d import Mmt4dCut
     from tilewright.macro.packing import PanelForm
     from tilewright.macro.row_function import RowCut
+    from tilewright.macro.sum_of_products import ProductCut
     from tilewright.macro.unary import Blocks
 
 Problem: TypeAlias = (
@@ -52,11 +54,12 @@ Problem: TypeAlias = (
     | Elementwise
     | Syrk
     | Syr2k
+    | SumOfProducts
 )
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
 Cut: TypeAlias = (
     "Blocking | Cover | Blocks | PanelForm | Mmt4dCut | AttentionBlocking | BackwardBlocking | DecodeCut"
-    " | RowCut | ElementCut"
+    " | RowCut | ElementCut | ProductCut"
 )
 
 
@@ -140,6 +143,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.syr2k import choose_symmetric
 
             return choose_symmetric(problem, state.machine)
+        case SumOfProducts() as problem:
+            from tilewright.macro.sum_of_products import choose_products
+
+            return choose_products(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -184,6 +191,11 @@ def _build_nest(state: Compilation) -> Program:
             from tilewright.macro.syr2k import build_symmetric
 
             return build_symmetric(problem, blocking, machine, state.name)
+        case SumOfProducts() as problem, products:
+            from tilewright.macro.sum_of_products import ProductCut, build_products
+
+            assert isinstance(products, ProductCut)
+            return build_products(problem, products, state.name)
         case LinearChain() as problem, Blocking() as blocking:
             from tilewright.macro.chain import build_chain
 

@@ -29,7 +29,6 @@ from tilewright.errors import (
     TilewrightError,
     UnsupportedDtype,
 )
-from tilewright.runtime.collapse import Sum, plan_collapse
 from tilewright.runtime.contract import Pairing, plan_pairing
 from tilewright.runtime.einsum_front import MOST_CALLS, calls
 from tilewright.runtime.operands import overlaps_itself
@@ -359,25 +358,6 @@ def test_large_operands_are_multiplied_where_they_stand(dtype: type) -> None:
     swapped = a.astype(a.dtype.newbyteorder())
     np.testing.assert_allclose(tw.einsum(subscripts, swapped, b), expected, rtol=rtol, atol=atol)
     np.testing.assert_allclose(tw.einsum(subscripts, a, b.astype(np.float64)), expected, rtol=rtol, atol=atol)
-
-
-@pytest.mark.parametrize(
-    ("labels", "strides", "wanted", "sums"),
-    [
-        ("ijk", (48, 16, 4), "i", ((2, 12, 1),)),
-        ("ijk", (48, 16, 4), "k", ((1, 6, 4),)),
-        ("ijk", (48, 16, 4), "ki", ((2, 3, 4),)),
-        ("ijk", (48, 16, 4), "j", ((6, 4, 1), (1, 2, 3))),
-        ("ijk", (48, 16, 4), "", ((1, 24, 1),)),
-        ("ijk", (4, 8, 24), "i", ((1, 12, 2),)),
-        ("ijk", (96, 16, 4), "j", ()),
-        ("ijk", (96, 16, 4), "i", ((2, 12, 1),)),
-    ],
-)
-def test_sums_are_products_with_ones_where_runs_of_axes_fuse(
-    labels: str, strides: tuple[int, ...], wanted: str, sums: tuple[tuple[int, int, int], ...]
-) -> None:
-    assert plan_collapse(labels, (2, 3, 4), strides, "f", wanted).sums == tuple(map(Sum.along, sums))
 
 
 # --- Hypothesis -----------------------------------------------------------------------------------

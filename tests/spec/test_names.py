@@ -31,6 +31,7 @@ from tilewright.spec.problem import (
     Strategy,
 )
 from tilewright.spec.row_function import RowFunction, RowOp
+from tilewright.spec.sum_of_products import SUM_DTYPES, SumOfProducts, Walk
 from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
@@ -112,9 +113,25 @@ def symmetric() -> Iterator[Syrk]:
         yield from (Syr2k(n, k, dtype, b=b, c=c, lower=lower) for dtype in ("f32", "c64") for b in DENSE)
 
 
+def sums_of_products() -> Iterator[SumOfProducts]:
+    for walk, dtype in product(Walk, SUM_DTYPES):
+        yield SumOfProducts(walk, 2, dtype)
+        if walk.sums:
+            yield SumOfProducts(walk, 1, dtype)
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
     problems: list[
-        Gemm | BatchReduceGemm | Unary | Packing | Mmt4d | LinearChain | RowFunction | Elementwise | Syrk
+        Gemm
+        | BatchReduceGemm
+        | Unary
+        | Packing
+        | Mmt4d
+        | LinearChain
+        | RowFunction
+        | Elementwise
+        | Syrk
+        | SumOfProducts
     ] = [
         *gemms(),
         *batch_reduces(),
@@ -125,6 +142,7 @@ def test_names_are_unique_symbols_and_read_back() -> None:
         *row_functions(),
         *elementwise(),
         *symmetric(),
+        *sums_of_products(),
     ]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)

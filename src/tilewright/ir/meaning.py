@@ -18,6 +18,7 @@ from tilewright.ir.primitives import (
     LayerNormRows,
     LogSoftmaxRows,
     Merge,
+    MultiplyRows,
     Normalise,
     PackTable,
     RmsNormRows,
@@ -25,9 +26,11 @@ from tilewright.ir.primitives import (
     Softmax,
     SoftmaxGradient,
     SoftmaxRows,
+    SumProducts,
     SumValues,
 )
 from tilewright.spec.row_function import RowOp, row_meaning
+from tilewright.spec.sum_of_products import product_meaning
 
 if TYPE_CHECKING:
     from tilewright.ir.interpret import Array, Run
@@ -229,6 +232,34 @@ def _rows(at: _Fields, op: RowOp) -> None:
     at.window("to", rows, columns)[...] = found
 
 
+def _sum_products(at: _Fields) -> None:
+    node = at.node
+    assert isinstance(node, SumProducts)
+    rows, columns, turns = (at.number(name) for name in ("rows", "columns", "turns"))
+
+    def turned(name: str) -> Array:
+        part, step = getattr(node, name), getattr(node, f"{name}_turn")
+        windows = []
+        for turn in range(turns):
+            moved = Slice(part.buffer, part.offset + step * turn, part.strides)
+            windows.append(at.run.window(moved, (rows, columns), at.names))
+        return np.stack(windows) if windows else np.zeros((0, rows, columns), part_type(name))
+
+    def part_type(name: str) -> np.dtype[Any]:
+        return at.window(name, 1, 1).dtype
+
+    right = None if node.right is None else turned("right")
+    to = at.window("to", rows, 1)[:, 0]
+    found = product_meaning(turned("left"), right, (0, 2))
+    to[...] = found + to if at.number("added") else found
+
+
+def _multiply_rows(at: _Fields) -> None:
+    shape = (at.number("rows"), at.number("columns"))
+    left, right = (at.window(name, *shape) for name in ("left", "right"))
+    at.window("to", *shape)[...] = product_meaning(left, right, None)
+
+
 Meaning: TypeAlias = Callable[[_Fields], None]
 
 #: What each primitive does.
@@ -248,6 +279,8 @@ _ACTIONS: dict[type[Primitive], Meaning] = {
     LogSoftmaxRows: partial(_rows, op=RowOp.LOG_SOFTMAX),
     LayerNormRows: partial(_rows, op=RowOp.LAYER_NORM),
     RmsNormRows: partial(_rows, op=RowOp.RMS_NORM),
+    SumProducts: _sum_products,
+    MultiplyRows: _multiply_rows,
 }
 
 

@@ -371,6 +371,47 @@ class RmsNormRows(Primitive):
     state: Slice | None = None
 
 
+@dataclass(frozen=True)
+class SumProducts(Primitive):
+    """to[i] = Σ left[t, i, j] · right[t, i, j] over all turns t and columns j, of every row i; or += that.
+
+    Elements of rows are adjacent in left and right; or those of columns are, there and in `to`; or neither,
+    and there is one element after the other.
+
+    Attributes
+    ----------
+    to : the second stride is not used.
+    left_turn, right_turn : from one turn to the next.
+    added : whether sums are added to what is there: not where it is 0.
+    right : without it the elements of `left` are summed.
+    """
+
+    word: ClassVar[str] = "sum_products"
+
+    to: Slice
+    left: Slice
+    rows: Expression
+    columns: Expression
+    turns: Expression
+    left_turn: Expression
+    added: Expression
+    right: Slice | None = None
+    right_turn: Expression | None = None
+
+
+@dataclass(frozen=True)
+class MultiplyRows(Primitive):
+    """to[i, j] = left[i, j] · right[i, j]; elements of rows are adjacent, in `left` also one for each row."""
+
+    word: ClassVar[str] = "multiply_rows"
+
+    to: Slice
+    left: Slice
+    right: Slice
+    rows: Expression
+    columns: Expression
+
+
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {
     kind.word: kind
@@ -390,6 +431,8 @@ PRIMITIVES: dict[str, type[Primitive]] = {
         LogSoftmaxRows,
         LayerNormRows,
         RmsNormRows,
+        SumProducts,
+        MultiplyRows,
     )
 }
 
@@ -442,6 +485,23 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             for name in ("weight", "bias", "kept", "state"):
                 along = getattr(node, name, None)
                 yield along is None or along.strides[1] == one, f"elements of {name} must be adjacent"
+        case SumProducts():
+            factors = [factor for factor in (node.left, node.right) if factor is not None]
+            for axis in (0, 1):
+                alike = len({factor.strides[axis] == one for factor in factors}) == 1
+                yield alike, "both factors have adjacent elements along the same axis"
+            types = {dtypes[factor.buffer] for factor in (node.to, *factors)}
+            yield len(types) == 1, "factors and sums have one type"
+            yield (node.right is None) is (node.right_turn is None), "right and right_turn come together"
+        case MultiplyRows():
+            adjacent = node.to.strides[1] == node.right.strides[1] == one
+            yield adjacent, "elements of rows must be adjacent in to and right"
+            yield (
+                node.left.strides[1] in (Constant(0), one),
+                "left has adjacent elements, or one for each row",
+            )
+            alike = type_of("to") == type_of("left") == type_of("right")
+            yield alike, "factors and products have one type"
         case Keep():
             yield type_of("to") == type_of("values"), "values keep their type"
         case KeyScores():

@@ -20,6 +20,7 @@ from tilewright.runtime.packed_gemm import PackedGemmKernel
 from tilewright.runtime.packing import PackingKernel
 from tilewright.runtime.row_function import RowKernel
 from tilewright.runtime.scattered import ScatteredKernel
+from tilewright.runtime.sum_of_products import ProductsKernel
 from tilewright.runtime.syr2k import SymmetricKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
@@ -33,6 +34,7 @@ from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.sum_of_products import SumOfProducts
 from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 
@@ -50,6 +52,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Elementwise: RowKernel,
     Syrk: SymmetricKernel,
     Syr2k: SymmetricKernel,
+    SumOfProducts: ProductsKernel,
 }
 
 
@@ -155,6 +158,12 @@ def compile_problem(
 def compile_problem(
     problem: Syrk, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> SymmetricKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: SumOfProducts, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> ProductsKernel: ...
 
 
 def compile_problem(

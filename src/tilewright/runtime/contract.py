@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.labels import Axes, Roles, count, neighbours
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
@@ -19,11 +20,6 @@ from tilewright.runtime.transpose import transpose
 
 #: Pairings kept; one takes about 50 us to make.
 _PAIRINGS = 2048
-
-#: Elements of an outer product up to which the kernel of products (k = 1) is faster than `numpy.multiply`:
-#: those that stay in the second cache.
-_OUTER_BY_KERNEL = 1 << 18
-
 
 #: Elements up to which NumPy copies in less time than it takes to call the compiled moves: 1 us.
 _MOVED_BY_NUMPY = 1 << 10
@@ -195,7 +191,7 @@ def plan_pairing(
     strides: tuple[tuple[int, ...], tuple[int, ...]],
     target: tuple[int, ...] | None = None,
     dtype: np.dtype[Any] | None = None,
-) -> Pairing | ByTables:
+) -> Pairing | ByTables | ByProducts:
     """How operands of these labels (those of the result last), shapes and strides are multiplied.
 
     Axes of one role become one where all their neighbours are evenly apart; others are loops around the
@@ -214,8 +210,8 @@ def plan_pairing(
     sizes = {**a.sizes, **b.sizes}
     roles = Roles.of(*labels)
     shape = tuple(sizes[label] for label in labels_out)
-    if not roles.summed and not _outer_by_kernel(roles, labels_out, sizes):
-        return _by_elements(labels, sizes)
+    if not roles.summed:
+        return ByProducts(labels, _by_elements(labels, sizes))
     c = None if target is None else Axes.of(labels_out, shape, target)
     price = Pricing.of(dtype, (a, b)).cheapest(roles, a, b, c)
     if price.way is Way.TABLES:
@@ -224,7 +220,8 @@ def plan_pairing(
         return ByTables(
             labels, tuple(sizes.values()), shape, _pairing(labels, roles, sizes, copying, (a, b, c))
         )
-    return _pairing(labels, roles, sizes, price, (a, b, c))
+    pairing = _pairing(labels, roles, sizes, price, (a, b, c))
+    return pairing if roles.rows and roles.columns else ByProducts(labels, pairing)
 
 
 def _pairing(
@@ -260,13 +257,6 @@ def _pairing(
         turned=turned,
         stacks=stack.outer(),
     )
-
-
-def _outer_by_kernel(roles: Roles, labels_out: str, sizes: Mapping[str, int]) -> bool:
-    """Whether a product without a sum is a matrix that the kernel of products makes in place."""
-    small = count(labels_out, sizes) <= _OUTER_BY_KERNEL
-    whole = labels_out in (roles.rows + roles.columns, roles.columns + roles.rows)
-    return small and whole and bool(roles.rows and roles.columns)
 
 
 class _Stack(NamedTuple):
@@ -351,7 +341,8 @@ def contract(
     -----
     Operands are multiplied where they stand: as matrices if axes of one role can be walked with one stride,
     else by tables (decision 025) in float32 and float64; of other types, and of few elements, the smaller
-    choice is copied by compiled code. Without a sum, elements are multiplied by NumPy.
+    choice is copied by compiled code. Where one of them has no axis of its own, or nothing is summed,
+    elements are multiplied one by one where adjacent ones make vectors; without a sum else by NumPy.
 
     Examples
     --------
@@ -364,5 +355,5 @@ def contract(
     target = None if out is None else out.strides
     pairing = plan_pairing((labels_a, labels_b, labels_out), shapes, strides, target, a.dtype)
     if out is None and dtype is None:
-        return pairing.multiply(a, b)
-    return pairing.compute(a, b, out, dtype)
+        return np.asarray(pairing.multiply(a, b))  # products of vectors are scalars
+    return np.asarray(pairing.compute(a, b, out, dtype))

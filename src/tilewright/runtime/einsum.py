@@ -26,6 +26,7 @@ from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
 from tilewright.runtime.collapse import Collapse, native, plan_collapse
 from tilewright.runtime.contract import Pairing, contract, plan_pairing
 from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_recipe
+from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.recipes import MOST_OPERANDS, Made, view_recipe
 from tilewright.runtime.scattered_pairs import ByTables
@@ -61,7 +62,7 @@ class Plan(NamedTuple):
         """Whether the result is a view of the one operand."""
         return not self.steps and self.collapses[0] is not None and self.collapses[0].is_view
 
-    def pairing(self, arrays: Sequence[Array]) -> Pairing | ByTables | None:
+    def pairing(self, arrays: Sequence[Array]) -> Pairing | ByTables | ByProducts | None:
         """How two operands meet where nothing else is done."""
         match self.steps:
             case (Step(labels=labels, shape=None),) if self.collapses == (None, None) and not self.squeezed:
@@ -156,12 +157,12 @@ def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
     indexing = lay_over(parse(subscripts), [shape for shape, _, _ in places])
     path = find_path(indexing, optimize)
     if len(places) == 1:
-        collapse = plan_collapse(indexing.inputs[0], *places[0], indexing.output)
+        collapse = plan_collapse(indexing.inputs[0], places[0][0], indexing.output)
         return Plan((collapse,), (), indexing.shape, ())
     terms = _kept(indexing, [shape for shape, _, _ in places])
     collapses = tuple(
-        None if labels == term else plan_collapse(labels, *place, term)
-        for labels, place, term in zip(indexing.inputs, places, terms, strict=True)
+        None if labels == term else plan_collapse(labels, shape, term)
+        for labels, (shape, _, _), term in zip(indexing.inputs, places, terms, strict=True)
     )
     output = "".join(label for label in indexing.output if indexing.sizes[label] != 1)
     squeezed = tuple(axis for axis, size in enumerate(indexing.shape) if size == 1)
@@ -264,9 +265,12 @@ def _remember_recipe(key: tuple[Any, ...] | None, plan: Plan, given: Sequence[An
 
 def _recipe(plan: Plan, arrays: Sequence[Array]) -> Made | None:
     """A call as machine code repeats it; None where it does not."""
-    if plan.is_view:
-        assert plan.collapses[0] is not None
-        return view_recipe(arrays[0], plan.collapses[0].view(arrays[0]))
+    alone = plan.collapses[0] if len(plan.collapses) == 1 else None
+    if alone is not None:
+        if alone.is_view:
+            return view_recipe(arrays[0], alone.view(arrays[0]))
+        call = alone.products(arrays[0])
+        return None if call is None else call.recipe(arrays[0].dtype)
     pairing = plan.pairing(arrays)
     return None if pairing is None else pairing.recipe(*arrays)
 
@@ -279,7 +283,7 @@ def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., 
         turned = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
         order = alone.axes or tuple(range(len(alone.shape)))
         return methodcaller("transpose", order) if turned else alone.total
-    pairing = plan.pairing(arrays) if alike else None
+    pairing = plan.pairing(arrays) if alike and plan.shape else None
     if pairing is not None:
         return pairing.multiply
     return lambda *operands: plan.run(operands, None, types)

@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.llvm.build import Module
+from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, int64, null
@@ -20,7 +20,9 @@ from tilewright.runtime.cache import cached_object
 from tilewright.runtime.exact import HASH
 from tilewright.runtime.fastcall import (
     ALIGNED,
+    API_EMPTY,
     API_NEW_FROM_DESCR,
+    API_SCALAR,
     API_SET_BASE,
     ARRAY_DATA,
     ARRAY_DTYPE,
@@ -28,6 +30,7 @@ from tilewright.runtime.fastcall import (
     ARRAY_NDIM,
     ARRAY_SHAPE,
     ARRAY_STRIDES,
+    GIL_THRESHOLD,
     OBJECT_TYPE,
     WRITEABLE,
     FastFunction,
@@ -41,6 +44,7 @@ from tilewright.runtime.recipes import (
     MOST_AXES,
     MOST_OPERANDS,
     MOST_WORDS,
+    NUMBERS,
     PROBES,
     SLOT_BITS,
     Action,
@@ -51,6 +55,9 @@ from tilewright.runtime.recipes import (
 )
 
 _MODULE = _NAME = "tw_einsum"
+
+#: The widest element, and what it is aligned to.
+MOST_BYTES = 16
 
 
 class _Entry(FastFunction):
@@ -184,6 +191,8 @@ def _emit() -> str:
     with f.when(f.compare("==", action, int(Action.VIEW))):
         view = f.at(recipe, Recipe.views.offset)
         f.ret(entry.seen(entry.operand(view), view))
+    with f.when(f.compare("==", action, int(Action.KERNEL))):
+        f.ret(_computed(entry, recipe))
     entry.finish(_multiplied(entry, recipe))
     return str(module)
 
@@ -209,6 +218,53 @@ def _multiplied(entry: _Entry, recipe: Value) -> Value:
     return product
 
 
+def _computed(entry: _Entry, recipe: Value) -> Value:
+    """A new reference to what a kernel makes: an array, or a scalar from a place on the stack."""
+    f, module = entry.f, entry.module
+    work = entry.word(recipe, Recipe.work)
+    wish = entry.find_team(work)
+    shape = f.at(recipe, Recipe.result.offset + View.shape.offset)
+    axes = f.truncate(entry.word(f.at(recipe, Recipe.result.offset), View.axes), INT32)
+    dtype = entry.field(recipe, Recipe.dtype.offset)
+    array, place = f.stack(POINTER, 1, 8), f.stack(POINTER, 1, 8)
+    scalar = f.compare("==", axes, 0)
+    with f.branch(scalar) as (alone, several):
+        with alone:
+            f.store(null(), array, 8)
+            f.store(f.stack(INT64, MOST_BYTES // 8, MOST_BYTES), place, 8)
+        with several:
+            made = entry.new_array(axes, shape, dtype)
+            f.store(made, array, 8)
+            f.store(entry.field(made, ARRAY_DATA), place, 8)
+    result, data = f.load(POINTER, array, 8), f.load(POINTER, place, 8)
+    long_running = f.compare(">", work, int64(GIL_THRESHOLD))
+    with entry.without_gil(long_running), entry.team(wish) as team:
+        _call(entry, recipe, data, team)
+    entry.raise_cancelled(unused=result)
+    with f.when(scalar):
+        new = module.declare("tw_scalar", POINTER, (POINTER,) * 3)
+        f.ret(f.call(new, [data, dtype, null()]))
+    return result
+
+
+def _call(entry: _Entry, recipe: Value, data: Value, team: Value) -> None:
+    """Calls the kernel of a recipe, on one operand or two."""
+    f = entry.f
+    code = Callee(VOID, entry.field(recipe, Recipe.code.offset).text)
+    numbers = [entry.field(recipe, Recipe.numbers.offset + 8 * number, INT64) for number in range(NUMBERS)]
+    factors = [
+        entry.field(
+            entry.operand(f.at(recipe, Recipe.views.offset + number * ctypes.sizeof(View))), ARRAY_DATA
+        )
+        for number in range(MOST_OPERANDS)
+    ]
+    with f.branch(f.compare("==", entry.word(recipe, Recipe.factors), 1)) as (one, two):
+        with one:
+            f.call(code, [factors[0], data, *numbers, team])
+        with two:
+            f.call(code, [*factors, data, *numbers, team])
+
+
 class NativeEinsum:
     """The machinery of one native `einsum`: its recipes and the entry code.
 
@@ -225,6 +281,8 @@ class NativeEinsum:
             "tw_matmul": id(matmul),
             "tw_new_array": numpy_api(API_NEW_FROM_DESCR),
             "tw_set_base": numpy_api(API_SET_BASE),
+            "tw_empty": numpy_api(API_EMPTY),
+            "tw_scalar": numpy_api(API_SCALAR),
         }
         machine = host_machine()
         code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))

@@ -21,6 +21,7 @@ from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.sum_of_products import SumOfProducts
 from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 
@@ -167,6 +168,11 @@ def formula(kernel: Kernel) -> str:
             return (
                 f"y = {op.value} of every element of x; a team's tasks are some rows each, or parts of rows."
             )
+        case SumOfProducts(walk=walk, factors=factors):
+            product = "x[b, o, t, i, j] * y[b, o, t, i, j]" if factors == 2 else "x[b, o, t, i, j]"
+            if walk.sums:
+                return f"z[b, o, i] = sum of {product} over turns t and columns j."
+            return f"z[b, o, t, i, j] = {product}."
         case RowFunction(op=op):
             return f"y = {op.value} of every row of x; a team's tasks are some rows each."
         case Attention(bounded=bounded):
@@ -217,6 +223,9 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
             return
         case (RowFunction() | Elementwise()) as problem:
             yield from _row_function(problem, program)
+            return
+        case SumOfProducts():
+            yield from _products(program)
             return
     operands = {operand.name: operand for operand in kernel.problem.operands}
     steps = kernel.problem.step_operands if isinstance(kernel.problem, Gemm) else ()
@@ -409,6 +418,18 @@ def _row_function(problem: RowFunction | Elementwise, program: Program) -> Itera
         yield Parameter(f"{c_type(problem.acc)} {name}", _ROW_FUNCTION[name])
     if program.needs_scratch:
         yield Parameter("void *scratch", _scratch(program))
+    yield Parameter("struct tw_team *team", _TEAM)
+
+
+def _products(program: Program) -> Iterator[Parameter]:
+    """The parameters of products of elements."""
+    for buffer in program.arguments:
+        constant = "" if buffer.name == "z" else "const "
+        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", f"elements of {buffer.dtype}")
+    for name in program.sizes:
+        array, _, axis = name.partition("_")
+        step = f"of {array}, from one {axis} to the next; 0 repeats"
+        yield Parameter(f"int64_t {name}", step if axis else "length of the axis")
     yield Parameter("struct tw_team *team", _TEAM)
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tilewright.runtime.exact import HASH
 from tilewright.runtime.operands import Array, data_address
+
+if TYPE_CHECKING:
+    from tilewright.runtime.kernel import Kernel
 
 #: Axes of an operand or of a result that a recipe holds; calls with more go through Python.
 MOST_AXES = 6
@@ -27,8 +30,8 @@ MOST_RECIPES = 2048
 SLOT_BITS = 12
 #: Slots that are looked at, from the one that a key goes to. There are as many behind the last.
 PROBES = 8
-#: Numbers that a kernel takes between its arrays and its team.
-MOST_NUMBERS = 32
+#: Numbers that kernels take between their arrays and the team: five lengths, and five strides of each array.
+NUMBERS = 20
 
 assert 2 * MOST_RECIPES == 1 << SLOT_BITS
 
@@ -72,7 +75,7 @@ class Recipe(ctypes.Structure):
     views : of operands, in the order in which a product takes them.
     result : how what is made becomes the result; of a kernel, the axes and shape that are made.
     dtype : of the result of a kernel, NumPy's descriptor.
-    code, numbers : a kernel, and what it takes behind its arrays, as many as `count`.
+    code, factors, numbers : a kernel, how many operands it takes, and what it takes behind all arrays.
     work : of a kernel, in multiply-adds.
     """
 
@@ -84,7 +87,8 @@ class Recipe(ctypes.Structure):
         ("result", View),
         ("dtype", ctypes.c_void_p),
         ("code", ctypes.c_void_p),
-        ("numbers", ctypes.c_int64 * MOST_NUMBERS),
+        ("factors", ctypes.c_int64),
+        ("numbers", ctypes.c_int64 * NUMBERS),
         ("work", ctypes.c_int64),
     )
 
@@ -120,6 +124,35 @@ def product_recipe(operands: Sequence[Array], seen: Sequence[tuple[int, Array]],
         return None
     views = tuple(View.of(operands[operand], view, operand) for operand, view in seen)
     return Made(Recipe(action=Action.PRODUCT, views=views, result=View.of(product, result)))
+
+
+def kernel_recipe(
+    kernel: Kernel,
+    places: Sequence[int],
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    call: tuple[Sequence[int], int],
+) -> Made:
+    """The recipe of a kernel that makes a C-contiguous array, or a scalar.
+
+    Parameters
+    ----------
+    places : which operand each of its factors is.
+    dtype, shape : of the result.
+    call : the numbers that the kernel takes, and its work in multiply-adds.
+    """
+    numbers, work = call
+    recipe = Recipe(
+        action=Action.KERNEL,
+        views=tuple(View(place, -1) for place in places),
+        result=View(0, len(shape), 0, shape),
+        dtype=id(dtype),
+        code=kernel.address,
+        factors=len(places),
+        numbers=tuple(numbers),
+        work=work,
+    )
+    return Made(recipe, (kernel, dtype))
 
 
 def key_words(subscripts: str, operands: Sequence[Array]) -> list[int]:

@@ -17,6 +17,7 @@ from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
 from tilewright.spec.row_function import RowFunction, RowOp
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.sum_of_products import SumOfProducts, Walk
 from tilewright.spec.syr2k import Syr2k, Syrk
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
@@ -68,6 +69,10 @@ _SYMMETRIC = re.compile(
 )
 
 _ELEMENTWISE = re.compile(r"each_(?P<op>[a-z_]+?)_(?P<dtype>[a-z]+\d+)_(?P<isa>\w+)")
+_PRODUCTS = re.compile(
+    rf"products_(?P<walk>{'|'.join(walk.value for walk in Walk)})_(?P<factors>[12])"
+    r"_(?P<dtype>[a-z]+\d+)_(?P<isa>\w+)"
+)
 
 #: Every problem that has a kernel.
 AnyProblem: TypeAlias = (
@@ -84,6 +89,7 @@ AnyProblem: TypeAlias = (
     | Elementwise
     | Syrk
     | Syr2k
+    | SumOfProducts
 )
 
 
@@ -119,6 +125,8 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     'each_gelu_f32_avx2'
     >>> kernel_name(Syr2k(n=64, dtype="bf16", out_dtype="f32", lower=False), "avx2")
     'syr2k_bf16f32_64xk_rrr_upper_avx2'
+    >>> kernel_name(SumOfProducts("along", 2, "c64"), "avx2")
+    'products_along_2_c64_avx2'
     """
     if isinstance(problem, ScatteredGemm):
         return f"scattered_{problem.dtype}_{isa}"
@@ -128,6 +136,8 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
         return f"rows_{problem.op.value}_{problem.dtype}_{problem.layout.letter}{marks}_{isa}"
     if isinstance(problem, Elementwise):
         return f"each_{problem.op.value}_{problem.dtype}_{isa}"
+    if isinstance(problem, SumOfProducts):
+        return f"products_{problem.walk.value}_{problem.factors}_{problem.dtype}_{isa}"
     if isinstance(problem, AttentionBackward):
         words = "_".join((f"{problem.head_dim}x{problem.value_dim}", *problem.features))
         return f"attention_backward_{problem.dtype}_{words}_{isa}"
@@ -270,6 +280,8 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         return symmetric(n, k, dtype, out_dtype=out_dtype, lower=lower, **given), found["isa"]
     if found := _ELEMENTWISE.fullmatch(name):
         return Elementwise(found["op"], found["dtype"]), found["isa"]
+    if found := _PRODUCTS.fullmatch(name):
+        return SumOfProducts(found["walk"], int(found["factors"]), found["dtype"]), found["isa"]
     if found := _ROWS.fullmatch(name):
         layout, given = _LAYOUTS[found["layout"]], {key: found[key] for key in ("weight", "bias")}
         return RowFunction(found["op"], found["dtype"], layout=layout, **given), found["isa"]
@@ -277,5 +289,5 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         name="kernel name",
         found=repr(name),
         allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_..., rows_..., "
-        "each_..., syrk_..., syr2k_...",
+        "each_..., syrk_..., syr2k_..., products_...",
     )

@@ -1,0 +1,346 @@
+"""Products of elements and their sums, as vectors: along rows, across rows, or one element after the other.
+
+Sums have several accumulators, which are added to others after so many turns, so that no number meets more
+than a few hundred of its like: more exact than one after the other, and as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.values import Value, element_type, int64, memory_type, vector_type, zero
+from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands, Rows, Window, value, window
+from tilewright.spec.dtype import F32, DType, Kind
+
+#: Vectors of a turn along a row: as many accumulators keep two loads a cycle busy while additions take three.
+UNROLLED = 4
+
+#: Turns until accumulators are added to others: along rows of 16 lanes 16 Ki elements, across rows 256.
+BLOCK_TURNS = 256
+
+#: Share of the registers that hold sums of adjacent rows, and vectors of rows where fewer are left.
+ACCUMULATOR_SHARE = 2
+FEW_PARTS = (4, 1)
+
+#: An element or vector: its value, or its real and its imaginary part.
+Number: TypeAlias = list[Value]
+
+
+class Numbers:
+    """Elements of one type, as vectors or one by one; 16-bit floats as 32 bits, complex ones as two parts."""
+
+    def __init__(self, f: Function, isa: Isa, dtype: DType, *, single: bool = False) -> None:
+        self.f, self.dtype = f, dtype
+        self.fused = isa.fused
+        self.part = dtype.real
+        narrow = dtype.kind is Kind.FLOAT and dtype.bits < F32.bits
+        self.acc = F32 if narrow else self.part
+        self.parts = 2 if dtype.kind is Kind.COMPLEX else 1
+        self.lanes = 0 if single else isa.lanes(self.acc)
+        self._convert = Convert(f, half=isa.half)
+
+    def zeros(self, count: int = 1) -> Number:
+        """So many sums of nothing, their parts one behind the other."""
+        kind = vector_type(self.acc, self.lanes) if self.lanes else element_type(self.acc)
+        if not self.lanes and not self.acc.is_integer:
+            return [Value(kind, "0.0")] * (self.parts * count)
+        return [zero(kind) if self.lanes else Value(kind, "0")] * (self.parts * count)
+
+    def mask(self, elements: Value) -> Value:
+        """The lanes of the first so many elements, of both parts of complex ones as they stand in memory."""
+        return self.f.first_lanes(self.f.mul(elements, self.parts), 0, self.lanes * self.parts)
+
+    def load(self, pointer: Value, mask: Value | None = None) -> Number:
+        """Elements that stand one behind the other; zeros where the mask has none."""
+        f = self.f
+        if not self.lanes:
+            return self._element(pointer)
+        kind = vector_type(self.part, self.lanes * self.parts)
+        if mask is None:
+            found = f.load(kind, pointer, self.part.size)
+        else:
+            found = f.masked_load(kind, pointer, mask, self.part.size)
+        if self.parts == 1:
+            return [self._convert(found, self.part, self.acc)]
+        return [f.shuffle(found, found, range(part, 2 * self.lanes, 2)) for part in range(2)]
+
+    def spread(self, pointer: Value) -> Number:
+        """One element in every lane."""
+        return [self.f.splat(part, self.lanes) for part in self._element(pointer)]
+
+    def _element(self, pointer: Value) -> Number:
+        size = self.part.size
+        parts = [
+            self.f.load(memory_type(self.part), self.f.at(pointer, part * size), size)
+            for part in range(self.parts)
+        ]
+        return [self._convert(part, self.part, self.acc) for part in parts]
+
+    def store(self, number: Number, pointer: Value, mask: Value | None = None) -> None:
+        """Elements one behind the other, rounded to their type."""
+        f, size = self.f, self.part.size
+        parts = [self._convert(part, self.acc, self.part) for part in number]
+        if not number[0].type.lanes:
+            for place, part in enumerate(parts):
+                f.store(part, f.at(pointer, place * size), size)
+            return
+        if self.parts == 2:
+            pairs = [lane + self.lanes * part for lane in range(self.lanes) for part in range(2)]
+            real, imaginary = parts
+            parts = [f.shuffle(real, imaginary, pairs)]
+        if mask is None:
+            f.store(parts[0], pointer, size)
+        else:
+            f.masked_store(parts[0], pointer, mask, size)
+
+    def add(self, left: Number, right: Number) -> Number:
+        """left + right."""
+        return [self.f.plus(*pair) for pair in zip(left, right, strict=True)]
+
+    def multiply(self, left: Number, right: Number) -> Number:
+        """left · right."""
+        f = self.f
+        if self.parts == 1:
+            return [f.times(left[0], right[0])]
+        (a, b), (c, d) = left, right
+        real = f.minus(f.times(a, c), f.times(b, d))
+        return [real, f.plus(f.times(a, d), f.times(b, c))]
+
+    def multiply_add(self, left: Number, right: Number, addend: Number) -> Number:
+        """left · right + addend."""
+        f = self.f
+
+        def fused(x: Value, y: Value, z: Value) -> Value:
+            return f.multiply_add(x, y, z, fused=self.fused)
+
+        if self.parts == 1:
+            return [fused(left[0], right[0], addend[0])]
+        (a, b), (c, d) = left, right
+        minus_b = f.emit(b.type, f"fneg {b.typed}")
+        return [fused(minus_b, d, fused(a, c, addend[0])), fused(b, c, fused(a, d, addend[1]))]
+
+    def joined(self, number: Number) -> Number:
+        """The sum of all lanes, by halves."""
+        f, lanes = self.f, self.lanes
+        while lanes > 1:
+            lanes //= 2
+            turned = [(lane + lanes) % self.lanes for lane in range(self.lanes)]
+            number = self.add(number, [f.shuffle(part, part, turned) for part in number])
+        return [f.extract(part, 0) for part in number]
+
+
+#: Adds the products at a column of one turn to accumulators.
+Visit: TypeAlias = Callable[[Value, Value, Number], Number]
+
+
+class _Sums:
+    """What the three ways to sum share: factors, turns, blocks of columns."""
+
+    def __init__(self, f: Function, isa: Isa, given: Operands, *, single: bool = False) -> None:
+        self.f, self.isa, self.given = f, isa, given
+        self.to, self.left = window(given, "to"), window(given, "left")
+        self.right = window(given, "right") if given["right"] is not None else None
+        self.numbers = Numbers(f, isa, self.to.dtype, single=single)
+        self.rows, self.columns, self.turns = (value(given, name) for name in ("rows", "columns", "turns"))
+        self.registers = isa.vector_registers
+
+    def added(self, turn: Value, row: Value, column: Value, acc: Number, mask: Value | None = None) -> Number:
+        """acc + products at a place."""
+        factors = [
+            self.numbers.load(self._place(place, f"{name}_turn", turn, row, column), mask)
+            for name, place in (("left", self.left), ("right", self.right))
+            if place is not None
+        ]
+        if len(factors) == 1:
+            return self.numbers.add(acc, factors[0])
+        return self.numbers.multiply_add(factors[0], factors[1], acc)
+
+    def _place(self, place: Window, step: str, turn: Value, row: Value, column: Value) -> Value:
+        base = self.f.at(
+            place.pointer, self.f.mul(self.f.mul(turn, value(self.given, step)), place.dtype.size)
+        )
+        return place._replace(pointer=base).at(self.f, row, column)
+
+    def single(self) -> _Sums:
+        """The same of single elements."""
+        return _Sums(self.f, self.isa, self.given, single=True)
+
+    def finish(self, total: Number, pointer: Value, mask: Value | None = None) -> None:
+        """Stores sums, or adds them to what is there."""
+        f, added = self.f, value(self.given, "added")
+        if added.known != 0:
+            with f.once_if(f.compare("!=", added, 0), total) as (sums, changed):
+                changed(self.numbers.add(list(sums), self.numbers.load(pointer, mask)))
+            total = changed.results
+        self.numbers.store(total, pointer, mask)
+
+    def over_turns(
+        self, accumulators: int, unit: int, block: Callable[[Value, Value, Value, Number], Number]
+    ) -> Number:
+        """The sums over all turns and columns, each block of columns by itself first.
+
+        Parameters
+        ----------
+        accumulators : how many there are.
+        unit : columns of one turn of the inner loop.
+        block : (turn, first column, the column behind the last, zeros) to the sums of that block.
+        """
+        f, numbers = self.f, self.numbers
+        totals = numbers.zeros(accumulators)
+        length = int64(BLOCK_TURNS * unit)
+        with f.carried_loop(int64(0), self.turns, int64(1), totals, "turn") as (turn, state, advance):
+            with f.carried_loop(int64(0), self.columns, length, state, "block") as (first, now, following):
+                behind = f.minimum(f.add(first, length), self.columns)
+                part = block(turn, first, behind, numbers.zeros(accumulators))
+                following([f.plus(*pair) for pair in zip(now, part, strict=True)])
+            advance(following.results)
+        return advance.results
+
+
+def _along(f: Function, isa: Isa, given: Operands) -> None:
+    """Row by row; vectors begin at fixed columns, so that no bit depends on where a row is."""
+    sums = _Sums(f, isa, given)
+    numbers, lanes, parts = sums.numbers, sums.numbers.lanes, sums.numbers.parts
+
+    with f.loop(int64(0), sums.rows, int64(1), "row") as row:
+
+        def block(turn: Value, first: Value, behind: Value, state: Number) -> Number:
+            whole = f.add(first, f.both(f.sub(behind, first), int64(-lanes)))
+            at: Sequence[Value] = [first]
+            for step in (UNROLLED, 1):
+                end = whole if step == 1 else f.sub(whole, (step - 1) * lanes)
+                with f.carried_loop(at[0], end, int64(step * lanes), [*at, *state], "vector") as (
+                    column,
+                    now,
+                    advance,
+                ):
+                    acc = list(now)[1:]
+                    for number in range(step):
+                        place = f.add(column, number * lanes)
+                        acc = [*acc[parts:], *sums.added(turn, row, place, acc[:parts])]
+                    advance([f.add(column, step * lanes), *acc])
+                at, state = advance.results[:1], advance.results[1:]
+            with f.once_if(f.compare("<", whole, behind), state) as (before, changed):
+                mask = numbers.mask(f.sub(behind, whole))
+                last = sums.added(turn, row, whole, list(before)[:parts], mask)
+                changed([*last, *before[parts:]])
+            return changed.results
+
+        total = sums.over_turns(UNROLLED, UNROLLED * lanes, block)
+        while len(total) > parts:
+            half = len(total) // 2
+            total = [f.plus(*pair) for pair in zip(total[:half], total[half:], strict=True)]
+        sums.single().finish(numbers.joined(total), sums.to.at(f, row))
+
+
+def _across(f: Function, isa: Isa, given: Operands) -> None:
+    """Several vectors of rows at once, then fewer, the last one under a mask; column by column."""
+    sums = _Sums(f, isa, given)
+    numbers, lanes, parts = sums.numbers, sums.numbers.lanes, sums.numbers.parts
+    most = sums.registers // (ACCUMULATOR_SHARE * parts)
+    start = int64(0)
+    for vectors in (most, *(few for few in FEW_PARTS if few < most)):
+        end = sums.rows if vectors == 1 else f.sub(sums.rows, vectors * lanes - 1)
+        step = int64(vectors * lanes)
+        with f.carried_loop(start, end, step, [start], "rows") as (row, _, onward):
+            mask = numbers.mask(f.sub(sums.rows, row)) if vectors == 1 else None
+
+            def block(
+                turn: Value,
+                first: Value,
+                behind: Value,
+                state: Number,
+                row: Value = row,
+                vectors: int = vectors,
+                mask: Value | None = mask,
+            ) -> Number:
+                with f.carried_loop(first, behind, int64(1), state, "column") as (column, now, advance):
+                    changed: Number = []
+                    for vector in range(vectors):
+                        acc = list(now[vector * parts : (vector + 1) * parts])
+                        place = f.add(row, vector * lanes)
+                        changed += sums.added(turn, place, column, acc, mask)
+                    advance(changed)
+                return advance.results
+
+            total = sums.over_turns(vectors, 1, block)
+            for vector in range(vectors):
+                at = sums.to.at(f, f.add(row, vector * lanes))
+                sums.finish(total[vector * parts : (vector + 1) * parts], at, mask)
+            onward([f.add(row, step)])
+        (start,) = onward.results
+
+
+def _apart(f: Function, isa: Isa, given: Operands) -> None:
+    """Element by element, into accumulators that take turns."""
+    sums = _Sums(f, isa, given, single=True)
+    parts = sums.numbers.parts
+
+    with f.loop(int64(0), sums.rows, int64(1), "row") as row:
+
+        def block(turn: Value, first: Value, behind: Value, state: Number) -> Number:
+            at: Sequence[Value] = [first]
+            for step in (UNROLLED, 1):
+                end = f.sub(behind, step - 1)
+                with f.carried_loop(at[0], end, int64(step), [*at, *state], "element") as (
+                    column,
+                    now,
+                    advance,
+                ):
+                    acc = list(now)[1:]
+                    for number in range(step):
+                        acc = [*acc[parts:], *sums.added(turn, row, f.add(column, number), acc[:parts])]
+                    advance([f.add(column, step), *acc])
+                at, state = advance.results[:1], advance.results[1:]
+            return state
+
+        total = sums.over_turns(UNROLLED, UNROLLED, block)
+        while len(total) > parts:
+            half = len(total) // 2
+            total = [f.plus(*pair) for pair in zip(total[:half], total[half:], strict=True)]
+        sums.finish(total, sums.to.at(f, row))
+
+
+def emit_sum_products(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `SumProducts`."""
+    to, left = window(given, "to"), window(given, "left")
+    across = to.row.known == 1 and left.row.known == 1
+    write = _along if left.column.known == 1 else _across if across else _apart
+    numbers = Numbers(f, isa, to.dtype)
+    Rows(f, isa, "sum_products", numbers.acc, given).call(lambda inner, given: write(inner, isa, given))
+
+
+def _products(f: Function, isa: Isa, given: Operands) -> None:
+    """Row by row, several vectors in a turn."""
+    to, left, right = (window(given, name) for name in ("to", "left", "right"))
+    numbers = Numbers(f, isa, to.dtype)
+    lanes, columns = numbers.lanes, value(given, "columns")
+    whole = f.both(columns, int64(-lanes))
+    with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
+        spread = numbers.spread(left.at(f, row)) if left.column.known == 0 else None
+
+        def visit(column: Value, mask: Value | None = None) -> None:
+            first = spread or numbers.load(left.at(f, row, column), mask)
+            found = numbers.multiply(first, numbers.load(right.at(f, row, column), mask))
+            numbers.store(found, to.at(f, row, column), mask)
+
+        start = int64(0)
+        for step in (UNROLLED, 1):
+            end = whole if step == 1 else f.sub(whole, (step - 1) * lanes)
+            with f.carried_loop(start, end, int64(step * lanes), [start], "vector") as (column, _, advance):
+                for number in range(step):
+                    visit(f.add(column, number * lanes))
+                advance([f.add(column, step * lanes)])
+            (start,) = advance.results
+        with f.when(f.compare("<", whole, columns)):
+            visit(whole, numbers.mask(f.sub(columns, whole)))
+
+
+def emit_multiply_rows(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `MultiplyRows`."""
+    numbers = Numbers(f, isa, window(given, "to").dtype)
+    Rows(f, isa, "multiply_rows", numbers.acc, given).call(lambda inner, given: _products(inner, isa, given))

@@ -1,0 +1,128 @@
+"""Products of elements of one or two arrays, summed or not: einsums without a matrix product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.errors import InvalidChoice
+from tilewright.spec.choice import parse_choice
+from tilewright.spec.dtype import (
+    BF16,
+    C64,
+    C128,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    DType,
+    Kind,
+    parse_dtype,
+)
+from tilewright.spec.problem import Operand
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Element types of such products. Those of unsigned integers are the same bits as those of signed ones.
+SUM_DTYPES = (F32, F64, BF16, F16, I8, I16, I32, I64, C64, C128)
+
+
+class Walk(Enum):
+    """How vectors lie in a matrix, and whether its columns are summed.
+
+    ALONG: sums of adjacent elements; ACROSS: sums of columns, of rows that are adjacent; APART: sums of
+    elements anywhere, one by one. EACH: products of adjacent elements, without a sum; SPREAD: the same, of
+    one element of x for each row.
+    """
+
+    ALONG = "along"
+    ACROSS = "across"
+    APART = "apart"
+    EACH = "each"
+    SPREAD = "spread"
+
+    @property
+    def sums(self) -> bool:
+        """Whether columns are summed."""
+        return self in (Walk.ALONG, Walk.ACROSS, Walk.APART)
+
+
+@dataclass(frozen=True, init=False)
+class SumOfProducts:
+    """z[b, o, i] = Σ x[b, o, t, i, j] · y[b, o, t, i, j] over t and j, or every product by itself.
+
+    All sizes and strides are given at run time, in elements; a stride of 0 repeats.
+
+    Parameters
+    ----------
+    walk : a member or value of `Walk`.
+    factors : 2, or 1 where there is no y; 2 without a sum.
+    dtype : element type of x, y and z. 16-bit floats are summed in f32 and rounded once; integers wrap.
+
+    Raises
+    ------
+    InvalidChoice, UnsupportedDtype
+
+    Examples
+    --------
+    >>> problem = SumOfProducts("along", 2)
+    >>> problem.reference(np.ones((1, 1, 2, 3, 4)), np.full((1, 1, 2, 3, 4), 2.0))
+    array([[[16., 16., 16.]]])
+
+    Source: what `numpy.einsum` calls a sum of products (numpy/_core/src/multiarray/einsum_sumprod.c.src).
+    """
+
+    walk: Walk
+    factors: int
+    dtype: DType
+
+    def __init__(self, walk: Walk | str = "along", factors: int = 1, dtype: DType | str = "f32") -> None:
+        how = parse_choice(Walk, walk, "walk")
+        allowed = (1, 2) if how.sums else (2,)
+        if factors not in allowed:
+            words = " or ".join(map(str, allowed))
+            raise InvalidChoice(name=f"factors of {how.value!r}", found=factors, allowed=words)
+        object.__setattr__(self, "walk", how)
+        object.__setattr__(self, "factors", factors)
+        object.__setattr__(self, "dtype", parse_dtype(dtype, SUM_DTYPES))
+
+    @property
+    def acc(self) -> DType:
+        """The type of the sums, or of their parts."""
+        return F32 if self.dtype in (F16, BF16) else self.dtype.real
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """None: kernels take arrays of up to five axes."""
+        return ()
+
+    @property
+    def flops(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+    def reference(self, x: NDArray[Any], y: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The meaning of the problem, of arrays of five axes: in 64 bits, of integers wrapped around."""
+        return product_meaning(x, y, (2, 4) if self.walk.sums else None)
+
+
+def product_meaning(x: NDArray[Any], y: NDArray[Any] | None, summed: tuple[int, ...] | None) -> NDArray[Any]:
+    """Products of elements, summed over axes or not: floats in float64, complex in complex128."""
+    integers = np.issubdtype(x.dtype, np.integer)
+    kind = Kind.COMPLEX if np.issubdtype(x.dtype, np.complexfloating) else Kind.FLOAT
+    wide = x.dtype if integers else np.dtype(np.complex128 if kind is Kind.COMPLEX else np.float64)
+    with np.errstate(all="ignore"):
+        found = x.astype(wide) if y is None else x.astype(wide) * y.astype(wide)
+        return found if summed is None else np.asarray(found.sum(axis=summed, dtype=wide))
