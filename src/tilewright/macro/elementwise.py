@@ -17,7 +17,6 @@ from tilewright.ir.nodes import (
     Relation,
     Slice,
     Space,
-    Statement,
     Traffic,
     Unary,
     ceildiv,
@@ -39,8 +38,8 @@ class ElementCut:
 
     Attributes
     ----------
-    stream_from : results from this many elements on are written past the caches, by functions of one
-        instruction, in lines of at least `long_row` elements.
+    stream_from : results from this many elements on are written past the caches, in lines of at least
+        `long_row` elements.
     """
 
     stream_from: int
@@ -89,12 +88,11 @@ def build_elementwise(problem: Elementwise, cut: ElementCut, name: str) -> Progr
         sizes = (minimum(column_step, columns - j), minimum(row_step, rows - i))
         return Unary(problem.op, lines("y"), lines("x"), *sizes, traffic)
 
-    body: Statement = statement(Traffic.NEAR)
-    if problem.op.single:
-        elements = Name("batch") * Name("outer") * rows * columns
-        many = Compare(Relation.LE, Constant(cut.stream_from), elements)
-        long = Compare(Relation.LE, Constant(cut.long_row), columns)
-        body = If(AnyOf((AllOf((many, long)),)), (statement(Traffic.STREAM),), (body,))
+    elements = Name("batch") * Name("outer") * rows * columns
+    many = Compare(Relation.LE, Constant(cut.stream_from), elements)
+    long = Compare(Relation.LE, Constant(cut.long_row), columns)
+    past = AnyOf((AllOf((many, long)),))
+    body = If(past, (statement(Traffic.STREAM),), (statement(Traffic.NEAR),))
     over_columns = parallel("j", zero, columns, column_step, body)
     over_rows = parallel("i", zero, rows, row_step, over_columns)
     over_outer = parallel("o", zero, Name("outer"), one, over_rows)

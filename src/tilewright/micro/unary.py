@@ -117,7 +117,7 @@ class ColumnsKernel:
                 for column in range(columns):
                     self._straight(f, self._column(f, block, int64(column)), rows, pieces)
                 return
-        streams = traffic is Traffic.STREAM and self.element.op.single
+        streams = traffic is Traffic.STREAM
         f.call((self._emit_streamed if streams else self.emit)(f.module), block)
 
     def _straight(self, f: Function, column: tuple[Value, Value], rows: int, pieces: tuple[int, ...]) -> None:
@@ -228,7 +228,8 @@ class ColumnsKernel:
         """One turn: whole lines."""
         step = self.lanes * self._size
         count = self.line_bytes * UNROLLED_VECTORS // step
-        together = min(count, MOST_VECTORS)
+        # A function of many instructions needs the registers that others would wait in.
+        together = min(count, MOST_VECTORS) if self.element.op.single else 1
         for start in range(0, count, together):
             places = range(start, start + together)
             values = self._computed(f, [f.at(at, number * step) for number in places], self.lanes)
