@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.attention_state import AttentionState
     from tilewright.runtime.batch_reduce import BatchReduceKernel
     from tilewright.runtime.chain import LinearChainKernel
+    from tilewright.runtime.contraction import ContractionKernel
     from tilewright.runtime.explain import Explanation
     from tilewright.runtime.gemm import GemmKernel
     from tilewright.runtime.kernel import Kernel
@@ -1168,6 +1169,12 @@ def compile(
 ) -> ProductsKernel: ...
 
 
+@overload
+def compile(
+    problem: Contraction, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> ContractionKernel: ...
+
+
 def compile(
     problem: Gemm
     | BatchReduceGemm
@@ -1181,7 +1188,8 @@ def compile(
     | RowFunction
     | Elementwise
     | Syrk
-    | SumOfProducts,
+    | SumOfProducts
+    | Contraction,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

@@ -76,7 +76,7 @@ from tilewright.micro.panels import PanelKernel
 from tilewright.micro.turned import TurnedKernel
 from tilewright.micro.unpack import UnpackKernel
 from tilewright.micro.vector import VectorKernel
-from tilewright.spec.dtype import DType, accumulator
+from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.epilogue import Activation
 
 #: Scratch buffers start on pages, shifted by one line each so that their heads fall into different sets.
@@ -716,11 +716,12 @@ def _streams(statement: Statement) -> bool:
 
 
 def scalar_type(program: Program) -> DType:
-    """The type of a program's scalars: that of sums of products of its first two operands."""
+    """The type of a program's scalars and of primitives' numbers: of sums of its first operands' products."""
     a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
     if a.is_integer != b.is_integer:  # words of a weight, whose elements are taken for A's type
         b = a
-    return accumulator(a.real, b.real) if program.scalars else a
+    floats = a.kind is b.kind is Kind.FLOAT
+    return accumulator(a.real, b.real) if program.scalars or floats else a
 
 
 def lower(program: Program, machine: Machine) -> str:

@@ -18,6 +18,7 @@ from tilewright.macro.packing import weight_lanes
 from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
+from tilewright.spec.contraction import Contraction
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import kernel_name
@@ -55,6 +56,7 @@ Problem: TypeAlias = (
     | Syrk
     | Syr2k
     | SumOfProducts
+    | Contraction
 )
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
 Cut: TypeAlias = (
@@ -147,6 +149,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.sum_of_products import choose_products
 
             return choose_products(problem, state.machine)
+        case Contraction() as problem:
+            from tilewright.macro.contraction import choose_contraction
+
+            return choose_contraction(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -156,6 +162,12 @@ def _build_nest(state: Compilation) -> Program:
             return build_gemm(problem, blocking, machine, state.name)
         case BatchReduceGemm() as problem, Cover() as cover:
             return build_batch_reduce(problem, cover, machine, state.name)
+        case Contraction() as problem, cut:
+            from tilewright.macro.contraction import build_contraction
+            from tilewright.macro.unary import Blocks
+
+            assert isinstance(cut, (Cover, Blocking, Blocks))
+            return build_contraction(problem, cut, machine, state.name)
         case Unary() as problem, blocks:
             from tilewright.macro.unary import Blocks, build_unary
 

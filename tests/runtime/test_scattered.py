@@ -13,8 +13,9 @@ import tilewright as tw
 from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
+from tilewright.macro.roles import Axis, arrange
 from tilewright.macro.scattered import NO_STEP, SCATTERED_SIZES, TABLES
-from tilewright.runtime.scattered import Axis, ScatteredKernel, Tables, arrange
+from tilewright.runtime.scattered import ScatteredKernel, Tables
 from tilewright.runtime.threads import limited
 from tilewright.spec.dtype import DTYPES
 from tilewright.spec.scattered import SCATTERED_DTYPES, ScatteredGemm

@@ -103,7 +103,8 @@ class _Separation:
         adjacent = replace(sums, strides=(row, Constant(1)), interleave=1)
         epilogue = Epilogue(node.c, adjacent, node.rows, node.columns, Scalar(1.0), node.beta, steps)
         finished: tuple[Statement, ...] = (whole, epilogue)
-        if self.in_registers(node):
+        apart = isinstance(node.c.strides[1], Constant) and node.c.strides[1] != Constant(1)
+        if not apart and self.in_registers(node):
             finished = (If(is_whole(node), (replace(node, finish=steps),), finished),)
         if node.finish.axis is None:
             return finished

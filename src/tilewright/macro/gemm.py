@@ -308,6 +308,41 @@ def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
     return isa.tile(b, a) if problem.c is Layout.COL else isa.tile(a, b)
 
 
+def lay_gemm(
+    nest: Nest, strategy: Strategy, machine: Machine
+) -> tuple[tuple[Statement, ...], tuple[Buffer, ...]]:
+    """The statements of a product, whatever its sizes, and the scratch that they use.
+
+    They name operands as the nest does, and take the scalars alpha and beta.
+    """
+    types, blocking, isa = nest.types, nest.blocking, machine.isa
+    limits = thresholds(blocking, types, machine.l2.size)
+    match strategy:
+        case _ if nest.packed or nest.weights:
+            body = _prepacked(nest, limits, isa)
+        case Strategy.TILING if nest.words == ():
+            body = tiling(nest)
+            if nest.carries:
+                held = Compare(Relation.LE, nest.sizes.m, Constant(SUMS_ROWS))
+                body = decide(AnyOf((AllOf((held,)),)), body, packing(nest))
+        case Strategy.TILING | Strategy.PACKING:
+            body = packing(nest)
+        case Strategy.AUTO:
+            body = _auto(nest, limits, isa.lanes(types.acc))
+    body = (*_depths(nest), *body)
+    one = nest.instruction
+    kc = _most_depths(nest) * nest.parts
+    used = _buffers_used(body)
+    scratch = (
+        Buffer("b_pack", one.b, Space.SHARED, kc * blocking.nc),
+        Buffer("block_sums", types.acc, Space.SHARED, SUMS_ROWS * SUMS_COLUMNS),
+        Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
+        Buffer("b_panel", one.b, Space.THREAD, kc * blocking.nr),
+        sums_buffer(nest),
+    )
+    return body, tuple(buffer for buffer in scratch if buffer.name in used)
+
+
 def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -> Program:
     """The tile IR of a GEMM; its parameters keep their meaning whatever the layout of C.
 
@@ -331,30 +366,8 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     )
     if problem.c is Layout.COL:
         nest = replace(nest, sizes=sizes.turned(), a="b", b="a")
-    limits = thresholds(blocking, types, machine.l2.size)
-    match problem.strategy:
-        case _ if problem.packed:
-            body = _prepacked(nest, limits, isa)
-        case Strategy.TILING if nest.words == ():
-            body = tiling(nest)
-            if nest.carries:
-                held = Compare(Relation.LE, nest.sizes.m, Constant(SUMS_ROWS))
-                body = decide(AnyOf((AllOf((held,)),)), body, packing(nest))
-        case Strategy.TILING | Strategy.PACKING:
-            body = packing(nest)
-        case Strategy.AUTO:
-            body = _auto(nest, limits, isa.lanes(types.acc))
-    body = (*_depths(nest), *body)
+    body, scratch = lay_gemm(nest, problem.strategy, machine)
     one = nest.instruction
-    kc = _most_depths(nest) * nest.parts
-    used = _buffers_used(body)
-    scratch = (
-        Buffer("b_pack", one.b, Space.SHARED, kc * blocking.nc),
-        Buffer("block_sums", types.acc, Space.SHARED, SUMS_ROWS * SUMS_COLUMNS),
-        Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
-        Buffer("b_panel", one.b, Space.THREAD, kc * blocking.nr),
-        sums_buffer(nest),
-    )
     stored = (
         one.a if "a" in problem.packed else types.a,
         weights.elements.storage if weights else one.b if "b" in problem.packed else types.b,
@@ -368,7 +381,7 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
         name=name,
         sizes=sizes_named(problem),
         scalars=SCALARS,
-        buffers=(*arguments, *(buffer for buffer in scratch if buffer.name in used)),
+        buffers=(*arguments, *scratch),
         body=body,
     )
 

@@ -106,6 +106,7 @@ class _Nest:
     n: Expression
     a: tuple[Expression, Expression]
     b: tuple[Expression, Expression]
+    led: bool = True  # the buffers begin with the first element, so that lines can be counted from there
 
     @property
     def elements(self) -> Expression:
@@ -204,7 +205,7 @@ def _turned(nest: _Nest) -> tuple[Statement, ...]:
 
     far, left = nest.block((i, j), size, Traffic.FAR), Name("left")
     by_lines: tuple[Statement, ...] = (rows(blocks.block, columns(blocks.block, left, *far)),)
-    if nest.problem.op.single:
+    if nest.problem.op.single and nest.led:
         past = nest.block((i, j), size, Traffic.STREAM)
         streamed = columns(blocks.block, left, rows(blocks.block, *past))
         by_lines = _either(Relation.LE, Constant(blocks.stream_from), nest.elements, (streamed,), by_lines)
@@ -214,10 +215,10 @@ def _turned(nest: _Nest) -> tuple[Statement, ...]:
         Relation.EQ,
         leading,
         roundup(leading, line),
-        (Let("left", Lead("b", blocks.line_bytes)), *by_lines),
+        (Let("left", Lead("b", blocks.line_bytes) if nest.led else zero), *by_lines),
         (rows(blocks.block, columns(blocks.wide, zero, *far)),),
     )
-    top = Let("top", Lead("a", blocks.line_bytes))
+    top = Let("top", Lead("a", blocks.line_bytes) if nest.led else zero)
     near = nest.block((zero, zero), (nest.m, nest.n), Traffic.NEAR)
     return _either(Relation.LE, nest.elements, Constant(blocks.near), near, (top, *through))
 
@@ -229,6 +230,29 @@ def _scattered(nest: _Nest) -> tuple[Statement, ...]:
     size = (minimum(step, nest.m - i), minimum(step, nest.n - j))
     inner = Loop("j", zero, nest.n, Constant(step), nest.block((i, j), size, Traffic.NEAR))
     return (Loop("i", zero, nest.m, Constant(step), (inner,)),)
+
+
+def lay_unary(
+    problem: Unary,
+    blocks: Blocks,
+    sizes: tuple[Expression, Expression],
+    strides: tuple[tuple[Expression, Expression], tuple[Expression, Expression]],
+    *,
+    led: bool,
+) -> tuple[Statement, ...]:
+    """B = op(A) on blocks of known strides: columns, a transpose, or element by element.
+
+    Parameters
+    ----------
+    sizes : rows and columns.
+    strides : of A and of B, by row and column.
+    led : the buffers a and b begin with the first element of each.
+    """
+    a, b = strides
+    nest, one = _Nest(problem, blocks, *sizes, a, b, led), Constant(1)
+    if b[0] == one and (a[0] == one or problem.op is UnaryOp.ZERO):
+        return _columns(nest)
+    return _turned(nest) if a[0] == b[1] == one else _scattered(nest)
 
 
 def sizes_of(problem: Unary) -> tuple[str, ...]:

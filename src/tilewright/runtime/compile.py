@@ -13,6 +13,7 @@ from tilewright.runtime.attention import AttentionKernel
 from tilewright.runtime.attention_backward import AttentionBackwardKernel
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.chain import LinearChainKernel
+from tilewright.runtime.contraction import ContractionKernel
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.mmt4d import Mmt4dKernel
@@ -28,6 +29,7 @@ from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.choice import parse_choice
+from tilewright.spec.contraction import Contraction
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
@@ -53,6 +55,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Syrk: SymmetricKernel,
     Syr2k: SymmetricKernel,
     SumOfProducts: ProductsKernel,
+    Contraction: ContractionKernel,
 }
 
 
@@ -164,6 +167,12 @@ def compile_problem(
 def compile_problem(
     problem: SumOfProducts, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> ProductsKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: Contraction, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> ContractionKernel: ...
 
 
 def compile_problem(

@@ -13,6 +13,7 @@ from tilewright.macro.decode import DecodeCut
 from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
+from tilewright.spec.contraction import Contraction
 from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.functions import UnaryOp
@@ -37,7 +38,7 @@ _WORDS = {
 
 
 #: The parameter of every function with parallel loops.
-_TEAM = "the threads that share the call; null for one"
+TEAM_MEANING = "the threads that share the call; null for one"
 _LANES = {Role.A: "rows", Role.B: "columns"}
 
 
@@ -46,8 +47,8 @@ TEAM = (
     "/* The threads that share a call. run calls body once for every task 0 .. tasks-1, in any order, and",
     " * returns when all have been done. thread is 0 .. threads-1 and differs between bodies that run at the",
     " * same time. */",
-    "#ifndef TILEWRIGHT_TEAM",
-    "#define TILEWRIGHT_TEAM",
+    "#ifndef TILEWRIGHTTEAM_MEANING",
+    "#define TILEWRIGHTTEAM_MEANING",
     "struct tw_team {",
     "    void (*run)(struct tw_team *team, void (*body)(void *env, int64_t thread, int64_t task),",
     "                void *env, int64_t tasks);",
@@ -164,6 +165,10 @@ def formula(kernel: Kernel) -> str:
             return "out = lhs * rhs^T + beta * out, tile by tile; beta 0 does not read out."
         case ScatteredGemm():
             return "C[cm[i] + cn[j]] = alpha * sum of A[am[i] + ak[p]] * B[bn[j] + bk[p]] + beta * the same."
+        case Contraction() as problem:
+            from tilewright.runtime.header_contraction import contraction_formula  # which knows this file
+
+            return contraction_formula(problem)
         case Elementwise(op=op):
             return (
                 f"y = {op.value} of every element of x; a team's tasks are some rows each, or parts of rows."
@@ -218,6 +223,11 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
         case ScatteredGemm():
             yield from _scattered(program)
             return
+        case Contraction() as problem:
+            from tilewright.runtime.header_contraction import contraction_parameters  # which knows this file
+
+            yield from contraction_parameters(problem, program)
+            return
         case Attention() | AttentionBackward():
             yield from _attention(kernel)
             return
@@ -250,9 +260,9 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
         product = "what is added to C" if isinstance(kernel.problem, Syrk) else "A * B"
         yield Parameter(f"{scalar} {name}", f"factor of {'C' if name == 'beta' else product}")
     if program.needs_scratch:
-        yield Parameter("void *scratch", _scratch(program))
+        yield Parameter("void *scratch", scratch_meaning(program))
     if has_tasks(program):
-        yield Parameter("struct tw_team *team", _TEAM)
+        yield Parameter("struct tw_team *team", TEAM_MEANING)
 
 
 def _packing(problem: Packing, program: Program) -> Iterator[Parameter]:
@@ -285,8 +295,8 @@ def _mmt4d(problem: Mmt4d, program: Program) -> Iterator[Parameter]:
         meaning = f"tiles in {name[0]}" if known is None else f"tiles in {name[0]}; not read, it is {known}"
         yield Parameter(f"int64_t {name}", meaning)
     yield Parameter(f"{c_type(problem.types.acc)} beta", "factor of out: 0 or 1")
-    yield Parameter("void *scratch", _scratch(program))
-    yield Parameter("struct tw_team *team", _TEAM)
+    yield Parameter("void *scratch", scratch_meaning(program))
+    yield Parameter("struct tw_team *team", TEAM_MEANING)
 
 
 def _chain(problem: LinearChain, program: Program) -> Iterator[Parameter]:
@@ -300,8 +310,8 @@ def _chain(problem: LinearChain, program: Program) -> Iterator[Parameter]:
     yield Parameter("int64_t m", "rows of x and y")
     for name in ("x", "y"):
         yield Parameter(f"int64_t rs_{name}", f"from one of the rows of {name} to the next")
-    yield Parameter("void *scratch", _scratch(program))
-    yield Parameter("struct tw_team *team", _TEAM)
+    yield Parameter("void *scratch", scratch_meaning(program))
+    yield Parameter("struct tw_team *team", TEAM_MEANING)
 
 
 #: What the arguments of attention mean that no rule tells.
@@ -370,8 +380,8 @@ def _attention(kernel: Kernel) -> Iterator[Parameter]:
     state = next(buffer.dtype for buffer in program.arguments if buffer.name in ("row_max", "lse"))
     for name in program.scalars:
         yield Parameter(f"{c_type(state)} {name}", _ATTENTION[name])
-    yield Parameter("void *scratch", _scratch(program))
-    yield Parameter("struct tw_team *team", _TEAM)
+    yield Parameter("void *scratch", scratch_meaning(program))
+    yield Parameter("struct tw_team *team", TEAM_MEANING)
 
 
 def _scattered(program: Program) -> Iterator[Parameter]:
@@ -385,8 +395,8 @@ def _scattered(program: Program) -> Iterator[Parameter]:
     scalar = c_type(accumulator(*(buffer.dtype for buffer in program.arguments[:2])))
     for name in program.scalars:
         yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
-    yield Parameter("void *scratch", _scratch(program))
-    yield Parameter("struct tw_team *team", _TEAM)
+    yield Parameter("void *scratch", scratch_meaning(program))
+    yield Parameter("struct tw_team *team", TEAM_MEANING)
 
 
 _ROW_FUNCTION = {
@@ -417,8 +427,8 @@ def _row_function(problem: RowFunction | Elementwise, program: Program) -> Itera
     for name in program.scalars:
         yield Parameter(f"{c_type(problem.acc)} {name}", _ROW_FUNCTION[name])
     if program.needs_scratch:
-        yield Parameter("void *scratch", _scratch(program))
-    yield Parameter("struct tw_team *team", _TEAM)
+        yield Parameter("void *scratch", scratch_meaning(program))
+    yield Parameter("struct tw_team *team", TEAM_MEANING)
 
 
 def _products(program: Program) -> Iterator[Parameter]:
@@ -430,7 +440,7 @@ def _products(program: Program) -> Iterator[Parameter]:
         array, _, axis = name.partition("_")
         step = f"of {array}, from one {axis} to the next; 0 repeats"
         yield Parameter(f"int64_t {name}", step if axis else "length of the axis")
-    yield Parameter("struct tw_team *team", _TEAM)
+    yield Parameter("struct tw_team *team", TEAM_MEANING)
 
 
 def _axes(kernel: Kernel, operand: Operand) -> str:
@@ -514,7 +524,8 @@ def _size(kernel: Kernel, letter: str, operands: dict[str, Operand]) -> str:
     return words if known is None else f"{words}; not read, it is {known}"
 
 
-def _scratch(program: Program) -> str:
+def scratch_meaning(program: Program) -> str:
+    """What the parameter for scratch is to be."""
     layout = scratch_layout(program)
     if not layout.bytes:
         return "not read, may be null"

@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.macro.blocking import Blocking
+from tilewright.macro.roles import Axis
 from tilewright.macro.scattered import NO_STEP, TABLES
 from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
@@ -18,20 +19,6 @@ from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
 from tilewright.spec.scattered import ScatteredGemm
-
-
-class Axis(NamedTuple):
-    """A dimension of a contraction: how long, and its stride in each operand that has it, in elements."""
-
-    size: int
-    a: int | None
-    b: int | None
-    c: int | None
-
-    @property
-    def role(self) -> tuple[bool, bool, bool]:
-        """Which operands have it."""
-        return self.a is not None, self.b is not None, self.c is not None
 
 
 class Tables(NamedTuple):
@@ -110,6 +97,23 @@ def _tile_steps(offsets: Array, tile: int) -> Array:
     return found
 
 
+def tables_of(
+    cut: Blocking, batch: Sequence[Axis], m: Sequence[Axis], n: Sequence[Axis], k: Sequence[Axis]
+) -> Tables:
+    """The tables of a contraction that is cut so; the last of each kind of dimension is the fastest."""
+    offsets = {f"{operand}b": _offsets(batch, operand) for operand in "abc"}
+    offsets |= {"am": _offsets(m, "a"), "ak": _offsets(k, "a"), "bn": _offsets(n, "b")}
+    offsets |= {"bk": _offsets(k, "b"), "cm": _offsets(m, "c"), "cn": _offsets(n, "c")}
+    for name in ("ak", "bk"):
+        runs = _runs(offsets[name])
+        offsets |= {f"{name}_run": runs, f"{name}_turn": _turns(offsets[name], runs)}
+    offsets["cm_step"] = _tile_steps(offsets["cm"], cut.mr)
+    offsets["cn_step"] = _tile_steps(offsets["cn"], cut.nr)
+    arrays = tuple(np.ascontiguousarray(offsets[name]) for name in TABLES)
+    batch_size, m_size, n_size, k_size = (len(offsets[name]) for name in ("ab", "am", "bn", "ak"))
+    return Tables(batch_size, m_size, n_size, k_size, arrays, tuple(map(data_address, arrays)))
+
+
 class ScatteredKernel(Kernel):
     """A kernel of a `ScatteredGemm`."""
 
@@ -137,19 +141,7 @@ class ScatteredKernel(Kernel):
         self, batch: Sequence[Axis], m: Sequence[Axis], n: Sequence[Axis], k: Sequence[Axis]
     ) -> Tables:
         """The tables of a contraction; the last of each kind of dimension is the fastest."""
-        cut = self.blocking
-        offsets = {f"{operand}b": _offsets(batch, operand) for operand in "abc"}
-        offsets |= {"am": _offsets(m, "a"), "ak": _offsets(k, "a"), "bn": _offsets(n, "b")}
-        offsets |= {"bk": _offsets(k, "b"), "cm": _offsets(m, "c"), "cn": _offsets(n, "c")}
-        for name in ("ak", "bk"):
-            runs = _runs(offsets[name])
-            offsets |= {f"{name}_run": runs, f"{name}_turn": _turns(offsets[name], runs)}
-        offsets["cm_step"] = _tile_steps(offsets["cm"], cut.mr)
-        offsets["cn_step"] = _tile_steps(offsets["cn"], cut.nr)
-        arrays = tuple(np.ascontiguousarray(offsets[name]) for name in TABLES)
-        batch_size, *sizes = (len(offsets[name]) for name in ("ab", "am", "bn", "ak"))
-        m_size, n_size, k_size = sizes
-        return Tables(batch_size, m_size, n_size, k_size, arrays, tuple(map(data_address, arrays)))
+        return tables_of(self.blocking, batch, m, n, k)
 
     def run(
         self, a: Array, b: Array, c: Array, tables: Tables, alpha: float = 1.0, beta: float = 0.0
@@ -165,35 +157,3 @@ class ScatteredKernel(Kernel):
         pointers = (data_address(a), data_address(b), data_address(c))
         with self.pool.block() as scratch, call_team(work) as team:
             self.function(*pointers, *tables.addresses, *sizes, alpha, beta, scratch, team)
-
-
-def arrange(axes: Sequence[Axis]) -> tuple[bool, list[Axis], list[Axis], list[Axis], list[Axis]]:
-    """Dimensions by their role, in the order that moves memory best, and whether A and B changed places.
-
-    Adjacent elements of C should be columns: if they are those of A, A and B change places. The fastest
-    dimension of each kind is the one with the smallest stride: of C for columns, else of the operand packed.
-
-    >>> m, n, k = Axis(5, 1, None, 3), Axis(3, None, 7, 1), Axis(7, 5, 1, None)
-    >>> arrange([m, n, k])[0]
-    False
-    """
-    written = [axis for axis in axes if axis.c is not None and axis.size > 1]
-    nearest = min(written, key=lambda axis: abs(axis.c or 0), default=None)
-    swapped = nearest is not None and nearest.role == (True, False, True)
-    if swapped:
-        axes = [Axis(axis.size, axis.b, axis.a, axis.c) for axis in axes]
-
-    def order(role: tuple[bool, bool, bool], *operands: str) -> list[Axis]:
-        def strides(axis: Axis) -> tuple[int, int]:
-            found = [abs(getattr(axis, name)) for name in operands]
-            return min(found), max(found)
-
-        return sorted((axis for axis in axes if axis.role == role), key=strides, reverse=True)
-
-    return (
-        swapped,
-        order((True, True, True), "c"),
-        order((True, False, True), "a"),
-        order((False, True, True), "c"),
-        order((True, True, False), "a", "b"),
-    )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilewright.macro.roles import Axis, arrange
 from tilewright.runtime.operands import Array
-from tilewright.runtime.scattered import Axis, ScatteredKernel, Tables, arrange
+from tilewright.runtime.scattered import ScatteredKernel, Tables
 from tilewright.spec.scattered import ScatteredGemm
 
 if TYPE_CHECKING:

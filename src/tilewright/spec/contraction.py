@@ -14,7 +14,15 @@ from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.problem import Operand, ProductTypes, check_size
+from tilewright.spec.problem import (
+    MAX_KERNEL_COUNT,
+    MAX_KERNEL_K,
+    MAX_KERNEL_M,
+    MAX_KERNEL_N,
+    Operand,
+    ProductTypes,
+    check_size,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -181,8 +189,8 @@ class Contraction:
     Inside of a task of a parallel dimension, further parallel dimensions (other than those directly inside of
     it, which are one space of tasks with it) run in sequence.
 
-    Where out is narrower than the sums (bf16 beside f32), all k dimensions are in a gemm or brgemm primitive,
-    for each loop would round sums.
+    Where out is narrower than the sums (bf16 beside f32), all k dimensions are in a gemm, or in a brgemm of
+    known and small sizes: each loop would round sums.
 
     Examples
     --------
@@ -347,6 +355,24 @@ class Contraction:
         from tilewright.spec.contraction_reference import reference
 
         return reference(self, in0, in1, out, bias)
+
+    @property
+    def batch(self) -> Dimension | None:
+        """The outer of the two primitive k dimensions of a brgemm."""
+        depths = [one for one in self.primitive if one.type is DimensionType.K]
+        return depths[0] if self.main is Main.BRGEMM and len(depths) == 2 else None
+
+    @property
+    def hardcoded(self) -> bool:
+        """Whether the sizes of the primitive are known, and so small that straight tiles of them are best.
+
+        Else a gemm becomes the loops of `Gemm`, and a brgemm a loop over its batch around them.
+        """
+        limits = {DimensionType.M: MAX_KERNEL_M, DimensionType.N: MAX_KERNEL_N, DimensionType.K: MAX_KERNEL_K}
+        batch = self.batch
+        sizes = [(one.size, limits[one.type]) for one in self.primitive if one.type in limits]
+        sizes += [(batch.size, MAX_KERNEL_COUNT)] if batch is not None else []
+        return all(size is not None and size <= limit for size, limit in sizes)
 
     @property
     def loops(self) -> tuple[Dimension, ...]:

@@ -95,12 +95,30 @@ def _check_sums(problem: Contraction) -> None:
             found=f"elements of {types.a} x {types.b}",
             required=f"two of one type among {', '.join(map(str, SCATTERED_DTYPES))}; or take gemm",
         )
+    if packed and types.c != types.acc:
+        _refuse_sums(problem, "")
+    if problem.is_scheduled:
+        check_loops(problem)
+
+
+def check_loops(problem: Contraction) -> None:
+    """Refuses loops over k that would keep their sums in an out which rounds them.
+
+    A record without any schedule only describes an operation: its loops are checked when it is compiled.
+    """
+    types = problem.types
     wide = types.narrows or (types.c.real != types.acc and bool(problem.last))
     outside = [dimension for dimension in problem.loops if dimension.type is DimensionType.K]
-    if (packed and types.c != types.acc) or (wide and outside and problem.is_scheduled):
-        raise ContractionPrimitive(
-            main=main.value,
-            found=f"sums of {types.acc} kept in an out of {types.c}"
-            + (f" by the loop {outside[0]}" if outside else ""),
-            required=f"an out of {types.acc}, or a gemm or brgemm that has all k dimensions",
-        )
+    if problem.batch is not None and not problem.hardcoded:
+        outside.append(problem.batch)  # which tiles can't sum in registers
+    if wide and outside:
+        _refuse_sums(problem, f" by the loop {outside[0]}")
+
+
+def _refuse_sums(problem: Contraction, where: str) -> None:
+    types = problem.types
+    raise ContractionPrimitive(
+        main=problem.main.value,
+        found=f"sums of {types.acc} kept in an out of {types.c}{where}",
+        required=f"an out of {types.acc}, or a gemm (a brgemm of known sizes) with all k dimensions",
+    )

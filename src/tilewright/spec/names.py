@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 from tilewright.errors import InvalidChoice
@@ -10,6 +11,7 @@ from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.choice import parse_choice
+from tilewright.spec.contraction import Contraction
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.epilogue import THEN, Epilogue
 from tilewright.spec.mmt4d import Mmt4d
@@ -74,6 +76,9 @@ _PRODUCTS = re.compile(
     r"_(?P<dtype>[a-z]+\d+)_(?P<isa>\w+)"
 )
 
+#: Hexadecimal digits of the digest in the name of a contraction: 40 bits, for the thousands of a process.
+DIGEST_LENGTH = 10
+
 #: Every problem that has a kernel.
 AnyProblem: TypeAlias = (
     Gemm
@@ -90,7 +95,14 @@ AnyProblem: TypeAlias = (
     | Syrk
     | Syr2k
     | SumOfProducts
+    | Contraction
 )
+
+
+def _digest(problem: Contraction) -> str:
+    """What distinguishes contractions, whose dimensions would make names of hundreds of letters."""
+    lines = (*map(str, problem.dimensions), problem.first.value, str(problem.last))
+    return sha256("\n".join(lines).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def kernel_name(problem: AnyProblem, isa: str) -> str:
@@ -128,6 +140,8 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     >>> kernel_name(SumOfProducts("along", 2, "c64"), "avx2")
     'products_along_2_c64_avx2'
     """
+    if isinstance(problem, Contraction):
+        return f"contraction_{problem.main.value}_{problem.types.name}_{_digest(problem)}_{isa}"
     if isinstance(problem, ScatteredGemm):
         return f"scattered_{problem.dtype}_{isa}"
     if isinstance(problem, RowFunction):

@@ -1,0 +1,86 @@
+"""Statements of a whole program as a part of another: operands begin elsewhere, factors are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, NamedTuple
+
+from tilewright.errors import InvalidTileIr
+from tilewright.ir.nodes import (
+    Constant,
+    Execution,
+    Expression,
+    Lead,
+    Loop,
+    Scalar,
+    Slice,
+    Statement,
+    Unless,
+)
+
+
+class Place(NamedTuple):
+    """Where an operand begins: the buffer, and elements from its first one."""
+
+    buffer: str
+    offset: Expression = Constant(0)
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """What becomes of operands, factors and tasks.
+
+    Before, with a at (in0, 64 · m) and beta = 0, inside of a task::
+
+        parallel i = 0 .. 64 step 32:
+          matmul c[...] = beta * c + a[i; 1, 32] . b[...]
+
+    After::
+
+        for i = 0 .. 64 step 32:
+          matmul c[...] = 0.0 * c + in0[64 * m + i; 1, 32] . b[...]
+
+    Attributes
+    ----------
+    places : of operands, by their buffer.
+    factors : numbers for scalars.
+    in_task : parallel loops run in sequence, for a task has no tasks.
+    """
+
+    places: Mapping[str, Place]
+    factors: Mapping[str, float]
+    in_task: bool
+
+    def block(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The statements, relocated."""
+        return tuple(map(self._node, body))
+
+    def _node(self, node: Any) -> Any:
+        match node:
+            case Slice(buffer=buffer) if buffer in self.places:
+                place, moved = self.places[buffer], self._fields(node)
+                return replace(moved, buffer=place.buffer, offset=place.offset + moved.offset)
+            case Lead(buffer=buffer) if buffer in self.places:
+                place = self.places[buffer]
+                if place.offset != Constant(0):
+                    raise InvalidTileIr(where=repr(node), reason="is the lead of another place")
+                return replace(node, buffer=place.buffer)
+            case Scalar(str() as name) if name in self.factors:
+                return Scalar(self.factors[name])
+            case Unless(scalar, value) if scalar in self.factors:
+                return self._node(value) if self.factors[scalar] else Constant(0)
+            case Loop(execution=Execution.PARALLEL) if self.in_task:
+                return self._fields(replace(node, execution=Execution.SEQUENTIAL))
+            case tuple():
+                return tuple(map(self._node, node))
+            case _ if is_dataclass(node) and not isinstance(node, type):
+                return self._fields(node)
+            case _:
+                return node
+
+    def _fields(self, node: Any) -> Any:
+        """A node whose parts are relocated; itself where none changes."""
+        parts = {field.name: getattr(node, field.name) for field in fields(node) if field.init}
+        moved = {name: self._node(part) for name, part in parts.items()}
+        return replace(node, **moved) if any(moved[name] is not parts[name] for name in parts) else node

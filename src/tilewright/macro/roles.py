@@ -1,0 +1,61 @@
+"""Dimensions of a contraction by their role, in the order that moves memory best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Axis(NamedTuple):
+    """A dimension of a contraction: how long, and its stride in each operand that has it, in elements."""
+
+    size: int
+    a: int | None
+    b: int | None
+    c: int | None
+
+    @property
+    def role(self) -> tuple[bool, bool, bool]:
+        """Which operands have it."""
+        return self.a is not None, self.b is not None, self.c is not None
+
+
+def arrange(axes: Sequence[Axis]) -> tuple[bool, list[Axis], list[Axis], list[Axis], list[Axis]]:
+    """Dimensions by their role, in the order that moves memory best, and whether A and B changed places.
+
+    Adjacent elements of C should be columns: if they are those of A, A and B change places. The fastest
+    dimension of each kind is the one with the smallest stride: of C for columns, else of the operand packed.
+
+    >>> m, n, k = Axis(5, 1, None, 3), Axis(3, None, 7, 1), Axis(7, 5, 1, None)
+    >>> arrange([m, n, k])[0]
+    False
+    """
+    swapped = is_swapped(axes)
+    return (swapped, *ordered(axes, swapped=swapped))
+
+
+def is_swapped(axes: Sequence[Axis]) -> bool:
+    """Whether A and B change places, so that adjacent elements of C are columns."""
+    written = [axis for axis in axes if axis.c is not None and axis.size > 1]
+    nearest = min(written, key=lambda axis: abs(axis.c or 0), default=None)
+    return nearest is not None and nearest.role == (True, False, True)
+
+
+def ordered(axes: Sequence[Axis], *, swapped: bool) -> tuple[list[Axis], list[Axis], list[Axis], list[Axis]]:
+    """Batch, rows, columns and depths, the fastest dimension of each last; see `arrange`."""
+    if swapped:
+        axes = [Axis(axis.size, axis.b, axis.a, axis.c) for axis in axes]
+
+    def order(role: tuple[bool, bool, bool], *operands: str) -> list[Axis]:
+        def strides(axis: Axis) -> tuple[int, int]:
+            found = [abs(getattr(axis, name)) for name in operands]
+            return min(found), max(found)
+
+        return sorted((axis for axis in axes if axis.role == role), key=strides, reverse=True)
+
+    return (
+        order((True, True, True), "c"),
+        order((True, False, True), "a"),
+        order((False, True, True), "c"),
+        order((True, True, False), "a", "b"),
+    )

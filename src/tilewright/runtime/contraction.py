@@ -1,0 +1,220 @@
+"""Kernels of `Contraction`: their C function, and calls on the memory of arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.cached import cached_property
+from tilewright.errors import OutOverlapsItself
+from tilewright.lower import has_tasks
+from tilewright.macro.blocking import Blocking
+from tilewright.macro.contraction import ContractionCut
+from tilewright.macro.contraction_primitive import Way, swaps, table_axes
+from tilewright.runtime.gemm import scratch_of
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.operands import Array, data_address, overlaps_itself
+from tilewright.runtime.row_function import ELEMENT_WORK
+from tilewright.runtime.scattered import Tables, tables_of
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.threads import call_team
+from tilewright.spec.contraction import Contraction
+from tilewright.spec.contraction_reference import check_memory
+from tilewright.spec.problem import Layout, Operand
+
+#: Tuples of run-time sizes of which a kernel remembers what it has checked.
+REMEMBERED_SIZES = 64
+
+
+class Call(NamedTuple):
+    """What a call of some sizes comes to.
+
+    Attributes
+    ----------
+    problem : with these sizes.
+    work : multiply-adds, or as long as they take.
+    tables : of the primitive dimensions, where it runs over tables.
+    """
+
+    problem: Contraction
+    work: int
+    tables: Tables | None
+
+
+class ContractionKernel(Kernel):
+    """A kernel of a `Contraction`: ``kernel(in0, in1, out)``, of one operand ``kernel(in0, out)``.
+
+    Operands are memory: arrays of the element types and of any shape, whose first element is that of index 0
+    in every dimension. They hold all elements of the operand between their first byte and their last; a
+    negative stride needs an array that begins behind, such as ``x[::-1]``.
+
+    The C function at `address` takes pointers to in0, in1, out, bias (as `Contraction.names` says), the
+    tables of `macro.scattered.TABLES` where the primitive is packed_gemm, the sizes given at run time, the
+    lengths of tables, then scratch and a team where the program has them.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> product = tw.Contraction([
+    ...     tw.Dimension("m", "sequential", 2, in0=3, out=4),
+    ...     tw.Dimension("n", "primitive", 4, in1=1, out=1),
+    ...     tw.Dimension("k", "primitive", 3, in0=1, in1=4),
+    ... ], main="gemm")
+    >>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    >>> tw.compile(product)(a, b, np.empty((2, 4), np.float32))
+    array([[3., 3., 3., 3.],
+           [3., 3., 3., 3.]], dtype=float32)
+    """
+
+    problem: Contraction
+
+    @property
+    def blocking(self) -> ContractionCut:
+        """Register tiles, cache blocks, or blocks of lines."""
+        found = self._compilation.blocking
+        assert isinstance(found, ContractionCut)
+        return found
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function: pointers, sizes, scratch and team where there are."""
+        program = self.nest
+        kinds: list[Any] = [ctypes.c_void_p] * len(program.arguments)
+        kinds += [ctypes.c_int64] * len(program.sizes)
+        kinds += [ctypes.c_void_p] * (program.needs_scratch + has_tasks(program))
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def pool(self) -> ScratchPool | None:
+        """Where the buffers of primitives come from."""
+        return scratch_of(self) if self.nest.scratch else None
+
+    @cached_property
+    def _tasks(self) -> bool:
+        return has_tasks(self.nest)
+
+    @cached_property
+    def _calls(self) -> dict[tuple[int, ...], Call]:
+        return {}
+
+    def __call__(self, *operands: Array, bias: Array | None = None, sizes: Sequence[int] = ()) -> Array:  # type: ignore[override]
+        """Computes into the last operand and returns it.
+
+        Parameters
+        ----------
+        operands : in0, in1 and out; of a function of one operand in0 and out, which may be the same memory
+            where all strides are.
+        bias : what first touch copies, where it does.
+        sizes : of the dimensions whose size is given at run time, in their order.
+
+        Raises
+        ------
+        OperandMismatch : an operand that is missing or too many, of another type, not aligned, read-only, or
+            sharing memory with out.
+        ContractionMemory : an array that is shorter than its operand.
+        OutOverlapsItself : if strides put several elements of out in one place.
+        InvalidSize : if sizes are missing.
+        ForeignKernel : if the kernel was compiled for another machine.
+
+        Nothing is written before these checks.
+        """
+        problem = self.problem
+        given = (*operands, *(() if bias is None else (bias,)))
+        names = problem.names
+        if len(given) != len(names):
+            self._refuse(_operand(problem, names[-1]), "operands", len(given), ", ".join(names))
+        key = tuple(sizes)
+        call = self._calls.get(key)
+        if call is None:
+            call = self.prepared(key)
+        arrays: dict[str, Array] = dict(zip(names, given, strict=True))
+        self._check(call.problem, arrays)
+        out = arrays["out"]
+        if any(one.size == 0 for one in call.problem.having("out")):
+            return out
+        if any(one.size == 0 for one in call.problem.dimensions):
+            _fill(call.problem, arrays)
+            return out
+        self._run(call, list(arrays.values()), key)
+        return out
+
+    def prepared(self, sizes: tuple[int, ...]) -> Call:
+        """What a call of these sizes comes to, remembered."""
+        problem = self.problem.sized(sizes)
+        written = problem.having("out")
+        shape = tuple(one.size or 0 for one in written)
+        steps = tuple(one.out for one in written)
+        probe = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), shape, steps, writeable=False)
+        if overlaps_itself(probe):
+            raise OutOverlapsItself(shape=shape, strides=steps)
+        elements = prod(one.size or 0 for one in problem.dimensions)
+        tables = None
+        if Way.of(self.problem) is Way.TABLES:
+            cut = self.blocking
+            assert isinstance(cut, Blocking)
+            tables = tables_of(cut, *table_axes(problem, swapped=swaps(self.problem)))
+        work = elements * (ELEMENT_WORK if problem.is_unary else 1)
+        if len(self._calls) >= REMEMBERED_SIZES:
+            self._calls.clear()
+        call = self._calls[sizes] = Call(problem, work, tables)
+        return call
+
+    def _check(self, problem: Contraction, arrays: dict[str, Array]) -> None:
+        """Refuses what the machine code could not take."""
+        out = arrays["out"]
+        for name, array in arrays.items():
+            operand = _operand(problem, name)
+            if not isinstance(array, np.ndarray):
+                self._refuse(operand, "type", type(array).__name__, "numpy.ndarray")
+            if array.dtype != operand.dtype.numpy:
+                self._refuse(operand, "dtype", array.dtype, operand.dtype.numpy)
+            if not array.flags.aligned:
+                self._refuse(operand, "alignment", "unaligned elements", "aligned elements")
+            check_memory(problem, name, array)
+        if not out.flags.writeable:
+            self._refuse(_operand(problem, "out"), "writeable =", False, True)
+        for name, array in arrays.items():
+            if name != "out" and np.may_share_memory(array, out) and not _same_place(problem, array, out):
+                self._refuse(_operand(problem, name), "memory", "shared with out", "separate from out")
+
+    def _run(self, call: Call, arrays: list[Array], sizes: tuple[int, ...]) -> None:
+        """The machine code on arrays that fit."""
+        function, tables = self.function, call.tables
+        arguments: list[int | None] = [data_address(array) for array in arrays]
+        if tables is not None:
+            arguments += tables.addresses
+        arguments += sizes
+        if tables is not None:
+            arguments += (tables.batch, tables.m, tables.n, tables.k)
+        block = contextlib.nullcontext(None) if self.pool is None else self.pool.block()
+        with block as scratch:
+            if self.nest.needs_scratch:
+                arguments.append(scratch)
+            if not self._tasks:
+                function(*arguments)
+                return
+            with call_team(call.work) as team:
+                function(*arguments, team)
+
+
+def _operand(problem: Contraction, name: str) -> Operand:
+    """An operand as messages name it."""
+    return Operand(name, None, None, problem.element_of(name), Layout.STRIDED)
+
+
+def _same_place(problem: Contraction, array: Array, out: Array) -> bool:
+    """Whether a function of one operand computes every element in its own place."""
+    alike = problem.is_unary and all(one.in0 == one.out for one in problem.dimensions)
+    return alike and data_address(array) == data_address(out)
+
+
+def _fill(problem: Contraction, arrays: dict[str, Array]) -> None:
+    """A product without depths: first touch and last touch alone, which no loop comes to."""
+    view = problem.view("out", arrays["out"])
+    found = problem.reference(arrays["in0"], arrays["in1"], arrays["out"], arrays.get("bias"))
+    view[...] = found.astype(view.dtype)
