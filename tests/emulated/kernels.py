@@ -11,10 +11,12 @@ from tilewright.machine.machine import Cache, Machine
 from tilewright.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.names import kernel_name
+from tilewright.spec.row_function import RowFunction
 
 #: Problems on whose fields the signature depends: their kernels are called through arrays of arguments.
-SPREAD = (Attention, AttentionBackward)
+SPREAD = (Attention, AttentionBackward, RowFunction, Elementwise)
 
 #: Threads of the team in harness.c.
 TEAM_THREADS = 3
@@ -101,7 +103,7 @@ def called(kernel: Emitted) -> str:
 
 
 def adapter(kernel: Emitted) -> str:
-    """The C source of a function that calls a kernel of attention, whose signature depends on its problem."""
+    """The C source of a function that calls a kernel whose signature depends on its problem."""
     problem, program = kernel.problem, kernel.program
     if not isinstance(problem, SPREAD):
         return ""
@@ -113,9 +115,10 @@ def adapter(kernel: Emitted) -> str:
     )
     types = [kind for kind, _, count in kinds for _ in range(count)]
     values = [f"{name}[{index}]" for _, name, count in kinds for index in range(count)]
+    last = ["scratch"] * program.needs_scratch + ["team"]
+    types += ["void *"] * len(last)
     return (
         f"void {called(kernel)}"
         "(void **at, const long long *s, const double *x, void *scratch, void *team) {\n"
-        f"    ((void (*)({', '.join(types)}, void *, void *)){kernel.symbol})"
-        f"({', '.join(values)}, scratch, team);\n}}\n"
+        f"    ((void (*)({', '.join(types)})){kernel.symbol})({', '.join([*values, *last])});\n}}\n"
     )

@@ -1,0 +1,148 @@
+"""Functions of rows and of elements on every machine that an emulator runs, between guard pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import Array
+
+from emulated.case_file import Case, Placed, Signature, Values
+from emulated.emulators import emulated_machines
+from emulated.kernels import Emitted, Kernels
+from emulated.runs import run, skip_without_tools
+from tilewright.machine.machine import Machine
+from tilewright.spec.elementwise import Elementwise
+from tilewright.spec.functions import UnaryOp
+from tilewright.spec.problem import Layout
+from tilewright.spec.row_function import RowFunction, RowOp
+
+#: The first machine of each row and length of vectors: no other instructions are used.
+RUN = tuple(
+    {
+        (machine.isa.name, machine.isa.vector_bits): machine for machine in reversed(emulated_machines())
+    }.values()
+)
+#: Rows, columns and what lies between lines: less than any vector, several vectors and a rest, whole lines.
+SIZES = ((1, 1, 0), (3, 7, 5), (5, 70, 0), (37, 33, 3), (3, 160, 32))
+DTYPES = ("f32", "bf16", "f16", "f64")
+EPS = 0.25
+#: Relative and absolute differences from float64: a few places of the type, of results around 1.
+ALLOWED = {"f32": 4e-6, "bf16": 1e-2, "f16": 2e-3, "f64": 1e-14}
+
+
+def placed(array: Array, number: int, exact: Array | None, bound: float, *, at_end: bool) -> Placed:
+    """An array with its gaps as an argument; `exact`: what becomes of it, NaN where it stays."""
+    if exact is None:
+        return Placed(array.tobytes(), argument=number, at_end=at_end)
+    stays = np.isnan(exact)
+    expected = np.where(stays, array.astype(np.float64), exact).astype(array.dtype)
+    kind = {"bfloat16": "BF16"}.get(array.dtype.name, f"F{8 * array.itemsize}")
+    return Placed(
+        array.tobytes(),
+        argument=number,
+        at_end=at_end,
+        expected=expected.tobytes(),
+        allowed=np.where(stays, 0.0, bound * (1 + np.abs(np.where(stays, 0.0, exact)))).tobytes(),
+        values=Values[kind],
+        element=array.itemsize,
+    )
+
+
+def row_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
+    """One call on one matrix."""
+    problem = kernel.problem
+    assert isinstance(problem, (RowFunction, Elementwise))
+    rows, columns, gap = size
+    dtype, random = problem.dtype.numpy, np.random.default_rng(turn)
+    turned = isinstance(problem, RowFunction) and problem.layout is Layout.COL
+    lines, length = (columns, rows) if turned else (rows, columns)
+    line = length + gap
+    x = (3 * random.standard_normal((lines, line))).astype(dtype)
+    inside = x[:, :length].T if turned else x[:, :length]
+    beside: list[Array] = []
+    if isinstance(problem, RowFunction):
+        types = [one for one in (problem.weight, problem.bias) if one is not None]
+        beside = [random.standard_normal(columns).astype(one.numpy) for one in types]
+        found = problem.reference(inside, *beside, eps=EPS if problem.op.takes_eps else 0.0)
+    else:
+        found = problem.reference(inside)
+    exact = np.full(x.shape, np.nan)
+    exact[:, :length] = found.T if turned else found
+    # Nothing lies behind the last line: guard pages begin where it ends.
+    last = x.size - gap
+    y = np.full(x.size, 0.5, dtype)
+    flat = [x.ravel()[:last], y[:last], *beside]
+    bound = ALLOWED[str(problem.dtype)] * (4 if problem.dtype.bits >= 32 else 1)
+    operands = tuple(
+        placed(array, number, exact.ravel()[:last] if number == 1 else None, bound, at_end=bool(turn % 2))
+        for number, array in enumerate(flat)
+    )
+    return Case(
+        label=f"{kernel.name} {rows}x{columns} gap {gap}",
+        kernel=kernel.number,
+        signature=Signature.ADAPTED,
+        element=1,
+        integers=(1, 1, rows, columns, 0, 0, line, 0, 0, line),
+        operands=operands,
+        alpha=EPS,
+        scratch_bytes=kernel.scratch_bytes,
+    )
+
+
+def problems(first: int) -> Iterator[RowFunction | Elementwise]:
+    """Every function along rows and across them, a light and a heavy one of elements; types take turns."""
+    turn = first
+    for op in RowOp:
+        for layout in (Layout.ROW, Layout.COL):
+            dtype = DTYPES[turn % len(DTYPES)]
+            weight = dtype if op.takes_eps else None
+            bias = "f32" if op is RowOp.LAYER_NORM else None
+            yield RowFunction(op, dtype, layout=layout, weight=weight, bias=bias)
+            turn += 1
+    for unary in (UnaryOp.RELU, UnaryOp.GELU):
+        yield Elementwise(unary, DTYPES[turn % len(DTYPES)])
+        turn += 1
+
+
+def row_cases(kernels: Kernels, first: int) -> Iterator[Case]:
+    """Results near the caches, and past them in narrow pieces: types and these take turns."""
+    for turn, problem in enumerate(problems(first), first):
+        cut: dict[str, int] = {}
+        if turn // 2 % 2:
+            cut["stream_from"] = 1
+            narrow = "long_row" if isinstance(problem, Elementwise) else "side"
+            cut[narrow] = 1 if isinstance(problem, Elementwise) else 16
+        kernel = kernels.emit(problem, cut=cut)
+        for number, size in enumerate(SIZES):
+            yield row_case(kernel, size, turn + number)
+
+
+@pytest.mark.parametrize("machine", RUN, ids=lambda machine: machine.name)
+def test_rows_run(machine: Machine, tmp_path: Path) -> None:
+    skip_without_tools(machine)
+    kernels = Kernels(machine)
+    status, output, complaints = run(kernels, row_cases(kernels, RUN.index(machine)), tmp_path)
+    assert status == 0, output + complaints
+
+
+def test_the_harness_sees_wrong_rows(tmp_path: Path) -> None:
+    """One result that differs by more than is allowed, and one element between lines that changes."""
+    machine = next(machine for machine in RUN if machine.arch == "x86_64")
+    skip_without_tools(machine)
+    kernels = Kernels(machine)
+    kernel = kernels.emit(RowFunction("softmax"))
+    right = row_case(kernel, (3, 7, 5), 0)
+    wrong = []
+    for place in (0, 9):
+        content = right.operands[1].expected
+        assert content is not None
+        changed = np.frombuffer(content, np.float32).copy()
+        changed[place] += 1e-3
+        other = Placed(**{**vars(right.operands[1]), "expected": changed.tobytes()})
+        wrong.append(Case(**{**vars(right), "operands": (right.operands[0], other)}))
+    status, output, _ = run(kernels, [right, *wrong], tmp_path)
+    assert status == 1
+    assert "3 cases, 2 failed" in output
