@@ -36,7 +36,17 @@ CALLS: dict[str, tuple[tuple[int, ...], ...]] = {
     "bhqd,bhkd->bhqk": ((2, 3, 4, 5), (2, 3, 6, 5)),
     "ijk,kl->ijl": ((2, 3, 5), (5, 4)),
     "ij,j->i": ((3, 5), (5,)),
+    "ij->": ((3, 5),),
+    "ij->i": ((3, 5),),
+    "ij->j": ((3, 5),),
+    "ijk->j": ((3, 5, 4),),
+    "ii": ((4, 4),),
     "i,i->": ((5,), (5,)),
+    "ij,ij->": ((3, 5), (3, 5)),
+    "bij,bij->b": ((2, 3, 5), (2, 3, 5)),
+    "i,j->ij": ((3,), (5,)),
+    "ij,i->ij": ((3, 5), (3,)),
+    "ij,ij->ij": ((3, 5), (3, 5)),
 }
 
 
@@ -157,6 +167,13 @@ def test_references_are_given_back() -> None:
         for _ in range(100):
             tw.einsum(text, *given)
         assert [sys.getrefcount(one) for one in held] == before, text
+
+
+def test_large_calls_share_their_work() -> None:
+    """Without the GIL, in a team of threads."""
+    a, b = filled((600, 700)), filled((600, 700), seed=1)
+    for text in ("ij,ij->i", "ij,ij->ij", "ij,ij->"):
+        np.testing.assert_array_equal(known(text, a, b), np.einsum(text, a, b))
 
 
 def test_results_are_new_each_time() -> None:

@@ -78,10 +78,10 @@ EinsumCast, UnsupportedDtype, OutShape, OutReadOnly, OutNotArray, OutOverlapsIts
 Notes
 -----
 Each pair of operands is a `matmul`, of the operands where they stand if axes that play one role can be
-walked with one stride; otherwise one is copied first. Products without a sum, and sums over axes that are
-not one, are NumPy's. Results between steps of 16-bit floats stay in float32. Unlike NumPy's, `dtype` and
-`order` also apply where the result could be a view. All that was decided, the path included, is kept for
-the next call with such operands.
+walked with one stride; otherwise one is copied first. Sums of one operand, products without a sum and
+those of rows with rows are kernels of their own where adjacent elements make vectors. Results between steps
+of 16-bit floats stay in float32. Unlike NumPy's, `dtype` and `order` also apply where the result could be a
+view. All that was decided, the path included, is kept for the next call with such operands.
 
 Examples
 --------
