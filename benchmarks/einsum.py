@@ -1,4 +1,4 @@
-"""One-liners of einsum beside `numpy.einsum`, what a repeated call takes, and what a new one takes to compile.
+"""One-liners of einsum beside `numpy.einsum`; what a repeated call takes, and a new one to compile.
 
 One thread. Both run in turn in random order on the same arrays, results are checked against float64 first;
 the table gives ratios of median times: above 1, NumPy takes longer. Batch axes (b, h) have the lengths of
