@@ -334,15 +334,15 @@ _GELU_FORMS = {"none": "gelu", "tanh": "gelu_tanh"}
 
 def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: Any) -> Request:
     """One function along axes."""
-    from tilewright.runtime.row_functions import apply
+    from tilewright.runtime.row_functions import prepare
     from tilewright.spec.row_function import RowOp
 
-    return Request(partial(apply, RowOp(op), x, axis, out, **given), threads)
+    return Request(partial(prepare, RowOp(op), x, axis, out, **given), threads)
 
 
 def _each(op: str, x: Any, out: Any, threads: int | None) -> Request:
     """One function of single elements."""
-    from tilewright.runtime.elementwise import apply_each
+    from tilewright.runtime.elementwise import prepare_each
     from tilewright.spec.functions import UnaryOp
 
-    return Request(partial(apply_each, UnaryOp(op), x, out), threads)
+    return Request(partial(prepare_each, UnaryOp(op), x, out), threads)

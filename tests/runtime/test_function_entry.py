@@ -19,7 +19,6 @@ from tilewright.errors import NegativeEps, OutReadOnly, OutShape, TilewrightErro
 from tilewright.runtime import elementwise, function_front, function_recipes, row_functions
 from tilewright.runtime.fastcall import native_entry_possible
 from tilewright.runtime.function_recipes import RecipeTable, call_words
-from tilewright.runtime.row_function import Done
 from tilewright.spec.functions import UnaryOp
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
@@ -56,8 +55,8 @@ def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(module, name, seen)
 
-    watch(row_functions, "apply")
-    watch(elementwise, "apply_each")
+    watch(row_functions, "prepare")
+    watch(elementwise, "prepare_each")
     return calls
 
 
@@ -122,7 +121,7 @@ def test_a_weight_in_the_memory_of_out(python_calls: list[str]) -> None:
     assert np.array_equal(apart, expected)
     python_calls.clear()
     assert np.array_equal(tw.layer_norm(x, out[2], out=out), expected)
-    assert python_calls == ["apply"]
+    assert python_calls == ["prepare"]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,7 @@ def test_what_python_has_to_do(change: Any, python_calls: list[str]) -> None:
     x = change(rough((4, 6)))
     for _ in range(2):
         np.testing.assert_allclose(tw.relu(x), np.maximum(np.asarray(x), 0))
-    assert python_calls == ["apply_each"] * 2
+    assert python_calls == ["prepare_each"] * 2
 
 
 def test_errors_after_calls_that_are_known() -> None:
@@ -235,10 +234,9 @@ def test_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def kept(length: int) -> int:
         x: Array = np.ones(length, np.float32)
-        y, done = elementwise.apply_each(UnaryOp.RELU, x)
-        assert isinstance(done, Done)
-        assert y is done.arrays[1]
-        table.add(None, (x,), {}, done)
+        call = elementwise.prepare_each(UnaryOp.RELU, x).repeatable
+        assert call is not None
+        table.add(None, (x,), {}, call)
         return sum(slot is not None for slot in table.slots)
 
     assert [kept(3), kept(3), kept(4), kept(5)] == [1, 1, 2, 2]

@@ -44,11 +44,13 @@ from tilewright.runtime.weights import weight_route
 from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
+from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.epilogue import Along
 from tilewright.spec.epilogue import Epilogue as Steps
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.row_function import RowFunction
 from tilewright.spec.syr2k import Syrk
 
 
@@ -119,7 +121,7 @@ def _turns(source: Slice, destination: Slice) -> bool:
     return [stride == one for stride in source.strides] != [stride == one for stride in destination.strides]
 
 
-def _decision(decision: Decision) -> str:
+def decision_text(decision: Decision) -> str:
     """One decision: the condition, its answer, the values."""
     values = ", ".join(f"{name} = {value}" for name, value in decision.values.items())
     return f"{'yes' if decision.holds else 'no '}  {print_condition(decision.condition)}   ({values})"
@@ -209,7 +211,7 @@ def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     moved = packed.nbytes + array.nbytes + shapes.m * shapes.n * count * route.result.itemsize
     subject = f"matmul {first} @ {second}, packed: {packed!r}"
     strategy = packed_strategy(kernel.problem, way.primitives)
-    decisions = tuple(map(_decision, way.decisions))
+    decisions = tuple(map(decision_text, way.decisions))
     return Explanation(
         subject, kernel.name, strategy, decisions, tuple(notes), _figures(kernel, flops, moved)
     )
@@ -256,7 +258,7 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     figures = _figures(kernel, flops, operands * count)
     strategy = strategy_of(kernel.nest, way.primitives)
     return Explanation(
-        subject, kernel.name, strategy, tuple(map(_decision, way.decisions)), tuple(notes), figures
+        subject, kernel.name, strategy, tuple(map(decision_text, way.decisions)), tuple(notes), figures
     )
 
 
@@ -281,7 +283,10 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     decisions: tuple[str, ...] = ()
     if sizes is not None:
         way = _gemm_trace(kernel, sizes, 1.0, 0.0)
-        decisions, strategy = tuple(map(_decision, way.decisions)), strategy_of(kernel.nest, way.primitives)
+        decisions, strategy = (
+            tuple(map(decision_text, way.decisions)),
+            strategy_of(kernel.nest, way.primitives),
+        )
         if isinstance(problem, Gemm) and problem.packed:
             strategy = packed_strategy(problem, way.primitives)
         notes.append("with alpha = 1, beta = 0 and tight leading dimensions")
@@ -323,6 +328,10 @@ def _other_strategy(kernel: Kernel) -> str:
                 f"five loops over the tiles of {mr}x{nr} that meet the {triangle} triangle{together}; "
                 "tiles which the diagonal cuts go to C row by row"
             )
+        case RowFunction() | Elementwise() as problem, _:
+            from tilewright.runtime.explain_functions import function_strategy
+
+            return function_strategy(problem)
         case LinearChain(layers=layers), _:
             return f"{len(layers)} layers on a block of rows, panels between them; steps on each tile in L1"
         case _:
@@ -340,6 +349,8 @@ def _explain_attention(*arguments: Any, **options: Any) -> Explanation:
 CALLS: dict[str, Callable[..., Explanation]] = {"matmul": explain_matmul, "attention": _explain_attention}
 #: The modules that these come from, as they say.
 _HOMES = ("tilewright", "tilewright.api")
+#: The module of functions of rows and of elements, all of which are explained alike.
+_FUNCTIONS = "tilewright.functions"
 
 
 def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
@@ -347,6 +358,11 @@ def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
     if isinstance(subject, Problem):
         return explain_problem(subject, *arguments, **options)
     name = getattr(subject, "__name__", None)
-    if getattr(subject, "__module__", None) in _HOMES and name in CALLS:
+    home = getattr(subject, "__module__", None)
+    if home in _HOMES and name in CALLS:
         return CALLS[name](*arguments, **options)
+    if home == _FUNCTIONS and hasattr(subject, "__self__"):
+        from tilewright.runtime.explain_functions import explain_function  # which makes an `Explanation`
+
+        return explain_function(subject, *arguments, **options)
     raise NotExplained(found=repr(subject), known=", ".join(f"tilewright.{name}" for name in CALLS))

@@ -46,7 +46,7 @@ from tilewright.runtime.function_recipes import (
 )
 from tilewright.runtime.recipe_entry import RecipeEntry
 from tilewright.runtime.recipes import MOST_AXES
-from tilewright.runtime.row_function import Done
+from tilewright.runtime.row_function import RowCall
 
 _MODULE = _NAME = "tw_function"
 
@@ -218,8 +218,8 @@ class NativeFunctions:
         for builtin in builtins:
             builtin.install(self._code.address(_NAME))
 
-    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], done: Done) -> None:
+    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], call: RowCall) -> None:
         """Makes a call reachable from the entry, and scratch for it."""
-        if done.kernel.pool is not None:
-            done.kernel.pool.supply()
-        self.table.add(owner, arguments, named, done)
+        if call.kernel.pool is not None:
+            call.kernel.pool.supply()
+        self.table.add(owner, arguments, named, call)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tilewright.runtime.function_entry import NativeFunctions
-    from tilewright.runtime.row_function import Done
+    from tilewright.runtime.row_function import Prepared, RowCall
 
 P = ParamSpec("P")
 
@@ -28,11 +28,11 @@ class Request(NamedTuple):
 
     Attributes
     ----------
-    run : gives the result, and what was done where that was one call of a kernel.
+    prepare : makes the checks, and says what is to be done.
     threads : the most threads of the call.
     """
 
-    run: Callable[[], tuple[NDArray[Any], Done | None]]
+    prepare: Callable[[], Prepared]
     threads: int | None
 
 
@@ -59,10 +59,11 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
         request = ask(*arguments, **named)
         if request.threads is not None:
             with limited(request.threads):
-                return request.run()[0]
-        result, done = request.run()
-        if done is not None:
-            _remember(carried_out, arguments, named, done)
+                return request.prepare().run()
+        prepared = request.prepare()
+        result = prepared.run()
+        if prepared.repeatable is not None:
+            _remember(carried_out, arguments, named, prepared.repeatable)
         return result
 
     carried_out.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
@@ -72,8 +73,8 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
     return builtin.function
 
 
-def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], done: Done) -> None:
-    """Lets machine code serve calls like one that was done, where the interpreter has such an entry."""
+def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], call: RowCall) -> None:
+    """Lets machine code serve calls like this one, where the interpreter has such an entry."""
     from tilewright.runtime.fastcall import native_entry_possible
 
     with _preparing:
@@ -83,4 +84,4 @@ def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], 
             from tilewright.runtime.function_entry import NativeFunctions
 
             _native.append(NativeFunctions(_builtins))
-        _native[0].add(owner, arguments, named, done)
+        _native[0].add(owner, arguments, named, call)

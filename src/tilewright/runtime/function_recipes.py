@@ -19,7 +19,7 @@ from tilewright.macro.row_function import row_sizes
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array
 from tilewright.runtime.recipes import MOST_AXES, MOST_RECIPES, PROBES, SLOT_BITS, slot_of
-from tilewright.runtime.row_function import ELEMENT_WORK, Done
+from tilewright.runtime.row_function import ELEMENT_WORK, RowCall
 
 #: Arguments of a call: x, weight, bias, axis, eps and out.
 MOST_ARGUMENTS = 6
@@ -120,7 +120,7 @@ def _single(value: object) -> bool:
     return value is None or (type(value) is int and value in SINGLE_INTEGERS)
 
 
-def make_recipe(given: Sequence[Any], done: Done) -> Recipe | None:
+def make_recipe(given: Sequence[Any], call: RowCall) -> Recipe | None:
     """The recipe of a call; None where its arrays are not all arguments, or one new array like x.
 
     Parameters
@@ -131,7 +131,7 @@ def make_recipe(given: Sequence[Any], done: Done) -> Recipe | None:
     def place(array: Array) -> int:
         return next((number for number, value in enumerate(given) if value is array), -1)
 
-    kernel, (x, y, *beside) = done.kernel, done.arrays
+    kernel, (x, y, *beside) = call.kernel, call.arrays
     places = [place(array) for array in (x, y, *beside)]
     new = places[1] < 0
     if -1 in (places[0], *places[2:]) or (new and not (x.flags.forc and y.flags.c_contiguous)):
@@ -145,14 +145,14 @@ def make_recipe(given: Sequence[Any], done: Done) -> Recipe | None:
         code=kernel.address,
         form=FORMS.index(form),
         scratch=None if kernel.pool is None else kernel.pool.table_address,
-        work=done.elements * ELEMENT_WORK,
+        work=call.elements * ELEMENT_WORK,
         x=places[0],
         out=places[1],
         beside=(*places[2:], *padding),
         same=x.strides == y.strides,
-        reach=tuple(end for array in done.arrays for end in _reach(array)),
-        sizes=done.sizes,
-        eps=done.scalars[0] if scalars else 0.0,
+        reach=tuple(end for array in call.arrays for end in _reach(array)),
+        sizes=call.sizes,
+        eps=call.scalars[0] if scalars else 0.0,
         dtype=id(y.dtype),
     )
 
@@ -169,13 +169,13 @@ class RecipeTable:
         """Where machine code finds it."""
         return ctypes.addressof(self.slots)
 
-    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], done: Done) -> None:
+    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], call: RowCall) -> None:
         """Makes a call reachable where there is a recipe of it, its place is free and the table not full."""
         words = call_words(owner, arguments, named)
         if words is None or len(self._kept) == MOST_RECIPES:
             return
         given = (*arguments, *named.values())
-        recipe = make_recipe(given, done)
+        recipe = make_recipe(given, call)
         if recipe is None:
             return
         recipe.words, recipe.key[: len(words)] = len(words), words
@@ -186,7 +186,7 @@ class RecipeTable:
                 if not address:
                     objects = [value.dtype if isinstance(value, np.ndarray) else value for value in given]
                     self._kept.append(
-                        (owner, recipe, done.kernel, done.arrays[1].dtype, tuple(named), objects)
+                        (owner, recipe, call.kernel, call.arrays[1].dtype, tuple(named), objects)
                     )
                     self.slots[number] = ctypes.addressof(recipe)  # last: who finds it reads all of it
                     return

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.macro.elementwise import ElementCut
@@ -74,7 +76,7 @@ class RowKernel(Kernel):
                 self.function(*map(data_address, arrays), *sizes, *scalars, scratch, team)
 
 
-class Done(NamedTuple):
+class RowCall(NamedTuple):
     """A call of a kernel on x, y and what stands beside; see `RowKernel.run`."""
 
     kernel: RowKernel
@@ -86,6 +88,41 @@ class Done(NamedTuple):
     def run(self) -> None:
         """Does it."""
         self.kernel.run(self.arrays, self.sizes, self.elements, self.scalars)
+
+
+class Prepared(NamedTuple):
+    """A call of a public function after its checks.
+
+    Attributes
+    ----------
+    x : the array, copied where it had to be.
+    target : where the result is computed.
+    out : where it goes, if that is not a new array.
+    call : the call of a kernel on these; None where there is nothing to do, or arrays are moved around it.
+    moved : does that.
+    """
+
+    x: Array
+    target: Array
+    out: Array | None
+    call: RowCall | None
+    moved: Callable[[], None] | None = None
+
+    def run(self) -> Array:
+        """The result."""
+        if self.call is not None:
+            self.call.run()
+        elif self.moved is not None:
+            self.moved()
+        if self.out is None or self.target is self.out:
+            return self.target
+        np.copyto(self.out, self.target, casting="same_kind")
+        return self.out
+
+    @property
+    def repeatable(self) -> RowCall | None:
+        """The call of a kernel, where that is all that happens."""
+        return self.call if self.out is None or self.target is self.out else None
 
 
 _compiling = threading.RLock()

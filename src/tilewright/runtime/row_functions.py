@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,9 +22,9 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.runtime.arrays import check_out
-from tilewright.runtime.lines import plan_lines
+from tilewright.runtime.lines import LinePlan, plan_lines
 from tilewright.runtime.operands import Array, data_address, overlaps_itself, real_number
-from tilewright.runtime.row_function import Done, RowKernel, row_kernel
+from tilewright.runtime.row_function import Prepared, RowCall, RowKernel, row_kernel
 from tilewright.runtime.transpose import transpose
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, find_numpy_dtype
 from tilewright.spec.problem import Layout
@@ -109,7 +109,7 @@ def _beside(function: str, name: str, value: Any, shape: tuple[int, ...], dtype:
     return np.ascontiguousarray(array, None if kept else dtype.numpy)
 
 
-def apply(
+def prepare(
     op: RowOp,
     x: Any,
     axis: Any,
@@ -118,11 +118,8 @@ def apply(
     weight: Any = None,
     bias: Any = None,
     eps: Any = None,
-) -> tuple[Array, Done | None]:
-    """One call of a function of rows; see the functions of `tilewright` that are named like its members.
-
-    Besides the result, what was done where that was one call of a kernel.
-    """
+) -> Prepared:
+    """One call of a function of rows; see the functions of `tilewright` that are named like its members."""
     array, dtype = as_floats(x, "x")
     along = check_axes(op.value, axis, array.ndim)
     lengths = tuple(array.shape[one] for one in along)
@@ -130,11 +127,13 @@ def apply(
     scalars = [_check_eps(op.value, eps, dtype)] if op.takes_eps else []
     given = None if out is None else check_result(out, array, dtype)
     target = result_target(array, dtype, given, [part for part in beside if part is not None])
-    done = _run(op, (array, target), along, beside, scalars) if array.size else None
-    if given is None or target is given:
-        return target, done
-    np.copyto(given, target, casting="same_kind")
-    return given, None
+    if not array.size:
+        return Prepared(array, target, given, None)
+    plan = plan_lines(array.itemsize, array.shape, array.strides, target.strides, along)
+    call = partial(_call, op, beside=beside, scalars=scalars)
+    if plan is not None:
+        return Prepared(array, target, given, call(array, target, plan))
+    return Prepared(array, target, given, None, partial(_moved, call, array, target, along))
 
 
 def _check_eps(function: str, eps: Any, dtype: DType) -> float:
@@ -180,31 +179,26 @@ def _kernel(op: RowOp, dtype: np.dtype[Any], layout: Layout, *beside: np.dtype[A
     return row_kernel(RowFunction(op, found, layout=layout, weight=weight, bias=bias))
 
 
-def _run(
-    op: RowOp,
-    arrays: tuple[Array, Array],
-    along: tuple[int, ...],
-    beside: list[Array | None],
-    scalars: list[float],
-) -> Done | None:
-    """The kernel on arrays, or on a copy whose rows are contiguous."""
-    x, y = arrays
+def _call(
+    op: RowOp, x: Array, y: Array, plan: LinePlan, *, beside: list[Array | None], scalars: list[float]
+) -> RowCall:
+    """The kernel on arrays that it can walk."""
     types = [None if part is None else part.dtype for part in beside]
+    kernel = _kernel(op, x.dtype, plan.layout, *types)
     given = [part for part in beside if part is not None]
-    plan = plan_lines(x.itemsize, x.shape, x.strides, y.strides, along)
-    if plan is None:
-        rest = [axis for axis in range(x.ndim) if axis not in along]
-        order = (*rest, *along)
-        rows = transpose(x, order)
-        last = tuple(range(len(rest), x.ndim))
-        plan = plan_lines(x.itemsize, rows.shape, rows.strides, rows.strides, last)
-        assert plan is not None
-        assert plan.layout is Layout.ROW
-        _kernel(op, x.dtype, plan.layout, *types).run(
-            [rows, rows, *given], plan.sizes, plan.elements, scalars
-        )
-        transpose(rows, tuple(order.index(axis) for axis in range(x.ndim)), y)
-        return None
-    done = Done(_kernel(op, x.dtype, plan.layout, *types), [x, y, *given], plan.sizes, plan.elements, scalars)
-    done.run()
-    return done
+    return RowCall(kernel, [x, y, *given], plan.sizes, plan.elements, scalars)
+
+
+def _moved(
+    call: Callable[[Array, Array, LinePlan], RowCall], x: Array, y: Array, along: tuple[int, ...]
+) -> None:
+    """The kernel on a copy whose rows are contiguous, which then moves to where the result goes."""
+    rest = [axis for axis in range(x.ndim) if axis not in along]
+    order = (*rest, *along)
+    rows = transpose(x, order)
+    last = tuple(range(len(rest), x.ndim))
+    plan = plan_lines(x.itemsize, rows.shape, rows.strides, rows.strides, last)
+    assert plan is not None
+    assert plan.layout is Layout.ROW
+    call(rows, rows, plan).run()
+    transpose(rows, tuple(order.index(axis) for axis in range(x.ndim)), y)

@@ -1,0 +1,72 @@
+"""What `explain` says of functions of rows and of elements: vectors, caches, copies, the entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.errors import OutShape
+from tilewright.macro.row_function import RowCut
+from tilewright.runtime.fastcall import native_entry_possible
+from tilewright.spec.elementwise import Elementwise
+from tilewright.spec.row_function import RowFunction
+
+
+def said(explanation: Any, words: str) -> bool:
+    return words in str(explanation)
+
+
+@pytest.mark.parametrize(("axis", "kind"), [(1, "r"), (0, "c")])
+def test_the_axis_decides_the_kernel(axis: int, kind: str) -> None:
+    x = np.ones((30, 500), np.float32)
+    found = tw.explain(tw.softmax, x, axis, threads=1)
+    assert found.kernel.startswith(f"rows_softmax_f32_{kind}_")
+    assert found.strategy == tw.explain(RowFunction("softmax", layout="row" if axis else "col")).strategy
+    assert ("in pairs" in found.strategy) is (axis == 1)
+    assert said(found, "one thread")
+    assert said(found, "15,000 elements, 120,000 bytes at least")
+    assert said(found, "it was given threads")
+
+
+def test_where_results_go() -> None:
+    cut = tw.compile(RowFunction("rms_norm")).blocking
+    assert isinstance(cut, RowCut)
+    for rows, answer in ((1, "no   past the caches"), (cut.stream_from // 1000 + 1, "yes  past the caches")):
+        x = np.empty((rows, 1000), np.float32)  # of which nothing is read
+        found = tw.explain(tw.rms_norm, x, out=x)
+        assert said(found, f"{answer}: {cut.stream_from} <= elements   (elements = {x.size})")
+
+
+def test_which_calls_are_native() -> None:
+    x = np.ones((3, 4), np.float32)
+    native = "native entry" if native_entry_possible() else "through Python"
+    assert said(tw.explain(tw.layer_norm, x, x[0], x[1], eps=0.5), native)
+    assert said(tw.explain(tw.relu, x, out=x), native)
+    assert said(tw.explain(tw.relu, x.tolist()), "x is copied")
+    assert said(tw.explain(tw.relu, x[:, ::-1]), "through Python")
+    assert said(tw.explain(tw.softmax, x, (0, 1)), "may change")
+    memory = np.ones(40, np.float32)
+    assert said(tw.explain(tw.exp, memory[:20], out=memory[1:21]), "copied to out")
+
+
+def test_what_is_moved_and_what_is_nothing() -> None:
+    x = np.ones((4, 6), np.float32)
+    moved = tw.explain(tw.gelu, x, out=np.empty((4, 6), np.float32, order="F"))
+    assert moved.strategy.startswith("arrays are moved")
+    assert tw.explain(tw.tanh, x[:0]).strategy == "nothing to do: the array is empty"
+
+
+def test_problems() -> None:
+    assert tw.explain(Elementwise("gelu")).strategy == "element by element, in whole vectors"
+    assert "side by side" in tw.explain(RowFunction("layer_norm", layout="col")).strategy
+
+
+def test_errors_and_nothing_computed() -> None:
+    x, out = np.ones((3, 4), np.float32), np.zeros((3, 4), np.float32)
+    tw.explain(tw.softmax, x, out=out)
+    assert not out.any()
+    with pytest.raises(OutShape):
+        tw.explain(tw.softmax, x, out=np.zeros((4, 3), np.float32))
