@@ -16,9 +16,10 @@ from support import Array, rough, unaligned
 
 import tilewright as tw
 from tilewright.errors import NegativeEps, OutReadOnly, OutShape, TilewrightError
-from tilewright.runtime import elementwise, function_front, function_recipes, row_functions
+from tilewright.runtime import elementwise, function_front, recipes, row_functions
 from tilewright.runtime.fastcall import native_entry_possible
-from tilewright.runtime.function_recipes import RecipeTable, call_words
+from tilewright.runtime.function_recipes import add_recipe, call_words
+from tilewright.runtime.recipes import RecipeTable
 from tilewright.spec.functions import UnaryOp
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
@@ -229,14 +230,14 @@ def test_words_of_calls() -> None:
 
 
 def test_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(function_recipes, "MOST_RECIPES", 2)
+    monkeypatch.setattr(recipes, "MOST_RECIPES", 2)
     table = RecipeTable()
 
     def kept(length: int) -> int:
         x: Array = np.ones(length, np.float32)
         call = elementwise.prepare_each(UnaryOp.RELU, x).repeatable
         assert call is not None
-        table.add(None, (x,), {}, call)
+        add_recipe(table, None, (x,), {}, call)
         return sum(slot is not None for slot in table.slots)
 
     assert [kept(3), kept(3), kept(4), kept(5)] == [1, 1, 2, 2]

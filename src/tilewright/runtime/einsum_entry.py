@@ -17,7 +17,6 @@ from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, in
 from tilewright.machine.host import host_machine
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.cache import cached_object
-from tilewright.runtime.exact import HASH
 from tilewright.runtime.fastcall import (
     ALIGNED,
     API_EMPTY,
@@ -28,25 +27,20 @@ from tilewright.runtime.fastcall import (
     ARRAY_DTYPE,
     ARRAY_FLAGS,
     ARRAY_NDIM,
-    ARRAY_SHAPE,
-    ARRAY_STRIDES,
     GIL_THRESHOLD,
     OBJECT_TYPE,
     WRITEABLE,
-    FastFunction,
     numpy_api,
     python_symbols,
 )
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
+from tilewright.runtime.recipe_entry import RecipeEntry
 from tilewright.runtime.recipes import (
-    MIX_BITS,
     MOST_AXES,
     MOST_OPERANDS,
     MOST_WORDS,
     NUMBERS,
-    PROBES,
-    SLOT_BITS,
     Action,
     Made,
     Recipe,
@@ -60,20 +54,18 @@ _MODULE = _NAME = "tw_einsum"
 MOST_BYTES = 16
 
 
-class _Entry(FastFunction):
+class _Entry(RecipeEntry):
     """Emits `einsum(subscripts, a)` and `einsum(subscripts, a, b)`."""
 
-    def key(self) -> tuple[Value, Value, Value]:
-        """The words of the call on the stack, how many they are, and their slot's number."""
+    def known(self) -> Value:
+        """The recipe of the call."""
         f = self.f
         nargs = f.arguments["nargs"]
         self.require(f.compare("==", f.arguments["kwnames"], null()))
         self.require(f.compare(">=", nargs, 2))
         self.require(f.compare("<=", nargs, 1 + MOST_OPERANDS))
         words = f.stack(INT64, MOST_WORDS, 16)
-        subscripts = f.as_integer(self.argument(0))
-        f.store(subscripts, words, 8)
-        start = [f.at(words, 8), self._mixed(int64(0), subscripts)]
+        start = self.put([words, int64(0)], [f.as_integer(self.argument(0))])
         with f.carried_loop(int64(1), nargs, int64(1), start, "operand") as (number, state, advance):
             array = f.load(POINTER, f.at(f.arguments["args"], f.mul(number, 8)), 8)
             self.require(f.compare("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
@@ -82,58 +74,8 @@ class _Entry(FastFunction):
             axes = f.extend(self.field(array, ARRAY_NDIM, INT32), INT64)
             self.require(f.compare("<=", axes, MOST_AXES))
             dtype = f.as_integer(self.field(array, ARRAY_DTYPE))
-            advance(self._axes(array, axes, self._put(state, (dtype, axes))))
-        end, mixed = advance.results
-        size = f.shift_right(f.sub(f.as_integer(end), f.as_integer(words)), int64(3))
-        slot = f.both(f.shift_right(mixed, int64(64 - SLOT_BITS)), int64((1 << SLOT_BITS) - 1))
-        return words, size, slot
-
-    def _axes(self, array: Value, axes: Value, state: Sequence[Value]) -> list[Value]:
-        """Puts shape and strides of an array behind the words before."""
-        f = self.f
-        shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
-        with f.carried_loop(int64(0), axes, int64(1), state, "axis") as (axis, now, advance):
-            at = f.mul(axis, 8)
-            advance(self._put(now, [f.load(INT64, f.at(base, at), 8) for base in (shape, strides)]))
-        return advance.results
-
-    def _put(self, state: Sequence[Value], words: Sequence[Value]) -> list[Value]:
-        at, mixed = state
-        for word in words:
-            self.f.store(word, at, 8)
-            at, mixed = self.f.at(at, 8), self._mixed(mixed, word)
-        return [at, mixed]
-
-    def _mixed(self, mixed: Value, word: Value) -> Value:
-        f = self.f
-        product = f.mul(f.exclusive(mixed, word), int64(HASH))
-        return f.exclusive(product, f.divide(product, int64(1 << MIX_BITS)))
-
-    def find(self, words: Value, count: Value, slot: Value) -> Value:
-        """The recipe of these words; without one the call goes through Python."""
-        f = self.f
-        at = f.stack(POINTER, 1, 8)
-        first = f.at(self.module.external("tw_recipes"), f.mul(slot, 8))
-        end = f.at(first, 8 * PROBES)
-        f.store(first, at, 8)
-        look, known, another, found = (f.new_block(name) for name in ("look", "known", "another", "found"))
-        f.jump(look)
-        f.place(look)
-        recipe = f.load(POINTER, f.load(POINTER, at, 8), 8)
-        f.jump_if(f.compare("==", recipe, null()), self.fallback, known)
-        f.place(known)
-        key = f.at(recipe, Recipe.key.offset)
-        differ = f.exclusive(count, self.word(recipe, Recipe.words))
-        with f.carried_loop(int64(0), count, int64(1), [differ], "word") as (number, (bits,), advance):
-            pair = [f.load(INT64, f.at(base, f.mul(number, 8)), 8) for base in (words, key)]
-            advance([f.either(bits, f.exclusive(*pair))])
-        f.jump_if(f.compare("==", advance.results[0], 0), found, another)
-        f.place(another)
-        following = f.at(f.load(POINTER, at, 8), 8)
-        f.store(following, at, 8)
-        f.jump_if(f.compare("==", following, end), self.fallback, look)
-        f.place(found)
-        return f.load(POINTER, f.load(POINTER, at, 8), 8)
+            advance(self.put_axes(array, axes, self.put(state, (dtype, axes))))
+        return self.find(self.module.external("tw_recipes"), words, advance.results)
 
     def word(self, base: Value, field: Any) -> Value:
         """An integer of a recipe or of a view."""
@@ -186,7 +128,7 @@ def _emit() -> str:
     module = Module(_MODULE, machine.triple, data_layout(machine))
     entry = _Entry(module, _NAME)
     f = entry.f
-    recipe = entry.find(*entry.key())
+    recipe = entry.known()
     action = entry.word(recipe, Recipe.action)
     with f.when(f.compare("==", action, int(Action.VIEW))):
         view = f.at(recipe, Recipe.views.offset)

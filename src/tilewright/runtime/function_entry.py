@@ -42,10 +42,10 @@ from tilewright.runtime.function_recipes import (
     NAMED,
     Form,
     Recipe,
-    RecipeTable,
+    add_recipe,
 )
 from tilewright.runtime.recipe_entry import RecipeEntry
-from tilewright.runtime.recipes import MOST_AXES
+from tilewright.runtime.recipes import MOST_AXES, RecipeTable
 from tilewright.runtime.row_function import RowCall
 
 _MODULE = _NAME = "tw_function"
@@ -222,4 +222,4 @@ class NativeFunctions:
         """Makes a call reachable from the entry, and scratch for it."""
         if call.kernel.pool is not None:
             call.kernel.pool.supply()
-        self.table.add(owner, arguments, named, call)
+        add_recipe(self.table, owner, arguments, named, call)

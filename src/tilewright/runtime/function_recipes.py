@@ -9,16 +9,14 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.macro.row_function import row_sizes
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array
-from tilewright.runtime.recipes import MOST_AXES, MOST_RECIPES, PROBES, SLOT_BITS, slot_of
+from tilewright.runtime.recipes import MOST_AXES, RecipeTable
 from tilewright.runtime.row_function import ELEMENT_WORK, RowCall
 
 #: Arguments of a call: x, weight, bias, axis, eps and out.
@@ -157,43 +155,13 @@ def make_recipe(given: Sequence[Any], call: RowCall) -> Recipe | None:
     )
 
 
-class RecipeTable:
-    """The table of this process, from Python."""
-
-    def __init__(self) -> None:
-        self.slots = (ctypes.c_void_p * ((1 << SLOT_BITS) + PROBES))()
-        self._kept: list[Any] = []
-
-    @property
-    def address(self) -> int:
-        """Where machine code finds it."""
-        return ctypes.addressof(self.slots)
-
-    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], call: RowCall) -> None:
-        """Makes a call reachable where there is a recipe of it, its place is free and the table not full."""
-        words = call_words(owner, arguments, named)
-        if words is None or len(self._kept) == MOST_RECIPES:
-            return
-        given = (*arguments, *named.values())
-        recipe = make_recipe(given, call)
-        if recipe is None:
-            return
-        recipe.words, recipe.key[: len(words)] = len(words), words
-        with _adding:
-            first = slot_of(words)
-            for number in range(first, first + PROBES):
-                address = self.slots[number]
-                if not address:
-                    objects = [value.dtype if isinstance(value, np.ndarray) else value for value in given]
-                    self._kept.append(
-                        (owner, recipe, call.kernel, call.arrays[1].dtype, tuple(named), objects)
-                    )
-                    self.slots[number] = ctypes.addressof(recipe)  # last: who finds it reads all of it
-                    return
-                known = Recipe.from_address(address)
-                if known.words == len(words) and known.key[: known.words] == words:
-                    return
-
-
-_adding = threading.Lock()
-hold_during_forks(_adding)
+def add_recipe(
+    table: RecipeTable, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], call: RowCall
+) -> None:
+    """Makes a call of a function reachable, where machine code can know it again and repeat it."""
+    words, given = call_words(owner, arguments, named), (*arguments, *named.values())
+    recipe = make_recipe(given, call)
+    if words is None or recipe is None:
+        return
+    objects = [value.dtype if isinstance(value, np.ndarray) else value for value in given]
+    table.put(words, recipe, (owner, call.kernel, call.arrays[1].dtype, tuple(named), objects))

@@ -195,18 +195,31 @@ class RecipeTable:
         return ctypes.addressof(self.slots)
 
     def add(self, subscripts: str, operands: Sequence[Array], made: Made) -> None:
-        """Makes a recipe reachable, unless its place or the table is full; nothing where it is there."""
-        if len(self._kept) == MOST_RECIPES or any(array.ndim > MOST_AXES for array in operands):
+        """Makes a recipe of einsum reachable."""
+        if all(array.ndim <= MOST_AXES for array in operands):
+            kept = (subscripts, [array.dtype for array in operands], made)
+            self.put(key_words(subscripts, operands), made.recipe, kept)
+
+    def put(self, words: Sequence[int], recipe: ctypes.Structure, kept: object) -> None:
+        """Makes a recipe reachable, unless its place or the table is full; nothing where it is there.
+
+        Parameters
+        ----------
+        recipe : begins with the number of its words and these, which are written here.
+        kept : what has to live as long.
+        """
+        if len(self._kept) == MOST_RECIPES:
             return
-        words, recipe = key_words(subscripts, operands), made.recipe
-        recipe.words, recipe.key[: len(words)] = len(words), words
+        key = (ctypes.c_int64 * (1 + len(words))).from_buffer(recipe)
+        key[:] = [len(words), *words]
         first = slot_of(words)
         for number in range(first, first + PROBES):
             address = self.slots[number]
             if not address:
-                self._kept.append((subscripts, [array.dtype for array in operands], made))
+                self._kept.append((recipe, kept))
                 self.slots[number] = ctypes.addressof(recipe)  # last: who finds it reads all of it
                 return
-            known = Recipe.from_address(address)
-            if known.words == len(words) and known.key[: known.words] == words:
-                return
+            if ctypes.c_int64.from_address(address).value == len(words):
+                known = type(key).from_address(address)
+                if known[:] == key[:]:
+                    return
