@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import Array
 
 from tilewright.errors import ContractionPrimitive, InvalidChoice
 from tilewright.frontend.contraction import Place, einsum_dimensions
@@ -39,6 +40,8 @@ def einsum(
 #: Contractions whose passes stand in golden files, with the machine.
 CASES: dict[str, tuple[Contraction, Machine]] = {
     "matrices": (einsum("ij,jk->ik", (1600, 1600), (1600, 1600)), TWO_CORES),
+    "tall": (einsum("ij,jk->ik", (100000, 64), (64, 64)), TWO_CORES),
+    "shared": (einsum("ij,jk->ik", (384, 256), (256, 256)), TWO_CORES),
     "interleaved": (einsum("axby,xcyd->acbd", (64, 64, 25, 25), (64, 64, 25, 25)), ONE_CORE),
     "fused": (einsum("aibj,jbkc->aikc", (8, 8, 8, 4), (4, 8, 8, 8)), ONE_CORE),
     "batch": (einsum("bij,bjk->bik", (64, 64, 64), (64, 64, 64)), TWO_CORES),
@@ -50,7 +53,7 @@ CASES: dict[str, tuple[Contraction, Machine]] = {
 
 
 #: Those whose reference takes too long.
-LARGE = ("matrices", "interleaved", "deep")
+LARGE = ("matrices", "interleaved", "deep", "tall")
 
 
 def history(given: Contraction, machine: Machine) -> str:
@@ -79,7 +82,7 @@ def test_no_golden_file_is_left_over() -> None:
 # --- meaning --------------------------------------------------------------------------------------
 
 
-def memory_after(contraction: Contraction, seed: int = 0) -> np.ndarray:
+def memory_after(contraction: Contraction, seed: int = 0) -> Array:
     """The memory of out after the operation on small integers."""
     random = np.random.default_rng(seed)
     arrays = []
@@ -209,10 +212,18 @@ def test_sizes_of_run_time_are_packed() -> None:
 @pytest.mark.parametrize("threads", [2, 3, 4, 7, 16, 64])
 def test_tasks_keep_threads_at_work(threads: int) -> None:
     machine = replace(ONE_CORE, cores=threads)
-    found = schedule(einsum("ij,jk->ik", (1680, 1600), (1600, 1680)), machine)
+    found = schedule(einsum("ij,jk->ik", (1680, 64), (64, 1680)), machine)
     parallel = [d for d in found.dimensions if d.execution is ExecutionType.PARALLEL]
     assert balance(prod(d.size or 0 for d in parallel), threads) >= 0.9
     assert parallel == list(found.dimensions[: len(parallel)])
+
+
+@pytest.mark.parametrize(("batch", "parallel"), [(4, True), (3, False)])
+def test_packed_operands_have_tasks_of_their_own(batch: int, *, parallel: bool) -> None:
+    """They share panels, and run-time counts of threads: only a loop that is balanced is better."""
+    found = schedule(einsum("bij,bjk->bik", (batch, 1024, 1024), (batch, 1024, 1024)), TWO_CORES)
+    assert found.main is Main.PACKED_GEMM
+    assert [d.execution is ExecutionType.PARALLEL for d in found.loops] == [parallel]
 
 
 def test_small_ones_have_no_tasks() -> None:

@@ -222,7 +222,7 @@ def einsum(
         (subscripts, list(given)) if isinstance(subscripts, str) else interleaved((subscripts, *given))
     )
     options.check()
-    operands = [_array(value, number) for number, value in enumerate(values)]
+    operands = [plain_array(value, number) for number, value in enumerate(values)]
     places = tuple((operand.shape, operand.strides, operand.dtype.kind) for operand in operands)
     try:
         plan = _plan(text, places, options.optimize)
@@ -232,7 +232,7 @@ def einsum(
     if plan.is_view and out is None and options.dtype in (None, operands[0].dtype):  # of any type
         types = Types(operands[0].dtype, operands[0].dtype)
     else:
-        types = _types(operands, options)
+        types = types_of(operands, options)
         operands = [_converted(operand, types.result) for operand in operands]
     if out is None:
         _remember(key, _direct(plan, operands, types), given)
@@ -292,7 +292,7 @@ def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., 
 # --- checks -------------------------------------------------------------------------------------
 
 
-def _array(value: Any, number: int) -> Array:
+def plain_array(value: Any, number: int) -> Array:
     """An operand as a plain array."""
     try:
         return np.asarray(value)
@@ -300,7 +300,7 @@ def _array(value: Any, number: int) -> Array:
         raise InvalidOperand(name=str(number), reason=str(error)) from error
 
 
-def _types(operands: Sequence[Array], options: Options) -> Types:
+def types_of(operands: Sequence[Array], options: Options) -> Types:
     """The type of the result: asked for, or NumPy's promotion of operands and `out`.
 
     Raises

@@ -339,6 +339,12 @@ def _other_strategy(kernel: Kernel) -> str:
             return strategy_of(kernel.nest, way.primitives)
 
 
+def _explain_einsum(*arguments: Any, **options: Any) -> Explanation:
+    from tilewright.runtime.explain_einsum import explain_einsum  # which makes an `Explanation`
+
+    return explain_einsum(*arguments, **options)
+
+
 def _explain_attention(*arguments: Any, **options: Any) -> Explanation:
     from tilewright.runtime.explain_attention import explain_attention  # which makes an `Explanation`
 
@@ -346,7 +352,11 @@ def _explain_attention(*arguments: Any, **options: Any) -> Explanation:
 
 
 #: What `explain` knows beside problems, by the name of the public function.
-CALLS: dict[str, Callable[..., Explanation]] = {"matmul": explain_matmul, "attention": _explain_attention}
+CALLS: dict[str, Callable[..., Explanation]] = {
+    "matmul": explain_matmul,
+    "einsum": _explain_einsum,
+    "attention": _explain_attention,
+}
 #: The modules that these come from, as they say.
 _HOMES = ("tilewright", "tilewright.api")
 #: The module of functions of rows and of elements, all of which are explained alike.

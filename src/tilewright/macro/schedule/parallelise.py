@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from tilewright.machine.machine import Machine
 from tilewright.macro.schedule.split import BALANCED, balance, least_work, work_of
-from tilewright.spec.contraction import Contraction, DimensionType, ExecutionType
+from tilewright.spec.contraction import Contraction, DimensionType, ExecutionType, Main
 
 
 def parallelise(contraction: Contraction, machine: Machine) -> Contraction:
     """As many outer loops as keep the machine's threads equally at work are one space of tasks.
 
-    Sums are no tasks, and what a single thread finishes sooner has none.
+    Sums are no tasks, and what a single thread finishes sooner has none. Loops around packed operands that
+    are too few stay loops: the primitive's own loops are tasks then.
 
     Before, for two threads::
 
@@ -33,4 +34,6 @@ def parallelise(contraction: Contraction, machine: Machine) -> Contraction:
             break
         found[number] = replace(dimension, execution=ExecutionType.PARALLEL)
         tasks *= dimension.size or machine.cores
+    if contraction.main is Main.PACKED_GEMM and balance(tasks, machine.cores) < BALANCED:
+        return contraction
     return contraction.with_dimensions(found)

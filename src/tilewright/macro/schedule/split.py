@@ -10,7 +10,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.partition import LEAST_TILES
 from tilewright.macro.schedule.fuse import OPERANDS
 from tilewright.macro.schedule.units import Units, units_of
-from tilewright.spec.contraction import Contraction, Dimension, DimensionType, ExecutionType
+from tilewright.spec.contraction import Contraction, Dimension, DimensionType, ExecutionType, Main
 
 #: Threads that work at the same time, of all, from which a loop is shared well enough.
 BALANCED = 0.9
@@ -25,19 +25,21 @@ LEAST_TASK_ELEMENTS = 1 << 15
 def split(contraction: Contraction, machine: Machine) -> Contraction:
     """Where loops are too few for the machine's threads, primitive rows or columns become a loop of tasks.
 
-    Of all cuts that keep every thread at work, the one into fewest parts is taken: operands are packed again
-    for each. Parts are whole register tiles where a divisor is.
+    Of all cuts that keep every thread at work, the one into fewest parts is taken. The five loops of packed
+    operands are not cut: they are tasks themselves, which share their panels.
 
     Before, for two threads::
 
-        m primitive 1600 in0=1 in1=0 out=1
+        m primitive 512 in0=1 in1=0 out=1
 
     After::
 
-        m sequential 2   in0=800 in1=0 out=800
-        m primitive  800 in0=1   in1=0 out=1
+        m sequential 2   in0=256 in1=0 out=256
+        m primitive  256 in0=1   in1=0 out=1
     """
     found, threads = contraction, machine.cores
+    if contraction.main is Main.PACKED_GEMM:
+        return contraction
     while balance(tasks_of(found), threads) < BALANCED:
         cuts = list(_cuts(found, units_of(found, machine), threads))
         if not cuts:
