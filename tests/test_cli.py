@@ -17,6 +17,8 @@ from tilewright.cli import app
 from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable
 from tilewright.explore import mca
 from tilewright.explore.mca import Estimate, LoopEstimate, Tool
+from tilewright.macro.schedule.passes import PASSES
+from tilewright.spec.contraction import Contraction
 from tilewright.spec.dtype import DTYPES
 
 runner = CliRunner()
@@ -255,6 +257,21 @@ def test_emit_syr2k_and_syrk() -> None:
     assert text.count("pack b_pack") == text.count("pack a_pack") == 1
     assert "zmm" in run("emit", "syr2k", "--target", "znver5")
     assert "row, col, strided" in refused("emit", "syr2k", "--c", "packed")
+
+
+def test_emit_contraction() -> None:
+    words = ("emit", "contraction", "ij,jk->ik", "--sizes", "i=384, j=256,k=256", "--target", "znver5")
+    after = {step.name: run(*words, "--dump", step.name) for step in PASSES}
+    assert "k sequential 256" in after["fuse"]
+    assert "m primitive 384" in after["identify"]
+    assert Contraction.parse(after["parallelise"]).main.value == "gemm"
+    assert "matmul" in run(*words, "--dump", "nest")
+    assert "vfmadd" in run(*words)
+    moved = ("emit", "contraction", "abc->cba", "--sizes", "a=9,b=8,c=7")
+    assert "main=relu" in run(*moved, "--main", "relu", "--dump", "fuse")
+    assert "fuse, identify, block" in refused(*words, "--dump", "tile")
+    assert "i=64,j=48" in refused("emit", "contraction", "ij,jk", "--sizes", "i=4,j=five")
+    assert "as k=64" in refused("emit", "contraction", "ij,jk", "--sizes", "i=4,j=5")
 
 
 def test_emit_attention() -> None:

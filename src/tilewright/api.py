@@ -1010,7 +1010,7 @@ def schedule(contraction: Contraction, target: str | Machine | None = None) -> C
     Returns
     -------
     Contraction
-        It means the same, on the same memory. Sizes of run time are given in the order of its dimensions.
+        It means the same, on the same memory. Sizes of run time are given in the same order.
 
     Raises
     ------

@@ -781,6 +781,59 @@ def emit_chain(
     _emit(LinearChain(layers, words, dtype, bias=bias), _machine(target), emit, dump, output)
 
 
+@emit_app.command("contraction")
+def emit_contraction(
+    subscripts: Annotated[
+        str, typer.Argument(help='As einsum takes them, of one or two operands: "ij,jk->ik".')
+    ],
+    sizes: Annotated[str, typer.Option(help="The length of each label: i=64,j=48,k=32.")],
+    dtype: Annotated[str, typer.Option(help="Element type of the operands.")] = "f32",
+    out_dtype: _OutDtype = None,
+    main: Annotated[
+        str | None, typer.Option(help="Of one operand: identity, relu, exp, ...; by default identity.")
+    ] = None,
+    first: Annotated[str, typer.Option(help="First touch: zero, none or bias.")] = "zero",
+    last: Annotated[str, typer.Option(help="Last touch: steps such as relu or clamp:0:6.")] = "",
+    target: _Target = "host",
+    emit: _Form = "asm",
+    dump: Annotated[
+        str | None, typer.Option(help="Write the contraction after this pass, or the output of this stage.")
+    ] = None,
+    output: _Output = None,
+) -> None:
+    """Write the schedule or the code of a contraction of row-major operands.
+
+    Passes are fuse, identify, block, split, reorder, parallelise: each takes a contraction and gives one.
+    """
+    import tilewright
+
+    lengths = _label_sizes(sizes)
+    inputs = subscripts.replace(" ", "").partition("->")[0].split(",")
+    for label in "".join(inputs):
+        if label.isalpha() and label not in lengths:
+            raise InvalidChoice(
+                name="sizes", found=repr(sizes), allowed=f"a length for each label, as {label}=64"
+            )
+    shapes = [tuple(lengths[label] for label in term if label in lengths) for term in inputs]
+    problem = tilewright.einsum_contraction(
+        subscripts, *shapes, dtype=dtype, out_dtype=out_dtype, main=main, first=first, last=last or None
+    )
+    _emit(problem, _machine(target), emit, dump, output)
+
+
+def _label_sizes(text: str) -> dict[str, int]:
+    """The length of each label, from text such as i=64,j=48."""
+    found = {}
+    for word in text.split(","):
+        label, _, size = word.strip().partition("=")
+        if len(label) != 1 or not size.isdecimal():
+            raise InvalidChoice(
+                name="sizes", found=repr(text), allowed="a length for each label, as i=64,j=48"
+            )
+        found[label] = int(size)
+    return found
+
+
 def _machine(target: str, lowering: str = "target") -> Machine:
     """The machine of a target, with the row of a lowering."""
     from tilewright.machine.isa import Lowering
@@ -819,12 +872,19 @@ def _compile(problem: Problem, machine: Machine) -> Any:
 
 
 def _dump(problem: Problem, machine: Machine, wanted: str) -> str | bytes:
-    """The output of one stage: text, or the last one's machine code."""
+    """The output of one stage: text, or the last one's machine code; of a contraction also of one pass."""
     from tilewright.ir.nodes import Program
     from tilewright.ir.text import print_program
+    from tilewright.macro.schedule.passes import PASSES, schedule
     from tilewright.pipeline import STAGES, run_stages
+    from tilewright.spec.contraction import Contraction
 
     names = [stage.name for stage in STAGES]
+    if isinstance(problem, Contraction):
+        passes = [step.name for step in PASSES]
+        if wanted in passes:
+            return str(schedule(problem, machine, until=wanted))
+        names, problem = passes + names, schedule(problem, machine)
     if wanted not in names:
         raise InvalidChoice(name="dump", found=repr(wanted), allowed=", ".join(names))
     output = getattr(run_stages(problem, machine, until=wanted), wanted)

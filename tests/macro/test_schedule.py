@@ -203,10 +203,18 @@ def test_sums_that_out_cannot_hold_stay_in_one_primitive() -> None:
         schedule(einsum("abij,bjak->ik", (9, 9, 9, 9), (9, 9, 9, 9), dtype="bf16"), ONE_CORE)
 
 
-def test_sizes_of_run_time_are_packed() -> None:
-    m, n = Dimension("m", in0=1, out=1), Dimension("n", in1=99, out=99)
-    found = schedule(Contraction([m, n, Dimension("k", in0=99, in1=1)]), ONE_CORE)
-    assert (found.main, len(found.primitive)) == (Main.PACKED_GEMM, 3)
+def test_sizes_of_run_time_keep_their_order() -> None:
+    strided = [
+        Dimension("k", in0=99, in1=1),
+        Dimension("c", in0=9, in1=9, out=9),
+        Dimension("m", in0=1, out=1),
+    ]
+    found = schedule(Contraction([*strided, Dimension("n", size=4, in1=99, out=99)]), TWO_CORES)
+    assert (found.main, [d.type.value for d in found.primitive]) == (Main.PACKED_GEMM, ["k", "c", "m", "n"])
+    moved = Contraction([Dimension("c", in0=step, out=step) for step in (1, 30, 6)], main="relu")
+    assert [d.in0 for d in schedule(moved, TWO_CORES).dimensions] == [1, 30, 6]
+    with pytest.raises(ContractionPrimitive, match="elements of i32 x i32"):
+        schedule(Contraction(strided, "i32"), ONE_CORE)
 
 
 @pytest.mark.parametrize("threads", [2, 3, 4, 7, 16, 64])

@@ -28,6 +28,18 @@ CALLS: dict[str, tuple[tuple[Any, ...], str, str]] = {
         *("aib,bja->ij the", "gemm_i32"),
     ),
     "elements": (("ij,ij->ij", ones(3, 4), ones(3, 4)), "ij,ij->ij element by element", ""),
+    "a sum": (
+        ("ij->i", ones(3, 4)),
+        "summed over labels that nothing else has: vectors along",
+        "products_along",
+    ),
+    "a sum of columns": (("ij->j", ones(3, 4)), "summed over labels that nothing", "products_across"),
+    "an outer product": (("i,j->ij", ones(3), ones(9)), "i,j->ij element by element: one", "products_spread"),
+    "a type without kernel": (
+        ("i,i->i", ones(3, dtype=bool), ones(3, dtype=bool)),
+        "i,i->i element by",
+        "none",
+    ),
     "a view": (("ij->ji", ones(3, 4)), "a view", "none"),
     "three": (("ij,jk,kl->li", ones(30, 40), ones(40, 50), ones(50, 60)), "2 pairs", "gemm_f32"),
     "lists": ((ones(3, 4), [0, 1], ones(4, 5), [1, 2]), "AB,BC->AC in place", "gemm_f32"),

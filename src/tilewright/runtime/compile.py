@@ -184,5 +184,9 @@ def compile_problem(
         raise NotAProblem(known=", ".join(known.__name__ for known in _KINDS), found=repr(problem))
     if isinstance(problem, Gemm) and problem.packed:
         kind = PackedGemmKernel if problem.weights is None else WeightKernel
-    way = parse_choice(Lowering, lowering, "lowering")
-    return kind.compiled(problem, resolve_target(target).with_lowering(way))
+    machine = resolve_target(target).with_lowering(parse_choice(Lowering, lowering, "lowering"))
+    if isinstance(problem, Contraction) and not problem.is_scheduled:
+        from tilewright.macro.schedule.passes import schedule  # others pay nothing for it
+
+        problem = schedule(problem, machine)
+    return kind.compiled(problem, machine)

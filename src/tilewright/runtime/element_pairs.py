@@ -27,7 +27,8 @@ class ByProducts(NamedTuple):
     labels: tuple[str, str, str]
     otherwise: Pairing | ByTables
 
-    def _call(self, a: Array, b: Array) -> ProductsCall | None:
+    def call(self, a: Array, b: Array) -> ProductsCall | None:
+        """What the kernel does with arrays; None where there is no kernel that suits."""
         if a.dtype != b.dtype or not (a.flags.aligned and b.flags.aligned):
             return None
         shapes, strides = (a.shape, b.shape), (a.strides, b.strides)
@@ -35,17 +36,17 @@ class ByProducts(NamedTuple):
 
     def multiply(self, a: Array, b: Array) -> Array:
         """The result in memory of its own."""
-        call = self._call(a, b)
+        call = self.call(a, b)
         return self.otherwise.multiply(a, b) if call is None else call(a, b)
 
     def recipe(self, a: Array, b: Array) -> Made | None:
         """The same for machine code."""
-        call = self._call(a, b)
+        call = self.call(a, b)
         return self.otherwise.recipe(a, b) if call is None else call.recipe(a.dtype)
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""
-        call = self._call(a, b) if dtype in (None, a.dtype) else None
+        call = self.call(a, b) if dtype in (None, a.dtype) else None
         if call is None:
             return self.otherwise.compute(a, b, out, dtype)
         if out is None:

@@ -44,6 +44,7 @@ from tilewright.runtime.weights import weight_route
 from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
+from tilewright.spec.contraction import Contraction
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.epilogue import Along
 from tilewright.spec.epilogue import Epilogue as Steps
@@ -275,6 +276,10 @@ def _tight(problem: Gemm) -> tuple[int, ...] | None:
 
 def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     """How the kernel of a problem runs, with operands as tight as its layouts allow."""
+    if isinstance(problem, Contraction):
+        from tilewright.runtime.explain_contraction import explain_contraction  # which makes an `Explanation`
+
+        return explain_contraction(problem, target)
     kernel = compile_problem(problem, target)
     sizes = _tight(problem) if isinstance(problem, Gemm) else None
     notes = [f"for {kernel.machine.name}, row {kernel.machine.isa.name}"]

@@ -14,15 +14,27 @@ from tilewright.runtime.arrays import find_dtype
 from tilewright.runtime.collapse import Collapse
 from tilewright.runtime.contract import Fused, Pairing, plan_pairing
 from tilewright.runtime.einsum import Options, Plan, make_plan, plain_array, types_of
+from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.explain import Explanation, explain_matmul, thread_note
 from tilewright.runtime.labels import Axes, Roles
 from tilewright.runtime.operands import Array
 from tilewright.runtime.pair_cost import Price, Pricing, Way
 from tilewright.runtime.scattered_pairs import ByTables
+from tilewright.runtime.sum_of_products import ProductsCall
 from tilewright.runtime.threads import limited
 from tilewright.runtime.tree_steps import Move, Step
 from tilewright.spec.names import kernel_name
 from tilewright.spec.scattered import ScatteredGemm
+from tilewright.spec.sum_of_products import Walk
+
+#: What kernels of products of elements do, in words.
+_WALKS = {
+    Walk.ALONG: "vectors along adjacent elements are summed",
+    Walk.ACROSS: "columns are summed, vectors across them",
+    Walk.APART: "elements are summed one by one",
+    Walk.EACH: "vectors of adjacent elements",
+    Walk.SPREAD: "one element of a row times vectors of the other operand",
+}
 
 #: Ways that are named beside the one that is taken.
 _OTHERS = 3
@@ -81,7 +93,7 @@ def _explain(subscripts: Any, given: Sequence[Any], keywords: dict[str, Any]) ->
     shapes = " ".join(str(array.shape) for array in arrays)
     return Explanation(
         f"einsum {text} of {shapes} in {types.result}",
-        (largest and largest.kernel) or "none",
+        (largest or told[0]).kernel or "none",
         _strategy(plan, told, steps),
         tuple(line for one in steps for line in one.decisions),
         tuple(notes),
@@ -109,8 +121,15 @@ def _collapsed(collapse: Collapse | None, array: Array) -> Told:
         return Told(collapse.view(array), "a view: diagonals, axes of length 1, another order of axes")
     made = np.empty(collapse.shape, array.dtype)
     made = made if collapse.axes is None else made.transpose(collapse.axes)
-    how = "products with ones" if collapse.runs is not None else "NumPy's reduction"
-    return Told(made, f"summed over its other labels, by {how}")
+    call = collapse.products(array)
+    how = "NumPy" if call is None else _walk(call)
+    kernel = "" if call is None else kernel_name(call.problem, host_machine().isa.name)
+    return Told(made, f"summed over labels that nothing else has: {how}", kernel)
+
+
+def _walk(call: ProductsCall) -> str:
+    """What a kernel of products of elements does."""
+    return _WALKS[call.problem.walk]
 
 
 def _moved(step: Move, seen: Sequence[Array]) -> Told:
@@ -132,7 +151,13 @@ def _met(step: Step, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
     decisions = (
         _decisions(name, Pricing.of(a.dtype, (left, right)), roles, (left, right)) if roles.summed else ()
     )
-    match pairing:
+    call = pairing.call(a, b) if isinstance(pairing, ByProducts) else None
+    if call is not None:
+        kernel = kernel_name(call.problem, host_machine().isa.name)
+        return Told(
+            np.empty(call.shape, dtype), f"{name} {Way.ELEMENTS.value}: {_walk(call)}", kernel, (), work
+        )
+    match pairing.otherwise if isinstance(pairing, ByProducts) else pairing:
         case ByTables():
             made = np.empty(tuple(sizes[label] for label in step.labels[2]), dtype)
             problem = ScatteredGemm(find_dtype(a.dtype))
@@ -141,12 +166,11 @@ def _met(step: Step, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
                 f"{name} {Way.TABLES.value}: five loops around operands packed where tables say they stand"
             )
             return Told(made, words, kernel, decisions, work)
-        case Pairing(by_elements=True):
-            made = pairing.result.of(np.empty(pairing.result.product, dtype))
-            return Told(made, f"{name} {Way.ELEMENTS.value}", "", (), work)
-        case _:
-            made = pairing.result.of(np.empty(pairing.result.product, dtype))
-            return Told(made, *_by_matmul(name, pairing, a, b), decisions, work)
+        case Pairing() as views:
+            made = views.result.of(np.empty(views.result.product, dtype))
+            if views.by_elements:
+                return Told(made, f"{name} {Way.ELEMENTS.value}: NumPy", "", (), work)
+            return Told(made, *_by_matmul(name, views, a, b), decisions, work)
 
 
 def _by_matmul(name: str, pairing: Pairing, a: Array, b: Array) -> tuple[str, str]:

@@ -275,6 +275,11 @@ class Contraction:
         return any(dimension.execution is not ExecutionType.SEQUENTIAL for dimension in self.dimensions)
 
     @property
+    def is_open(self) -> bool:
+        """Whether a size is given at run time."""
+        return any(dimension.size is None for dimension in self.dimensions)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The operands of a call, in their order.
 

@@ -27,6 +27,9 @@ def identify(contraction: Contraction, machine: Machine) -> Contraction:
     they stand and that is cheapest by `cost.estimate`; else all of these, packed block by block. Of one
     operand: the dimension that is nearest in it, and the one that is nearest in the result.
 
+    Where a size is open, dimensions stay in their order, in which calls give sizes: all are packed, or the
+    last two moved.
+
     Before::
 
         m sequential 64 in0=1  in1=0  out=1
@@ -40,30 +43,26 @@ def identify(contraction: Contraction, machine: Machine) -> Contraction:
         k primitive 32 in0=64 in1=1  out=0
     """
     if contraction.is_unary:
-        return _inside(contraction, _moved(contraction.dimensions))
+        given = contraction.dimensions
+        return _inside(contraction, given[-2:] if contraction.is_open else _moved(given))
     return ways(contraction, machine)[0]
 
 
 def ways(contraction: Contraction, machine: Machine) -> list[Contraction]:
-    """Every way to run an unscheduled contraction of two operands, the cheapest first.
-
-    Where a size is open, the one that takes any sizes.
-    """
+    """Every way to run an unscheduled contraction of two operands, the cheapest first."""
+    if contraction.is_open:
+        return [_packed(contraction, contraction.dimensions)]
     types = contraction.types
-    packs = types.a == types.b and types.a in SCATTERED_DTYPES and types.c == types.acc
-    found = [_packed(contraction)] if packs else []
-    known = all(dimension.size is not None for dimension in contraction.dimensions)
-    if not (packs and not known):
-        found += _in_place(contraction, units_of(contraction, machine))
-    if not known:
-        return found
+    found = list(_in_place(contraction, units_of(contraction, machine)))
+    if types.a == types.b and types.a in SCATTERED_DTYPES and types.c == types.acc:
+        binary = [d for d in contraction.dimensions if d.type is not DimensionType.BATCH]
+        found.append(_packed(contraction, binary))
     return sorted(found, key=lambda way: estimate(block(way, machine), machine).cycles)
 
 
-def _packed(contraction: Contraction) -> Contraction:
-    """All rows, columns and depths inside of the five loops."""
-    binary = (d for d in contraction.dimensions if d.type is not DimensionType.BATCH)
-    return _inside(contraction.with_dimensions(contraction.dimensions, Main.PACKED_GEMM), binary)
+def _packed(contraction: Contraction, inside: Iterable[Dimension]) -> Contraction:
+    """These dimensions inside of the five loops."""
+    return _inside(contraction.with_dimensions(contraction.dimensions, Main.PACKED_GEMM), inside)
 
 
 def _in_place(contraction: Contraction, units: Units) -> Iterator[Contraction]:

@@ -25,8 +25,8 @@ def parallelise(contraction: Contraction, machine: Machine) -> Contraction:
         m parallel 3 in0=512 in1=0   out=512
         n parallel 8 in0=0   in1=256 out=64
     """
-    known = all(dimension.size is not None for dimension in contraction.dimensions)
-    if machine.cores == 1 or (known and work_of(contraction) < 2 * least_work(contraction)):
+    small = not contraction.is_open and work_of(contraction) < 2 * least_work(contraction)
+    if machine.cores == 1 or small:
         return contraction
     found, tasks = list(contraction.dimensions), 1
     for number, dimension in enumerate(contraction.loops):

@@ -26,6 +26,8 @@ def reorder(contraction: Contraction, machine: Machine) -> Contraction:
         m sequential 8  in0=32   in1=0  out=32
         k sequential 4  in0=4096 in1=64 out=0
     """
+    if contraction.is_open:
+        return contraction  # calls give sizes in this order
     loops = sorted(contraction.loops, key=_loop_order)
     inside = list(contraction.primitive)
     if contraction.main is Main.PACKED_GEMM:

@@ -38,7 +38,7 @@ def split(contraction: Contraction, machine: Machine) -> Contraction:
         m primitive  256 in0=1   in1=0 out=1
     """
     found, threads = contraction, machine.cores
-    if contraction.main is Main.PACKED_GEMM:
+    if contraction.main is Main.PACKED_GEMM or contraction.is_open:
         return contraction
     while balance(tasks_of(found), threads) < BALANCED:
         cuts = list(_cuts(found, units_of(found, machine), threads))
