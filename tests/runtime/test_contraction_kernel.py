@@ -74,7 +74,7 @@ def interpreted(case: Case, target: str, threads: int) -> Array:
     if call.tables is not None:
         tables = [one.name for one in program.arguments if one.name not in views]
         buffers |= dict(zip(tables, call.tables.arrays, strict=True))
-        sizes |= zip(program.sizes[len(sizes) :], call.tables[:4], strict=True)
+        sizes |= zip(program.sizes[len(sizes) :], call.tables.sizes.values(), strict=True)
     interpret(program, sizes, {}, buffers, threads)
     return views["out"]
 

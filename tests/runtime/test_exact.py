@@ -210,8 +210,9 @@ def test_a_kernel_in_use_outlives_its_place(compiled: list[tuple[int, int, int]]
         thread.start()
     specials: Any = gemm._specials()
     for _ in range(30):
-        specials._kernels.clear()
-        specials._published.drop(_shape((16, 16, 16), np.float32))
+        with specials._lock:  # and in this order, as `Specials` does it
+            specials._published.drop(_shape((16, 16, 16), np.float32))
+            specials._kernels.clear()
         gc.collect()
         specials.find(_shape((16, 16, 16), np.float32), PRODUCTS_TO_REPAY)
     stop.set()

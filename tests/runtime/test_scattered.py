@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,10 +12,14 @@ from support import GUARD_PAGES, Array, GuardedMemory, rough
 import tilewright as tw
 from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
+from tilewright.ir.primitives import NO_STEP
 from tilewright.ir.text import print_program
 from tilewright.macro.roles import Axis, arrange
-from tilewright.macro.scattered import NO_STEP, SCATTERED_SIZES, TABLES
+from tilewright.macro.scattered import TABLES
+from tilewright.runtime.contract import Pairing
 from tilewright.runtime.scattered import ScatteredKernel, Tables
+from tilewright.runtime.scattered_pairs import ByTables
+from tilewright.runtime.scattered_panels import Cut, Panels, cut_panels
 from tilewright.runtime.threads import limited
 from tilewright.spec.dtype import DTYPES
 from tilewright.spec.scattered import SCATTERED_DTYPES, ScatteredGemm
@@ -37,6 +41,8 @@ CONTRACTIONS: tuple[tuple[str, dict[str, int]], ...] = (
     ("abcd,dbea->ec", {"a": 4, "b": 3, "c": 33, "d": 20, "e": 47}),
     ("abcd,dbea->ec", {"a": 37, "b": 2, "c": 33, "d": 50, "e": 47}),
     ("abcde,efbad->cf", {"a": 2, "b": 3, "c": 40, "d": 16, "e": 24, "f": 33}),
+    ("dbea,ec->abcd", {"a": 20, "b": 3, "c": 5, "d": 35, "e": 7}),
+    ("gdab,efgc->abcdef", {"a": 4, "b": 17, "c": 18, "d": 2, "e": 3, "f": 33, "g": 3}),
 )
 each_contraction = pytest.mark.parametrize(
     ("subscripts", "sizes"), CONTRACTIONS, ids=[f"{c[0]}-{n}" for n, c in enumerate(CONTRACTIONS)]
@@ -146,12 +152,11 @@ def test_the_nest_means_the_same(subscripts: str, sizes: dict[str, int]) -> None
     kernel, operands, tables = prepared(subscripts, a, b, held)
     program = kernel.nest
     assert parse_program(print_program(program)) == program
-    counts = (tables.batch, tables.m, tables.n, tables.k)
     buffers = dict(zip("abc", (array.reshape(-1) for array in operands), strict=True))
     buffers |= dict(zip(TABLES, tables.arrays, strict=True))
     interpret(
         program,
-        dict(zip(SCATTERED_SIZES, counts, strict=True)),
+        tables.sizes,
         {"alpha": 1.0, "beta": 0.0},
         buffers,
         threads=3,
@@ -204,13 +209,64 @@ def test_nothing_outside_of_operands_is_touched(dtype: str, at_end: bool) -> Non
 
 
 def test_tables() -> None:
-    tables: Tables = kernel_of("f32").tables(
-        (), [Axis(2, 100, None, 9)], [Axis(3, None, 1, 1)], [Axis(2, 5, 7, None)]
-    )
+    kernel = kernel_of("f32")
+    mr, nr = kernel.blocking.mr, kernel.blocking.nr
+    tables: Tables = kernel.tables((), [Axis(2, 100, None, 9)], [Axis(3, None, 1, 1)], [Axis(2, 5, 7, None)])
     named = dict(zip(TABLES, tables.arrays, strict=True))
-    assert (tables.batch, tables.m, tables.n, tables.k) == (1, 2, 3, 2)
-    assert named["am"].tolist() == [0, 100]
+    assert [tables.sizes[name] for name in ("batch", "m", "n", "k")] == [1, mr, nr, 2]
+    assert named["am"].tolist() == [0] + [100] * (mr - 1)
+    assert [named[name].tolist() for name in ("m_count", "n_count", "am_step", "cn_step")] == [
+        [2],
+        [3],
+        [100],
+        [1],
+    ]
     assert named["ak_run"].tolist() == [2, 1]
-    assert named["cn_step"].tolist() == [1]
-    uneven = kernel_of("f32").tables((), [Axis(3, 50, None, 9), Axis(5, 1, None, 2)], [], [])
-    assert dict(zip(TABLES, uneven.arrays, strict=True))["cm_step"][0] == NO_STEP
+
+
+class TestPanels:
+    """How lanes are cut, for tiles of 14 x 32 with vectors of 16."""
+
+    def panels(self, axes: list[Axis], depth: int = 100, others: int = 1000) -> Panels:
+        return cut_panels(axes, "b", Cut(32, 16, depth), others)
+
+    def test_a_dimension_that_no_panel_divides_ends_one(self) -> None:
+        found = self.panels([Axis(2, None, 1000, 90), Axis(80, None, 1, 1)])
+        assert found.counts.tolist() == [32, 32, 16] * 2
+        assert found.steps.tolist() == found.c_steps.tolist() == [1] * 6
+
+    def test_neighbours_that_follow_each_other_are_one(self) -> None:
+        assert self.panels([Axis(2, None, 84, 84), Axis(84, None, 1, 1)]).counts.tolist() == [32] * 5 + [8]
+
+    def test_a_short_dimension_does_not_end_panels_of_deep_products(self) -> None:
+        axes = [Axis(40, None, 1000, 90), Axis(9, None, 1, 1)]
+        found = self.panels(axes)
+        assert found.counts.tolist() == [32] * 11 + [8]
+        assert NO_STEP in found.steps
+        assert self.panels(axes, depth=1).counts.tolist() == [9] * 40
+
+    def test_the_operand_s_adjacent_dimension_follows(self) -> None:
+        """Panels that follow each other are one element apart."""
+        found = self.panels([Axis(20, None, 1, 700), Axis(3, None, 5000, 90), Axis(32, None, 40, 1)])
+        assert found.shifts.tolist() == [*range(20, 1, -1), 0] * 3
+
+    def test_nothing(self) -> None:
+        assert len(self.panels([Axis(0, None, 1, 1)]).counts) == 0
+
+
+@each_contraction
+def test_new_results_in_the_order_of_their_operands(subscripts: str, sizes: dict[str, int]) -> None:
+    """Every place of every element is written, whatever order of memory suits the product."""
+    a, b, _ = made(subscripts, sizes, "f32")
+    inputs, out = subscripts.split("->")
+    first, second = inputs.split(",")
+    order = dict.fromkeys(first + second)
+    shape = tuple(sizes[label] for label in out)
+    never_asked = cast("Pairing", None)
+    by_tables = ByTables((first, second, out), tuple(sizes[label] for label in order), shape, never_asked)
+    close(
+        np.asarray(by_tables.multiply(a, b)),
+        exact(subscripts, a, b),
+        exact(subscripts, np.abs(a), np.abs(b)),
+        "f32",
+    )

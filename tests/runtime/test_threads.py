@@ -127,6 +127,8 @@ def test_a_worker_that_has_one_cpu_keeps_it() -> None:
     count(pool, 2)
     assert eventually(lambda: pool.state.slots[0].thread != 0)
     worker, only = int(pool.state.slots[0].thread), {min(os.sched_getaffinity(0))}
+    # One that was woken puts its caller's CPU back before it sleeps, into whatever CPUs it has by then.
+    assert eventually(lambda: settled(pool) and os.sched_getaffinity(worker) == os.sched_getaffinity(0))
     os.sched_setaffinity(worker, only)
     assert settled(pool)
     assert np.all(count(pool, 50, turns=100).ran == 1)

@@ -200,9 +200,8 @@ def _pack_table(at: _Fields) -> None:
     held = at.run.buffers[node.source.buffer]
     assert isinstance(held, tuple)
     start = held[1] + at.run.integer(node.source.offset, at.names)
-    panels = -(-lanes // panel)
-    index = np.minimum(np.arange(panels * panel), lanes - 1)
-    whole = held[0][start + rows[index] + depths[:, 0]]
+    panels = lanes // panel
+    whole = held[0][start + rows + depths[:, 0]]
     order = whole.reshape(panels, panel, depth).transpose(0, 2, 1)
     part = Slice(node.to.buffer, node.to.offset, (Constant(1), Constant(1)))
     at.run.window(part, (order.size, 1), at.names)[:, 0] = order.reshape(-1)

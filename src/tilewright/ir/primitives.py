@@ -237,12 +237,19 @@ class Finite(Primitive):
     elements: Expression
 
 
+#: The step of a panel that has none.
+NO_STEP = -(1 << 62)
+
+
 @dataclass(frozen=True)
 class PackTable(Primitive):
     """Packs lanes and depths that stand wherever tables say; see `Pack` for what panels look like.
 
-    Element (i, p) is at source + lanes_at[i] + depths_at[p]; `runs` counts the depths from each on that keep
-    their distance, `turns` the runs from each on that are as long and begin one element after the other.
+    Element (i, p) is at source + lanes_at[i] + depths_at[p]. Panels are whole: lanes beyond `counts` repeat
+    the last. Of each panel `steps` has the distance between its lanes, if that is one, `shifts` how many
+    panels from it on have as many lanes, each one element behind that of the panel before; of each depth
+    `runs` how many from it on keep their distance, `turns` how many runs are as long and begin one element
+    after the other.
     """
 
     word: ClassVar[str] = "pack_table"
@@ -250,6 +257,9 @@ class PackTable(Primitive):
     to: Slice
     source: Slice
     lanes_at: Slice
+    steps: Slice
+    counts: Slice
+    shifts: Slice
     depths_at: Slice
     runs: Slice
     turns: Slice
@@ -470,7 +480,8 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
         case Finite():
             yield node.values.strides[1] == one, "elements must be adjacent"
         case PackTable() | ScatterTile():
-            for name in ("lanes_at", "depths_at", "runs", "turns", "rows_at", "columns_at"):
+            of_lanes = ("lanes_at", "steps", "counts", "shifts")
+            for name in (*of_lanes, "depths_at", "runs", "turns", "rows_at", "columns_at"):
                 yield type_of(name) in (None, I64), f"{name} is a table of i64"
         case SoftmaxRows() | LogSoftmaxRows() | LayerNormRows() | RmsNormRows():
             both = (node.to.strides, node.source.strides)

@@ -227,7 +227,9 @@ def swaps(problem: Contraction) -> bool:
     return is_swapped(_axes(problem))
 
 
-def table_axes(problem: Contraction, *, swapped: bool) -> tuple[list[Axis], ...]:
+def table_axes(
+    problem: Contraction, *, swapped: bool
+) -> tuple[list[Axis], list[Axis], list[Axis], list[Axis]]:
     """The primitive dimensions of a packed_gemm in the order of its tables: batch, rows, columns, depths."""
     return ordered(_axes(problem), swapped=swapped)
 

@@ -19,6 +19,11 @@ class Axis(NamedTuple):
         """Which operands have it."""
         return self.a is not None, self.b is not None, self.c is not None
 
+    def step(self, operand: str) -> int:
+        """The stride in one operand, 0 where it lacks the dimension."""
+        found: int | None = getattr(self, operand)
+        return found or 0
+
 
 def arrange(axes: Sequence[Axis]) -> tuple[bool, list[Axis], list[Axis], list[Axis], list[Axis]]:
     """Dimensions by their role, in the order that moves memory best, and whether A and B changed places.

@@ -27,7 +27,7 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import PackTable, ScatterTile
+from tilewright.ir.primitives import NO_STEP, PackTable, ScatterTile
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
@@ -36,19 +36,19 @@ from tilewright.macro.partition import COLUMN_TASKS, ROW_TASKS, parallel, share,
 from tilewright.spec.dtype import I64
 from tilewright.spec.scattered import ScatteredGemm
 
-#: Run-time parameters in the order of the C signature.
-SCATTERED_SIZES = ("batch", "m", "n", "k")
+#: Run-time parameters in the order of the C signature: items, rows and columns in whole panels, depths, and
+#: how many columns are packed at a time.
+SCATTERED_SIZES = ("batch", "m", "n", "k", "nc")
 
 #: Tables: element offsets of batch items, rows, columns and depths of each operand; how many depths from one
-#: on keep their step, and how many such runs are as long and begin one element after the other; the step
-#: between rows, and between columns, inside of each register tile of C.
+#: on keep their step, and how many such runs are as long and begin one element after the other. Rows and
+#: columns come in panels, whose missing lanes repeat the last: how many lanes each panel has; the step
+#: between them in the operand and in C; how many panels from each on stand one element behind the one before.
 TABLES = (
     *("ab", "bb", "cb", "am", "ak", "bn", "bk", "cm", "cn"),
-    *("ak_run", "bk_run", "ak_turn", "bk_turn", "cm_step", "cn_step"),
+    *("ak_run", "bk_run", "ak_turn", "bk_turn", "m_count", "n_count"),
+    *("am_step", "bn_step", "cm_step", "cn_step", "am_shift", "bn_shift"),
 )
-
-#: The step of a tile that has none.
-NO_STEP = -(1 << 62)
 
 
 def scattered_instruction(problem: ScatteredGemm, machine: Machine) -> TileFma:
@@ -74,10 +74,14 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
     def pack(letter: str, side: str, first: Expression, lanes: Expression, panel: int) -> PackTable:
         """Lanes of an operand from one on, at depth pc, into panels."""
         to = Slice(f"{letter}_pack", Name("to"), (Constant(1), Constant(1)))
+        number = ceildiv(first, panel)
         return PackTable(
             to,
             Slice(letter, Name(f"{letter}0"), (Constant(0), Constant(0))),
             at(f"{letter}{side}", first),
+            at(f"{letter}{side}_step", number),
+            at(f"{side}_count", number),
+            at(f"{letter}{side}_shift", number),
             at(f"{letter}k", pc),
             at(f"{letter}k_run", pc),
             at(f"{letter}k_turn", pc),
@@ -90,8 +94,8 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         c=Slice("c", Name("place"), (Name("row_step"), Name("column_step"))),
         a=Slice("a_pack", (i - ic) * depth, (Constant(1), Constant(cut.mr))),
         b=Slice("b_pack", (j - jc) * depth, (Constant(1), Constant(cut.nr))),
-        rows=minimum(cut.mr, Name("row_end") - i),
-        columns=minimum(cut.nr, Name("column_end") - j),
+        rows=Element("m_count", ceildiv(i, cut.mr)),
+        columns=Element("n_count", ceildiv(j, cut.nr)),
         depth=depth,
         tile=Tile(cut.mr, cut.nr, 1),
         alpha=Scalar("alpha"),
@@ -184,7 +188,6 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
     body: tuple[Statement, ...] = (
         Let("kc", balanced(k, cut.kc, 1)),
         Let("mc", minimum(cut.mc, share(m, cut.mr, tasks(ROW_TASKS)))),
-        Let("nc", Constant(cut.nc)),
         items,
     )
     arguments = [Buffer(letter, problem.dtype, Space.ARGUMENT) for letter in "ab"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tilewright.ir.nodes import Parts
+from tilewright.ir.primitives import NO_STEP
 from tilewright.llvm.build import Callee, Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import (
@@ -52,43 +53,81 @@ def emit_pack_table(f: Function, isa: Isa, given: Operands) -> None:
 
 def _pack(f: Function, isa: Isa, given: Operands) -> None:
     to, source, lanes_at = (window(given, name) for name in ("to", "source", "lanes_at"))
-    lanes, panel = value(given, "lanes"), value(given, "panel")
+    panel, depth = value(given, "panel"), value(given, "depth")
     assert panel.known is not None
     kernel = PackKernel(isa, source.dtype, to.dtype, panel.known, 1, 1, Parts.WHOLE).emit(f.module)
-    panel_bytes = f.mul(f.mul(value(given, "depth"), panel.known), to.dtype.size)
-    with f.carried_loop(int64(0), lanes, panel, (to.pointer,), "panel") as (first, (place,), advance):
-        count = f.minimum(f.sub(lanes, first), panel)
+    panel_bytes = f.mul(f.mul(depth, panel.known), to.dtype.size)
+    squares = chunks(panel.known, isa.lanes(to.dtype)) if to.dtype == source.dtype else ()
+    offsets = f.stack(INT64, panel.known, 64)
+    panels = f.divide(value(given, "lanes"), panel)
+    with _until(f, panels, "panel") as (number, following):
+        first = f.mul(number, panel)
+        count = _entry(f, window(given, "counts"), number)
         begin = _entry(f, lanes_at, first)
-        several = f.compare(">", count, 1)
-        second = _entry(f, lanes_at, f.select(several, f.add(first, 1), first))
-        step = f.sub(second, begin)
-        uneven = f.stack(INT64, 1, 8)
-        f.store(int64(0), uneven, 8)
-        with f.loop(int64(1), count, int64(1), "lane") as lane:
-            at = f.add(first, lane)
-            distance = f.sub(_entry(f, lanes_at, at), _entry(f, lanes_at, f.sub(at, 1)))
-            differs = f.emit(INT64, f"xor {distance.typed}, {step.text}")
-            f.store(f.either(f.load(INT64, uneven, 8), differs), uneven, 8)
-        with f.branch(f.compare("==", f.load(INT64, uneven, 8), 0)) as (even, other):
-            with even:
-                _even(f, isa, given, (kernel, place, count, begin, step))
-            with other:
-                _scattered(f, isa, given, place, first, count)
-        advance((f.at(place, panel_bytes),))
+        place = f.at(to.pointer, f.mul(number, panel_bytes))
+        shifts = int64(0)
+        if squares:
+            with f.loop(int64(0), panel, int64(1), "lane") as lane:
+                distance = f.sub(_entry(f, lanes_at, f.add(first, lane)), begin)
+                f.store(f.mul(distance, source.dtype.size), f.at(offsets, f.mul(lane, 8)), 8)
+            shifts = f.minimum(_entry(f, window(given, "shifts"), number), f.sub(panels, number))
+            shifts = f.both(shifts, int64(-squares[0][1]))
+        with f.branch(f.compare(">", shifts, 0)) as (shifted, usual):
+            with shifted:
+                if squares:
+                    _shifted(f, given, (place, begin, offsets), (shifts, panel_bytes), squares)
+                f.store(f.add(number, shifts), following, 8)
+            with usual:
+                step = _entry(f, window(given, "steps"), number)
+                with f.branch(f.compare("!=", step, NO_STEP)) as (even, other):
+                    with even:
+                        _even(f, isa, given, (kernel, place, count, begin, step), offsets)
+                    with other:
+                        _scattered(f, isa, given, place, first)
+                f.store(f.add(number, 1), following, 8)
 
 
-def _even(f: Function, isa: Isa, given: Operands, panel: tuple[Callee, Value, Value, Value, Value]) -> None:
-    """A panel whose lanes keep one distance: run after run of depths."""
+def _shifted(
+    f: Function,
+    given: Operands,
+    places: tuple[Value, Value, Value],
+    panels: tuple[Value, Value],
+    squares: tuple[tuple[int, int], ...],
+) -> None:
+    """Panels that are one element apart, in squares of lanes and panels that are turned in registers.
+
+    Parameters
+    ----------
+    places : the first panel, its first lane in the source in elements, and bytes from that to each lane.
+    panels : how many, whole squares of them, and bytes of each.
+    squares : how the lanes of a panel are cut: (first lane, side of the square).
+    """
+    (place, begin, offsets), (shifts, panel_bytes) = places, panels
+    to, source, depths_at = (window(given, name) for name in ("to", "source", "depths_at"))
+    width, size = value(given, "panel").known, to.dtype.size
+    assert width is not None
+    for first, side in squares:
+        square = square_function(f.module, to.dtype.bits, side)
+        lanes = f.at(offsets, 8 * first)
+        with f.loop(int64(0), shifts, int64(side), "shift") as shift:
+            to_panel = f.at(place, f.add(f.mul(shift, panel_bytes), first * size))
+            from_panel = f.at(source.pointer, f.mul(f.add(begin, shift), size))
+            with f.loop(int64(0), value(given, "depth"), int64(1), "depth") as depth:
+                from_ = f.at(from_panel, f.mul(_entry(f, depths_at, depth), size))
+                f.call(square, [f.at(to_panel, f.mul(depth, width * size)), panel_bytes, from_, lanes])
+
+
+def _even(
+    f: Function, isa: Isa, given: Operands, panel: tuple[Callee, Value, Value, Value, Value], offsets: Value
+) -> None:
+    """A panel whose lanes keep one distance, `offsets` bytes from the first: run after run of depths."""
     kernel, place, count, begin, step = panel
     to, source = window(given, "to"), window(given, "source")
     depths_at, runs, depth = window(given, "depths_at"), window(given, "runs"), value(given, "depth")
     width = value(given, "panel").known
     assert width is not None
     squares = chunks(width, isa.lanes(to.dtype)) if to.dtype == source.dtype else ()
-    offsets = f.stack(INT64, width, 64)
-    with f.loop(int64(0), count, int64(1), "lane") as lane:
-        f.store(f.mul(f.mul(lane, step), source.dtype.size), f.at(offsets, f.mul(lane, 8)), 8)
-    full = f.both(f.compare("==", count, width), f.compare("!=", step, 1))
+    apart = f.compare("!=", step, 1)
     with _until(f, depth, "run") as (first, following):
         run = f.minimum(_entry(f, runs, first), f.sub(depth, first))
         offset = _entry(f, depths_at, first)
@@ -100,7 +139,7 @@ def _even(f: Function, isa: Isa, given: Operands, panel: tuple[Callee, Value, Va
         if squares:
             most = max(size for _, size in squares)
             turns = f.minimum(_entry(f, window(given, "turns"), first), f.divide(f.sub(depth, first), run))
-            turns = f.select(full, f.both(turns, int64(-most)), int64(0))
+            turns = f.select(apart, f.both(turns, int64(-most)), int64(0))
         with f.branch(f.compare(">", turns, 0)) as (turned, usual):
             with turned:
                 if squares:
@@ -141,13 +180,13 @@ def _squares(
                 f.call(square, [to, run_bytes, f.at(from_turn, f.mul(depth, depth_bytes)), lanes])
 
 
-def _scattered(f: Function, isa: Isa, given: Operands, place: Value, first: Value, count: Value) -> None:
-    """A panel whose lanes stand anywhere, element by element; lanes that are missing repeat the last."""
+def _scattered(f: Function, isa: Isa, given: Operands, place: Value, first: Value) -> None:
+    """A panel whose lanes stand anywhere, element by element."""
     to, source, lanes_at = (window(given, name) for name in ("to", "source", "lanes_at"))
     depths_at, panel, convert = window(given, "depths_at"), value(given, "panel"), Convert(f, half=isa.half)
     assert panel.known is not None
     with f.loop(int64(0), panel, int64(1), "lane") as lane:
-        begin = _entry(f, lanes_at, f.add(first, f.minimum(lane, f.sub(count, 1))))
+        begin = _entry(f, lanes_at, f.add(first, lane))
         from_ = f.at(source.pointer, f.mul(begin, source.dtype.size))
         at = f.at(place, f.mul(lane, to.dtype.size))
         with f.loop(int64(0), value(given, "depth"), int64(1), "depth") as p:

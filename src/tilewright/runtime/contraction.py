@@ -26,6 +26,7 @@ from tilewright.runtime.threads import call_team
 from tilewright.spec.contraction import Contraction
 from tilewright.spec.contraction_reference import check_memory
 from tilewright.spec.problem import Layout, Operand
+from tilewright.spec.scattered import ScatteredGemm
 
 #: Tuples of run-time sizes of which a kernel remembers what it has checked.
 REMEMBERED_SIZES = 64
@@ -157,7 +158,8 @@ class ContractionKernel(Kernel):
         if Way.of(self.problem) is Way.TABLES:
             cut = self.blocking
             assert isinstance(cut, Blocking)
-            tables = tables_of(cut, *table_axes(problem, swapped=swaps(self.problem)))
+            product = ScatteredGemm(problem.dtype)
+            tables = tables_of(product, self.machine, cut, table_axes(problem, swapped=swaps(self.problem)))
         work = elements * (ELEMENT_WORK if problem.is_unary else 1)
         if len(self._calls) >= REMEMBERED_SIZES:
             self._calls.clear()
@@ -190,7 +192,7 @@ class ContractionKernel(Kernel):
             arguments += tables.addresses
         arguments += sizes
         if tables is not None:
-            arguments += (tables.batch, tables.m, tables.n, tables.k)
+            arguments += tuple(tables.sizes.values())
         block = contextlib.nullcontext(None) if self.pool is None else self.pool.block()
         with block as scratch:
             if self.nest.needs_scratch:

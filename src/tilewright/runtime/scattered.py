@@ -4,45 +4,48 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.cached import cached_property
+from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.roles import Axis
-from tilewright.macro.scattered import NO_STEP, TABLES
+from tilewright.macro.scattered import SCATTERED_SIZES, TABLES
 from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
+from tilewright.runtime.scattered_panels import Cut, cut_panels, offsets_of
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
 from tilewright.spec.scattered import ScatteredGemm
 
+#: The part of the L2 cache for packed rows and columns where all rows are one block; the rest is for what
+#: they are packed from, and for C.
+L2_SHARE = 0.5
+
 
 class Tables(NamedTuple):
-    """What a contraction of some sizes and strides needs beside its memory."""
+    """What a contraction of some sizes and strides needs beside its memory.
 
-    batch: int
-    m: int
-    n: int
-    k: int
+    Attributes
+    ----------
+    sizes : `SCATTERED_SIZES` by name; rows and columns in whole panels.
+    arrays, addresses : of `TABLES`.
+    """
+
+    sizes: dict[str, int]
     arrays: tuple[Array, ...]
     addresses: tuple[int, ...]
 
-
-def _offsets(axes: Sequence[Axis], operand: str) -> Array:
-    """Offsets of an operand over all indices of some dimensions, the last one fastest.
-
-    >>> _offsets([Axis(2, 10, None, 0), Axis(3, 1, None, 0)], "a")
-    array([ 0,  1,  2, 10, 11, 12])
-    """
-    found = np.zeros(1, np.int64)
-    for axis in axes:
-        steps = np.arange(axis.size, dtype=np.int64) * (getattr(axis, operand) or 0)
-        found = (found[:, np.newaxis] + steps).reshape(-1)
-    return found
+    @property
+    def work(self) -> int:
+        """Multiply-adds; none where there is nothing to write."""
+        batch, m, n, k, _ = self.sizes.values()
+        return batch * m * n * max(k, 1)
 
 
 def _runs(offsets: Array) -> Array:
@@ -82,36 +85,52 @@ def _turns(offsets: Array, runs: Array) -> Array:
     return found
 
 
-def _tile_steps(offsets: Array, tile: int) -> Array:
-    """The distance between the entries of each tile; `NO_STEP` where there are several.
-
-    >>> _tile_steps(np.array([0, 2, 4, 9, 10]), 2)
-    array([2, 5, 1])
-    """
-    tiles = max(1, -(-len(offsets) // tile))
-    found = np.ones(tiles, np.int64)
-    for number in range(tiles):
-        steps = np.diff(offsets[number * tile : (number + 1) * tile])
-        if len(steps):
-            found[number] = steps[0] if np.all(steps == steps[0]) else NO_STEP
-    return found
-
-
 def tables_of(
-    cut: Blocking, batch: Sequence[Axis], m: Sequence[Axis], n: Sequence[Axis], k: Sequence[Axis]
+    problem: ScatteredGemm,
+    machine: Machine,
+    cut: Blocking,
+    axes: tuple[Sequence[Axis], Sequence[Axis], Sequence[Axis], Sequence[Axis]],
 ) -> Tables:
-    """The tables of a contraction that is cut so; the last of each kind of dimension is the fastest."""
-    offsets = {f"{operand}b": _offsets(batch, operand) for operand in "abc"}
-    offsets |= {"am": _offsets(m, "a"), "ak": _offsets(k, "a"), "bn": _offsets(n, "b")}
-    offsets |= {"bk": _offsets(k, "b"), "cm": _offsets(m, "c"), "cn": _offsets(n, "c")}
-    for name in ("ak", "bk"):
-        runs = _runs(offsets[name])
-        offsets |= {f"{name}_run": runs, f"{name}_turn": _turns(offsets[name], runs)}
-    offsets["cm_step"] = _tile_steps(offsets["cm"], cut.mr)
-    offsets["cn_step"] = _tile_steps(offsets["cn"], cut.nr)
-    arrays = tuple(np.ascontiguousarray(offsets[name]) for name in TABLES)
-    batch_size, m_size, n_size, k_size = (len(offsets[name]) for name in ("ab", "am", "bn", "ak"))
-    return Tables(batch_size, m_size, n_size, k_size, arrays, tuple(map(data_address, arrays)))
+    """The tables of a contraction that is cut so.
+
+    `axes` are those of the batch, of rows, columns and depths; the last of each is the fastest.
+    """
+    batch, m, n, k = axes
+    depth = prod(axis.size for axis in k)
+    found = {f"{operand}b": offsets_of(batch, operand) for operand in "abc"}
+    rows, columns = (prod(axis.size for axis in part) for part in (m, n))
+    sides = (
+        ("m", "a", m, Cut(cut.mr, 1, depth), columns),
+        ("n", "b", n, Cut(cut.nr, machine.isa.lanes(problem.acc), depth), rows),
+    )
+    for side, operand, part, form, others in sides:
+        panels = cut_panels(part, operand, form, others)
+        found |= {f"{operand}{side}": panels.at, f"c{side}": panels.c_at, f"{side}_count": panels.counts}
+        found |= {f"{operand}{side}_step": panels.steps, f"c{side}_step": panels.c_steps}
+        found |= {f"{operand}{side}_shift": panels.shifts}
+    for operand in "ab":
+        offsets = offsets_of(k, operand)
+        runs = _runs(offsets)
+        found |= {f"{operand}k": offsets, f"{operand}k_run": runs}
+        found |= {f"{operand}k_turn": _turns(offsets, runs)}
+    arrays = tuple(np.ascontiguousarray(found[name]) for name in TABLES)
+    items, m_size, n_size, k_size = (len(found[name]) for name in ("ab", "am", "bn", "ak"))
+    nc = _columns(problem, machine, cut, (m_size, k_size))
+    sizes = dict(zip(SCATTERED_SIZES, (items, m_size, n_size, k_size, nc), strict=True))
+    return Tables(sizes, arrays, tuple(map(data_address, arrays)))
+
+
+def _columns(problem: ScatteredGemm, machine: Machine, cut: Blocking, sizes: tuple[int, int]) -> int:
+    """Columns that are packed at a time: where all rows are one block, no more than it leaves room for.
+
+    Packed columns are then read once, soon after they are written, and need not leave the L2 cache.
+    """
+    rows, depth = sizes[0], max(1, min(sizes[1], cut.kc))
+    if rows > cut.mc:
+        return cut.nc
+    bytes_of_lane = depth * problem.acc.size
+    room = int(machine.l2.size * L2_SHARE) - rows * bytes_of_lane
+    return min(cut.nc, max(1, room // (bytes_of_lane * cut.nr)) * cut.nr)
 
 
 class ScatteredKernel(Kernel):
@@ -128,7 +147,7 @@ class ScatteredKernel(Kernel):
     @cached_property
     def function(self) -> Any:
         """The ctypes function: pointers, sizes, alpha, beta, scratch, team."""
-        kinds: list[Any] = [ctypes.c_void_p] * (3 + len(TABLES)) + [ctypes.c_int64] * 4
+        kinds: list[Any] = [ctypes.c_void_p] * (3 + len(TABLES)) + [ctypes.c_int64] * len(SCATTERED_SIZES)
         kinds += [C_TYPES[self.problem.acc.name]] * 2 + [ctypes.c_void_p] * 2
         return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
@@ -141,7 +160,7 @@ class ScatteredKernel(Kernel):
         self, batch: Sequence[Axis], m: Sequence[Axis], n: Sequence[Axis], k: Sequence[Axis]
     ) -> Tables:
         """The tables of a contraction; the last of each kind of dimension is the fastest."""
-        return tables_of(self.blocking, batch, m, n, k)
+        return tables_of(self.problem, self.machine, self.blocking, (batch, m, n, k))
 
     def run(
         self, a: Array, b: Array, c: Array, tables: Tables, alpha: float = 1.0, beta: float = 0.0
@@ -150,10 +169,8 @@ class ScatteredKernel(Kernel):
 
         c has the type of the sums, and shares no memory with a or b.
         """
-        if 0 in (tables.batch, tables.m, tables.n):
+        if not tables.work:
             return
-        work = tables.batch * tables.m * tables.n * max(tables.k, 1)
-        sizes = (tables.batch, tables.m, tables.n, tables.k)
         pointers = (data_address(a), data_address(b), data_address(c))
-        with self.pool.block() as scratch, call_team(work) as team:
-            self.function(*pointers, *tables.addresses, *sizes, alpha, beta, scratch, team)
+        with self.pool.block() as scratch, call_team(tables.work) as team:
+            self.function(*pointers, *tables.addresses, *tables.sizes.values(), alpha, beta, scratch, team)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,9 @@ TABLE_TYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 
 #: Multiply-adds from which tables are worth it: of fewer, operands are copied within the caches.
 LEAST_WORK = 1 << 22
+
+#: Elements from which a dimension may be the adjacent one of a result: a vector.
+LEAST_NEAR = 16
 
 #: Calls whose tables are kept: of 8 bytes for each row, column and depth.
 _CALLS = 128
@@ -59,6 +63,33 @@ def _call(
     return _Call(kernel, swapped, kernel.tables(batch, m, n, k))
 
 
+def _memory_order(
+    labels: tuple[str, str, str], sizes: Mapping[str, int], strides: tuple[tuple[int, ...], ...]
+) -> tuple[int, ...]:
+    """The axes of a new result, outermost in memory first.
+
+    They stand in their order, unless the operand with the last one has its adjacent elements along another
+    axis of the result. Then its axes are the inner ones in its own order, so that both are walked alike, as
+    in results of NumPy and PyTorch, which also are views.
+
+    >>> _memory_order(("dbea", "ec", "abcd"), dict.fromkeys("abcde", 99), ((2916, 324, 36, 4), (36, 4)))
+    (2, 3, 1, 0)
+    """
+    *inputs, out = labels
+    usual = tuple(range(len(out)))
+    both = set.intersection(*map(set, inputs))
+    for own, steps in zip(inputs, strides, strict=True):
+        if not out or out[-1] not in own or out[-1] in both:
+            continue
+        nearest_last = sorted(zip(steps, own, strict=True), key=lambda pair: -abs(pair[0]))
+        inner = [label for _, label in nearest_last if label in out and label not in both]
+        near = next((label for _, label in reversed(nearest_last) if sizes[label] > 1), out[-1])
+        if near == inner[-1] != out[-1] and sizes[near] >= LEAST_NEAR:
+            outer = [label for label in out if label not in inner]
+            return tuple(out.index(label) for label in outer + inner)
+    return usual
+
+
 class ByTables(NamedTuple):
     """A pair of operands that would have to be copied for `matmul`.
 
@@ -88,13 +119,20 @@ class ByTables(NamedTuple):
         kind = a.dtype
         if kind not in TABLE_TYPES or b.dtype != kind or dtype not in (None, kind):
             return self.copying.compute(a, b, out, dtype)
-        found = np.empty(self.shape, kind) if out is None else out
+        found = self._new(kind, (a.strides, b.strides)) if out is None else out
         arrays = (a, b, found)
         if found.dtype != kind or not all(_whole(array) for array in arrays):
             return self.copying.compute(a, b, out, dtype)
         call = _call(kind, self.labels, self.sizes, (a.strides, b.strides, found.strides))
         first, second = (b, a) if call.swapped else (a, b)
         call.kernel.run(first, second, found, call.tables)
+        return found
+
+    def _new(self, dtype: np.dtype[Any], strides: tuple[tuple[int, ...], ...]) -> Array:
+        """Memory for the result."""
+        sizes = dict(zip(dict.fromkeys("".join(self.labels[:2])), self.sizes, strict=True))
+        order = _memory_order(self.labels, sizes, strides)
+        found: Array = np.empty([self.shape[axis] for axis in order], dtype).transpose(np.argsort(order))
         return found
 
 

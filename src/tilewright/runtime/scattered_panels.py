@@ -1,0 +1,193 @@
+"""How rows and columns of a contraction are cut into panels, and where each lane of them stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.ir.primitives import NO_STEP
+from tilewright.macro.roles import Axis
+from tilewright.runtime.operands import Array
+
+#: What a register tile takes longer whose part of C has no steps, in depths: it is stored in a buffer and
+#: copied, 28 vectors in 170 cycles, while a depth of 14 x 2 vectors takes 14.
+SCATTER_DEPTHS = 12
+
+#: What an element takes longer to be packed one by one than in squares, in cycles.
+ELEMENT_CYCLES = 7
+
+#: Rows below which a register tile takes no less time: eight accumulators, two a row, hide an FMA's latency.
+LEAST_ROWS = 4
+
+
+def offsets_of(axes: Sequence[Axis], operand: str) -> Array:
+    """Offsets of an operand over all indices of some dimensions, the last one fastest.
+
+    >>> offsets_of([Axis(2, 10, None, 0), Axis(3, 1, None, 0)], "a")
+    array([ 0,  1,  2, 10, 11, 12])
+    """
+    found = np.zeros(1, np.int64)
+    for axis in axes:
+        steps = np.arange(axis.size, dtype=np.int64) * axis.step(operand)
+        found = (found[:, np.newaxis] + steps).reshape(-1)
+    return found
+
+
+def fused(axes: Sequence[Axis]) -> list[Axis]:
+    """Neighbours become one dimension where one stride leads through both, in every operand.
+
+    >>> fused([Axis(2, 60, None, 30), Axis(3, 20, None, 10), Axis(5, 1, None, 2)])
+    [Axis(size=6, a=20, b=None, c=10), Axis(size=5, a=1, b=None, c=2)]
+    """
+    found: list[Axis] = []
+    for axis in axes:
+        if found and all(found[-1].step(name) == axis.step(name) * axis.size for name in "abc"):
+            found[-1] = axis._replace(size=found[-1].size * axis.size)
+        elif axis.size != 1:
+            found.append(axis)
+    return found
+
+
+class Panels(NamedTuple):
+    """The lanes of one side, panel after panel, each of the same width; missing lanes repeat the last.
+
+    Attributes
+    ----------
+    at, c_at : offsets of each lane in the operand and in C.
+    counts : lanes that a panel has.
+    steps, c_steps : the distance between the lanes of each panel, `NO_STEP` where there are several.
+    shifts : how many panels from each on have as many lanes, each one element behind that of the one before.
+    """
+
+    at: Array
+    c_at: Array
+    counts: Array
+    steps: Array
+    c_steps: Array
+    shifts: Array
+
+    @classmethod
+    def of(cls, at: Array, c_at: Array, counts: Array) -> Panels:
+        """Those of lanes (panels, width)."""
+        shifted = np.zeros(len(at), np.int64)
+        if len(at) > 1:
+            follows = np.all(at[1:] - at[:-1] == 1, axis=1) & (counts[1:] == counts[:-1])
+            ends = np.append(np.flatnonzero(~follows), len(at) - 1)
+            index = np.arange(len(at))
+            shifted = ends[np.searchsorted(ends, index)] - index + 1
+            shifted[shifted == 1] = 0
+        steps, c_steps = _steps(at, counts), _steps(c_at, counts)
+        return cls(at.reshape(-1), c_at.reshape(-1), counts, steps, c_steps, shifted)
+
+
+def _steps(at: Array, counts: Array) -> Array:
+    """The distance between the lanes of each panel.
+
+    >>> _steps(np.array([[0, 2, 4], [9, 10, 10]]), np.array([3, 2])).tolist()
+    [2, 1]
+    """
+    if at.shape[1] == 1:
+        return np.ones(len(at), np.int64)
+    distances = np.diff(at, axis=1)
+    beyond = np.arange(1, at.shape[1]) >= counts[:, np.newaxis]
+    even = np.all((distances == distances[:, :1]) | beyond, axis=1)
+    return np.where(counts == 1, 1, np.where(even, distances[:, 0], NO_STEP))
+
+
+class Cut(NamedTuple):
+    """What panels are for.
+
+    Attributes
+    ----------
+    width : lanes of a panel.
+    unit : lanes that are computed together.
+    depth : of the product.
+    """
+
+    width: int
+    unit: int
+    depth: int
+
+
+def _chunks(size: int, cut: Cut) -> Array:
+    """Lengths of the parts of a dimension that are a panel each: alike, whole units but the last.
+
+    >>> _chunks(84, Cut(32, 16, 1)).tolist(), _chunks(24, Cut(14, 1, 1)).tolist()
+    ([32, 32, 20], [12, 12])
+    """
+    parts = -(-size // cut.width)
+    each = -(-size // (parts * cut.unit)) * cut.unit
+    full, rest = divmod(size, each)
+    return np.array([each] * full + [rest] * bool(rest), np.int64)
+
+
+def _cuts(axes: Sequence[Axis], cut: Cut, others: int, *, turned: bool) -> bool:
+    """Whether panels end where the last dimension does, by what a panel takes each time it is multiplied.
+
+    Cut there, panels lack lanes that are computed all the same. Otherwise some lie across such an end. Tiles
+    of these have no steps in C, unless C goes on evenly, and they are packed element by element, once for all
+    lanes of the other side; and so are all panels where the operand's adjacent elements are those of another
+    dimension (`turned`).
+    """
+    size = axes[-1].size
+    least = max(cut.unit, LEAST_ROWS)
+    computed = sum(max(least, -(-int(part) // cut.unit) * cut.unit) for part in _chunks(size, cut))
+    across = min(1.0, cut.width / size)
+    packed = cut.width * ELEMENT_CYCLES / max(others, 1) * (1.0 if turned else across)
+    goes_on = all(outer.step("c") == inner.step("c") * inner.size for outer, inner in pairwise(axes))
+    copied = 0.0 if goes_on else SCATTER_DEPTHS * across
+    return cut.depth * computed / size <= cut.depth * (1 + packed) + copied
+
+
+def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Panels:
+    """The panels of one side.
+
+    Parameters
+    ----------
+    axes : the dimensions of one kind, the fastest last.
+    operand : "a" or "b", whose panels they are.
+    others : lanes of the other side.
+
+    Where the operand's adjacent elements belong to another dimension than the last one, this one comes next:
+    panels that follow each other are then one element apart, and are packed in squares.
+
+    >>> axes = [Axis(2, 1, None, 9), Axis(5, 2, None, 1)]
+    >>> cut_panels(axes, "a", Cut(4, 1, 100), 1).at.reshape(-1, 4).tolist()
+    [[0, 2, 4, 4], [1, 3, 5, 5], [6, 8, 8, 8], [7, 9, 9, 9]]
+    """
+    width = cut.width
+    if not all(axis.size for axis in axes):
+        none = np.zeros((0, width), np.int64)
+        return Panels.of(none, none, none[:, 0])
+    axes = fused(axes) or [Axis(1, 0, 0, 0)]
+    last = axes[-1]
+    near = min(reversed(axes), key=lambda axis: abs(axis.step(operand)))
+    rest = [axis for axis in axes[:-1] if axis is not near]
+    between = [] if near is last else [near]
+    turned = bool(between) and near.step(operand) == 1
+    order = [*rest, *between, last]
+    if len(axes) > 1 and last.size % width and not _cuts(order, cut, others, turned=turned):
+        at, c_at = (offsets_of(order, name) for name in (operand, "c"))
+        parts = -(-len(at) // width)
+        index = np.minimum(np.arange(parts * width), len(at) - 1)
+        counts = np.full(parts, width, np.int64)
+        counts[-1] = len(at) - (parts - 1) * width
+        return Panels.of(at[index].reshape(parts, width), c_at[index].reshape(parts, width), counts)
+    lengths = _chunks(last.size, cut)
+    begins = np.cumsum(lengths) - lengths
+    index = begins[:, np.newaxis] + np.minimum(np.arange(width), lengths[:, np.newaxis] - 1)
+
+    def lanes(name: str) -> Array:
+        """(outer indices, parts, indices of the near dimension, lanes)"""
+        outer, inner = offsets_of(rest, name), offsets_of(between, name)
+        found: Array = outer[:, None, None, None] + inner[:, None] + (index * last.step(name))[:, None, :]
+        return found.reshape(-1, width)
+
+    counts = np.tile(
+        np.repeat(lengths, prod(axis.size for axis in between)), prod(axis.size for axis in rest)
+    )
+    return Panels.of(lanes(operand), lanes("c"), counts)
