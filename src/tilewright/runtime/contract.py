@@ -14,7 +14,7 @@ from tilewright.runtime.labels import Axes, Roles, count, neighbours
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
 from tilewright.runtime.pair_cost import Price, Pricing, Way
-from tilewright.runtime.recipes import Made, product_recipe
+from tilewright.runtime.recipes import Made, Placed, product_step
 from tilewright.runtime.scattered_pairs import ByTables
 from tilewright.runtime.transpose import transpose
 
@@ -149,12 +149,13 @@ class Pairing(NamedTuple):
             matmul(first[place], second[place], found[place])
         return found
 
-    def recipe(self, a: Array, b: Array) -> Made | None:
+    def step(self, arrays: Placed, out: Array | None, *, last: bool) -> Made | None:
         """The same for machine code; None where operands are copied, or many products are one result."""
         if self.by_elements or self.stacks or self.a.copied or self.b.copied:
             return None
-        seen = [(0, self.a.of(a)), (1, self.b.of(b))]
-        return product_recipe((a, b), seen[::-1] if self.turned else seen, self.result)
+        (left, a), (right, b) = arrays
+        factors = [(left, a, self.a.of(a)), (right, b, self.b.of(b))]
+        return product_step(factors[::-1] if self.turned else factors, self.result, out, last=last)
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""

@@ -25,10 +25,11 @@ from tilewright.frontend.tree import tree_of_path
 from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
 from tilewright.runtime.collapse import Collapse, native, plan_collapse
 from tilewright.runtime.contract import Pairing, contract, plan_pairing
-from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_recipe
+from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_steps
+from tilewright.runtime.einsum_recipe import steps_of_plan
 from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.operands import Array, overlaps_itself
-from tilewright.runtime.recipes import MOST_OPERANDS, Made, view_recipe
+from tilewright.runtime.recipes import Call
 from tilewright.runtime.scattered_pairs import ByTables
 from tilewright.runtime.transpose import transpose
 from tilewright.runtime.tree_steps import Move, Step, Steps, steps_of
@@ -213,7 +214,11 @@ _SUPPORTED = ", ".join(map(str, GEMM_DTYPES))
 
 
 def einsum(
-    subscripts: Any, given: Sequence[Any], options: Options, key: tuple[Any, ...] | None = None
+    subscripts: Any,
+    given: Sequence[Any],
+    options: Options,
+    key: tuple[Any, ...] | None = None,
+    threads: int | None = None,
 ) -> Array:
     """A call that no earlier one has decided, which is kept by its key; see `tilewright.einsum`."""
     if isinstance(subscripts, bytes):
@@ -234,9 +239,10 @@ def einsum(
     else:
         types = types_of(operands, options)
         operands = [_converted(operand, types.result) for operand in operands]
+    if isinstance(subscripts, str) and threads is None:
+        _keep_steps(Call(subscripts, options.optimize, given, options.out), plan, options, types)
     if out is None:
         _remember(key, _direct(plan, operands, types), given)
-        _remember_recipe(key, plan, given, types)
         return _ordered(plan.run(operands, None, types), operands, options.order)
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return plan.run(operands, out, types)
@@ -252,27 +258,20 @@ def _remember(key: tuple[Any, ...] | None, direct: Callable[..., Array], values:
     calls[key] = direct
 
 
-def _remember_recipe(key: tuple[Any, ...] | None, plan: Plan, given: Sequence[Any], types: Types) -> None:
-    """Lets machine code repeat a call on one or two plain arrays of the result's type."""
-    if key is None or type(key[0]) is not str or len(given) > MOST_OPERANDS:
+def _keep_steps(call: Call, plan: Plan, options: Options, types: Types) -> None:
+    """Lets machine code repeat a call on plain arrays of the type that all steps have."""
+    plain = options.dtype is None and options.order == "K" and options.casting == "safe"
+    alike = all(
+        type(array) is np.ndarray and array.dtype == types.result and array.flags.aligned
+        for array in call.arrays
+    )
+    sums = sum(collapse is not None and not collapse.is_view for collapse in plan.collapses)
+    widened = types.partial != types.result and len(plan.steps) + sums > 1
+    if widened or not (plain and alike and call.fits):
         return
-    if any(type(value) is not np.ndarray or value.dtype != types.result for value in given):
-        return
-    made = _recipe(plan, given)
-    if made is not None:
-        keep_recipe(key[0], given, made)
-
-
-def _recipe(plan: Plan, arrays: Sequence[Array]) -> Made | None:
-    """A call as machine code repeats it; None where it does not."""
-    alone = plan.collapses[0] if len(plan.collapses) == 1 else None
-    if alone is not None:
-        if alone.is_view:
-            return view_recipe(arrays[0], alone.view(arrays[0]))
-        call = alone.products(arrays[0])
-        return None if call is None else call.recipe(arrays[0].dtype)
-    pairing = plan.pairing(arrays)
-    return None if pairing is None else pairing.recipe(*arrays)
+    steps = steps_of_plan(plan, call.operands, call.out)
+    if steps is not None:
+        keep_steps(call, steps)
 
 
 def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:

@@ -1,6 +1,6 @@
 """`tilewright.einsum` as a builtin: a repeated call looks up what the first one decided.
 
-Plain calls of one or two arrays are machine code then (`einsum_entry.py`), others this Python function.
+Plain calls are machine code then (`einsum_entry.py`), others this Python function.
 
 What a first call needs is imported by it, so that importing the package costs a few milliseconds.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from tilewright.runtime.einsum_entry import NativeEinsum
-    from tilewright.runtime.recipes import Made
+    from tilewright.runtime.recipes import Call, Made
 
 _preparing = threading.RLock()
 hold_during_forks(_preparing)
@@ -129,10 +129,10 @@ def _einsum(
 
     with limited(threads):
         options = implementation.Options(out, dtype, order, casting, optimize)
-        return implementation.einsum(subscripts, operands, options, key)
+        return implementation.einsum(subscripts, operands, options, key, threads)
 
 
-def keep_recipe(subscripts: str, operands: Sequence[Any], made: Made) -> None:
+def keep_steps(call: Call, steps: Sequence[Made]) -> None:
     """Lets machine code serve calls like one that was decided, where the interpreter has such an entry."""
     from tilewright.runtime.einsum_entry import NativeEinsum
     from tilewright.runtime.fastcall import native_entry_possible
@@ -142,7 +142,7 @@ def keep_recipe(subscripts: str, operands: Sequence[Any], made: Made) -> None:
             if not native_entry_possible():
                 return
             _native.append(NativeEinsum(_builtin))
-        _native[0].add(subscripts, operands, made)
+        _native[0].add(call, steps)
 
 
 _builtin = Builtin(_einsum, "einsum", "tilewright", _EINSUM_DOC)

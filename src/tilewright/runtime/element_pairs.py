@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.runtime.operands import Array
-from tilewright.runtime.recipes import Made
+from tilewright.runtime.recipes import Made, Placed
 from tilewright.runtime.sum_of_products import ProductsCall, plan_products
 
 if TYPE_CHECKING:
@@ -39,10 +39,13 @@ class ByProducts(NamedTuple):
         call = self.call(a, b)
         return self.otherwise.multiply(a, b) if call is None else call(a, b)
 
-    def recipe(self, a: Array, b: Array) -> Made | None:
+    def step(self, arrays: Placed, out: Array | None, *, last: bool) -> Made | None:
         """The same for machine code."""
+        (left, a), (right, b) = arrays
         call = self.call(a, b)
-        return self.otherwise.recipe(a, b) if call is None else call.recipe(a.dtype)
+        if call is None:
+            return self.otherwise.step(arrays, out, last=last)
+        return call.step((left, right), a.dtype, out, last=last)
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""

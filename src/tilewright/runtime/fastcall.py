@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.control import Block
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
 from tilewright.runtime.builtin import address_of
 from tilewright.runtime.pool_memory import APART, State, Team
@@ -327,8 +328,11 @@ class FastFunction:
             f.call(Callee(VOID, self.field(wish.state, State.close.offset).text), [memory])
         self.teams.append((wish.wanted, memory))
 
-    def raise_cancelled(self, unused: Value | None = None) -> None:
-        """Ends the call with what a signal handler raised while a team ran, and gives up `unused`."""
+    def raise_cancelled(self, unused: Value | None = None, to: Block | None = None) -> None:
+        """Ends the call with what a signal handler raised while a team ran, and gives up `unused`.
+
+        Where there is a block `to` it goes there instead, which ends the call.
+        """
         f, module = self.f, self.module
         for wanted, memory in self.teams:
             with f.when(wanted), f.when(f.compare("!=", self.field(memory, Team.cancelled.offset, INT64), 0)):
@@ -336,7 +340,10 @@ class FastFunction:
                 f.call(restore, [self.field(memory, Team.exception.offset + 8 * part) for part in range(3)])
                 if unused is not None:
                     f.call(module.declare("tw_decref", VOID, (POINTER,)), [unused])
-                f.ret(null())
+                if to is None:
+                    f.ret(null())
+                else:
+                    f.jump(to)
         self.teams.clear()
 
     def finish(self, result: Value) -> None:

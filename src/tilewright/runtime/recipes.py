@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from tilewright.runtime.operands import Array, data_address
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
 
-#: Axes of an operand or of a result that a recipe holds; calls with more go through Python.
+#: Axes of an array that a recipe holds; calls with more go through Python.
 MOST_AXES = 6
-#: Operands of a call.
-MOST_OPERANDS = 2
-#: Words of a key: the subscripts; of each operand type, number of axes, and two for each axis.
-MOST_WORDS = 1 + MOST_OPERANDS * (2 + 2 * MOST_AXES)
+#: Operands of a call, and steps of a recipe.
+MOST_OPERANDS, MOST_STEPS = 6, 12
+#: Words of a key: subscripts, `optimize`; of operands and `out` type, number of axes, two for each axis.
+MOST_WORDS = 2 + (MOST_OPERANDS + 1) * (2 + 2 * MOST_AXES)
 #: Recipes kept, and slots of the table: twice as many, a power of two, so that few look further than one.
 MOST_RECIPES = 2048
 SLOT_BITS = 12
@@ -32,27 +32,29 @@ SLOT_BITS = 12
 PROBES = 8
 #: Numbers that kernels take between their arrays and the team: five lengths, and five strides of each array.
 NUMBERS = 20
+#: High bits of a product are mixed into its low ones, which the next product spreads.
+MIX_BITS = 32
 
 assert 2 * MOST_RECIPES == 1 << SLOT_BITS
 
 
 class Action(IntEnum):
-    """What a call does."""
+    """What a step does."""
 
     VIEW = 0
-    PRODUCT = 1  # `matmul` of views of two operands
-    KERNEL = 2  # a kernel of one or two operands
+    PRODUCT = 1  # `matmul` of views of two arrays
+    KERNEL = 2  # a kernel of one or two arrays
 
 
 class View(ctypes.Structure):
     """How an array is seen; `axes` is -1 where it is seen as it is.
 
-    operand : which one, of those of the call.
+    array : which one: of the operands, then of what steps made.
     offset : bytes from its first element.
     """
 
     _fields_ = (
-        ("operand", ctypes.c_int64),
+        ("array", ctypes.c_int64),
         ("axes", ctypes.c_int64),
         ("offset", ctypes.c_int64),
         ("shape", ctypes.c_int64 * MOST_AXES),
@@ -60,31 +62,34 @@ class View(ctypes.Structure):
     )
 
     @classmethod
-    def of(cls, whole: Array, part: Array, operand: int = 0) -> View:
+    def of(cls, whole: Array, part: Array, array: int = 0) -> View:
         """The view that `part` is of `whole`."""
         if part is whole:
-            return cls(operand, -1)
-        return cls(operand, part.ndim, data_address(part) - data_address(whole), part.shape, part.strides)
+            return cls(array, -1)
+        return cls(array, part.ndim, data_address(part) - data_address(whole), part.shape, part.strides)
 
 
-class Recipe(ctypes.Structure):
-    """One call: its key, what it does, and with what.
+class Step(ctypes.Structure):
+    """One action.
 
     Attributes
     ----------
-    views : of operands, in the order in which a product takes them.
-    result : how what is made becomes the result; of a kernel, the axes and shape that are made.
+    views : of arrays, in the order in which a product or a kernel takes them.
+    result : how what is made becomes the result; of a kernel, the axes and shape that are made; of a product
+        into `out`, what it writes of that.
+    into_out : whether the result is written into `out`.
+    scalar : whether what a kernel makes is returned as a number.
     dtype : of the result of a kernel, NumPy's descriptor.
-    code, factors, numbers : a kernel, how many operands it takes, and what it takes behind all arrays.
+    code, factors, numbers : a kernel, how many arrays it reads, and what it takes behind all of them.
     work : of a kernel, in multiply-adds.
     """
 
     _fields_ = (
-        ("words", ctypes.c_int64),
-        ("key", ctypes.c_int64 * MOST_WORDS),
         ("action", ctypes.c_int64),
-        ("views", View * MOST_OPERANDS),
+        ("views", View * 2),
         ("result", View),
+        ("into_out", ctypes.c_int64),
+        ("scalar", ctypes.c_int64),
         ("dtype", ctypes.c_void_p),
         ("code", ctypes.c_void_p),
         ("factors", ctypes.c_int64),
@@ -93,76 +98,145 @@ class Recipe(ctypes.Structure):
     )
 
 
-class Made(NamedTuple):
-    """A recipe without its key, and what has to live as long as it does."""
+class Recipe(ctypes.Structure):
+    """One call: its key, and its steps, of which the last makes the result.
 
-    recipe: Recipe
+    Attributes
+    ----------
+    work : the most of a step.
+    itemsize : bytes of an element.
+    """
+
+    _fields_ = (
+        ("words", ctypes.c_int64),
+        ("key", ctypes.c_int64 * MOST_WORDS),
+        ("count", ctypes.c_int64),
+        ("steps", ctypes.c_void_p),
+        ("work", ctypes.c_int64),
+        ("itemsize", ctypes.c_int64),
+    )
+
+
+#: Arrays that a pair is made of, each with its place: operands, then what steps made.
+Placed: TypeAlias = "tuple[tuple[int, Array], tuple[int, Array]]"
+
+
+class Made(NamedTuple):
+    """A step, an array that stands where its result will, and what has to live as long as the step."""
+
+    step: Step
+    result: Array
     needed: tuple[Any, ...] = ()
 
 
-def view_recipe(array: Array, view: Array) -> Made | None:
-    """The recipe of a call that returns a view; None where it has too many axes, or is a scalar."""
+def view_step(array: Array, view: Array, place: int) -> Made | None:
+    """The step to a view of an array; None where it is no array, or of too many axes."""
     if not 0 < view.ndim <= MOST_AXES:
         return None
-    seen = View(0, view.ndim, data_address(view) - data_address(array), view.shape, view.strides)
-    return Made(Recipe(action=Action.VIEW, views=(seen,)))
+    seen = View(place, view.ndim, data_address(view) - data_address(array), view.shape, view.strides)
+    return Made(Step(action=Action.VIEW, views=(seen,)), view)
 
 
-def product_recipe(operands: Sequence[Array], seen: Sequence[tuple[int, Array]], cut: Any) -> Made | None:
-    """The recipe of a product of views of the operands.
+def product_step(
+    factors: Sequence[tuple[int, Array, Array]], cut: Any, out: Array | None, *, last: bool
+) -> Made | None:
+    """The step to a product of views of arrays; None where machine code does not make it.
 
     Parameters
     ----------
-    seen : for each factor, which operand it is a view of, and that view.
+    factors : which array each is of, that array, and the view of it.
     cut : the `Cut` that makes the result of the product's.
+    out : the array that receives it.
+    last : whether it is the result of the call, which may be a number.
     """
-    product = np.empty(cut.product, operands[0].dtype)
+    seen = tuple(View.of(array, view, place) for place, array, view in factors)
+    views = [view for _, _, view in factors]
+    if out is not None:
+        target = cut.target(out)
+        if target is None or max(array.ndim for array in (target, *views)) > MOST_AXES:
+            return None
+        result = View(0, target.ndim, data_address(target) - data_address(out), target.shape, target.strides)
+        return Made(Step(action=Action.PRODUCT, views=seen, result=result, into_out=1), out)
+    product = np.empty(cut.product, factors[0][1].dtype)
     result = cut.of(product)
-    if result.ndim == 0 and product.ndim > 0:  # a scalar, made of an array
+    if result.ndim == 0 and (product.ndim > 0 or not last):  # an array in place of a number, or the reverse
         return None
-    if max(array.ndim for array in (*operands, result, *(view for _, view in seen))) > MOST_AXES:
+    if max(array.ndim for array in (product, result, *views)) > MOST_AXES:
         return None
-    views = tuple(View.of(operands[operand], view, operand) for operand, view in seen)
-    return Made(Recipe(action=Action.PRODUCT, views=views, result=View.of(product, result)))
+    return Made(Step(action=Action.PRODUCT, views=seen, result=View.of(product, result)), result)
 
 
-def kernel_recipe(
+def kernel_step(
     kernel: Kernel,
     places: Sequence[int],
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
+    made: Array,
     call: tuple[Sequence[int], int],
-) -> Made:
-    """The recipe of a kernel that makes a C-contiguous array, or a scalar.
+    out: Array | None,
+    *,
+    last: bool,
+) -> Made | None:
+    """The step of a kernel whose result is C-contiguous; None where machine code does not call it.
 
     Parameters
     ----------
-    places : which operand each of its factors is.
-    dtype, shape : of the result.
+    places : which array each of its factors is.
+    made : an array like the result.
     call : the numbers that the kernel takes, and its work in multiply-adds.
+    out, last : as of `product_step`.
     """
     numbers, work = call
-    recipe = Recipe(
+    if made.ndim > MOST_AXES or (out is not None and not out.flags.c_contiguous):
+        return None
+    step = Step(
         action=Action.KERNEL,
         views=tuple(View(place, -1) for place in places),
-        result=View(0, len(shape), 0, shape),
-        dtype=id(dtype),
+        result=View(0, made.ndim, 0, made.shape),
+        into_out=out is not None,
+        scalar=last and out is None and made.ndim == 0,
+        dtype=id(made.dtype),
         code=kernel.address,
         factors=len(places),
         numbers=tuple(numbers),
         work=work,
     )
-    return Made(recipe, (kernel, dtype))
+    return Made(step, made if out is None else out, (kernel, made.dtype))
 
 
-def key_words(subscripts: str, operands: Sequence[Array]) -> list[int]:
-    """What machine code reads of a call, in its order."""
-    words = [id(subscripts)]
-    for array in operands:
-        words += [id(array.dtype), array.ndim]
-        for size, stride in zip(array.shape, array.strides, strict=True):
-            words += [size, stride]
-    return words
+class Call(NamedTuple):
+    """What machine code knows a call by.
+
+    Attributes
+    ----------
+    subscripts, optimize : the very objects; an `optimize` of "auto" counts as none.
+    operands : plain aligned arrays.
+    out : one more, or None.
+    """
+
+    subscripts: str
+    optimize: Any
+    operands: Sequence[Array]
+    out: Array | None = None
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Operands, then `out` if there is one."""
+        return (*self.operands, *(() if self.out is None else (self.out,)))
+
+    @property
+    def words(self) -> list[int]:
+        """What machine code reads of it, in its order."""
+        words = [id(self.subscripts), 0 if self.optimize == "auto" else id(self.optimize)]
+        for array in self.arrays:
+            words += [id(array.dtype), array.ndim]
+            for size, stride in zip(array.shape, array.strides, strict=True):
+                words += [size, stride]
+        return words
+
+    @property
+    def fits(self) -> bool:
+        """Whether a recipe can be for it."""
+        few = len(self.operands) <= MOST_OPERANDS and all(array.ndim <= MOST_AXES for array in self.arrays)
+        return few and type(self.subscripts) is str and isinstance(self.optimize, (str, bool))
 
 
 def slot_of(words: Sequence[int]) -> int:
@@ -178,10 +252,6 @@ def slot_of(words: Sequence[int]) -> int:
     return mixed >> 64 - SLOT_BITS
 
 
-#: High bits of a product are mixed into its low ones, which the next product spreads.
-MIX_BITS = 32
-
-
 class RecipeTable:
     """The table of this process, from Python."""
 
@@ -194,11 +264,20 @@ class RecipeTable:
         """Where machine code finds it."""
         return ctypes.addressof(self.slots)
 
-    def add(self, subscripts: str, operands: Sequence[Array], made: Made) -> None:
-        """Makes a recipe of einsum reachable."""
-        if all(array.ndim <= MOST_AXES for array in operands):
-            kept = (subscripts, [array.dtype for array in operands], made)
-            self.put(key_words(subscripts, operands), made.recipe, kept)
+    def add(self, call: Call, steps: Sequence[Made]) -> None:
+        """Makes the steps of a call of einsum reachable."""
+        if len(steps) > MOST_STEPS or not call.fits:
+            return
+        made = (Step * len(steps))(*(one.step for one in steps))
+        recipe = Recipe(
+            count=len(steps),
+            steps=ctypes.addressof(made),
+            work=max(one.step.work for one in steps),
+            itemsize=call.operands[0].itemsize,
+        )
+        dtypes = [array.dtype for array in call.arrays]
+        needed = [one.needed for one in steps]
+        self.put(call.words, recipe, (call.subscripts, call.optimize, dtypes, made, needed))
 
     def put(self, words: Sequence[int], recipe: ctypes.Structure, kept: object) -> None:
         """Makes a recipe reachable, unless its place or the table is full; nothing where it is there.

@@ -15,6 +15,7 @@ from tilewright.spec.scattered import ScatteredGemm
 
 if TYPE_CHECKING:
     from tilewright.runtime.contract import Pairing
+    from tilewright.runtime.recipes import Placed
 
 #: NumPy's types whose sums are kept in the same type, and the kernel's name of each.
 TABLE_TYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
@@ -110,7 +111,7 @@ class ByTables(NamedTuple):
         """The result in memory of its own."""
         return self.compute(a, b, None, None)
 
-    def recipe(self, a: Array, b: Array) -> None:  # noqa: ARG002
+    def step(self, arrays: Placed, out: Array | None, *, last: bool) -> None:  # noqa: ARG002
         """None: machine code does not repeat such calls, which take much longer than Python."""
         return
 

@@ -16,7 +16,7 @@ from tilewright.macro.sum_of_products import ProductCut, product_sizes
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, data_address
-from tilewright.runtime.recipes import MOST_AXES, Made, kernel_recipe
+from tilewright.runtime.recipes import Made, kernel_step
 from tilewright.runtime.threads import call_team
 from tilewright.spec.dtype import DTYPES, DType, find_numpy_dtype
 from tilewright.spec.sum_of_products import SUM_DTYPES, SumOfProducts, Walk
@@ -140,13 +140,14 @@ class ProductsCall(NamedTuple):
         self.into(operands, found)
         return found
 
-    def recipe(self, dtype: np.dtype[Any]) -> Made | None:
-        """The same for machine code; None where the result has too many axes."""
-        if len(self.shape) > MOST_AXES:
-            return None
-        kernel = products_kernel(self.problem)
-        places = (1, 0) if self.swapped else tuple(range(self.problem.factors))
-        return kernel_recipe(kernel, places, dtype, self.shape, (self.numbers, self.work))
+    def step(
+        self, places: Sequence[int], dtype: np.dtype[Any], out: Array | None, *, last: bool
+    ) -> Made | None:
+        """The same for machine code, of arrays at some places; None where it does not make the result."""
+        found = np.empty(self.shape, dtype)
+        order = places[::-1] if self.swapped else places
+        call = (self.numbers, self.work)
+        return kernel_step(products_kernel(self.problem), order, found, call, out, last=last)
 
     def into(self, operands: Sequence[Array], out: Array) -> None:
         """Writes the result into a C-contiguous array."""
