@@ -274,6 +274,15 @@ def test_emit_contraction() -> None:
     assert "as k=64" in refused("emit", "contraction", "ij,jk", "--sizes", "i=4,j=5")
 
 
+def test_emit_trmm() -> None:
+    words = ("--target", "haswell", "--emit", "tile")
+    text = run("emit", "trmm", "--side", "right", "--upper", "--unit", *words)
+    assert "program trmm_f32_mxn_rrr_right_upper_unit_avx2" in text
+    assert "block_sums" in text  # rows of C are columns of the nest
+    assert "block_sums" not in run("emit", "trmm", "--m", "64", *words)
+    assert "left, right" in refused("emit", "trmm", "--side", "top")
+
+
 def test_emit_attention() -> None:
     words = ("emit", "attention", "--head-dim", "16", "--target", "neoverse-v2")
     given = ("--bounded", "--sinks", "--mask", "u8", "--softcap", "--slopes", "--paged")

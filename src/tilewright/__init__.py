@@ -60,8 +60,9 @@ from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.sum_of_products import SumOfProducts
 from tilewright.spec.syr2k import Syr2k, Syrk
+from tilewright.spec.trmm import Trmm
 from tilewright.spec.unary import Unary
-from tilewright.triangles import syr2k, syrk
+from tilewright.triangles import syr2k, syrk, trmm
 
 if TYPE_CHECKING:
     from tilewright.runtime.kernel import Kernel
@@ -97,6 +98,7 @@ __all__ = [
     "Syr2k",
     "Syrk",
     "TilewrightError",
+    "Trmm",
     "Unary",
     "attention",
     "attention_backward",
@@ -137,6 +139,7 @@ __all__ = [
     "targets",
     "tensordot",
     "transpose",
+    "trmm",
     "unpack",
     "vecdot",
     "vecmat",

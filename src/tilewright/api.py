@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.sum_of_products import ProductsKernel
     from tilewright.runtime.syr2k import SymmetricKernel
     from tilewright.runtime.transpose_entry import NativeTranspose
+    from tilewright.runtime.trmm import TrmmKernel
     from tilewright.runtime.unary import UnaryKernel
     from tilewright.spec.attention import Attention
     from tilewright.spec.attention_backward import AttentionBackward
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from tilewright.spec.scattered import ScatteredGemm
     from tilewright.spec.sum_of_products import SumOfProducts
     from tilewright.spec.syr2k import Syrk
+    from tilewright.spec.trmm import Trmm
     from tilewright.spec.unary import Unary
 
 register_pool()
@@ -1175,6 +1177,12 @@ def compile(
 ) -> ContractionKernel: ...
 
 
+@overload
+def compile(
+    problem: Trmm, target: str | Machine | None = None, *, lowering: Lowering | str = ...
+) -> TrmmKernel: ...
+
+
 def compile(
     problem: Gemm
     | BatchReduceGemm
@@ -1189,7 +1197,8 @@ def compile(
     | Elementwise
     | Syrk
     | SumOfProducts
-    | Contraction,
+    | Contraction
+    | Trmm,
     target: str | Machine | None = None,
     *,
     lowering: Lowering | str = "target",

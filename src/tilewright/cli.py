@@ -713,6 +713,29 @@ def emit_syrk(
     _emit(problem, _machine(target), emit, dump, output)
 
 
+@emit_app.command("trmm")
+def emit_trmm(
+    m: Annotated[int | None, typer.Option(help="Rows of B and C; left out: given at run time.")] = None,
+    n: Annotated[int | None, typer.Option(help="Columns of B and C; left out: given at run time.")] = None,
+    dtype: _Dtype = "f32",
+    a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
+    b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
+    c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
+    side: Annotated[str, typer.Option(help="Where the triangular matrix stands: left or right.")] = "left",
+    upper: Annotated[bool, typer.Option("--upper", help="The upper triangle instead of the lower.")] = False,
+    unit: Annotated[bool, typer.Option("--unit", help="A diagonal of ones.")] = False,
+    target: _Target = "host",
+    emit: _Form = "asm",
+    dump: _Stage = None,
+    output: _Output = None,
+) -> None:
+    """Write the code generated for C = alpha·T·B or alpha·B·T, T one triangle of A."""
+    from tilewright.spec.trmm import Trmm
+
+    problem = Trmm(m, n, dtype, a=a, b=b, c=c, side=side, lower=not upper, unit=unit)
+    _emit(problem, _machine(target), emit, dump, output)
+
+
 @emit_app.command("attention")
 def emit_attention(
     head_dim: Annotated[int, typer.Option(help="Elements of a query and of a key.")] = 64,

@@ -78,6 +78,23 @@ class FactorShapes(TilewrightError, ValueError):
     )
 
 
+class TriangleNotSquare(TilewrightError, ValueError):
+    """The triangular matrix of a product is not square."""
+
+    message = (
+        "trmm: a has shape {found}; its last two axes must be equal, as those of a triangular matrix are"
+    )
+
+
+class TriangleShape(TilewrightError, ValueError):
+    """The triangular matrix of a product does not fit the other one."""
+
+    message = (
+        "trmm: a of shape {a} stands on the {side} of b of shape {b}: it must have as many rows and columns "
+        "as b has {what} (or pass the other side)"
+    )
+
+
 class ScalarOperand(TilewrightError, ValueError):
     """An operand has no axes."""
 

@@ -28,6 +28,7 @@ from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.sum_of_products import SumOfProducts
 from tilewright.spec.syr2k import Syr2k, Syrk
+from tilewright.spec.trmm import Trmm
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ Problem: TypeAlias = (
     | Syr2k
     | SumOfProducts
     | Contraction
+    | Trmm
 )
 #: How a problem is cut: by caches, into tiles of known sizes, into blocks, into panels.
 Cut: TypeAlias = (
@@ -153,6 +155,10 @@ def _choose_blocking(state: Compilation) -> Cut:
             from tilewright.macro.contraction import choose_contraction
 
             return choose_contraction(problem, state.machine)
+        case Trmm() as problem:
+            from tilewright.macro.trmm import choose_trmm
+
+            return choose_trmm(problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
@@ -208,6 +214,10 @@ def _build_nest(state: Compilation) -> Program:
 
             assert isinstance(products, ProductCut)
             return build_products(problem, products, state.name)
+        case Trmm() as problem, Blocking() as blocking:
+            from tilewright.macro.trmm import build_trmm
+
+            return build_trmm(problem, blocking, machine, state.name)
         case LinearChain() as problem, Blocking() as blocking:
             from tilewright.macro.chain import build_chain
 

@@ -120,3 +120,72 @@ def syr2k(
 
     with limited(threads):
         return symmetric("syr2k", [a, b], out, alpha=alpha, beta=beta, lower=lower)
+
+
+def trmm(
+    a: ArrayLike,
+    b: ArrayLike,
+    out: NDArray[Any] | None = None,
+    *,
+    alpha: complex = 1,
+    lower: bool = True,
+    unit: bool = False,
+    side: str = "left",
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """alpha * T @ b, or alpha * b @ T, where T is one triangle of a: half the work of the product.
+
+    Parameters
+    ----------
+    a : array_like
+        Square: shape (..., m, m) on the left, (..., n, n) on the right. What stands beyond the triangle has
+        no meaning. For the transposed triangle pass ``a.T`` and the other `lower`.
+    b : array_like
+        Shape (..., m, n); axes before the last two broadcast. Any strides and byte order, any element types
+        that `matmul` multiplies.
+    out : numpy.ndarray, optional
+        Receives the result, of its shape; may be b itself, or share memory with a and b. An out of a wider
+        type asks for that type.
+    alpha : float, of complex products complex, of integers an integer
+        0 does not read a and b.
+    lower : bool
+        Whether T is the lower triangle of a or the upper.
+    unit : bool
+        Whether the diagonal of T is 1, whatever stands in a.
+    side : str
+        "left" or "right": where T stands.
+    threads : int, optional
+        The most threads of this call; as many as `set_num_threads` says by default.
+
+    Returns
+    -------
+    numpy.ndarray of shape (..., m, n), or `out`
+
+    Raises
+    ------
+    FactorAxes, TriangleNotSquare, TriangleShape, BatchMismatch, InvalidOperand, InvalidScalar, InvalidChoice,
+    OutShape, OutDtype, OutReadOnly, OutNotArray, OutOverlapsItself, UnsupportedDtype, SizeOverflow,
+    InvalidThreads, ScratchAllocation
+        Each before `out` changes.
+
+    Notes
+    -----
+    An element of b that meets no element of the triangle is not multiplied: a NaN there does not spread, as
+    zeros in its place would let it. Types of fewer bits than their sums are widened as they are packed.
+    Fastest where rows of the result are contiguous and T is on the left, or columns and it is on the right.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> a, b = np.array([[2.0, 99.0], [3.0, 4.0]]), np.array([[1.0, 10.0], [0.0, 1.0]])
+    >>> tw.trmm(a, b)
+    array([[ 2., 20.],
+           [ 3., 34.]])
+
+    Source: Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS 16(1), 1990.
+    """
+    from tilewright.runtime import trmm as implementation
+    from tilewright.runtime.threads import limited
+
+    with limited(threads):
+        return implementation.trmm(a, b, out, alpha=alpha, lower=lower, unit=unit, side=side)

@@ -70,13 +70,13 @@ def run(program: Program, problem: Syrk, n: int, k: int, factors: tuple[float, f
 def test_nests_mean_the_problem(name: str, types: tuple[str, str | None]) -> None:
     """Triangles, layouts, sizes, factors and threads take turns."""
     turns = itertools.cycle(itertools.product(((1.0, 0.0), (2.0, -1.0)), (1, 3)))
-    for number, kind in enumerate((Syrk, Syr2k, Syr2k, Syrk)):
-        lower = (number + MACHINES.index(name)) % 2 == 0
-        layouts: dict[str, Any] = {"a": ("row", "col")[number % 2], "c": ("row", "col")[number // 2]}
+    for number, kind in enumerate((Syrk, Syr2k, Syr2k, Syrk), MACHINES.index(name)):
+        lower = number // 3 % 2 == 0
+        layouts: dict[str, Any] = {"a": ("row", "col")[number % 2], "c": ("row", "col")[number // 2 % 2]}
         problem = kind(dtype=types[0], out_dtype=types[1], lower=lower, **layouts)
         program = verify(build_symmetric(problem, small(problem, name), find_machine(name), "s"))
         assert parse_program(print_program(program)) == program
-        for (n, k), (factors, threads) in zip(SIZES[number % 2 :: 2], turns, strict=False):
+        for (n, k), (factors, threads) in zip(SIZES[number % 3 :: 3], turns, strict=False):
             run(program, problem, n, k, factors, threads)
 
 

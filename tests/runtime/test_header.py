@@ -87,6 +87,7 @@ PROBLEMS: tuple[Problem, ...] = (
     tw.AttentionBackward(16),
     tw.Syr2k(dtype="f64", a="col", lower=False),
     tw.Syrk(8, dtype="i8", out_dtype="i32"),
+    tw.Trmm(n=8, dtype="f64", side="right", unit=True),
 )
 each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 
@@ -130,6 +131,10 @@ def test_golden() -> None:
         (PROBLEMS[18], "int32_t *c, /* C: 8 x 8, row-major */"),
         (PROBLEMS[18], "int32_t alpha, /* factor of what is added to C */"),
         (PROBLEMS[18], "int64_t cs_a, /* from one of the columns of A to the next; not read */"),
+        (PROBLEMS[19], "C = alpha * B * T, T the lower triangle of A with ones on its diagonal; alpha 0"),
+        (PROBLEMS[19], "const double *a, /* A: 8 x 8, row-major */"),
+        (PROBLEMS[19], "const double *b, /* B: m x 8, row-major */"),
+        (PROBLEMS[19], "double alpha, /* factor of the product */"),
         (PROBLEMS[8], "const int16_t *a, /* A: m x n, any strides */"),
     ],
 )

@@ -19,7 +19,7 @@ from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.mmt4d import Mmt4d
-from tilewright.spec.names import kernel_name, parse_kernel_name
+from tilewright.spec.names import AnyProblem, kernel_name, parse_kernel_name
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import (
     STRIDED_LAYOUTS,
@@ -33,6 +33,7 @@ from tilewright.spec.problem import (
 from tilewright.spec.row_function import RowFunction, RowOp
 from tilewright.spec.sum_of_products import SUM_DTYPES, SumOfProducts, Walk
 from tilewright.spec.syr2k import Syr2k, Syrk
+from tilewright.spec.trmm import Side, Trmm
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
 
@@ -120,19 +121,15 @@ def sums_of_products() -> Iterator[SumOfProducts]:
             yield SumOfProducts(walk, 1, dtype)
 
 
+def trmms() -> Iterator[Trmm]:
+    for (m, n), side, lower, unit in product(((None, 7), (64, None)), Side, (True, False), (True, False)):
+        for b, c in product(STRIDED_LAYOUTS, DENSE):
+            yield Trmm(m, n, "f16", b=b, c=c, side=side, lower=lower, unit=unit)
+        yield Trmm(m, n, "i8", out_dtype="i32", side=side, lower=lower, unit=unit)
+
+
 def test_names_are_unique_symbols_and_read_back() -> None:
-    problems: list[
-        Gemm
-        | BatchReduceGemm
-        | Unary
-        | Packing
-        | Mmt4d
-        | LinearChain
-        | RowFunction
-        | Elementwise
-        | Syrk
-        | SumOfProducts
-    ] = [
+    problems: list[AnyProblem] = [
         *gemms(),
         *batch_reduces(),
         *unaries(),
@@ -143,6 +140,7 @@ def test_names_are_unique_symbols_and_read_back() -> None:
         *elementwise(),
         *symmetric(),
         *sums_of_products(),
+        *trmms(),
     ]
     names = [kernel_name(problem, ROWS[number % len(ROWS)]) for number, problem in enumerate(problems)]
     assert len(set(names)) == len(problems)

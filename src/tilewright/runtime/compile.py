@@ -23,6 +23,7 @@ from tilewright.runtime.row_function import RowKernel
 from tilewright.runtime.scattered import ScatteredKernel
 from tilewright.runtime.sum_of_products import ProductsKernel
 from tilewright.runtime.syr2k import SymmetricKernel
+from tilewright.runtime.trmm import TrmmKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
 from tilewright.spec.attention import Attention
@@ -38,6 +39,7 @@ from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.sum_of_products import SumOfProducts
 from tilewright.spec.syr2k import Syr2k, Syrk
+from tilewright.spec.trmm import Trmm
 from tilewright.spec.unary import Unary
 
 _KINDS: dict[type[Problem], type[Kernel]] = {
@@ -56,6 +58,7 @@ _KINDS: dict[type[Problem], type[Kernel]] = {
     Syr2k: SymmetricKernel,
     SumOfProducts: ProductsKernel,
     Contraction: ContractionKernel,
+    Trmm: TrmmKernel,
 }
 
 
@@ -173,6 +176,12 @@ def compile_problem(
 def compile_problem(
     problem: Contraction, target: str | Machine | None = None, lowering: Lowering | str = ...
 ) -> ContractionKernel: ...
+
+
+@overload
+def compile_problem(
+    problem: Trmm, target: str | Machine | None = None, lowering: Lowering | str = ...
+) -> TrmmKernel: ...
 
 
 def compile_problem(

@@ -53,6 +53,7 @@ from tilewright.spec.packing import Packing
 from tilewright.spec.problem import Gemm, Layout
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.syr2k import Syrk
+from tilewright.spec.trmm import Trmm
 
 
 @dataclass(frozen=True)
@@ -337,6 +338,12 @@ def _other_strategy(kernel: Kernel) -> str:
             from tilewright.runtime.explain_functions import function_strategy
 
             return function_strategy(problem)
+        case Trmm() as problem, Blocking(mr=mr, nr=nr):
+            triangle = "lower" if problem.lower else "upper"
+            return (
+                f"five loops in tiles of {mr}x{nr} over the depths of the {triangle} triangle; "
+                "squares on the diagonal row by row"
+            )
         case LinearChain(layers=layers), _:
             return f"{len(layers)} layers on a block of rows, panels between them; steps on each tile in L1"
         case _:

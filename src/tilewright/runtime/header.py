@@ -24,6 +24,7 @@ from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.sum_of_products import SumOfProducts
 from tilewright.spec.syr2k import Syr2k, Syrk
+from tilewright.spec.trmm import Side, Trmm
 from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
@@ -153,6 +154,11 @@ def formula(kernel: Kernel) -> str:
             products = "(A * B^T + B * A^T)" if isinstance(problem, Syr2k) else "A * A^T"
             triangle = "lower" if lower else "upper"
             return f"C = alpha * {products} + beta * C, its {triangle} triangle; beta 0 does not read C."
+        case Trmm(side=side, lower=lower, unit=unit):
+            product = "T * B" if side is Side.LEFT else "B * T"
+            ones = " with ones on its diagonal" if unit else ""
+            triangle = "lower" if lower else "upper"
+            return f"C = alpha * {product}, T the {triangle} triangle of A{ones}; alpha 0 reads neither."
         case BatchReduceGemm(count=count, beta=beta):
             return f"C = {'C + ' if beta else ''}sum of A[i] * B[i], i from 0 to {count - 1}."
         case Unary(op=op):
@@ -255,9 +261,11 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", _integer(kernel, name, operands))
     for name in program.scalars:
-        acc = kernel.problem.types.acc if isinstance(kernel.problem, (Gemm, Syrk)) else None
+        acc = kernel.problem.types.acc if isinstance(kernel.problem, (Gemm, Syrk, Trmm)) else None
         scalar = c_type(acc or accumulator(*(buffer.dtype.real for buffer in program.arguments[:2])))
-        product = "what is added to C" if isinstance(kernel.problem, Syrk) else "A * B"
+        product = {Syrk: "what is added to C", Syr2k: "what is added to C", Trmm: "the product"}.get(
+            type(kernel.problem), "A * B"
+        )
         yield Parameter(f"{scalar} {name}", f"factor of {'C' if name == 'beta' else product}")
     if program.needs_scratch:
         yield Parameter("void *scratch", scratch_meaning(program))
@@ -449,6 +457,8 @@ def _axes(kernel: Kernel, operand: Operand) -> str:
         return "mn"
     if isinstance(kernel.problem, Syrk):
         return "nn" if operand.name == "c" else "nk"
+    if isinstance(kernel.problem, Trmm) and operand.name in "ab":
+        return "mn" if operand.name == "b" else {Side.LEFT: "mm", Side.RIGHT: "nn"}[kernel.problem.side]
     return {"a": "mk", "b": "kn", "c": "mn"}.get(operand.name, "")
 
 

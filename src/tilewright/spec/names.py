@@ -21,6 +21,7 @@ from tilewright.spec.row_function import RowFunction, RowOp
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.sum_of_products import SumOfProducts, Walk
 from tilewright.spec.syr2k import Syr2k, Syrk
+from tilewright.spec.trmm import Trmm
 from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
 
@@ -70,6 +71,11 @@ _SYMMETRIC = re.compile(
     r"_(?P<triangle>lower|upper)_(?P<isa>\w+)"
 )
 
+_TRMM = re.compile(
+    r"trmm_(?P<dtype>\w+?)_(?P<m>m|\d+)x(?P<n>n|\d+)_(?P<layouts>[rcs]{3})_(?P<side>left|right)"
+    r"_(?P<triangle>lower|upper)(?P<unit>_unit)?_(?P<isa>\w+)"
+)
+
 _ELEMENTWISE = re.compile(r"each_(?P<op>[a-z_]+?)_(?P<dtype>[a-z]+\d+)_(?P<isa>\w+)")
 _PRODUCTS = re.compile(
     rf"products_(?P<walk>{'|'.join(walk.value for walk in Walk)})_(?P<factors>[12])"
@@ -96,6 +102,7 @@ AnyProblem: TypeAlias = (
     | Syr2k
     | SumOfProducts
     | Contraction
+    | Trmm
 )
 
 
@@ -139,6 +146,8 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     'syr2k_bf16f32_64xk_rrr_upper_avx2'
     >>> kernel_name(SumOfProducts("along", 2, "c64"), "avx2")
     'products_along_2_c64_avx2'
+    >>> kernel_name(Trmm(side="right", unit=True), "avx2")
+    'trmm_f32_mxn_rrr_right_lower_unit_avx2'
     """
     if isinstance(problem, Contraction):
         return f"contraction_{problem.main.value}_{problem.types.name}_{_digest(problem)}_{isa}"
@@ -177,6 +186,10 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
             kind, triangle = type(problem).__name__.lower(), "lower" if problem.lower else "upper"
             sizes = f"{'n' if n is None else n}x{'k' if k is None else k}"
             return f"{kind}_{problem.types.name}_{sizes}_{layouts}_{triangle}_{isa}"
+        case Trmm(m=m, n=n, side=side):
+            marks = f"{side.value}_{'lower' if problem.lower else 'upper'}{'_unit' * problem.unit}"
+            sizes = f"{'m' if m is None else m}x{'n' if n is None else n}"
+            return f"trmm_{problem.types.name}_{sizes}_{layouts}_{marks}_{isa}"
         case Packing(role=role, dtype=dtype, other=other):
             return f"pack_{role.value}_{dtype}_with_{other}_{isa}"
         case Mmt4d(m0=m0, n0=n0, k0=k0):
@@ -292,6 +305,14 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         given = {one: _LAYOUTS[letter] for one, letter in zip(names, found["layouts"], strict=True)}
         lower = found["triangle"] == "lower"
         return symmetric(n, k, dtype, out_dtype=out_dtype, lower=lower, **given), found["isa"]
+    if found := _TRMM.fullmatch(name):
+        m, n = (None if found[size] == size else int(found[size]) for size in "mn")
+        dtype, _, out_dtype = _parse_types(found["dtype"])
+        given = {one: _LAYOUTS[letter] for one, letter in zip("abc", found["layouts"], strict=True)}
+        lower, unit = found["triangle"] == "lower", bool(found["unit"])
+        return Trmm(
+            m, n, dtype, out_dtype=out_dtype, side=found["side"], lower=lower, unit=unit, **given
+        ), found["isa"]
     if found := _ELEMENTWISE.fullmatch(name):
         return Elementwise(found["op"], found["dtype"]), found["isa"]
     if found := _PRODUCTS.fullmatch(name):
@@ -303,5 +324,5 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         name="kernel name",
         found=repr(name),
         allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_..., rows_..., "
-        "each_..., syrk_..., syr2k_..., products_...",
+        "each_..., syrk_..., syr2k_..., products_..., trmm_...",
     )

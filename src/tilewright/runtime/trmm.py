@@ -1,0 +1,224 @@
+"""Kernels of products with a triangular matrix, and `trmm` of any arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.cached import cached_property
+from tilewright.errors import BatchMismatch, InvalidScalar, SizeOverflow, TriangleNotSquare, TriangleShape
+from tilewright.macro.blocking import Blocking
+from tilewright.runtime.arrays import as_operand, check_array, product_types, result_dtype
+from tilewright.runtime.batch import C_TYPES
+from tilewright.runtime.gemm import scratch_of
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.lifetime import hold_during_forks
+from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
+from tilewright.runtime.scratch import ScratchPool
+from tilewright.runtime.syr2k import as_matrices, checked_out, fits
+from tilewright.runtime.threads import call_team
+from tilewright.spec.choice import parse_choice
+from tilewright.spec.problem import MAX_SIZE, Layout, ProductTypes
+from tilewright.spec.trmm import Side, Trmm
+
+logger = logging.getLogger("tilewright")
+
+
+class TrmmKernel(Kernel):
+    """A kernel of a `Trmm`: ``kernel(a, b, c, alpha=1)``."""
+
+    problem: Trmm
+
+    @property
+    def blocking(self) -> Blocking:
+        """Register tile and cache blocks."""
+        assert isinstance(self._compilation.blocking, Blocking)
+        return self._compilation.blocking
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function: pointers, sizes and strides, alpha, scratch, team."""
+        kinds: list[Any] = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * len(self.nest.sizes)
+        kinds += [C_TYPES[self.problem.types.acc.name]] + [ctypes.c_void_p] * 2
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+
+    @cached_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        return scratch_of(self)
+
+    def run(self, a: Array, b: Array, c: Array, alpha: complex, scratch: int) -> None:
+        """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
+        strides = (stride for array in (a, b, c) for stride in element_strides(array))
+        with call_team(b.size * len(a) // 2) as team:
+            self.function(*map(data_address, (a, b, c)), *b.shape, *strides, alpha, scratch, team)
+
+    def __call__(self, a: Array, b: Array, c: Array, *, alpha: complex = 1.0) -> Array:  # type: ignore[override]
+        """c = alpha · T @ b or alpha · b @ T, on arrays of the problem's shapes, dtypes and layouts.
+
+        Raises
+        ------
+        OperandMismatch : if an array has another shape, dtype or layout, before c changes.
+        InvalidScalar : if alpha is no number of the type of the sums.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        scalar = factor(alpha, "alpha", self.problem.types.acc)
+        self._check(a, b, c)
+        function_ready = self.function  # a foreign kernel is refused before scratch is taken
+        del function_ready
+        with self.pool.block() as scratch:
+            self.run(a, b, c, scalar, scratch)
+        return c
+
+    def _check(self, *arrays: Array) -> None:
+        sizes: dict[str, int] = {}
+        order = "m" if self.problem.side is Side.LEFT else "n"
+        axes = (("m", "n"), (order, order), ("m", "n"))
+        operands = self.problem.operands
+        for number, names in zip((1, 0, 2), axes, strict=True):
+            operand, array = operands[number], arrays[number]
+            check_operand(self.name, operand, array)
+            for name, found in zip(names, array.shape, strict=True):
+                fixed = getattr(self.problem, name)
+                required = sizes.setdefault(name, found) if fixed is None else fixed
+                if found != required:
+                    self._refuse(operand, f"{name} =", found, required)
+        c = arrays[2]
+        if not c.flags.writeable:
+            self._refuse(operands[2], "writeable =", False, True)
+        for operand, array in zip(operands[:2], arrays[:2], strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+
+
+class Triangular(NamedTuple):
+    """What a triangular matrix is in a product: on which side, which triangle, and its diagonal."""
+
+    side: Side
+    lower: bool
+    unit: bool
+
+
+_compiling = threading.RLock()
+hold_during_forks(_compiling)
+#: The kernels behind `trmm` that this process has.
+_kernels: dict[tuple[str, Triangular, Layout], TrmmKernel] = {}
+
+
+def trmm_kernel(types: ProductTypes, triangular: Triangular, c: Layout) -> TrmmKernel:
+    """The kernel of some types and a layout of the result: any sizes, any strides of the factors."""
+    key = (types.name, triangular, c)
+    found = _kernels.get(key)
+    if found is None:
+        with _compiling:
+            found = _kernels.get(key)
+            if found is None:
+                any_strides, (side, lower, unit) = Layout.STRIDED, triangular
+                problem = Trmm(
+                    dtype=types.a,
+                    out_dtype=types.c,
+                    a=any_strides,
+                    b=any_strides,
+                    c=c,
+                    side=side,
+                    lower=lower,
+                    unit=unit,
+                )
+                found = _kernels[key] = TrmmKernel.compiled(problem)
+    return found
+
+
+def _shape(a: Array, b: Array, side: Side) -> tuple[int, ...]:
+    """The shape of the result.
+
+    Raises
+    ------
+    TriangleNotSquare, TriangleShape, BatchMismatch, SizeOverflow
+
+    >>> _shape(np.ones((2, 2)), np.ones((5, 2, 3)), Side.LEFT)
+    (5, 2, 3)
+    """
+    if a.shape[-1] != a.shape[-2]:
+        raise TriangleNotSquare(found=a.shape)
+    axis, what = (-2, "rows") if side is Side.LEFT else (-1, "columns")
+    if a.shape[-1] != b.shape[axis]:
+        raise TriangleShape(a=a.shape, b=b.shape, side=side.value, what=what)
+    try:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise BatchMismatch(function="trmm", a=a.shape[:-2], b=b.shape[:-2]) from None
+    shape = (*batch, *b.shape[-2:])
+    total = math.prod(shape)
+    if total > MAX_SIZE // 16:  # 16 bytes: the largest element
+        raise SizeOverflow(what="trmm: the result", found=total, limit=MAX_SIZE // 16)
+    return shape
+
+
+def trmm(
+    a: Any,
+    b: Any,
+    out: Any = None,
+    *,
+    alpha: Any = 1,
+    lower: bool = True,
+    unit: bool = False,
+    side: Any = "left",
+) -> Array:
+    """What `tilewright.trmm` does, which documents it."""
+    triangular = Triangular(parse_choice(Side, side, "side"), bool(lower), bool(unit))
+    array_a, array_b = as_matrices("trmm", [a, b])
+    given = None if out is None else check_array(out)
+    computed = result_dtype(array_a, array_b, given, None)
+    shape = _shape(array_a, array_b, triangular.side)
+    types = product_types(array_a.dtype, array_b.dtype, computed)
+    if types.a != types.b:
+        types = ProductTypes.parse(types.c)
+    later: complex | None = None  # a complex factor, which applies to the finished product
+    if isinstance(alpha, (complex, np.complexfloating)):
+        if computed.kind != "c":
+            raise InvalidScalar(name="alpha", found=repr(alpha), required="a real number")
+        alpha, later = (0 if alpha == 0 else 1), complex(alpha)
+    alpha = factor(alpha, "alpha", types.acc)
+    if given is not None:
+        checked_out(given, shape, computed)
+    # Unsigned integers have the bits of signed ones, whose kernels multiply them.
+    wanted = computed if types.a == types.c else types.a.numpy
+    factors = [as_operand(array, wanted, name) for name, array in zip("ab", (array_a, array_b), strict=True)]
+    copied = [
+        name for name, one, array in zip("ab", factors, (array_a, array_b), strict=True) if one is not array
+    ]
+    target = given
+    if target is None or not fits(target, computed, tuple(factors)):
+        target = np.empty(shape, computed)
+        copied += [] if given is None else ["out"]
+    if copied:
+        logger.debug("trmm: copied, for another dtype, alignment or shared memory: %s", ", ".join(copied))
+    _run(types, triangular, factors, target, alpha)
+    if later is not None and alpha:
+        target *= computed.type(later)
+    if given is None or target is given:
+        return target
+    np.copyto(given, target, casting="same_kind")
+    return given
+
+
+def _run(
+    types: ProductTypes, triangular: Triangular, factors: list[Array], target: Array, alpha: complex
+) -> None:
+    """The kernel on every matrix of a batch."""
+    if target.size == 0:
+        return
+    batch = target.shape[:-2]
+    c = target if target.dtype == types.c.numpy else target.view(types.c.numpy)
+    a, b = (np.broadcast_to(one.view(types.a.numpy), (*batch, *one.shape[-2:])) for one in factors)
+    row, column = element_strides(c[(0,) * len(batch)])
+    layout = Layout.ROW if column == 1 else Layout.COL if row == 1 else Layout.STRIDED
+    kernel = trmm_kernel(types, triangular, layout)
+    with kernel.pool.block() as scratch:
+        for place in np.ndindex(*batch):
+            kernel.run(a[place], b[place], c[place], alpha, scratch)
