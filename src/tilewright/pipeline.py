@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.errors import InvalidChoice
@@ -21,7 +21,7 @@ from tilewright.spec.chain import LinearChain
 from tilewright.spec.contraction import Contraction
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.mmt4d import Mmt4d
-from tilewright.spec.names import kernel_name
+from tilewright.spec.names import contraction_name, kernel_name
 from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
 from tilewright.spec.row_function import RowFunction
@@ -299,8 +299,33 @@ def run_stages(problem: Problem, machine: Machine, until: str = STAGES[-1].name)
     if until not in names:
         raise InvalidChoice(name="stage", found=repr(until), allowed=", ".join(names))
     state = Compilation(problem, machine, kernel_name(problem, machine.isa.name))
-    for stage in STAGES:
+    return _run(state, STAGES[: names.index(until) + 1])
+
+
+def finish(state: Compilation) -> Compilation:
+    """The stages behind the last one that makes tile IR, of a compilation that has come so far."""
+    names = [stage.name for stage in STAGES]
+    return _run(state, STAGES[names.index(LAST_PROGRAM) + 1 :])
+
+
+def _run(state: Compilation, stages: tuple[Stage, ...]) -> Compilation:
+    for stage in stages:
         state = state.with_field(stage.name, stage.run(state))
-        if stage.name == until:
-            break
+        if stage.name == "nest" and isinstance(state.problem, Contraction):
+            state = _named_by_code(state)
     return state
+
+
+def _named_by_code(state: Compilation) -> Compilation:
+    """Contractions whose programs are the same are one kernel: sizes that tables hold are no part of it.
+
+    Before: contraction_packed_gemm_f32_206ba4d7db_avx512, with a digest of the problem. After: with one of
+    the program.
+    """
+    from tilewright.ir.text import print_program  # others pay nothing for it
+
+    program, problem = state.nest, state.problem
+    assert program is not None
+    assert isinstance(problem, Contraction)
+    name = contraction_name(problem, state.machine.isa.name, print_program(replace(program, name="")))
+    return replace(state, name=name, nest=replace(program, name=name))

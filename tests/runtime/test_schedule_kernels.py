@@ -87,6 +87,23 @@ def test_sizes_of_run_time(order: str) -> None:
     assert np.isnan(out[:, 37:]).all()
 
 
+def test_contractions_share_code() -> None:
+    """What tables hold is no part of a program: of other sizes and strides nothing is compiled."""
+    kernels = [
+        tw.compile(tw.einsum_contraction(subscripts, *shapes), "znver5")
+        for subscripts, shapes in (
+            ("ij,jk->ik", [(1600, 1600), (1600, 1600)]),
+            ("axby,xcyd->acbd", [(64, 64, 25, 25), (64, 64, 25, 25)]),
+            ("ij,jk->ki", [(1600, 1600), (1600, 1600)]),
+        )
+    ]
+    first, second, turned = (kernel.name for kernel in kernels)
+    assert first == second != turned
+    assert kernels[0].object_code == kernels[1].object_code
+    assert f"program {first}" in kernels[0].tile_ir
+    assert first in kernels[0].llvm_ir
+
+
 def test_what_is_scheduled_stays() -> None:
     given_ = tw.Contraction(
         [

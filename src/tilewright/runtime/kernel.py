@@ -14,9 +14,10 @@ from tilewright.llvm.target import emit_assembly
 from tilewright.lower import scratch_layout
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
-from tilewright.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, run_stages
+from tilewright.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, finish, run_stages
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.operands import Array
+from tilewright.spec.contraction import Contraction
 from tilewright.spec.problem import Operand
 
 if TYPE_CHECKING:
@@ -209,6 +210,11 @@ def _compile(problem: Problem, machine: Machine) -> Compilation:
     # Of one row, machines differ in instructions and in the length of their vectors.
     names = ",".join(tile.instruction for tile in machine.isa.tiles)
     unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
-    what = f"{state.name} {problem!r} {state.blocking!r} {unit}"
-    code = cached_object(what, machine, lambda: run_stages(problem, machine).object)
+    asked = repr(problem)
+    if isinstance(problem, Contraction):  # which share code: their programs say all of it
+        from tilewright.ir.text import print_program
+
+        asked = print_program(state.program)
+    what = f"{state.name} {asked} {state.blocking!r} {unit}"
+    code = cached_object(what, machine, lambda: finish(state).object)
     return state.with_field("object", code)

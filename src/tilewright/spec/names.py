@@ -106,10 +106,14 @@ AnyProblem: TypeAlias = (
 )
 
 
-def _digest(problem: Contraction) -> str:
+def digest(text: str) -> str:
     """What distinguishes contractions, whose dimensions would make names of hundreds of letters."""
-    lines = (*map(str, problem.dimensions), problem.first.value, str(problem.last))
-    return sha256("\n".join(lines).encode()).hexdigest()[:DIGEST_LENGTH]
+    return sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def contraction_name(problem: Contraction, isa: str, code: str) -> str:
+    """The name of a contraction's kernel; `code` is what distinguishes it: in the end, its program's text."""
+    return f"contraction_{problem.main.value}_{problem.types.name}_{digest(code)}_{isa}"
 
 
 def kernel_name(problem: AnyProblem, isa: str) -> str:
@@ -150,7 +154,7 @@ def kernel_name(problem: AnyProblem, isa: str) -> str:
     'trmm_f32_mxn_rrr_right_lower_unit_avx2'
     """
     if isinstance(problem, Contraction):
-        return f"contraction_{problem.main.value}_{problem.types.name}_{_digest(problem)}_{isa}"
+        return contraction_name(problem, isa, str(problem))
     if isinstance(problem, ScatteredGemm):
         return f"scattered_{problem.dtype}_{isa}"
     if isinstance(problem, RowFunction):
