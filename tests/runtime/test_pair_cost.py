@@ -24,9 +24,9 @@ WAYS: list[tuple[str, dict[str, int], Way, str, str]] = [
     ("ikj,kl->*ijl", {}, Way.LOOPS, "", "i"),
     ("ji,akj->aki", {}, Way.IN_PLACE, "", ""),
     ("kc,jcdi->*kjdi", {"k": 48, "j": 48}, Way.LOOPS, "", "j"),
-    # a batch that is adjacent is moved, in a small product as in a large one
+    # a batch that is adjacent is moved if it is small, and packed by tables if it is not
     ("ijb,jkb->bik", {"b": 64}, Way.IN_PLACE, "ab", ""),
-    ("ijb,jkb->bik", {"i": 256, "j": 256, "k": 256, "b": 16}, Way.IN_PLACE, "ab", ""),
+    ("ijb,jkb->bik", {"i": 256, "j": 256, "k": 256, "b": 16}, Way.TABLES, "", ""),
     ("ij,jkb->bik", {"b": 64}, Way.LOOPS, "b", "b"),
     # sums that are not one axis: small operands are copied, large ones are not
     ("ipq,qpk->ik", {"p": 8, "q": 8}, Way.IN_PLACE, "a", ""),
@@ -43,6 +43,12 @@ def test_ways(subscripts: str, sizes: dict[str, int], way: Way, moved: str, loop
     a, b, c = (Axes.adjacent(own, sizes, F32.itemsize) for own in labels)
     price = F32.cheapest(Roles.of(*labels), a, b, None if "*" in output else c)
     assert (price.way, price.moved, price.loops) == (way, moved, loops)
+
+
+def test_operands_without_elements() -> None:
+    sizes = {"b": 0, "c": 0, "i": 3}
+    a, b = Axes.adjacent("ibc", sizes, 4), Axes.adjacent("cb", sizes, 4)
+    assert F32.cheapest(Roles.of("ibc", "cb", "i"), a, b).rows == "i"
 
 
 def test_types_without_tables_are_copied() -> None:

@@ -13,7 +13,7 @@ from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.labels import Axes, Roles, count, neighbours
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
-from tilewright.runtime.pair_cost import Price, Pricing, Way
+from tilewright.runtime.pair_cost import MOST_STACKS, Price, Pricing, Way
 from tilewright.runtime.recipes import Made, Placed, product_step
 from tilewright.runtime.scattered_pairs import ByTables
 from tilewright.runtime.transpose import transpose
@@ -23,10 +23,6 @@ _PAIRINGS = 2048
 
 #: Elements up to which NumPy copies in less time than it takes to call the compiled moves: 1 us.
 _MOVED_BY_NUMPY = 1 << 10
-
-
-#: Stacks of products that a loop in Python gives to machine code, 1 us each; more are one call of 60 us.
-_MOST_STACKS = 32
 
 
 class Fused(NamedTuple):
@@ -282,7 +278,7 @@ class _Stack(NamedTuple):
     def outer(self) -> tuple[int, ...]:
         """The lengths of all axes of the batch but the last; none where they are too many for a loop."""
         lengths = tuple(count(group, self.sizes) for group in self.batch[:-1])
-        return lengths if prod(lengths) <= _MOST_STACKS else ()
+        return lengths if prod(lengths) <= MOST_STACKS else ()
 
     def operand(self, labels: str, groups: tuple[str, str], *, copied: bool) -> Fused:
         """The view of an operand as such matrices."""

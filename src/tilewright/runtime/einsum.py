@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import methodcaller
 from typing import Any, NamedTuple, TypeAlias
@@ -28,15 +28,24 @@ from tilewright.runtime.contract import Pairing, contract, plan_pairing
 from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_steps
 from tilewright.runtime.einsum_recipe import steps_of_plan
 from tilewright.runtime.element_pairs import ByProducts
+from tilewright.runtime.labels import Axes
 from tilewright.runtime.operands import Array, overlaps_itself
+from tilewright.runtime.pair_cost import Pricing
 from tilewright.runtime.recipes import Call
-from tilewright.runtime.scattered_pairs import ByTables
+from tilewright.runtime.scattered_pairs import TABLE_TYPES, ByTables
 from tilewright.runtime.transpose import transpose
+from tilewright.runtime.tree_layout import laid_out
 from tilewright.runtime.tree_steps import Move, Step, Steps, steps_of
 from tilewright.spec.dtype import GEMM_DTYPES
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
 _Place: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
+
+#: Two operands meet in one way; results of more stand in orders that are chosen.
+_OPERANDS_OF_ONE_PAIR = 2
+
+#: Bytes of the types that have kernels which follow tables.
+_BYTES_BY_TABLES = {dtype.itemsize for dtype in TABLE_TYPES}
 
 #: Plans kept: one of three operands takes about 200 us to make.
 _PLANS = 1024
@@ -168,7 +177,32 @@ def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
     output = "".join(label for label in indexing.output if indexing.sizes[label] != 1)
     squeezed = tuple(axis for axis, size in enumerate(indexing.shape) if size == 1)
     tree = tree_of_path(terms, output, path)
-    return Plan(collapses, steps_of(tree, len(places)), indexing.shape, squeezed)
+    if len(terms) == _OPERANDS_OF_ONE_PAIR:
+        return Plan(collapses, steps_of(tree, len(places)), indexing.shape, squeezed)
+    operands = place_operands(terms, indexing.sizes, places, collapses)
+    tree = laid_out(tree, operands, pricing_of(places, operands))
+    return Plan(collapses, steps_of(tree, len(places), indexing.sizes), indexing.shape, squeezed)
+
+
+def place_operands(
+    terms: Sequence[str],
+    sizes: Mapping[str, int],
+    places: Sequence[_Place],
+    collapses: Sequence[Collapse | None],
+) -> tuple[Axes, ...]:
+    """Where the labels of operands stand; sums are new arrays."""
+    bytes_of_sums = min((abs(step) for _, strides, _ in places for step in strides if step), default=1)
+    return tuple(
+        Axes.of(term, shape, strides) if collapse is None else Axes.adjacent(term, sizes, bytes_of_sums)
+        for term, (shape, strides, _), collapse in zip(terms, places, collapses, strict=True)
+    )
+
+
+def pricing_of(places: Sequence[_Place], operands: Sequence[Axes]) -> Pricing:
+    """What costs are those of: elements as large as the smallest step, by tables where all are floats."""
+    pricing = Pricing.of(None, operands)
+    floats = all(kind == "f" for _, _, kind in places)
+    return pricing._replace(by_tables=floats and pricing.itemsize in _BYTES_BY_TABLES)
 
 
 def _kept(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
@@ -229,10 +263,11 @@ def einsum(
     options.check()
     operands = [plain_array(value, number) for number, value in enumerate(values)]
     places = tuple((operand.shape, operand.strides, operand.dtype.kind) for operand in operands)
+    optimize = as_key(options.optimize)
     try:
-        plan = _plan(text, places, options.optimize)
-    except TypeError:  # a path is a list, which is no key
-        plan = make_plan(text, places, options.optimize)
+        plan = _plan(text, places, optimize)
+    except TypeError:  # what is no key is no path either, and is refused
+        plan = make_plan(text, places, optimize)
     out = None if options.out is None else _check_out(options.out, plan.shape)
     if plan.is_view and out is None and options.dtype in (None, operands[0].dtype):  # of any type
         types = Types(operands[0].dtype, operands[0].dtype)
@@ -247,6 +282,13 @@ def einsum(
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return plan.run(operands, out, types)
     return _copied(plan.run(operands, None, types), out)
+
+
+def as_key(optimize: Any) -> Any:
+    """A path as tuples, by which plans are kept; other values as they are."""
+    if not isinstance(optimize, (list, tuple)):
+        return optimize
+    return tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
 
 
 def _remember(key: tuple[Any, ...] | None, direct: Callable[..., Array], values: Sequence[Any]) -> None:

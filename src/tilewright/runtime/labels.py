@@ -33,7 +33,7 @@ class Axes(NamedTuple):
         steps, step = {}, itemsize
         for label in reversed(labels):
             steps[label] = step
-            step *= sizes[label]
+            step *= max(sizes[label], 1)
         return cls({label: sizes[label] for label in labels}, steps)
 
     def fuse(self, labels: str) -> bool:
@@ -44,7 +44,8 @@ class Axes(NamedTuple):
         """
         long = [label for label in labels if self.sizes[label] != 1]
         steps, sizes = self.steps, self.sizes
-        return all(steps[outer] == sizes[inner] * steps[inner] for outer, inner in pairwise(long))
+        whole = all(steps[outer] == sizes[inner] * steps[inner] for outer, inner in pairwise(long))
+        return whole or any(sizes[label] == 0 for label in labels)  # no element stands anywhere
 
     def outermost_first(self, labels: str) -> str:
         """Labels in descending order of strides."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from math import prod
 from typing import Any, NamedTuple
@@ -21,23 +21,27 @@ from tilewright.runtime.scattered_pairs import LEAST_WORK, TABLE_TYPES
 READ_NEAR, READ_FAR, READ_BEYOND = 0.4, 4.5, 15.0
 #: Writing an element of the result: along adjacent ones, and apart.
 WRITE_NEAR, WRITE_FAR = 0.25, 1.5
-#: The same where tables say where elements stand: runs as long as a vector, or shorter ones; writing one.
-TABLE_NEAR, TABLE_FAR, TABLE_WRITE = 1.2, 8.0, 1.5
-#: Copying an element into another order, and the call that does so.
-MOVE, MOVE_CALL = 1.5, 4_000.0
+#: The same where tables say where elements stand: runs as long as a vector, or shorter ones.
+TABLE_NEAR, TABLE_FAR = 1.2, 3.0
+#: Writing an element where tables say: into runs as long as two vectors, or shorter ones.
+TABLE_WRITE, TABLE_WRITE_FAR = 0.8, 3.5
+#: Copying an element into another order, in L2 and beyond it; and the call that does so.
+MOVE, MOVE_BEYOND, MOVE_CALL = 1.5, 3.0, 4_000.0
 #: What each product of a batch takes beside its work, one call of products, one by tables.
 ITEM, CALL, TABLE_CALL = 40.0, 4_000.0, 20_000.0
-#: A call of products with several axes of a batch, in which Python has a part, or a call for each position
-#: of all of these axes but the last.
-STACKS_CALL = 200_000.0
+#: A call of products with several axes of a batch, in which Python has a part, and each of these; or few
+#: calls, one for each position of all of these axes but the last.
+STACKS_CALL, STACKS_ITEM, MOST_STACKS = 200_000.0, 900.0, 32
 #: Share of the peak that a product reaches whose operands are at hand.
 SHARE = 0.88
 #: How many times faster a large product has to be by copies of operands than by tables: copies take memory.
-COPY_GAIN = 2.0
+COPY_GAIN = 1.6
+#: Other ways are not looked at if the straight one costs so little more than the least that is possible.
+ALIKE = 1.02
 #: Bytes of the narrowest sums.
 _LEAST_BYTES = 4
 #: Depths between two visits of a tile of the result, elements that adjacent ones are counted from.
-_DEPTHS, _RUN = 512, 16
+_DEPTHS, _RUN = 512, 12
 
 
 class Way(Enum):
@@ -87,7 +91,7 @@ class Pricing(NamedTuple):
     near_bytes: int = 1 << 20
 
     @classmethod
-    def of(cls, dtype: np.dtype[Any] | None, operands: tuple[Axes, Axes]) -> Pricing:
+    def of(cls, dtype: np.dtype[Any] | None, operands: Iterable[Axes]) -> Pricing:
         """Costs of a type on this host; of None, any type of elements as large as the smallest step."""
         machine = host_machine()
         isa = machine.isa
@@ -112,11 +116,21 @@ class Pricing(NamedTuple):
         >>> cheapest("bij", "bjk").moved, cheapest("ijb", "jkb").moved
         ('', 'ab')
         """
+        straight = self._in_place(roles, a, b, c)
+        if straight is not None and straight.cycles <= ALIKE * self._least(roles, a, b):
+            return straight
         found = sorted(self.ways(roles, a, b, c), key=lambda price: price.cycles)
         tables = [price for price in found if price.way is Way.TABLES]
         if tables and found[0].moved and tables[0].cycles < COPY_GAIN * found[0].cycles:
             return next(price for price in found if not price.moved)
         return found[0]
+
+    def _least(self, roles: Roles, a: Axes, b: Axes) -> float:
+        """What no way costs less than."""
+        sizes = {**a.sizes, **b.sizes}
+        written = count(roles.batch + roles.rows + roles.columns, sizes)
+        work = written * count(roles.summed, sizes) / (self.rate * SHARE)
+        return work + (a.elements + b.elements) * READ_NEAR + written * WRITE_NEAR + ITEM + CALL
 
     def ways(self, roles: Roles, a: Axes, b: Axes, c: Axes | None = None) -> Iterator[Price]:
         """All ways that there are, in place ones first."""
@@ -138,13 +152,13 @@ class Pricing(NamedTuple):
         for moved, (first, second) in operands.items():
             found = self._in_place(roles, first, second, c)
             if found is not None and moved:
-                elements = a.elements * ("a" in moved) + b.elements * ("b" in moved)
-                cycles = found.cycles + elements * MOVE + len(moved) * MOVE_CALL
+                copies = self._move(a) * ("a" in moved) + self._move(b) * ("b" in moved)
+                cycles = found.cycles + copies
                 found = found._replace(cycles=cycles, moved=moved)
             if found is not None:
                 yield found
         if tables:
-            yield Price(self._by_tables(roles, a, b), Way.TABLES, "", *order[1:], "")
+            yield Price(self._by_tables(roles, a, b, c), Way.TABLES, "", *order[1:], "")
 
     def _in_place(self, roles: Roles, a: Axes, b: Axes, c: Axes | None) -> Price | None:
         """The cost of operands as they stand; None where sums are not one axis."""
@@ -166,19 +180,36 @@ class Pricing(NamedTuple):
         near = c is None or self._near(c, rows, columns)
         each = m * n * k / (self.rate * SHARE) + m * k * read_a + k * n * read_b
         each += m * n * (WRITE_NEAR if near else WRITE_FAR) + ITEM
-        call = min(STACKS_CALL, CALL * count("".join(stacks[:-1]), sizes))
+        call, calls = CALL, count("".join(stacks[:-1]), sizes)
+        if len(stacks) > 1:
+            call = CALL * calls if calls <= MOST_STACKS else STACKS_CALL + items * STACKS_ITEM
         way = Way.LOOPS if loops else Way.IN_PLACE
         return Price(items * each + call, way, "", rows, columns, summed, loops)
 
-    def _by_tables(self, roles: Roles, a: Axes, b: Axes) -> float:
+    def _by_tables(self, roles: Roles, a: Axes, b: Axes, c: Axes | None) -> float:
         """The cost of operands wherever they stand."""
         sizes = {**a.sizes, **b.sizes}
         cycles = prod(sizes.values()) / (self.rate * SHARE) + TABLE_CALL
+        nearest = "" if c is None else c.outermost_first("".join(roles[:3]))[-1:]
+        lead = min(roles.summed, key=lambda label: min(abs(a.steps[label]), abs(b.steps[label])))
         for operand, own in ((a, roles.rows), (b, roles.columns)):
-            cycles += operand.elements * (TABLE_NEAR if self._runs(operand, own, roles.summed) else TABLE_FAR)
+            lanes, _ = run_of(own, operand, c if nearest and nearest in own else None)
+            depths, _ = run_of(roles.summed, operand, None)
+            runs = self._long(operand, lanes) or (depths[-1:] == lead and self._long(operand, depths))
+            cycles += operand.elements * (TABLE_NEAR if runs else TABLE_FAR)
         written = count(roles.batch + roles.rows + roles.columns, sizes)
         visits = -(-count(roles.summed, sizes) // _DEPTHS)
-        return cycles + written * visits * TABLE_WRITE
+        runs = c is None or any(self._long(c, run_of(own, c, None)[0], 2) for own in roles[1:3])
+        return cycles + written * visits * (TABLE_WRITE if runs else TABLE_WRITE_FAR)
+
+    def _long(self, operand: Axes, run: str, vectors: int = 1) -> bool:
+        """Whether as many elements as vectors have are adjacent along one axis."""
+        return bool(run) and self._near(operand, run) and count(run, operand.sizes) >= vectors * _RUN
+
+    def _move(self, operand: Axes) -> float:
+        """Copying an operand into another order."""
+        near = operand.elements * self.itemsize <= self.near_bytes
+        return operand.elements * (MOVE if near else MOVE_BEYOND) + MOVE_CALL
 
     def _read(self, operand: Axes, *runs: str) -> float:
         """Reading an element, where these axes are walked."""
@@ -193,11 +224,3 @@ class Pricing(NamedTuple):
             for run in runs
             for label in run[-1:]
         ) or not any(runs)
-
-    def _runs(self, operand: Axes, *roles: str) -> bool:
-        """Whether as many elements as a vector has are adjacent along axes of one role."""
-        for labels in roles:
-            run, _ = run_of(labels, operand, None)
-            if self._near(operand, run) and count(run, operand.sizes) >= _RUN:
-                return True
-        return False

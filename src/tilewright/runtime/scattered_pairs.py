@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.recipes import Placed
 
 #: NumPy's types whose sums are kept in the same type, and the kernel's name of each.
-TABLE_TYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+TABLE_TYPES: dict[np.dtype[Any], str] = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 
 #: Multiply-adds from which tables are worth it: of fewer, operands are copied within the caches.
 LEAST_WORK = 1 << 22

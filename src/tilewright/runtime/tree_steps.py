@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import NamedTuple, TypeAlias
 
 from tilewright.frontend.tree import Leaf, Pair, Permutation, Tree, walk
+
+#: Multiply-adds from which the order of a result is worth a thought: of fewer, a call costs more than the
+#: work, and results stand as products make them.
+LEAST_PLACED = 1 << 17
 
 
 class Step(NamedTuple):
@@ -46,7 +51,8 @@ def steps_of(tree: Tree, operands: int, sizes: Mapping[str, int] | None = None) 
 
     Parameters
     ----------
-    sizes : of labels; given, results stand in memory in the order of the labels of their nodes.
+    sizes : of labels; given, results of `LEAST_PLACED` multiply-adds stand in memory in the order of the
+        labels of their nodes.
 
     Examples
     --------
@@ -63,9 +69,11 @@ def steps_of(tree: Tree, operands: int, sizes: Mapping[str, int] | None = None) 
             case Permutation(child=child, labels=labels):
                 axes = tuple(child.labels.index(label) for label in labels)
                 steps.append(Move(waiting.pop(), axes))
-            case Pair(left=left, right=right, labels=labels):
+            case Pair(left=left, right=right, labels=labels) as node:
                 second, first = waiting.pop(), waiting.pop()
-                shape = None if sizes is None else tuple(sizes[label] for label in labels)
+                shape = None
+                if sizes is not None and prod(sizes[label] for label in node.of_both) >= LEAST_PLACED:
+                    shape = tuple(sizes[label] for label in labels)
                 steps.append(Step(first, second, (left.labels, right.labels, labels), shape))
         waiting.append(operands + len(steps) - 1)
     return tuple(steps)
