@@ -245,6 +245,7 @@ def test_calls_that_are_refused() -> None:
         (OperandMismatch, "operands", (x,), {}),
         (OperandMismatch, "operands", (x, out), {"bias": x}),
         (OperandMismatch, "type", ([1.0] * 8, out), {}),
+        (OperandMismatch, "type", (x, [1.0] * 8), {}),
         (OperandMismatch, "dtype", (x.astype(np.float64), out), {}),
         (OperandMismatch, "alignment", (np.zeros(33, np.uint8)[1:].view(np.float32), out), {}),
         (OperandMismatch, "writeable", (x, read_only), {}),

@@ -220,8 +220,9 @@ SPARE_REGISTERS = 2
 #: Cycles for the addresses of one more row of the broadcast operand and of C, once per tile.
 ROW_CYCLES = 1.0
 
-#: Cycles that a second height of tiles costs: it is another piece of code, at whose border loops end and branches
-#: are predicted less well. 32 rows as 8+8+8+8 measured 3 % faster than as 11+11+10 (32x32x32 f32, AVX-512).
+#: Cycles that a second height of tiles costs: it is another piece of code, at whose border loops end and
+#: branches are predicted less well. 32 rows as four times 8 measured 3 % faster than as 11, 11 and 10
+#: (32x32x32 f32, AVX-512).
 SECOND_HEIGHT_CYCLES = 16
 
 #: Rows whose addresses fit the integer registers of x86-64 beside everything else (measured: at 13

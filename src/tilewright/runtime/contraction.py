@@ -24,7 +24,7 @@ from tilewright.runtime.scattered import Tables, tables_of
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
 from tilewright.spec.contraction import Contraction
-from tilewright.spec.contraction_reference import check_memory
+from tilewright.spec.contraction_reference import check_memory, reach
 from tilewright.spec.problem import Layout, Operand
 from tilewright.spec.scattered import ScatteredGemm
 
@@ -40,11 +40,15 @@ class Call(NamedTuple):
     problem : with these sizes.
     work : multiply-adds, or as long as they take.
     tables : of the primitive dimensions, where it runs over tables.
+    reaches : the lowest and the highest element of each operand.
+    shortest : the length of the shortest dimension.
     """
 
     problem: Contraction
     work: int
     tables: Tables | None
+    reaches: tuple[tuple[int, int], ...]
+    shortest: int
 
 
 class ContractionKernel(Kernel):
@@ -100,6 +104,19 @@ class ContractionKernel(Kernel):
         return has_tasks(self.nest)
 
     @cached_property
+    def _needs_scratch(self) -> bool:
+        return self.nest.needs_scratch
+
+    @cached_property
+    def _elements(self) -> tuple[tuple[str, Any], ...]:
+        """The names of operands and their NumPy types, in the order of a call."""
+        return tuple((name, self.problem.element_of(name).numpy) for name in self.problem.names)
+
+    @cached_property
+    def _place_of_out(self) -> int:
+        return self.problem.names.index("out")
+
+    @cached_property
     def _calls(self) -> dict[tuple[int, ...], Call]:
         return {}
 
@@ -133,15 +150,12 @@ class ContractionKernel(Kernel):
         call = self._calls.get(key)
         if call is None:
             call = self.prepared(key)
-        arrays: dict[str, Array] = dict(zip(names, given, strict=True))
-        self._check(call.problem, arrays)
-        out = arrays["out"]
-        if any(one.size == 0 for one in call.problem.having("out")):
-            return out
-        if any(one.size == 0 for one in call.problem.dimensions):
-            _fill(call.problem, arrays)
-            return out
-        self._run(call, list(arrays.values()), key)
+        out: Array = given[self._place_of_out]
+        self._check(call, given, out)
+        if call.shortest > 0:
+            self._run(call, given, key)
+        elif all(one.size != 0 for one in call.problem.having("out")):
+            _fill(call.problem, dict(zip(names, given, strict=True)))
         return out
 
     def prepared(self, sizes: tuple[int, ...]) -> Call:
@@ -163,28 +177,31 @@ class ContractionKernel(Kernel):
         work = elements * (ELEMENT_WORK if problem.is_unary else 1)
         if len(self._calls) >= REMEMBERED_SIZES:
             self._calls.clear()
-        call = self._calls[sizes] = Call(problem, work, tables)
+        shortest = min((one.size or 0 for one in problem.dimensions), default=1)
+        reaches = tuple(reach(problem, name) for name in problem.names)
+        call = self._calls[sizes] = Call(problem, work, tables, reaches, shortest)
         return call
 
-    def _check(self, problem: Contraction, arrays: dict[str, Array]) -> None:
+    def _check(self, call: Call, arrays: tuple[Any, ...], out: Array) -> None:
         """Refuses what the machine code could not take."""
-        out = arrays["out"]
-        for name, array in arrays.items():
-            operand = _operand(problem, name)
+        problem = call.problem
+        for array, (name, dtype), (low, high) in zip(arrays, self._elements, call.reaches, strict=True):
             if not isinstance(array, np.ndarray):
-                self._refuse(operand, "type", type(array).__name__, "numpy.ndarray")
-            if array.dtype != operand.dtype.numpy:
-                self._refuse(operand, "dtype", array.dtype, operand.dtype.numpy)
-            if not array.flags.aligned:
-                self._refuse(operand, "alignment", "unaligned elements", "aligned elements")
-            check_memory(problem, name, array)
+                self._refuse(_operand(problem, name), "type", type(array).__name__, "numpy.ndarray")
+            if array.dtype != dtype:
+                self._refuse(_operand(problem, name), "dtype", array.dtype, dtype)
+            flags = array.flags
+            if not flags.aligned:
+                self._refuse(_operand(problem, name), "alignment", "unaligned elements", "aligned elements")
+            if low < 0 or high >= array.size or not flags.c_contiguous:
+                check_memory(problem, name, array)
         if not out.flags.writeable:
             self._refuse(_operand(problem, "out"), "writeable =", False, True)
-        for name, array in arrays.items():
+        for array, (name, _) in zip(arrays, self._elements, strict=True):
             if name != "out" and np.may_share_memory(array, out) and not _same_place(problem, array, out):
                 self._refuse(_operand(problem, name), "memory", "shared with out", "separate from out")
 
-    def _run(self, call: Call, arrays: list[Array], sizes: tuple[int, ...]) -> None:
+    def _run(self, call: Call, arrays: tuple[Array, ...], sizes: tuple[int, ...]) -> None:
         """The machine code on arrays that fit."""
         function, tables = self.function, call.tables
         arguments: list[int | None] = [data_address(array) for array in arrays]
@@ -195,7 +212,7 @@ class ContractionKernel(Kernel):
             arguments += tuple(tables.sizes.values())
         block = contextlib.nullcontext(None) if self.pool is None else self.pool.block()
         with block as scratch:
-            if self.nest.needs_scratch:
+            if self._needs_scratch:
                 arguments.append(scratch)
             if not self._tasks:
                 function(*arguments)
