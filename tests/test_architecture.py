@@ -27,6 +27,7 @@ LAYERS = (
     "api",
     "functions",
     "triangles",
+    "reductions",
     "explore",
     "library",
     "runtime",

@@ -45,6 +45,7 @@ from tilewright.functions import (
     tanh,
 )
 from tilewright.machine.host import machine
+from tilewright.reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
 from tilewright.runtime.einsum_front import einsum
 from tilewright.runtime.matmul_front import matmul
 from tilewright.spec.attention import Attention
@@ -120,7 +121,10 @@ __all__ = [
     "machine",
     "matmul",
     "matvec",
+    "max",
+    "mean",
     "merge_attention",
+    "min",
     "mmt4d",
     "pack",
     "pack_quantized",
@@ -133,6 +137,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "softmax",
+    "sum",
     "syr2k",
     "syrk",
     "tanh",

@@ -681,6 +681,12 @@ class AxisOutOfRange(TilewrightError, ValueError, IndexError):
     )
 
 
+class EmptyReduction(TilewrightError, ValueError):
+    """There is no largest or smallest of no elements."""
+
+    message = "{function}: no elements along axes {axes} of an array of shape {shape}; pass at least one"
+
+
 class RepeatedAxis(TilewrightError, ValueError):
     """One axis is named twice."""
 

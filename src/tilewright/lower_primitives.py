@@ -12,7 +12,10 @@ from tilewright.ir.primitives import (
     KeyScores,
     LayerNormRows,
     LogSoftmaxRows,
+    MaxRows,
+    MeanRows,
     Merge,
+    MinRows,
     MultiplyRows,
     Normalise,
     PackTable,
@@ -22,6 +25,7 @@ from tilewright.ir.primitives import (
     SoftmaxGradient,
     SoftmaxRows,
     SumProducts,
+    SumRows,
     SumValues,
 )
 from tilewright.llvm.build import Function
@@ -30,6 +34,7 @@ from tilewright.micro.calls import Operands
 from tilewright.micro.keys import emit_key_scores
 from tilewright.micro.merge import emit_merge
 from tilewright.micro.row_functions import emit_layer_norm, emit_log_softmax, emit_rms_norm, emit_softmax_rows
+from tilewright.micro.row_sums import emit_max_rows, emit_mean_rows, emit_min_rows, emit_sum_rows
 from tilewright.micro.scattered import emit_pack_table, emit_scatter_tile
 from tilewright.micro.softmax import emit_begin, emit_keep, emit_normalise, emit_softmax
 from tilewright.micro.softmax_gradient import emit_finite, emit_softmax_gradient
@@ -53,6 +58,10 @@ LOWERED: dict[type[Primitive], Callable[[Function, Isa, Operands], None]] = {
     LogSoftmaxRows: emit_log_softmax,
     LayerNormRows: emit_layer_norm,
     RmsNormRows: emit_rms_norm,
+    SumRows: emit_sum_rows,
+    MeanRows: emit_mean_rows,
+    MaxRows: emit_max_rows,
+    MinRows: emit_min_rows,
     SumProducts: emit_sum_products,
     MultiplyRows: emit_multiply_rows,
 }

@@ -69,15 +69,21 @@ def row_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
         found = problem.reference(inside, *beside, eps=EPS if problem.op.takes_eps else 0.0)
     else:
         found = problem.reference(inside)
-    exact = np.full(x.shape, np.nan)
-    exact[:, :length] = found.T if turned else found
     # Nothing lies behind the last line: guard pages begin where it ends.
-    last = x.size - gap
-    y = np.full(x.size, 0.5, dtype)
-    flat = [x.ravel()[:last], y[:last], *beside]
+    last, line_y = x.size - gap, line
+    if isinstance(problem, RowFunction) and problem.op.reduces:
+        line_y = 0 if turned else 1 + gap
+        whole: Array = np.full((rows, line_y or 1), np.nan)
+        whole[:, 0] = found
+        exact: Array = whole.ravel()[: (rows - 1) * (line_y or 1) + 1]
+    else:
+        whole = np.full(x.shape, np.nan)
+        whole[:, :length] = found.T if turned else found
+        exact = whole.ravel()[:last]
+    flat = [x.ravel()[:last], np.full(exact.size, 0.5, dtype), *beside]
     bound = ALLOWED[str(problem.dtype)] * (4 if problem.dtype.bits >= 32 else 1)
     operands = tuple(
-        placed(array, number, exact.ravel()[:last] if number == 1 else None, bound, at_end=bool(turn % 2))
+        placed(array, number, exact if number == 1 else None, bound, at_end=bool(turn % 2))
         for number, array in enumerate(flat)
     )
     return Case(
@@ -85,7 +91,7 @@ def row_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
         kernel=kernel.number,
         signature=Signature.ADAPTED,
         element=1,
-        integers=(1, 1, rows, columns, 0, 0, line, 0, 0, line),
+        integers=(1, 1, rows, columns, 0, 0, line, 0, 0, line_y),
         operands=operands,
         alpha=EPS,
         scratch_bytes=kernel.scratch_bytes,

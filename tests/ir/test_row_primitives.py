@@ -10,9 +10,9 @@ from support import rough
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Buffer, Constant, Program, Scalar, Slice, Space
+from tilewright.ir.nodes import Buffer, Constant, Primitive, Program, Scalar, Slice, Space
 from tilewright.ir.parse import parse_program
-from tilewright.ir.primitives import LayerNormRows, SoftmaxRows
+from tilewright.ir.primitives import LayerNormRows, MaxRows, SoftmaxRows, SumRows
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
@@ -36,14 +36,20 @@ def test_the_oracle_computes_every_matrix(op: RowOp, layout: str) -> None:
     assert parse_program(print_program(program)) == program
     x = rough((2, 3, ROWS, COLUMNS))
     memory = np.ascontiguousarray(x if layout == "row" else x.swapaxes(2, 3))
-    arrays = {"x": memory.ravel(), "y": np.full(x.size, np.nan, np.float32)}
+    numbers = 6 * ROWS
+    size = numbers if op.reduces else x.size
+    arrays = {"x": memory.ravel(), "y": np.full(size, np.nan, np.float32)}
     arrays |= {name: rough((COLUMNS,), seed=1) for name in beside}
     line = COLUMNS if layout == "row" else ROWS
     steps = (3 * ROWS * COLUMNS, ROWS * COLUMNS, line)
     counts = (2, 3, ROWS, COLUMNS)
-    sizes = dict(zip(program.sizes, (*counts, *steps, *steps), strict=True))
+    to = (3 * ROWS, ROWS, 1) if op.reduces else steps
+    sizes = dict(zip(program.sizes, (*counts, *steps, *to), strict=True))
     interpret(program, sizes, {"eps": 0.5} if op.takes_eps else {}, arrays)
     expected = problem.reference(x, *(arrays[name] for name in beside), eps=0.5)
+    if op.reduces:
+        np.testing.assert_allclose(arrays["y"], expected.ravel(), rtol=1e-5, atol=1e-6)
+        return
     found = arrays["y"].reshape(memory.shape)
     np.testing.assert_allclose(found if layout == "row" else found.swapaxes(2, 3), expected, rtol=1e-5)
 
@@ -52,6 +58,7 @@ def window(buffer: str, row: int = COLUMNS, column: int = 1) -> Slice:
     return Slice(buffer, Constant(0), (Constant(row), Constant(column)))
 
 
+ACROSS = window("x", 1, ROWS)
 SIZES = (Constant(ROWS), Constant(COLUMNS), Constant(0), Constant(0))
 SOFTMAX = SoftmaxRows(window("y"), window("x"), *SIZES)
 LAYER_NORM = LayerNormRows(window("y"), window("x"), *SIZES, Scalar(0.5), window("w"))
@@ -65,9 +72,17 @@ LAYER_NORM = LayerNormRows(window("y"), window("x"), *SIZES, Scalar(0.5), window
         (replace(SOFTMAX, to=window("narrow")), "to and source have one type"),
         (replace(LAYER_NORM, weight=window("w", 0, 2)), "elements of weight must be adjacent"),
         (replace(SOFTMAX, kept=window("narrow")), "kept is of the type that rows are computed in"),
+        (replace(SOFTMAX, to=ACROSS, source=ACROSS), "adjacent columns need the state of rows"),
+        (SumRows(window("y", 2), window("x", 14, 2), *SIZES[:2]), "rows and their numbers, must be adjacent"),
+        (
+            SumRows(window("y", 2), ACROSS, *SIZES[:2], window("w")),
+            "rows and their numbers, must be adjacent",
+        ),
+        (MaxRows(window("narrow"), window("x"), *SIZES[:2]), "to and source have one type"),
+        (MaxRows(ACROSS, ACROSS, *SIZES[:2]), "adjacent rows need their state"),
     ],
 )
-def test_windows_that_are_refused(node: SoftmaxRows | LayerNormRows, words: str) -> None:
+def test_windows_that_are_refused(node: Primitive, words: str) -> None:
     dtypes: dict[str, DType] = {"x": F32, "y": F32, "w": F32, "narrow": BF16}
     buffers = tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in dtypes.items())
     with pytest.raises(InvalidTileIr, match=words):

@@ -19,7 +19,7 @@ from tilewright.macro import row_function
 from tilewright.runtime.row_function import RowKernel
 from tilewright.spec.row_function import RowFunction, RowOp
 
-COLUMNS = (1, 3, 7, 8, 15, 16, 17, 33, 64, 70)
+COLUMNS = (1, 3, 7, 8, 15, 16, 17, 33, 64, 70, 129)
 ROWS = (1, 3, 16, 17, 80)
 GAPS = (0, 3, 16)
 
@@ -39,26 +39,32 @@ def kernels(problem: RowFunction) -> list[RowKernel]:
 def main(name: str) -> None:
     """Every function, layout, size and end of the pages."""
     done = 0
-    memories = [GuardedMemory(64 * 1024) for _ in range(4)]
+    memories = [GuardedMemory(128 * 1024) for _ in range(4)]
     for op, layout in itertools.product(RowOp, ("row", "col")):
         beside = ("weight", "bias")[: {RowOp.LAYER_NORM: 2, RowOp.RMS_NORM: 1}.get(op, 0)]
         problem = RowFunction(op, name, layout=layout, **dict.fromkeys(beside, name))
         dtype = problem.dtype.numpy
         for kernel in kernels(problem):
-            for columns, rows, gap, at_end in itertools.product(COLUMNS, ROWS, GAPS, (False, True)):
+            for number, (columns, rows) in enumerate(itertools.product(COLUMNS, ROWS)):
+                gap, at_end = GAPS[number % len(GAPS)], bool(number // len(GAPS) % 2)
                 size = dtype.itemsize
                 by_rows = layout == "row"
                 steps = ((columns + gap) * size, size) if by_rows else (size, (rows + gap) * size)
                 content = np.random.default_rng(columns).standard_normal((rows, columns)).astype(dtype)
                 x = memories[0].place(content, steps, at_end=at_end)
-                y = memories[1].place(np.zeros_like(content), steps, at_end=at_end)
+                line = steps[0 if by_rows else 1] // size
+                if op.reduces:
+                    line_y = 1 + gap if by_rows else 0
+                    y = memories[1].place(np.zeros(rows, dtype), ((line_y or 1) * size,), at_end=at_end)
+                else:
+                    line_y = line
+                    y = memories[1].place(np.zeros_like(content), steps, at_end=at_end)
                 vectors = [
                     memory.place(content[0], (size,), at_end=at_end) for memory in memories[2:][: len(beside)]
                 ]
                 before = memories[1].outside(y)
-                line = steps[0 if by_rows else 1] // size
-                sizes = (1, 1, rows, columns, 0, 0, line, 0, 0, line)
-                kernel.run([x, y, *vectors], sizes, y.size, [0.5] if op.takes_eps else [])
+                sizes = (1, 1, rows, columns, 0, 0, line, 0, 0, line_y)
+                kernel.run([x, y, *vectors], sizes, x.size, [0.5] if op.takes_eps else [])
                 exact = problem.reference(content, *vectors, eps=0.5)
                 if not np.allclose(y.astype(np.float64), exact, rtol=1e-2, atol=2e-3):
                     raise SystemExit(f"wrong result: {kernel.name} {rows}x{columns} gap {gap}")

@@ -235,9 +235,7 @@ def test_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def kept(length: int) -> int:
         x: Array = np.ones(length, np.float32)
-        call = elementwise.prepare_each(UnaryOp.RELU, x).repeatable
-        assert call is not None
-        add_recipe(table, None, (x,), {}, call)
+        add_recipe(table, None, (x,), {}, elementwise.prepare_each(UnaryOp.RELU, x))
         return sum(slot is not None for slot in table.slots)
 
     assert [kept(3), kept(3), kept(4), kept(5)] == [1, 1, 2, 2]

@@ -17,7 +17,10 @@ from tilewright.ir.primitives import (
     KeyScores,
     LayerNormRows,
     LogSoftmaxRows,
+    MaxRows,
+    MeanRows,
     Merge,
+    MinRows,
     MultiplyRows,
     Normalise,
     PackTable,
@@ -27,6 +30,7 @@ from tilewright.ir.primitives import (
     SoftmaxGradient,
     SoftmaxRows,
     SumProducts,
+    SumRows,
     SumValues,
 )
 from tilewright.spec.row_function import RowOp, row_meaning
@@ -228,7 +232,10 @@ def _rows(at: _Fields, op: RowOp) -> None:
         found = found * at.window("weight", 1, columns)
     if getattr(at.node, "bias", None) is not None:
         found = found + at.window("bias", 1, columns)
-    at.window("to", rows, columns)[...] = found
+    if op.reduces:
+        at.window("to", rows, 1)[...] = found[:, np.newaxis]
+    else:
+        at.window("to", rows, columns)[...] = found
 
 
 def _sum_products(at: _Fields) -> None:
@@ -278,6 +285,10 @@ _ACTIONS: dict[type[Primitive], Meaning] = {
     LogSoftmaxRows: partial(_rows, op=RowOp.LOG_SOFTMAX),
     LayerNormRows: partial(_rows, op=RowOp.LAYER_NORM),
     RmsNormRows: partial(_rows, op=RowOp.RMS_NORM),
+    SumRows: partial(_rows, op=RowOp.SUM),
+    MeanRows: partial(_rows, op=RowOp.MEAN),
+    MaxRows: partial(_rows, op=RowOp.MAX),
+    MinRows: partial(_rows, op=RowOp.MIN),
     SumProducts: _sum_products,
     MultiplyRows: _multiply_rows,
 }

@@ -422,6 +422,48 @@ class MultiplyRows(Primitive):
     columns: Expression
 
 
+@dataclass(frozen=True)
+class SumRows(Primitive):
+    """to = Σ x of every row x of a source, one number each.
+
+    Elements of rows are adjacent in the source, or those of columns, and then the numbers are too.
+
+    Attributes
+    ----------
+    to : the second stride is not used.
+    state : as of `SoftmaxRows`.
+    """
+
+    word: ClassVar[str] = "sum_rows"
+
+    to: Slice
+    source: Slice
+    rows: Expression
+    columns: Expression
+    state: Slice | None = None
+
+
+@dataclass(frozen=True)
+class MeanRows(SumRows):
+    """to = Σ x / columns of every row; otherwise as `SumRows`."""
+
+    word: ClassVar[str] = "mean_rows"
+
+
+@dataclass(frozen=True)
+class MaxRows(SumRows):
+    """to = max x of every row, NaN where it has NaN; otherwise as `SumRows`."""
+
+    word: ClassVar[str] = "max_rows"
+
+
+@dataclass(frozen=True)
+class MinRows(SumRows):
+    """to = min x of every row, NaN where it has NaN; otherwise as `SumRows`."""
+
+    word: ClassVar[str] = "min_rows"
+
+
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {
     kind.word: kind
@@ -441,6 +483,10 @@ PRIMITIVES: dict[str, type[Primitive]] = {
         LogSoftmaxRows,
         LayerNormRows,
         RmsNormRows,
+        SumRows,
+        MeanRows,
+        MaxRows,
+        MinRows,
         SumProducts,
         MultiplyRows,
     )
@@ -513,6 +559,14 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             )
             alike = type_of("to") == type_of("left") == type_of("right")
             yield alike, "factors and products have one type"
+        case SumRows():
+            along = node.source.strides[1] == one
+            across = node.source.strides[0] == node.to.strides[0] == one
+            yield along or across, "elements of rows, or rows and their numbers, must be adjacent"
+            yield type_of("to") == type_of("source"), "to and source have one type"
+            wide = {64: F64}.get(dtypes[node.to.buffer].bits, F32)
+            yield type_of("state") in (None, wide), "state is of the type that rows are computed in"
+            yield along or node.state is not None, "adjacent rows need their state"
         case Keep():
             yield type_of("to") == type_of("values"), "values keep their type"
         case KeyScores():

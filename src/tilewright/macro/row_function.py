@@ -25,7 +25,18 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import PAIR, STATES, LayerNormRows, LogSoftmaxRows, RmsNormRows, SoftmaxRows
+from tilewright.ir.primitives import (
+    PAIR,
+    STATES,
+    LayerNormRows,
+    LogSoftmaxRows,
+    MaxRows,
+    MeanRows,
+    MinRows,
+    RmsNormRows,
+    SoftmaxRows,
+    SumRows,
+)
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.spec.problem import Layout
@@ -95,7 +106,7 @@ def choose_rows(problem: RowFunction, machine: Machine) -> RowCut:
 
 def row_sizes() -> tuple[str, ...]:
     """Run-time sizes in the order of the C signature; strides are in elements, `line` is from row to row, or
-    from column to column where rows are adjacent.
+    from column to column where rows are adjacent; numbers of adjacent rows are adjacent themselves.
     """
     counts = ("batch", "outer", "rows", "columns")
     return (*counts, *(f"{array}_{axis}" for array in ("x", "y") for axis in ("batch", "outer", "line")))
@@ -116,7 +127,9 @@ def _statements(
 
     def lines(array: str) -> Slice:
         line = Name(f"{array}_line")
-        strides = (line, one) if by_rows else (one, line)
+        strides: tuple[Expression, Expression] = (line, one) if by_rows else (one, line)
+        if problem.op.reduces and array == "y":
+            strides = (strides[0], zero)
         matrix = Name("b") * Name(f"{array}_batch") + Name("o") * Name(f"{array}_outer")
         return Slice(array, matrix + first * strides[0], strides)
 
@@ -144,6 +157,12 @@ def _statements(
             return (LayerNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, bias, state),)
         case RowOp.RMS_NORM:
             return (RmsNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, state),)
+        case op:
+            return (_REDUCTIONS[op](y, x, rows, columns, state),)
+
+
+#: What makes one number of each row.
+_REDUCTIONS = {RowOp.SUM: SumRows, RowOp.MEAN: MeanRows, RowOp.MAX: MaxRows, RowOp.MIN: MinRows}
 
 
 def _scratch(problem: RowFunction, cut: RowCut) -> tuple[Buffer, ...]:

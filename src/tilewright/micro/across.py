@@ -29,6 +29,7 @@ class AcrossRows(Lines):
     def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
         super().__init__(f, isa, acc, given)
         self.rows, self.state = value(given, "rows"), window(given, "state")
+        self.stream = self.number("stream")
         self.block = isa.vector_registers // REGISTERS_PER_COLUMN
 
     def get(self, number: int, spot: Spot) -> Value:

@@ -36,6 +36,9 @@ class Spot(NamedTuple):
     past: bool = False
 
 
+#: Turns of a piece of a long row: sums of a lane have as many addends, and then as many pieces.
+PIECE = 256
+
 #: What becomes of sums at a vector, and how two lanes of them become one.
 Visit: TypeAlias = Callable[[Spot, list[Value]], list[Value]]
 Join: TypeAlias = Callable[[Floats, Value, Value], Value]
@@ -52,7 +55,12 @@ class Lines:
         self.v = Floats(f, acc, self.vector, fused=isa.fused)
         self.convert = Convert(f, half=isa.half)
         self.to, self.source = window(given, "to"), window(given, "source")
-        self.columns, self.stream = value(given, "columns"), value(given, "stream")
+        self.columns = value(given, "columns")
+
+    def number(self, name: str) -> Value:
+        """An integer that not every primitive has: 0 without it."""
+        found = self.given.get(name)
+        return found if isinstance(found, Value) else int64(0)
 
     def count(self) -> Value:
         """The number of columns, as a float."""
@@ -117,7 +125,7 @@ class AlongRows(Lines):
 
     def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
         super().__init__(f, isa, acc, given)
-        self.ahead = value(given, "ahead")
+        self.stream, self.ahead = self.number("stream"), self.number("ahead")
         #: Arithmetic on what there is one of in each row.
         self.one = Floats(f, acc, element_type(acc), fused=isa.fused)
         #: Rows that are computed together.
@@ -150,16 +158,19 @@ class AlongRows(Lines):
                     place = f.at(following, f.mul(column, self.to.dtype.size))
                     f.prefetch(place, write=True, locality=3)
 
-    def _walk(self, spot: Spot, state: list[Value], visit: Visit, *, past: bool = False) -> list[Value]:
+    def _walk(
+        self, spot: Spot, state: list[Value], visit: Visit, *, past: bool = False, end: Value | None = None
+    ) -> list[Value]:
         """Every vector of a row from a spot on, `UNROLLED` in a turn, which share the state between them."""
         f, lanes = self.f, self.lanes
         each = len(state) // UNROLLED
         begin = spot.column
-        whole = f.add(begin, f.both(f.sub(self.columns, begin), int64(-lanes)))
+        behind = self.columns if end is None else end
+        whole = f.add(begin, f.both(f.sub(behind, begin), int64(-lanes)))
         start = begin
         for step in (UNROLLED, 1):
-            end = whole if step == 1 else f.sub(whole, (step - 1) * lanes)
-            with f.carried_loop(start, end, int64(step * lanes), [start, *state], "vector") as (
+            last = whole if step == 1 else f.sub(whole, (step - 1) * lanes)
+            with f.carried_loop(start, last, int64(step * lanes), [start, *state], "vector") as (
                 at,
                 values,
                 advance,
@@ -170,8 +181,8 @@ class AlongRows(Lines):
                     now = [*now[each:], *visit(place, now[:each])]
                 advance([f.add(at, step * lanes), *now])
             start, *state = advance.results
-        with f.once_if(f.compare("<", whole, self.columns), state) as (values, advance):
-            mask = f.first_lanes(f.sub(self.columns, whole), 0, lanes)
+        with f.once_if(f.compare("<", whole, behind), state) as (values, advance):
+            mask = f.first_lanes(f.sub(behind, whole), 0, lanes)
             changed = visit(spot._replace(column=whole, mask=mask), list(values)[:each])
             advance([*changed, *values[each:]])
         return list(advance.results)
@@ -209,6 +220,28 @@ class AlongRows(Lines):
         """
         state = [self.v.constant(start) for start in starts] * UNROLLED
         return [self._joined(self._walk(spot, state, visit), len(starts), join) for spot in self._starts()]
+
+    def reduce_in_pieces(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:
+        """As `reduce`, of pieces of so many turns that rounding errors of long rows stay small.
+
+        Lanes of pieces are joined to those before.
+        """
+        f, v = self.f, self.v
+        state = [v.constant(start) for start in starts] * UNROLLED
+        span = int64(PIECE * UNROLLED * self.lanes)
+        found = []
+        for spot in self._starts():
+            with f.carried_loop(int64(0), self.columns, span, state, "piece") as (begin, totals, advance):
+                end = f.minimum(f.add(begin, span), self.columns)
+                piece = self._walk(spot._replace(column=begin), state, visit, end=end)
+                advance([join(v, total, part) for total, part in zip(totals, piece, strict=True)])
+            found.append(self._joined(list(advance.results), len(starts), join))
+        return found
+
+    def write(self, row: Value, number: Value) -> None:
+        """What a row comes to."""
+        narrow = self.convert(number, self.acc, self.to.dtype)
+        self.f.store(narrow, self.to.at(self.f, row), self.to.dtype.size)
 
     def _joined(self, state: list[Value], each: int, join: Join) -> list[Value]:
         """One number of all lanes of each sum."""

@@ -24,6 +24,9 @@ def function_strategy(problem: RowFunction | Elementwise) -> str:
     """
     if isinstance(problem, Elementwise):
         return "element by element, in whole vectors"
+    if problem.op.reduces:
+        way = "vectors along each row" if problem.layout is Layout.ROW else "rows side by side in vectors"
+        return f"{way}, one reading"
     if problem.layout is Layout.ROW:
         return "rows in pairs, vectors along each row; the next pair is fetched meanwhile"
     return "rows side by side in vectors, columns in the order of memory"
@@ -67,8 +70,8 @@ def _explained(
 
 def _moved_bytes(call: RowCall) -> int:
     """Bytes of x and of the result, and of what stands beside once."""
-    x, y, *beside = call.arrays
-    return call.elements * (x.itemsize + y.itemsize) + sum(array.nbytes for array in beside)
+    x, *others = call.arrays
+    return call.elements * x.itemsize + sum(array.nbytes for array in others)
 
 
 def _decisions(call: RowCall) -> tuple[str, ...]:
@@ -76,7 +79,8 @@ def _decisions(call: RowCall) -> tuple[str, ...]:
     names = dict(zip(row_sizes(), call.sizes, strict=True))
     scalars = dict(zip(call.kernel.nest.scalars, call.scalars, strict=True))
     found = [decision_text(decision) for decision in trace(call.kernel.nest, names, scalars).decisions]
-    if isinstance(call.kernel.problem, RowFunction):
+    problem = call.kernel.problem
+    if isinstance(problem, RowFunction) and not problem.op.reduces:
         past, least = call.elements >= call.kernel.blocking.stream_from, call.kernel.blocking.stream_from
         answer = "yes" if past else "no "
         found.append(f"{answer}  past the caches: {least} <= elements   (elements = {call.elements})")

@@ -19,11 +19,11 @@ from tilewright.runtime.cache import cached_object
 from tilewright.runtime.fastcall import (
     ALIGNED,
     API_EMPTY,
+    API_RETURN,
     ARRAY_DATA,
     ARRAY_DTYPE,
     ARRAY_FLAGS,
     ARRAY_NDIM,
-    ARRAY_SHAPE,
     GIL_THRESHOLD,
     OBJECT_TYPE,
     TUPLE_ITEM,
@@ -46,7 +46,7 @@ from tilewright.runtime.function_recipes import (
 )
 from tilewright.runtime.recipe_entry import RecipeEntry
 from tilewright.runtime.recipes import MOST_AXES, RecipeTable
-from tilewright.runtime.row_function import RowCall
+from tilewright.runtime.row_function import Prepared
 
 _MODULE = _NAME = "tw_function"
 
@@ -118,7 +118,7 @@ class _Entry(RecipeEntry):
         return low, high
 
     def result(self, recipe: Value, x: Value, beside: Sequence[Value]) -> Value:
-        """A new reference to `out`, where no operand loses by it, or to a new array like x."""
+        """A new reference to `out`, where no operand loses by it, or to a new array."""
         f = self.f
         place = self.word(recipe, "out")
         slot = f.stack(POINTER, 1, 8)
@@ -141,7 +141,7 @@ class _Entry(RecipeEntry):
                 f.call(self.module.declare("tw_incref", VOID, (POINTER,)), [out])
                 f.store(out, slot, 8)
             with create:
-                axes, shape = self.field(x, ARRAY_NDIM, INT32), self.field(x, ARRAY_SHAPE)
+                axes, shape = self.field(recipe, Recipe.axes.offset, INT32), f.at(recipe, Recipe.shape.offset)
                 dtype = self.field(recipe, Recipe.dtype.offset)
                 f.store(self.new_array(axes, shape, dtype), slot, 8)
         return f.load(POINTER, slot, 8)
@@ -192,6 +192,8 @@ def _emit() -> str:
     ):
         entry.call(recipe, [x, result, *beside], scratch, team)
     entry.raise_cancelled(unused=result)
+    with f.when(f.compare("!=", entry.word(recipe, "scalar"), 0)):
+        f.ret(f.call(module.declare("tw_return", POINTER, (POINTER,)), [result]))
     entry.finish(result)
     return str(module)
 
@@ -211,6 +213,7 @@ class NativeFunctions:
             "tw_recipes": self.table.address,
             "tw_float": id(float),
             "tw_empty": numpy_api(API_EMPTY),
+            "tw_return": numpy_api(API_RETURN),
         }
         machine = host_machine()
         code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
@@ -218,8 +221,8 @@ class NativeFunctions:
         for builtin in builtins:
             builtin.install(self._code.address(_NAME))
 
-    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], call: RowCall) -> None:
+    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], done: Prepared) -> None:
         """Makes a call reachable from the entry, and scratch for it."""
-        if call.kernel.pool is not None:
-            call.kernel.pool.supply()
-        add_recipe(self.table, owner, arguments, named, call)
+        if done.call is not None and done.call.kernel.pool is not None:
+            done.call.kernel.pool.supply()
+        add_recipe(self.table, owner, arguments, named, done)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tilewright.runtime.function_entry import NativeFunctions
-    from tilewright.runtime.row_function import Prepared, RowCall
+    from tilewright.runtime.row_function import Prepared
 
 P = ParamSpec("P")
 
@@ -63,7 +63,7 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
         prepared = request.prepare()
         result = prepared.run()
         if prepared.repeatable is not None:
-            _remember(carried_out, arguments, named, prepared.repeatable)
+            _remember(carried_out, arguments, named, prepared)
         return result
 
     carried_out.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
@@ -73,7 +73,7 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
     return builtin.function
 
 
-def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], call: RowCall) -> None:
+def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], done: Prepared) -> None:
     """Lets machine code serve calls like this one, where the interpreter has such an entry."""
     from tilewright.runtime.fastcall import native_entry_possible
 
@@ -84,4 +84,4 @@ def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], 
             from tilewright.runtime.function_entry import NativeFunctions
 
             _native.append(NativeFunctions(_builtins))
-        _native[0].add(owner, arguments, named, call)
+        _native[0].add(owner, arguments, named, done)

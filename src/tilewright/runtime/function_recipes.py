@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.macro.row_function import row_sizes
 from tilewright.runtime.operands import Array
 from tilewright.runtime.recipes import MOST_AXES, RecipeTable
-from tilewright.runtime.row_function import ELEMENT_WORK, RowCall
+from tilewright.runtime.row_function import ELEMENT_WORK, Prepared, RowCall
 
 #: Arguments of a call: x, weight, bias, axis, eps and out.
 MOST_ARGUMENTS = 6
@@ -47,6 +47,8 @@ class Recipe(ctypes.Structure):
     reach : of x, of `out` and of what stands beside: from the first element to the first byte and behind the
         last one.
     dtype : of a new result, NumPy's descriptor.
+    axes, shape : of a new result.
+    scalar : whether one without axes becomes a scalar.
     """
 
     _fields_ = (
@@ -64,6 +66,9 @@ class Recipe(ctypes.Structure):
         ("sizes", ctypes.c_int64 * len(row_sizes())),
         ("eps", ctypes.c_double),
         ("dtype", ctypes.c_void_p),
+        ("axes", ctypes.c_int64),
+        ("shape", ctypes.c_int64 * MOST_AXES),
+        ("scalar", ctypes.c_int64),
     )
 
 
@@ -115,15 +120,16 @@ def _single(value: object) -> bool:
     """Whether there is one object of this value, so that it is known by its address."""
     if type(value) is str:
         return sys.intern(value) is value
-    return value is None or (type(value) is int and value in SINGLE_INTEGERS)
+    return value is None or type(value) is bool or (type(value) is int and value in SINGLE_INTEGERS)
 
 
-def make_recipe(given: Sequence[Any], call: RowCall) -> Recipe | None:
-    """The recipe of a call; None where its arrays are not all arguments, or one new array like x.
+def make_recipe(given: Sequence[Any], call: RowCall, *, scalar: bool = False) -> Recipe | None:
+    """The recipe of a call; None where its arrays are not all arguments, or one new contiguous array.
 
     Parameters
     ----------
     given : positional arguments, then those given by name.
+    scalar : whether a new result without axes becomes a scalar.
     """
 
     def place(array: Array) -> int:
@@ -131,10 +137,7 @@ def make_recipe(given: Sequence[Any], call: RowCall) -> Recipe | None:
 
     kernel, (x, y, *beside) = call.kernel, call.arrays
     places = [place(array) for array in (x, y, *beside)]
-    new = places[1] < 0
-    if -1 in (places[0], *places[2:]) or (new and not (x.flags.forc and y.flags.c_contiguous)):
-        return None
-    if new and not x.flags.c_contiguous:
+    if -1 in (places[0], *places[2:]) or (places[1] < 0 and not y.flags.c_contiguous):
         return None
     scalars = kernel.nest.scalars
     form = Form(len(beside), kernel.problem.acc.name if scalars else None, scratch=kernel.nest.needs_scratch)
@@ -147,21 +150,24 @@ def make_recipe(given: Sequence[Any], call: RowCall) -> Recipe | None:
         x=places[0],
         out=places[1],
         beside=(*places[2:], *padding),
-        same=x.strides == y.strides,
+        same=(x.shape, x.strides) == (y.shape, y.strides),
         reach=tuple(end for array in call.arrays for end in _reach(array)),
         sizes=call.sizes,
         eps=call.scalars[0] if scalars else 0.0,
         dtype=id(y.dtype),
+        axes=y.ndim,
+        shape=y.shape,
+        scalar=scalar,
     )
 
 
 def add_recipe(
-    table: RecipeTable, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], call: RowCall
+    table: RecipeTable, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], done: Prepared
 ) -> None:
     """Makes a call of a function reachable, where machine code can know it again and repeat it."""
-    words, given = call_words(owner, arguments, named), (*arguments, *named.values())
-    recipe = make_recipe(given, call)
-    if words is None or recipe is None:
+    words, given, call = call_words(owner, arguments, named), (*arguments, *named.values()), done.repeatable
+    recipe = None if call is None else make_recipe(given, call, scalar=done.scalar)
+    if words is None or recipe is None or call is None:
         return
     objects = [value.dtype if isinstance(value, np.ndarray) else value for value in given]
     table.put(words, recipe, (owner, call.kernel, call.arrays[1].dtype, tuple(named), objects))

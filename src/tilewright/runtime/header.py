@@ -185,7 +185,8 @@ def formula(kernel: Kernel) -> str:
                 return f"z[b, o, i] = sum of {product} over turns t and columns j."
             return f"z[b, o, t, i, j] = {product}."
         case RowFunction(op=op):
-            return f"y = {op.value} of every row of x; a team's tasks are some rows each."
+            numbers = "a number for each row, " if op.reduces else ""
+            return f"y = {numbers}{op.value} of every row of x; a team's tasks are some rows each."
         case Attention(bounded=bounded):
             range_ = ", query i over the keys low + i to high + i" if bounded else ""
             return f"out = softmax(scale * q * k^T) * v of every head{range_}."
@@ -199,6 +200,10 @@ def overlap(kernel: Kernel) -> str:
     match kernel.problem:
         case Unary():
             return "B is A's own memory in the same layout, or apart from it; strides are in elements."
+        case RowFunction(op=op) if op.reduces:
+            return "y overlaps nothing; strides are in elements."
+        case RowFunction() | Elementwise():
+            return "y is x's own memory with x's strides, or apart from it; strides are in elements."
         case Packing():
             return "The panels overlap nothing; strides are in elements."
         case Syrk():
@@ -427,6 +432,8 @@ def _row_function(problem: RowFunction | Elementwise, program: Program) -> Itera
     for buffer in program.arguments:
         constant = "" if buffer.name == "y" else "const "
         meaning = _ROW_FUNCTION[buffer.name].format(buffer.dtype, along)
+        if buffer.name == "y" and isinstance(problem, RowFunction) and problem.op.reduces:
+            meaning = f"batch x outer x rows of {buffer.dtype}, apart from x"
         yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
     for name in program.sizes:
         array, _, axis = name.partition("_")

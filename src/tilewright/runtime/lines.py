@@ -21,7 +21,7 @@ class LinePlan(NamedTuple):
 
     layout : whether elements of rows or of columns are adjacent.
     sizes : as `macro.row_function.row_sizes` names them.
-    elements : of each array.
+    elements : of x.
     """
 
     layout: Layout
@@ -69,6 +69,53 @@ def plan_elements(
     strides = [axis[side] // size for side in (1, 2) for axis in loops]
     counts = [axis.length for axis in (*loops, columns)]
     return LinePlan(Layout.ROW, (*counts, *strides), math.prod(shape))
+
+
+@lru_cache(maxsize=_PLANS)
+def plan_numbers(
+    size: int,
+    shape: tuple[int, ...],
+    steps_x: tuple[int, ...],
+    steps_y: tuple[int, ...],
+    along: tuple[int, ...],
+) -> LinePlan | None:
+    """The plan of an array whose rows become numbers, or None where it has to be copied first.
+
+    Parameters
+    ----------
+    size : bytes of an element; steps are in bytes too.
+    shape : of x, no axis of length 0.
+    steps_y : of the numbers, 0 for axes of a row.
+    along : axes of a row, in any order.
+
+    Examples
+    --------
+    >>> plan_numbers(4, (8, 5), (20, 4), (4, 0), (1,)).sizes  # batch, outer, rows, columns, strides
+    (1, 1, 8, 5, 0, 0, 5, 0, 0, 1)
+    >>> plan_numbers(4, (8, 5), (20, 4), (0, 4), (0,)).layout
+    <Layout.COL: 'col'>
+    """
+    axes = [Axis(*values) for values in zip(shape, steps_x, steps_y, strict=True)]
+    # Elements of a row may be met in any order: that in which they stand.
+    columns = _fused(sorted((axes[axis] for axis in along), key=lambda axis: -abs(axis.step_a)))
+    rest = merged([axis for number, axis in enumerate(axes) if number not in along])
+    if columns is None or any(step % size for axis in (*rest, columns) for step in axis[1:]):
+        return None
+    if columns.length == 1 or columns.step_a == size:
+        layout, lines = Layout.ROW, rest.pop() if rest else Axis(1, 0, 0)
+        rows, line_x, line_y = lines.length, lines.step_a, lines.step_b
+    else:
+        beside = next((axis for axis in rest if axis.step_a == axis.step_b == size), None)
+        if beside is None:
+            return None
+        rest.remove(beside)
+        layout, rows, line_x, line_y = Layout.COL, beside.length, columns.step_a, 0
+    if len(rest) >= LOOPS:
+        return None
+    batch, outer = [Axis(1, 0, 0)] * (LOOPS - 1 - len(rest)) + rest
+    counts = (batch.length, outer.length, rows, columns.length)
+    steps = (batch.step_a, outer.step_a, line_x, batch.step_b, outer.step_b, line_y)
+    return LinePlan(layout, (*counts, *(step // size for step in steps)), math.prod(shape))
 
 
 @lru_cache(maxsize=_PLANS)

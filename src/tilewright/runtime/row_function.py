@@ -65,7 +65,7 @@ class RowKernel(Kernel):
         Parameters
         ----------
         sizes : those of `row_sizes`.
-        elements : of y.
+        elements : of x.
         """
         with call_team(elements * ELEMENT_WORK) as team:
             if self.pool is None:
@@ -100,6 +100,7 @@ class Prepared(NamedTuple):
     out : where it goes, if that is not a new array.
     call : the call of a kernel on these; None where there is nothing to do, or arrays are moved around it.
     moved : does that.
+    scalar : whether a new result without axes becomes a scalar, as NumPy's do.
     """
 
     x: Array
@@ -107,6 +108,7 @@ class Prepared(NamedTuple):
     out: Array | None
     call: RowCall | None
     moved: Callable[[], None] | None = None
+    scalar: bool = False
 
     def run(self) -> Array:
         """The result."""
@@ -114,7 +116,9 @@ class Prepared(NamedTuple):
             self.call.run()
         elif self.moved is not None:
             self.moved()
-        if self.out is None or self.target is self.out:
+        if self.out is None:
+            return self.target[()] if self.scalar else self.target
+        if self.target is self.out:
             return self.target
         np.copyto(self.out, self.target, casting="same_kind")
         return self.out

@@ -171,12 +171,14 @@ def result_target(x: Array, dtype: DType, out: Array | None, others: Sequence[Ar
 
 
 @lru_cache(maxsize=256)
-def _kernel(op: RowOp, dtype: np.dtype[Any], layout: Layout, *beside: np.dtype[Any] | None) -> RowKernel:
+def kernel_of(op: RowOp, dtype: np.dtype[Any], layout: Layout, *beside: np.dtype[Any] | None) -> RowKernel:
     """The kernel of arrays of some types; to make the record of a problem takes longer than a small call."""
-    weight, bias = (None if other is None else find_numpy_dtype(other) for other in beside)
+    given = [None if other is None else find_numpy_dtype(other) for other in beside]
     found = find_numpy_dtype(dtype)
     assert found is not None
-    return row_kernel(RowFunction(op, found, layout=layout, weight=weight, bias=bias))
+    return row_kernel(
+        RowFunction(op, found, layout=layout, **dict(zip(("weight", "bias"), given, strict=False)))
+    )
 
 
 def _call(
@@ -184,7 +186,7 @@ def _call(
 ) -> RowCall:
     """The kernel on arrays that it can walk."""
     types = [None if part is None else part.dtype for part in beside]
-    kernel = _kernel(op, x.dtype, plan.layout, *types)
+    kernel = kernel_of(op, x.dtype, plan.layout, *types)
     given = [part for part in beside if part is not None]
     return RowCall(kernel, [x, y, *given], plan.sizes, plan.elements, scalars)
 

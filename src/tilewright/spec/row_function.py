@@ -1,4 +1,4 @@
-"""Functions of rows: softmax, layer norm and their relatives, whose every result depends on a whole row."""
+"""Functions of rows: softmax, layer norm, sums and their relatives, whose results depend on whole rows."""
 
 from __future__ import annotations
 
@@ -22,18 +22,28 @@ class RowOp(Enum):
 
     SOFTMAX: e^(x - max x) / Σ e^(x - max x); LOG_SOFTMAX: its logarithm; LAYER_NORM: (x - mean) /
     √(variance + eps), the variance that of n elements, then times weight and plus bias; RMS_NORM: x /
-    √(mean of x² + eps), then times weight.
+    √(mean of x² + eps), then times weight. SUM, MEAN, MAX and MIN make one number of the row, NaN
+    where it has NaN.
     """
 
     SOFTMAX = "softmax"
     LOG_SOFTMAX = "log_softmax"
     LAYER_NORM = "layer_norm"
     RMS_NORM = "rms_norm"
+    SUM = "sum"
+    MEAN = "mean"
+    MAX = "max"
+    MIN = "min"
 
     @property
     def takes_eps(self) -> bool:
         """Whether it is a norm, whose root has eps under it."""
         return self in (RowOp.LAYER_NORM, RowOp.RMS_NORM)
+
+    @property
+    def reduces(self) -> bool:
+        """Whether a row becomes one number."""
+        return self in (RowOp.SUM, RowOp.MEAN, RowOp.MAX, RowOp.MIN)
 
 
 #: Layouts of the rows: elements of one adjacent, or elements of one column.
@@ -48,7 +58,8 @@ class RowFunction:
     ----------
     op : a member or value of `RowOp`.
     dtype : element type of x and y: f32, f64, bf16 or f16. Computed in f32, of f64 in f64, rounded once.
-    layout : "row" where the elements of a row are adjacent in x and y, "col" where those of a column are.
+    layout : "row" where the elements of a row are adjacent in x and y, "col" where those of a column are. Of
+        numbers of rows, "col" means that these are adjacent, and "row" nothing.
     weight, bias : element types of what multiplies and is added along each row, or None: norms take a
         weight, layer norm a bias.
 
@@ -123,7 +134,7 @@ class RowFunction:
         *,
         eps: float = 0.0,
     ) -> NDArray[Any]:
-        """The meaning of the problem, (..., n) -> (..., n), in float64."""
+        """The meaning of the problem, (..., n) -> (..., n) or (...), in float64."""
         with np.errstate(all="ignore"):
             found = row_meaning(self.op, np.asarray(x).astype(np.float64), eps)
             if weight is not None:
@@ -132,8 +143,8 @@ class RowFunction:
 
 
 def row_meaning(op: RowOp, x: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
-    """An operation along the last axis, in float64; where a row is empty, so is its result."""
-    if x.shape[-1] == 0:
+    """An operation along the last axis, in float64; where a row is empty, so is a result like it."""
+    if x.shape[-1] == 0 and not op.reduces:
         return x
     match op:
         case RowOp.SOFTMAX:
@@ -147,3 +158,11 @@ def row_meaning(op: RowOp, x: NDArray[np.float64], eps: float) -> NDArray[np.flo
             return np.asarray(around / np.sqrt(np.square(around).mean(axis=-1, keepdims=True) + eps))
         case RowOp.RMS_NORM:
             return np.asarray(x / np.sqrt(np.square(x).mean(axis=-1, keepdims=True) + eps))
+        case RowOp.SUM:
+            return np.asarray(x.sum(axis=-1))
+        case RowOp.MEAN:
+            return np.asarray(x.mean(axis=-1))
+        case RowOp.MAX:
+            return np.asarray(x.max(axis=-1))
+        case RowOp.MIN:
+            return np.asarray(x.min(axis=-1))

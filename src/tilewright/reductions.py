@@ -1,0 +1,141 @@
+"""Arrays in, numbers out: sums, means and extremes along axes, under the names that NumPy gives them.
+
+What a call needs is imported by the first call, as in `api.py`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tilewright.runtime.function_front import Request, served
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+@served
+def sum(  # noqa: A001 (NumPy's name)
+    x: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: NDArray[Any] | None = None,
+    *,
+    keepdims: bool = False,
+    threads: int | None = None,
+) -> Request:
+    """The sum of elements along axes: `numpy.sum` of floats.
+
+    Parameters
+    ----------
+    x : array_like
+        Any shape, any strides. float32, float64, bfloat16 or float16.
+    axis : int or tuple of int, optional
+        What is added up; all axes by default.
+    out : numpy.ndarray, optional
+        Receives the result; of its shape. May share memory with x.
+    keepdims : bool
+        Whether these axes stay, with length 1.
+    threads : int, optional
+        The most threads of this call; as many as `set_num_threads` says by default.
+
+    Returns
+    -------
+    numpy.ndarray of x's type, a scalar where no axis is left, or `out`
+        Added up in float32 (of float64 in float64) and rounded once; NaN where there is NaN, 0 of no
+        elements.
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidOperand, InvalidAxis, AxisOutOfRange, RepeatedAxis, OutShape, OutDtype,
+    OutReadOnly, OutNotArray, OutOverlapsItself, InvalidThreads
+        Each before `out` changes. Integers are refused: `numpy.sum` adds them in a wider type.
+
+    Notes
+    -----
+    A number has the same bits wherever its row stands, with any threads. A row is one task. Along adjacent
+    elements sums of 256 turns are added up; rows that stand side by side are added eight columns at a time.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    array([4., 6.])
+    """
+    return _reduced("sum", x, axis, out, threads, keepdims=keepdims)
+
+
+@served
+def mean(
+    x: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: NDArray[Any] | None = None,
+    *,
+    keepdims: bool = False,
+    threads: int | None = None,
+) -> Request:
+    """The mean of elements along axes: `numpy.mean` of floats.
+
+    Takes, gives and raises what `sum` does; NaN of no elements. Sums of float16 and bfloat16 are not rounded
+    before they are divided, so that none overflows.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.mean(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1, keepdims=True)
+    array([[1.5],
+           [3.5]])
+    """
+    return _reduced("mean", x, axis, out, threads, keepdims=keepdims)
+
+
+@served
+def max(  # noqa: A001 (NumPy's name)
+    x: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: NDArray[Any] | None = None,
+    *,
+    keepdims: bool = False,
+    threads: int | None = None,
+) -> Request:
+    """The largest element along axes: `numpy.max` of floats.
+
+    Takes, gives and raises what `sum` does, and `EmptyReduction` where there is no element. Exact; of zeros
+    of both signs it may be either.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.max(np.array([[1.0, 2.0], [3.0, np.nan]]), axis=1)
+    array([ 2., nan])
+    """
+    return _reduced("max", x, axis, out, threads, keepdims=keepdims)
+
+
+@served
+def min(  # noqa: A001 (NumPy's name)
+    x: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: NDArray[Any] | None = None,
+    *,
+    keepdims: bool = False,
+    threads: int | None = None,
+) -> Request:
+    """The smallest element along axes: `numpy.min` of floats.
+
+    Takes, gives and raises what `max` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> float(tw.min(np.array([[1.0, 2.0], [3.0, 4.0]])))
+    1.0
+    """
+    return _reduced("min", x, axis, out, threads, keepdims=keepdims)
+
+
+def _reduced(op: str, x: Any, axis: Any, out: Any, threads: int | None, *, keepdims: bool) -> Request:
+    """One reduction."""
+    from tilewright.runtime.reductions import prepare_reduction
+    from tilewright.spec.row_function import RowOp
+
+    return Request(partial(prepare_reduction, RowOp(op), x, axis, out, keepdims=keepdims), threads)
