@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.ir.primitives import NO_STEP
 from tilewright.macro.roles import Axis
+from tilewright.micro.dispatch import PARTIAL_HEIGHTS
 from tilewright.runtime.operands import Array
 
 #: What a register tile takes longer whose part of C has no steps, in depths: it is stored in a buffer and
@@ -125,6 +126,21 @@ def _chunks(size: int, cut: Cut) -> Array:
     return np.array([each] * full + [rest] * bool(rest), np.int64)
 
 
+def _computed(lanes: int, cut: Cut) -> int:
+    """Lanes in whose time a panel is multiplied: whole units; of rows by the tiles whose heights sum to them.
+
+    >>> _computed(25, Cut(32, 16, 1)), _computed(12, Cut(12, 1, 1)), _computed(9, Cut(12, 1, 1))
+    (32, 12, 12)
+    """
+    if cut.unit > 1 or lanes == cut.width:
+        return -(-lanes // cut.unit) * cut.unit
+    found = 0
+    for height in PARTIAL_HEIGHTS:
+        times, lanes = divmod(lanes, height)
+        found += times * max(height, LEAST_ROWS)
+    return found
+
+
 def _cuts(axes: Sequence[Axis], cut: Cut, others: int, *, turned: bool) -> bool:
     """Whether panels end where the last dimension does, by what a panel takes each time it is multiplied.
 
@@ -134,8 +150,7 @@ def _cuts(axes: Sequence[Axis], cut: Cut, others: int, *, turned: bool) -> bool:
     dimension (`turned`).
     """
     size = axes[-1].size
-    least = max(cut.unit, LEAST_ROWS)
-    computed = sum(max(least, -(-int(part) // cut.unit) * cut.unit) for part in _chunks(size, cut))
+    computed = sum(_computed(int(part), cut) for part in _chunks(size, cut))
     across = min(1.0, cut.width / size)
     packed = cut.width * ELEMENT_CYCLES / max(others, 1) * (1.0 if turned else across)
     goes_on = all(outer.step("c") == inner.step("c") * inner.size for outer, inner in pairwise(axes))
