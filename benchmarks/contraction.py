@@ -1,6 +1,6 @@
 """Contractions as configured, and as the passes schedule them: shares of the peak of multiply-adds.
 
-One thread, f32. The first rows are the configurations of seed 002, §7.2: loops (M, N, K) of (32, 32, 8) around
+One thread, f32. The first rows are configurations of seed 002, §7.2: loops (M, N, K) of (32, 32, 8) around
 a gemm of (32, 32, 32), and the same with the inner K of the loops as the batch of a brgemm, with and without
 first and last touches; they run exactly as given. The last rows are given as loops alone, which the passes
 schedule. Operands begin on pages. Rows and the peak are measured in turn in random order, results are checked
