@@ -14,9 +14,10 @@ from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.names import kernel_name
 from tilewright.spec.row_function import RowFunction
+from tilewright.spec.sum_of_products import SumOfProducts
 
 #: Problems on whose fields the signature depends: their kernels are called through arrays of arguments.
-SPREAD = (Attention, AttentionBackward, RowFunction, Elementwise)
+SPREAD = (Attention, AttentionBackward, RowFunction, Elementwise, SumOfProducts)
 
 #: Threads of the team in harness.c.
 TEAM_THREADS = 3

@@ -16,7 +16,7 @@ import pytest
 from support import Array, filled, unaligned
 
 import tilewright as tw
-from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape
+from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape, SublistLabel
 from tilewright.runtime import arrays, einsum_front, recipes
 from tilewright.runtime import einsum as implementation
 from tilewright.runtime.fastcall import native_entry_possible
@@ -341,6 +341,44 @@ def test_it_is_a_function_like_others() -> None:
     assert list(inspect.signature(tw.einsum).parameters)[:3] == ["subscripts", "operands", "out"]
     assert tw.einsum.__doc__ is not None
     assert "Examples" in tw.einsum.__doc__
+
+
+def test_lists_of_labels_are_text_for_machine_code(python: _Watched) -> None:
+    a, b = filled((3, 5)), filled((5, 4), seed=1)
+    forms: tuple[tuple[Any, ...], ...] = (
+        (a, [0, 1], b, [1, 2], [2, 0]),
+        (a, (0, 1), b, (1, 2)),
+    )
+    for form in forms:
+        tw.einsum(*form)
+        looked = python.looked
+        np.testing.assert_array_equal(tw.einsum(*form), np.einsum(*form))
+        assert python.looked == looked, "Python reads the lists, machine code what they say"
+        out = np.full_like(tw.einsum(*form), 77)
+        assert tw.einsum(*form, out=out) is out
+        np.testing.assert_array_equal(out, np.einsum(*form))
+    tw.einsum(a, [0, 1], [1, 0])
+    with pytest.raises(SublistLabel):
+        tw.einsum(a, [0, 1.0], [1, 0])
+
+
+def test_types_that_differ_are_converted_first() -> None:
+    a, b = filled((3, 5), "f4"), filled((5, 4), "f8", seed=1)
+    for one, two in ((a, b), (a.astype("i4"), b), (a.astype("c8"), b), (a.astype("i1"), b.astype("u1"))):
+        found = known("ij,jk", one, two)
+        expected = np.einsum("ij,jk", one, two)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    large = filled((90, 80), "f4")
+    np.testing.assert_array_equal(known("ij,ij->i", large, large.astype("f8")), (large**2).sum(axis=1))
+
+
+def test_threads_are_no_part_of_the_key(python: _Watched) -> None:
+    a = filled((3, 5))
+    tw.einsum("ij->i", a, threads=1)
+    looked = python.looked
+    np.testing.assert_array_equal(tw.einsum("ij->i", a, threads=2), a.sum(axis=1))
+    assert python.looked == looked
 
 
 # --- the table ----------------------------------------------------------------------------------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from emulated_rows import emulating
 from object_symbols import undefined_symbols
+from product_operands import PROBLEMS, Case, make, shapes, small, strides_of
 from support import Array, GuardedMemory, rough, unaligned
 
 import tilewright as tw
@@ -27,100 +27,10 @@ from tilewright.runtime.operands import data_address
 from tilewright.runtime.sum_of_products import ProductsKernel, plan_products, products_kernel
 from tilewright.spec.sum_of_products import SUM_DTYPES, SumOfProducts, Walk
 
-#: Every problem of one type.
-PROBLEMS = tuple((walk, factors) for walk in Walk for factors in ((1, 2) if walk.sums else (2,)))
-NUMPY: dict[str, Any] = {"bf16": ml_dtypes.bfloat16}
-
-
-def small(shape: tuple[int, ...], dtype: Any, seed: int) -> Array:
-    """-1, 0 and 1, complex ones in both parts: sums of hundreds are exact in every type but 8 bits wide."""
-    random = np.random.default_rng(seed)
-    found = random.integers(-1, 2, shape)
-    if np.dtype(dtype).kind == "c":
-        found = found + 1j * random.integers(-1, 2, shape)
-    return found.astype(dtype)
-
-
-class Case(NamedTuple):
-    """Arrays of five axes for one problem, as its walk wants them in memory, and what they become."""
-
-    arrays: list[Array]
-    expected: Array
-
-
-def placed(content: Array, axes: tuple[int, ...], gap: int, memory: GuardedMemory | None) -> Array:
-    """The content with its axes in an order of memory, so many elements apart; at the end of a memory."""
-    steps, step = [0] * content.ndim, content.itemsize
-    for axis in reversed(axes):
-        steps[axis], step = step, step * content.shape[axis] + gap * content.itemsize
-    if memory is not None:
-        return memory.place(content, tuple(steps), at_end=True)
-    base = np.zeros(step // content.itemsize + 1, content.dtype)
-    view: Array = np.ndarray(content.shape, content.dtype, base, 0, tuple(steps))
-    view[...] = content
-    return view
-
-
-def make(
-    problem: SumOfProducts, shape: tuple[int, ...], gap: int = 0, memories: list[GuardedMemory] | None = None
-) -> Case:
-    """Operands of a problem with the lengths of its five axes; results are filled with what is no result."""
-    dtype = NUMPY.get(problem.dtype.name, problem.dtype.numpy)
-    order = (0, 1, 2, 4, 3) if problem.walk is Walk.ACROSS else (0, 1, 2, 3, 4)
-    # Elements of apart walks are two apart.
-    doubled = problem.walk is Walk.APART
-    arrays = []
-    for seed in range(problem.factors):
-        full = (*shape[:4], 1) if problem.walk is Walk.SPREAD and seed == 0 else shape
-        content = small((*full[:4], full[4] * 2) if doubled else full, dtype, seed)
-        one = placed(content, order, gap, memories[seed] if memories else None)
-        arrays.append(one[..., ::2] if doubled else one)
-    spread = np.broadcast_to(arrays[0], shape)
-    expected = problem.reference(spread, arrays[1] if problem.factors == 2 else None)
-    with np.errstate(all="ignore"):
-        expected = expected.astype(dtype)
-    blank = np.full(expected.shape, 77).astype(dtype)
-    if not problem.dtype.is_integer:
-        blank[...] = np.nan
-    result = tuple(range(expected.ndim))
-    arrays.append(placed(blank, result, gap, memories[2] if memories else None))
-    return Case(arrays, expected)
-
-
-def strides_of(problem: SumOfProducts, case: Case) -> list[int]:
-    """The strides of x, y and z as the kernel takes them."""
-    found: list[int] = []
-    x, *rest = case.arrays
-    y = rest[0] if problem.factors == 2 else None
-    for array in (x, y, case.arrays[-1]):
-        if array is None:
-            found += [0] * 5
-            continue
-        steps = [step // array.itemsize for step in array.strides]
-        if array.ndim == 3:  # sums: without turns and columns
-            steps = [*steps[:2], 0, steps[2], 0]
-        found += steps
-    if problem.walk is Walk.SPREAD:
-        found[4] = 0
-    return found
-
 
 def run(kernel: ProductsKernel, case: Case, shape: tuple[int, ...]) -> Array:
     kernel.function(*map(data_address, case.arrays), *shape, *strides_of(kernel.problem, case), None)
     return case.arrays[-1]
-
-
-def shapes(lanes: int) -> list[tuple[int, ...]]:
-    """One element, tails of vectors and of turns, several of every axis, more columns than a block has."""
-    return [
-        (1, 1, 1, 1, 1),
-        (2, 3, 2, 3, lanes - 1),
-        (1, 1, 1, lanes + 1, 4 * lanes + 3),
-        (1, 2, 3, 2, 5 * lanes),
-        (1, 1, 1, 17 * lanes + 5, 3),
-        (1, 1, 2, 2 * lanes + 3, 131),
-        (1, 1, 1, 1, 1030 * lanes // 4),
-    ]
 
 
 @pytest.mark.parametrize("dtype", SUM_DTYPES, ids=str)
@@ -238,8 +148,11 @@ def test_sums_along_a_row_are_vectors_that_wait_for_nothing() -> None:
         (("ijk", "i"), "ijk", "spread", (1, 1, 1, 2, 12)),
         (("i", "j"), "ij", "spread", (1, 1, 1, 2, 3)),
         (("i", "j"), "ji", "spread", (1, 1, 1, 3, 2)),
+        (("ijk", "kji"), "ik", "apart", (1, 2, 1, 4, 3)),
+        (("ij", "ji"), "", "apart", (1, 1, 2, 1, 3)),
         (("ijk", "kji"), "", None, None),
-        (("ijk", "kji"), "ijk", None, None),
+        (("ij", "ji"), "ij", "single", (1, 1, 1, 2, 3)),
+        (("ijk", "kji"), "ijk", "single", (1, 1, 2, 3, 4)),
     ],
 )
 def test_plans(labels: tuple[str, ...], wanted: str, walk: str | None, lengths: tuple[int, ...]) -> None:
@@ -264,6 +177,12 @@ def test_diagonals_and_strides() -> None:
         call = plan_products((own,), wanted, view.dtype, (view.shape,), (view.strides,))
         assert call is not None, text
         np.testing.assert_array_equal(call(view), np.einsum(text, view))
+
+
+def test_many_elements_apart_are_not_multiplied_one_by_one() -> None:
+    a = np.ones((200, 200))
+    for wanted in ("", "ij"):
+        assert plan_products(("ij", "ji"), wanted, a.dtype, (a.shape,) * 2, (a.strides,) * 2) is None
 
 
 @pytest.mark.parametrize("dtype", ["?", ">f8", "O", "M8[s]", "i1,i1"])

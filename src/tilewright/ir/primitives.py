@@ -411,7 +411,10 @@ class SumProducts(Primitive):
 
 @dataclass(frozen=True)
 class MultiplyRows(Primitive):
-    """to[i, j] = left[i, j] · right[i, j]; elements of rows are adjacent, in `left` also one for each row."""
+    """to[i, j] = left[i, j] · right[i, j].
+
+    Elements of rows are adjacent, in `left` also one for each row; or in none, and it is one after the other.
+    """
 
     word: ClassVar[str] = "multiply_rows"
 
@@ -551,12 +554,11 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             yield len(types) == 1, "factors and sums have one type"
             yield (node.right is None) is (node.right_turn is None), "right and right_turn come together"
         case MultiplyRows():
-            adjacent = node.to.strides[1] == node.right.strides[1] == one
-            yield adjacent, "elements of rows must be adjacent in to and right"
-            yield (
-                node.left.strides[1] in (Constant(0), one),
-                "left has adjacent elements, or one for each row",
-            )
+            vectors = node.to.strides[1] == one
+            alike = vectors is (node.right.strides[1] == one)
+            yield alike, "elements of rows are adjacent in to and right, or in neither"
+            known = node.left.strides[1] in (Constant(0), one)
+            yield known or not vectors, "left has adjacent elements too, or one for each row"
             alike = type_of("to") == type_of("left") == type_of("right")
             yield alike, "factors and products have one type"
         case SumRows():

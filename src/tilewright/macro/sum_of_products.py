@@ -87,7 +87,7 @@ def _window(
     step: dict[str, Expression] = {axis: Name(f"{array}_{axis}") for axis in AXES}
     if walk is Walk.ACROSS:
         step["row"] = Constant(1)
-    elif walk is not Walk.APART:
+    elif walk not in (Walk.APART, Walk.SINGLE):
         step["column"] = Constant(0) if array == "x" and walk is Walk.SPREAD else Constant(1)
     if array == "z" and walk.sums:
         step["column"] = Constant(0)

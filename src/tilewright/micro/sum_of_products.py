@@ -317,6 +317,9 @@ def emit_sum_products(f: Function, isa: Isa, given: Operands) -> None:
 def _products(f: Function, isa: Isa, given: Operands) -> None:
     """Row by row, several vectors in a turn."""
     to, left, right = (window(given, name) for name in ("to", "left", "right"))
+    if to.column.known != 1:
+        _single_products(f, isa, given)
+        return
     numbers = Numbers(f, isa, to.dtype)
     lanes, columns = numbers.lanes, value(given, "columns")
     whole = f.both(columns, int64(-lanes))
@@ -338,6 +341,16 @@ def _products(f: Function, isa: Isa, given: Operands) -> None:
             (start,) = advance.results
         with f.when(f.compare("<", whole, columns)):
             visit(whole, numbers.mask(f.sub(columns, whole)))
+
+
+def _single_products(f: Function, isa: Isa, given: Operands) -> None:
+    """Element by element."""
+    to, left, right = (window(given, name) for name in ("to", "left", "right"))
+    numbers = Numbers(f, isa, to.dtype, single=True)
+    rows, columns = (value(given, name) for name in ("rows", "columns"))
+    with f.loop(int64(0), rows, int64(1), "row") as row, f.loop(int64(0), columns, int64(1)) as column:
+        factors = [numbers.load(place.at(f, row, column)) for place in (left, right)]
+        numbers.store(numbers.multiply(*factors), to.at(f, row, column))
 
 
 def emit_multiply_rows(f: Function, isa: Isa, given: Operands) -> None:

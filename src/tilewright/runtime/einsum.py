@@ -20,12 +20,13 @@ from tilewright.errors import (
     OutShape,
     UnsupportedDtype,
 )
-from tilewright.frontend.einsum import Indexing, find_path, interleaved, lay_over, parse
+from tilewright.frontend.einsum import Indexing, find_path, lay_over, parse
 from tilewright.frontend.tree import tree_of_path
 from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
 from tilewright.runtime.collapse import Collapse, native, plan_collapse
 from tilewright.runtime.contract import Pairing, contract, plan_pairing
 from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_steps
+from tilewright.runtime.einsum_front import einsum as front
 from tilewright.runtime.einsum_recipe import steps_of_plan
 from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.labels import Axes
@@ -243,25 +244,21 @@ class Options(NamedTuple):
                 raise InvalidChoice(name=name, found=repr(found), allowed=", ".join(allowed))
 
 
+#: Elements up to which an operand of another type is converted before it is multiplied: products of two types
+#: go through Python, where a conversion of 4 Ki elements takes a microsecond or two.
+_CONVERTED_FIRST = 1 << 12
+
 _CASTING = ("no", "equiv", "safe", "same_kind", "unsafe")
 _SUPPORTED = ", ".join(map(str, GEMM_DTYPES))
 
 
 def einsum(
-    subscripts: Any,
-    given: Sequence[Any],
-    options: Options,
-    key: tuple[Any, ...] | None = None,
-    threads: int | None = None,
+    subscripts: str | bytes, given: Sequence[Any], options: Options, key: tuple[Any, ...] | None = None
 ) -> Array:
     """A call that no earlier one has decided, which is kept by its key; see `tilewright.einsum`."""
-    if isinstance(subscripts, bytes):
-        subscripts = subscripts.decode("latin-1")
-    text, values = (
-        (subscripts, list(given)) if isinstance(subscripts, str) else interleaved((subscripts, *given))
-    )
+    text = subscripts.decode("latin-1") if isinstance(subscripts, bytes) else subscripts
     options.check()
-    operands = [plain_array(value, number) for number, value in enumerate(values)]
+    operands = [plain_array(value, number) for number, value in enumerate(given)]
     places = tuple((operand.shape, operand.strides, operand.dtype.kind) for operand in operands)
     optimize = as_key(options.optimize)
     try:
@@ -274,10 +271,10 @@ def einsum(
     else:
         types = types_of(operands, options)
         operands = [_converted(operand, types.result) for operand in operands]
-    if isinstance(subscripts, str) and threads is None:
+    if isinstance(subscripts, str):
         _keep_steps(Call(subscripts, options.optimize, given, options.out), plan, options, types)
     if out is None:
-        _remember(key, _direct(plan, operands, types), given)
+        _remember(key, plan, types, given)
         return _ordered(plan.run(operands, None, types), operands, options.order)
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return plan.run(operands, out, types)
@@ -291,13 +288,13 @@ def as_key(optimize: Any) -> Any:
     return tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
 
 
-def _remember(key: tuple[Any, ...] | None, direct: Callable[..., Array], values: Sequence[Any]) -> None:
+def _remember(key: tuple[Any, ...] | None, plan: Plan, types: Types, values: Sequence[Any]) -> None:
     """Keeps what a call on plain arrays computes, so that its repetition only looks it up."""
     if key is None or any(type(value) is not np.ndarray for value in values):
         return
     if len(calls) >= MOST_CALLS:
         calls.clear()
-    calls[key] = direct
+    calls[key] = _direct(key[0], plan, values, types)
 
 
 def _keep_steps(call: Call, plan: Plan, options: Options, types: Types) -> None:
@@ -316,15 +313,18 @@ def _keep_steps(call: Call, plan: Plan, options: Options, types: Types) -> None:
         keep_steps(call, steps)
 
 
-def _direct(plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:
+def _direct(text: str, plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:
     """The least that a call with this plan has to do, as a function of the operands."""
-    alike = all(array.dtype == types.result for array in arrays)
-    if alike and not plan.steps and plan.collapses[0] is not None:
+    if any(array.dtype != types.result for array in arrays):
+        if all(_converted(array, types.result).dtype == types.result for array in arrays):  # then it is alike
+            return lambda *operands: front(text, *(one.astype(types.result, copy=False) for one in operands))
+        return lambda *operands: plan.run([_converted(one, types.result) for one in operands], None, types)
+    if not plan.steps and plan.collapses[0] is not None:
         alone = plan.collapses[0]
         turned = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
         order = alone.axes or tuple(range(len(alone.shape)))
         return methodcaller("transpose", order) if turned else alone.total
-    pairing = plan.pairing(arrays) if alike and plan.shape else None
+    pairing = plan.pairing(arrays) if plan.shape else None
     if pairing is not None:
         return pairing.multiply
     return lambda *operands: plan.run(operands, None, types)
@@ -369,8 +369,9 @@ def types_of(operands: Sequence[Array], options: Options) -> Types:
 
 
 def _converted(operand: Array, dtype: np.dtype[Any]) -> Array:
-    """An operand that products take, which convert what is of the same kind or narrower themselves."""
-    return operand if np.can_cast(operand.dtype, dtype, "same_kind") else operand.astype(dtype)
+    """An operand that products take, which convert large ones of the same kind or narrower themselves."""
+    itself = operand.size > _CONVERTED_FIRST and np.can_cast(operand.dtype, dtype, "same_kind")
+    return operand if itself else operand.astype(dtype, copy=False)
 
 
 def _ordered(found: Array, operands: Sequence[Array], order: str) -> Array:

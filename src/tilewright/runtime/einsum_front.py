@@ -106,8 +106,10 @@ def _einsum(
     threads: int | None = None,
 ) -> Any:
     """The Python half of `einsum`: calls that machine code does not know yet, and every error."""
+    if threads is not None or not isinstance(subscripts, (str, bytes)):
+        return _plainly((subscripts, *operands), threads, (out, dtype, order, casting, optimize))
     key: tuple[Any, ...] | None = None
-    if out is None and dtype is None and threads is None and optimize == "auto":
+    if out is None and dtype is None and optimize == "auto":
         try:
             if order != "K" or casting != "safe":
                 pass
@@ -125,11 +127,51 @@ def _einsum(
         if known is not None:
             return known(*operands)
     from tilewright.runtime import einsum as implementation
+
+    options = implementation.Options(out, dtype, order, casting, optimize)
+    return implementation.einsum(subscripts, operands, options, key)
+
+
+#: The keywords of a call but `threads`, and what they are by default.
+_KEYWORDS = ("out", "dtype", "order", "casting", "optimize")
+_DEFAULTS = (None, None, "K", "safe", "auto")
+
+#: The text of lists of labels, always the same object, so that machine code knows it. Emptied when full.
+_texts: dict[tuple[Any, ...], str] = {}
+
+
+def _plainly(arguments: tuple[Any, ...], threads: int | None, options: tuple[Any, ...]) -> Any:
+    """The same call with text in place of labels in lists, and without `threads`: one for machine code."""
+    if not isinstance(arguments[0], (str, bytes)):
+        arguments = _with_text(arguments)
+    given = zip(_KEYWORDS, options, _DEFAULTS, strict=True)
+    named = {name: value for name, value, default in given if value is not default}
+    if threads is None:
+        return einsum(*arguments, **named)
     from tilewright.runtime.threads import limited
 
     with limited(threads):
-        options = implementation.Options(out, dtype, order, casting, optimize)
-        return implementation.einsum(subscripts, operands, options, key, threads)
+        return einsum(*arguments, **named)
+
+
+def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Text and operands of the form ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
+    pairs, rest = divmod(len(arguments), 2)
+    lists = arguments[1 : 2 * pairs : 2] + (arguments[-1:] if rest else ())
+    try:
+        # As a key 1.0 is 1, but it is no label.
+        key = (pairs, *map(tuple, lists), *[type(label) for labels in lists for label in labels])
+        text = _texts.get(key)
+    except TypeError:  # no lists, or no labels in them
+        key, text = (), None
+    if text is None:
+        from tilewright.frontend.einsum import interleaved
+
+        text, _ = interleaved(arguments)
+        if len(_texts) >= MOST_CALLS:
+            _texts.clear()
+        _texts[key] = text
+    return (text, *arguments[0 : 2 * pairs : 2])
 
 
 def keep_steps(call: Call, steps: Sequence[Made]) -> None:

@@ -241,6 +241,14 @@ _ORDERS: dict[tuple[int, bool], tuple[int | None, ...]] = {
 }
 
 
+#: Elements up to which single ones take less time than a call of anything else.
+_FEW = 1 << 14
+
+
+def _few(axes: Sequence[_Axis]) -> bool:
+    return prod(axis.length for axis in axes) <= _FEW
+
+
 def _none(factors: int) -> _Axis:
     return _Axis(1, (0,) * (factors + 1))
 
@@ -260,7 +268,7 @@ def _sums(kept: list[_Axis], summed: list[_Axis], factors: int) -> tuple[Walk, t
         return Walk.ALONG, (*outer[:2], first, outer[2], last)
     if adjacent(outer[2], factors + 1):
         return Walk.ACROSS, (*outer[:2], first, outer[2], last)
-    if factors == 1:
+    if factors == 1 or _few(kept + summed):
         return Walk.APART, (*outer[:2], first, outer[2], last)
     return None
 
@@ -278,4 +286,4 @@ def _products(kept: list[_Axis]) -> tuple[tuple[Walk, tuple[_Axis, ...]] | None,
         case (1, 0):
             return (Walk.SPREAD, tuple(axes)), True
         case _:
-            return None, False
+            return ((Walk.SINGLE, tuple(axes)) if _few(kept) else None), False

@@ -39,7 +39,7 @@ class Walk(Enum):
 
     ALONG: sums of adjacent elements; ACROSS: sums of columns, of rows that are adjacent; APART: sums of
     elements anywhere, one by one. EACH: products of adjacent elements, without a sum; SPREAD: the same, of
-    one element of x for each row.
+    one element of x for each row; SINGLE: of elements anywhere, one by one.
     """
 
     ALONG = "along"
@@ -47,6 +47,7 @@ class Walk(Enum):
     APART = "apart"
     EACH = "each"
     SPREAD = "spread"
+    SINGLE = "single"
 
     @property
     def sums(self) -> bool:
