@@ -8,6 +8,7 @@ from tilewright.macro.schedule.cost import estimate
 from tilewright.macro.schedule.fuse import fuse
 from tilewright.macro.schedule.identify import ways
 from tilewright.macro.schedule.passes import schedule
+from tilewright.macro.schedule.reorder import reorder
 from tilewright.runtime.compile import compile_problem, resolve_target
 from tilewright.runtime.explain import Explanation
 from tilewright.spec.contraction import Contraction, DimensionType, ExecutionType, Main
@@ -60,7 +61,7 @@ def strategy_of(contraction: Contraction) -> str:
 
 def _ways(problem: Contraction, machine: Machine) -> tuple[str, ...]:
     """The way that is taken, and the next best ones."""
-    found = [block(way, machine) for way in ways(fuse(problem, machine), machine)]
+    found = [reorder(block(way, machine), machine) for way in ways(fuse(problem, machine), machine)]
     return tuple(
         f"{'yes' if number == 0 else 'no '}  {_dimensions(way)}: {_estimated(way, machine)}"
         for number, way in enumerate(found[: 1 + _OTHERS])

@@ -15,11 +15,22 @@ from tilewright.spec.dtype import DType, Kind
 #: Cycles to copy one element into a panel: measured 0.6 to 1 from 128x128 to 800x800 of float32.
 PACK_CYCLES = 0.8
 
-#: Cycles for one element of a tile of C that has no distances of its own and goes through a buffer.
-SCATTER_CYCLES = 1.0
+#: The same where lanes of a panel have no common distance: measured on dimensions of 25.
+PACK_APART_CYCLES = 12.0
 
-#: Bytes a cycle that the third cache gives one core: half of what the second does.
-FAR_BYTES_PER_CYCLE = L2_BYTES_PER_CYCLE / 2
+#: Cycles for one element of a tile of C that has no distances of its own and goes through a buffer.
+SCATTER_CYCLES = 4.0
+
+#: Bytes from beyond the second cache for each cycle that is waited for them: most of that time multiplies go
+#: on (measured on blocks of matrices of 600 to 1600).
+FAR_BYTES_PER_CYCLE = 2 * L2_BYTES_PER_CYCLE
+
+#: The same of what was there before, and is read in the order of registers, not of memory.
+AGAIN_BYTES_PER_CYCLE = L2_BYTES_PER_CYCLE / 2
+
+#: How much longer multiplies take whose broadcast rows stand on a page each: a tile walks along all of them,
+#: and translations miss (measured: 64 rows 160 KB apart beside 25 of 100 bytes; decision 007 from 1024 on).
+PAGES_SLOWDOWN = 1.1
 
 #: Cycles in which the five loops begin and end: bounds, tables, a first panel that nobody prefetched.
 LOOPS_CYCLES = 2000
@@ -49,8 +60,9 @@ def estimate(contraction: Contraction, machine: Machine) -> Estimate:
     units = units_of(contraction, machine)
     model = _Model(contraction, machine, units, register_candidates(machine.isa, units.instruction))
     once = model.packed() if contraction.main is Main.PACKED_GEMM else model.in_place()
-    calls = _elements(contraction.loops)
-    return Estimate(calls * once.cycles, calls * once.moved, calls * once.far_bytes)
+    calls, far = _elements(contraction.loops), model.far_bytes()
+    cycles = calls * once.cycles + far / FAR_BYTES_PER_CYCLE
+    return Estimate(cycles, calls * once.moved, calls * once.far_bytes + far)
 
 
 @dataclass(frozen=True)
@@ -67,31 +79,34 @@ class _Model:
         return tuple(dimension for dimension in self.contraction.primitive if dimension.type is kind)
 
     def packed(self) -> Estimate:
-        """The five loops around all rows, columns and depths."""
+        """The five loops around all rows, columns and depths.
+
+        Panels end with the nearest dimension of their type, or tiles reach over several of its indices: then
+        lanes are packed one by one, and C goes through a buffer. Whatever is less.
+        """
         units, cut = self.units, self.units.blocking
         rows, columns, depth = (_elements(self._of(kind)) for kind in (units.rows, units.columns, _K))
         (tile,) = (tile for tile in self.tiles if (tile.mr, tile.nr) == (cut.mr, cut.nr))
         blocks = max(1, -(-depth // cut.kc))
         each = tile_cycles(self.machine, units.instruction, tile, -(-depth // blocks), masked=False)
-        multiply = blocks * -(-rows // cut.mr) * -(-columns // cut.nr) * each
         copied = depth * (columns + rows * -(-columns // cut.nc))
-        scattered = 0 if self._whole_tiles() else blocks * rows * columns
-        far = self._cold_bytes()
-        once = multiply + PACK_CYCLES * copied + SCATTER_CYCLES * scattered + LOOPS_CYCLES
-        return self._once(_elements(self._of(_C)) * once, _elements(self._of(_C)) * copied, far)
+        ended = self._panels(units.rows) * self._panels(units.columns)
+        across = -(-rows // cut.mr) * -(-columns // cut.nr)
+        multiply = blocks * ended * each + PACK_CYCLES * copied
+        if across < ended:
+            through = PACK_APART_CYCLES * copied + SCATTER_CYCLES * blocks * rows * columns
+            multiply = min(multiply, blocks * across * each + through)
+        batch = _elements(self._of(_C))
+        return Estimate(batch * (multiply + LOOPS_CYCLES), batch * copied, 0)
 
-    def _once(self, cycles: float, moved: int, far_bytes: int) -> Estimate:
-        """One call, which waits for what comes from far."""
-        return Estimate(cycles + far_bytes / FAR_BYTES_PER_CYCLE, moved, far_bytes)
-
-    def _whole_tiles(self) -> bool:
-        """Whether register tiles of C keep their distances: no tile ends a dimension among others."""
-        for kind in (self.units.rows, self.units.columns):
-            found = self._of(kind)
-            nearest = min(found, key=lambda dimension: abs(dimension.out), default=None)
-            if len(found) > 1 and nearest is not None and (nearest.size or 1) % self.units.of(nearest):
-                return False
-        return True
+    def _panels(self, kind: DimensionType) -> int:
+        """Panels of rows or columns that end with the nearest dimension."""
+        found = self._of(kind)
+        nearest = min(found, key=lambda dimension: abs(dimension.out), default=None)
+        if nearest is None:
+            return 1
+        size = nearest.size or 1
+        return _elements(found) // max(size, 1) * -(-size // self.units.of(nearest))
 
     def in_place(self) -> Estimate:
         """One dimension of rows, of columns, one or two of depths, operands where they stand.
@@ -103,7 +118,7 @@ class _Model:
         rows, columns = (d.size or 1 if d else 1 for d in (row, column))
         depth = _elements(self._of(_K))
         whole = types.dtype.kind is Kind.COMPLEX or not units.instruction.in_place
-        far = self._cold_bytes() + self._again_bytes(rows)
+        again = self._again_bytes(rows)
         if column is not None and getattr(column, units.vectors_from) == 1 and not whole:
             copied, multiply = 0, self._tiles(rows, columns, depth)
         else:
@@ -111,8 +126,13 @@ class _Model:
             count = self._of(_K)[0].size or 1 if len(self._of(_K)) > 1 else 1
             copied = depth * (columns + rows * whole)
             multiply = count * self._tiles(rows, columns, depth // count)
+        if row is not None:
+            name = units.broadcast_from
+            if abs(getattr(row, name)) * self._dtype(name).size >= self.machine.page_bytes:
+                multiply *= PAGES_SLOWDOWN
         scattered = 0 if column is None or column.out == 1 else rows * columns
-        return self._once(multiply + PACK_CYCLES * copied + SCATTER_CYCLES * scattered, copied, far)
+        cycles = multiply + PACK_CYCLES * copied + SCATTER_CYCLES * scattered
+        return Estimate(cycles + again / AGAIN_BYTES_PER_CYCLE, copied, again)
 
     def _tiles(self, rows: int, columns: int, depth: int) -> float:
         """The cheapest cover by equal register tiles."""
@@ -129,18 +149,26 @@ class _Model:
         types = self.contraction
         return {"in0": types.dtype, "in1": types.in1_dtype, "out": types.out_dtype}[operand]
 
-    def _cold_bytes(self) -> int:
-        """Bytes of one call from operands that the second cache does not hold whole."""
-        found = 0
+    def far_bytes(self) -> int:
+        """Bytes of all calls from operands that the second cache does not hold whole.
+
+        What a call reads stays there for the next one, if it is not too much and the loops in between walk
+        along dimensions that the operand lacks.
+        """
+        found, near = 0, NEAR_SHARE * self.machine.l2.size
+        loops = self.contraction.loops
         for name in ("in0", "in1", "out"):
             size = self._dtype(name).size
-            whole = _elements(d for d in self.contraction.dimensions if name in d.type.operands)
-            if whole * size > NEAR_SHARE * self.machine.l2.size:
-                found += size * _elements(d for d in self.contraction.primitive if name in d.type.operands)
+            whole = size * _elements(d for d in self.contraction.dimensions if name in d.type.operands)
+            once = size * _elements(d for d in self.contraction.primitive if name in d.type.operands)
+            if whole <= near:
+                continue
+            changing = [number for number, d in enumerate(loops) if name in d.type.operands or once > near]
+            found += once * _elements(loops[: changing[-1] + 1] if changing else ())
         return found
 
     def _again_bytes(self, rows: int) -> int:
-        """Bytes of vectors that come again for every row of tiles, as the second cache has evicted them."""
+        """Bytes of a call's vectors that come again for every row of tiles, evicted from the second cache."""
         name, l2 = self.units.vectors_from, self.machine.l2
         size = self._dtype(name).size
         inside = [d for d in self.contraction.primitive if name in d.type.operands]

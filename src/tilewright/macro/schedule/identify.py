@@ -9,6 +9,7 @@ from itertools import permutations
 from tilewright.machine.machine import Machine
 from tilewright.macro.schedule.block import block
 from tilewright.macro.schedule.cost import estimate
+from tilewright.macro.schedule.reorder import reorder
 from tilewright.macro.schedule.units import Units, units_of
 from tilewright.spec.contraction import Contraction, Dimension, DimensionType, ExecutionType, Main
 from tilewright.spec.scattered import SCATTERED_DTYPES
@@ -57,7 +58,7 @@ def ways(contraction: Contraction, machine: Machine) -> list[Contraction]:
     if types.a == types.b and types.a in SCATTERED_DTYPES and types.c == types.acc:
         binary = [d for d in contraction.dimensions if d.type is not DimensionType.BATCH]
         found.append(_packed(contraction, binary))
-    return sorted(found, key=lambda way: estimate(block(way, machine), machine).cycles)
+    return sorted(found, key=lambda way: estimate(reorder(block(way, machine), machine), machine).cycles)
 
 
 def _packed(contraction: Contraction, inside: Iterable[Dimension]) -> Contraction:
