@@ -38,9 +38,12 @@ from tilewright.runtime.operands import (
 )
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.problem import MAX_SIZE, Layout, ProductTypes
 from tilewright.spec.syr2k import Syr2k, Syrk
+
+#: Elements of the largest result: of 16 bytes each, the largest element type.
+MOST_ELEMENTS = MAX_SIZE // 16
 
 logger = logging.getLogger("tilewright")
 
@@ -203,8 +206,8 @@ def factor_shapes(function: str, factors: list[Array]) -> tuple[int, ...]:
     n = shapes[0][-2]
     result = (*batch, n, n)
     total = math.prod(result)
-    if total > MAX_SIZE // 16:  # 16 bytes: the largest element
-        raise SizeOverflow(what=f"{function}: the result", found=total, limit=MAX_SIZE // 16)
+    if total > MOST_ELEMENTS:
+        raise SizeOverflow(what=f"{function}: the result", found=total, limit=MOST_ELEMENTS)
     return result
 
 
@@ -299,11 +302,72 @@ def _complex_factors(
     return given
 
 
+#: The element types of which matrices go to a kernel as they stand, by the type of their arrays.
+_PLAIN = {dtype.numpy: ProductTypes.parse(dtype) for dtype in GEMM_DTYPES}
+
+
+def plain_types(arrays: list[Any], out: Any, shape: tuple[int, ...]) -> ProductTypes | None:
+    """The types of a product of plain matrices: of one type, aligned, and an out, if any, of it and apart.
+
+    None where there is anything to convert, to copy or to refuse, which takes several times as long to see.
+    """
+    if type(arrays[0]) is not np.ndarray or math.prod(shape) > MOST_ELEMENTS:
+        return None
+    dtype = arrays[0].dtype
+    for array in arrays if out is None else (*arrays, out):
+        if type(array) is not np.ndarray or array.dtype is not dtype or array.ndim != 2:
+            return None
+        if not array.flags.aligned or any(step % dtype.itemsize for step in array.strides):
+            return None
+    if out is not None:
+        flags = out.flags
+        if out.shape != shape or not flags.writeable or not flags.forc:
+            return None
+        if any(np.may_share_memory(out, array) for array in arrays):
+            return None
+    return _PLAIN.get(dtype)
+
+
+def is_real(value: object) -> bool:
+    """Whether a factor is a plain real number."""
+    return type(value) is int or type(value) is float
+
+
+#: The kernels of plain matrices: by number of factors, their type, the triangle.
+_plain_kernels: dict[tuple[int, np.dtype[Any], bool], SymmetricKernel] = {}
+
+
+def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> Array | None:
+    """The product of plain matrices; None where they are not."""
+    if not (is_real(alpha) and is_real(beta)) or (out is None and beta != 0):
+        return None
+    shape: tuple[int, ...] = getattr(arrays[0], "shape", ())
+    if len(shape) != 2 or shape[0] == 0 or any(getattr(array, "shape", ()) != shape for array in arrays):
+        return None
+    result = (shape[0], shape[0])
+    types = plain_types(arrays, out, result)
+    if types is None:
+        return None
+    factors = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
+    c = np.zeros(result, arrays[0].dtype) if out is None else out
+    across = turned(c)
+    key = (len(arrays), c.dtype, lower is not across)
+    kernel = _plain_kernels.get(key)
+    if kernel is None:
+        kernel = _plain_kernels[key] = symmetric_kernel(len(arrays), types, lower is not across)
+    with kernel.pool.block() as scratch:
+        kernel.run(tuple(arrays), c.T if across else c, *factors, scratch)
+    return c
+
+
 def symmetric(
     function: str, arrays: list[Any], out: Any, *, alpha: Any = 1, beta: Any = 0, lower: bool = True
 ) -> Array:
     """What `tilewright.syrk` (of one array) and `tilewright.syr2k` (of two) do, which document it."""
     lower = bool(lower)
+    found = _plain(arrays, out, alpha, beta, lower)
+    if found is not None:
+        return found
     if any(isinstance(value, (complex, np.complexfloating)) for value in (alpha, beta)):
         return _complex_factors(function, arrays, out, alpha, beta, lower)
     call = prepare(function, arrays, out, alpha=alpha, beta=beta, lower=lower)

@@ -20,10 +20,10 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.scratch import ScratchPool
-from tilewright.runtime.syr2k import as_matrices, checked_out, fits
+from tilewright.runtime.syr2k import MOST_ELEMENTS, as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.runtime.threads import call_team
 from tilewright.spec.choice import parse_choice
-from tilewright.spec.problem import MAX_SIZE, Layout, ProductTypes
+from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.spec.trmm import Side, Trmm
 
 logger = logging.getLogger("tilewright")
@@ -154,9 +154,33 @@ def _shape(a: Array, b: Array, side: Side) -> tuple[int, ...]:
         raise BatchMismatch(function="trmm", a=a.shape[:-2], b=b.shape[:-2]) from None
     shape = (*batch, *b.shape[-2:])
     total = math.prod(shape)
-    if total > MAX_SIZE // 16:  # 16 bytes: the largest element
-        raise SizeOverflow(what="trmm: the result", found=total, limit=MAX_SIZE // 16)
+    if total > MOST_ELEMENTS:
+        raise SizeOverflow(what="trmm: the result", found=total, limit=MOST_ELEMENTS)
     return shape
+
+
+#: The kernels of plain matrices: by their type, what the triangular matrix is, the layout of the result.
+_plain_kernels: dict[tuple[np.dtype[Any], Triangular, Layout], TrmmKernel] = {}
+
+
+def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Array | None:
+    """The product of plain matrices; None where they are not."""
+    shape, order = getattr(b, "shape", ()), getattr(a, "shape", ())
+    if not is_real(alpha) or len(shape) != 2:
+        return None
+    length = shape[0 if triangular.side is Side.LEFT else 1]
+    types = plain_types([a, b], out, shape) if order == (length, length) and 0 not in shape else None
+    if types is None:
+        return None
+    scalar = factor(alpha, "alpha", types.acc)
+    c = np.empty(shape, b.dtype) if out is None else out
+    layout = _layout(c)
+    kernel = _plain_kernels.get((c.dtype, triangular, layout))
+    if kernel is None:
+        kernel = _plain_kernels[c.dtype, triangular, layout] = trmm_kernel(types, triangular, layout)
+    with kernel.pool.block() as scratch:
+        kernel.run(a, b, c, scalar, scratch)
+    return c
 
 
 def trmm(
@@ -171,6 +195,9 @@ def trmm(
 ) -> Array:
     """What `tilewright.trmm` does, which documents it."""
     triangular = Triangular(parse_choice(Side, side, "side"), bool(lower), bool(unit))
+    found = _plain(a, b, out, alpha, triangular)
+    if found is not None:
+        return found
     array_a, array_b = as_matrices("trmm", [a, b])
     given = None if out is None else check_array(out)
     computed = result_dtype(array_a, array_b, given, None)
@@ -207,6 +234,12 @@ def trmm(
     return given
 
 
+def _layout(c: Array) -> Layout:
+    """The layout whose kernel writes a matrix."""
+    row, column = element_strides(c)
+    return Layout.ROW if column == 1 else Layout.COL if row == 1 else Layout.STRIDED
+
+
 def _run(
     types: ProductTypes, triangular: Triangular, factors: list[Array], target: Array, alpha: complex
 ) -> None:
@@ -216,9 +249,7 @@ def _run(
     batch = target.shape[:-2]
     c = target if target.dtype == types.c.numpy else target.view(types.c.numpy)
     a, b = (np.broadcast_to(one.view(types.a.numpy), (*batch, *one.shape[-2:])) for one in factors)
-    row, column = element_strides(c[(0,) * len(batch)])
-    layout = Layout.ROW if column == 1 else Layout.COL if row == 1 else Layout.STRIDED
-    kernel = trmm_kernel(types, triangular, layout)
+    kernel = trmm_kernel(types, triangular, _layout(c[(0,) * len(batch)]))
     with kernel.pool.block() as scratch:
         for place in np.ndindex(*batch):
             kernel.run(a[place], b[place], c[place], alpha, scratch)
