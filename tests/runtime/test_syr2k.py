@@ -233,9 +233,13 @@ def test_out_that_shares_memory() -> None:
     for shift in (0, 1, -1):
         memory = filled((64, 40), seed=1)
         a, out = memory[10:40, :30], memory[10 + shift : 40 + shift, 5:35]
-        before, expected = out.copy(), product(a.copy(), a.copy())
+        before, expected = out.copy(), product(a.copy())
         tw.syr2k(a, a, out, beta=1)
-        np.testing.assert_array_equal(out, np.where(inside(30, True), expected + before, before))
+        np.testing.assert_array_equal(out, np.where(inside(30, True), 2 * expected + before, before))
+    a = filled((DEEP, DEEP), "f8")  # blocks of depths are packed after the first of them went to out
+    before, expected = a.copy(), product(a)
+    assert tw.syrk(a, a) is a
+    np.testing.assert_array_equal(a, np.where(inside(DEEP, True), expected, before))
 
 
 def test_the_bits_do_not_depend_on_where_and_how() -> None:

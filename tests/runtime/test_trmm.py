@@ -48,8 +48,8 @@ from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType
 from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.spec.trmm import Side, Trmm
 
-#: More depths than a block has, with a tail.
-DEEP = 1101
+#: More depths than a block has, with a tail; half of them are no multiple of a register tile's rows.
+DEEP = 1035
 KINDS = [*itertools.product(("left", "right"), (True, False), (True, False))]
 
 
@@ -206,7 +206,12 @@ def test_out_that_shares_memory() -> None:
     expected = product(a, b)
     tw.trmm(a, b, a)
     np.testing.assert_array_equal(a, expected)
+    # Blocks of depths are packed after the first of them went to the result.
+    a, b = filled((DEEP, DEEP), "f8", 1), filled((DEEP, 9), "f8", 2)
+    expected = product(a, b)
+    np.testing.assert_array_equal(tw.trmm(a, b, b), expected)
     memory = filled((31, 30), seed=3)
+    a = a[:30, :30].astype("f4")
     expected = product(a, memory[:30].copy())
     tw.trmm(a, memory[:30], memory[1:])
     np.testing.assert_array_equal(memory[1:], expected)
