@@ -19,6 +19,8 @@ import tilewright as tw
 from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape, SublistLabel
 from tilewright.runtime import arrays, einsum_front, recipes
 from tilewright.runtime import einsum as implementation
+from tilewright.runtime.contract import plan_pairing
+from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.fastcall import native_entry_possible
 from tilewright.runtime.recipes import Call, Made, Recipe, RecipeTable, slot_of, view_step
 
@@ -163,12 +165,15 @@ def test_out_that_overlaps_an_operand(text: str) -> None:
 
 def test_bad_out_of_a_known_call() -> None:
     a, b = filled((3, 5)), filled((5, 4), seed=1)
-    out = np.zeros((3, 4), np.float32)
-    for _ in range(2):
-        tw.einsum("ij,jk->ik", a, b, out=out)
-    out.flags.writeable = False
-    with pytest.raises(OutReadOnly):
-        tw.einsum("ij,jk->ik", a, b, out=out)
+    for text, given, shape in (("ij,jk->ik", (a, b), (3, 4)), ("ij,ij->ij", (a, a), (3, 5))):
+        out = np.zeros(shape, np.float32)
+        for _ in range(2):
+            tw.einsum(text, *given, out=out)
+        out[...] = 77
+        out.flags.writeable = False
+        with pytest.raises(OutReadOnly):
+            tw.einsum(text, *given, out=out)
+        assert (out == 77).all()
     with pytest.raises(OutShape):
         tw.einsum("ij,jk->ik", a, b, out=np.zeros((4, 3), np.float32))
     with pytest.raises(OutNotArray):
@@ -183,9 +188,9 @@ def test_orders_are_parts_of_the_key(optimize: Any, python: _Watched) -> None:
     for _ in range(2):
         found = tw.einsum("ij,jk,kl->il", *given, optimize=optimize)
         np.testing.assert_array_equal(found, np.einsum("ij,jk,kl->il", *given))
-    asked = python.looked
+    decided = python.decided
     tw.einsum("ij,jk,kl->il", *given, optimize=optimize)
-    assert python.looked == asked
+    assert python.decided == decided
 
 
 @pytest.mark.parametrize(
@@ -435,3 +440,11 @@ def test_what_no_recipe_is_for() -> None:
         table.add(call, a_view(3))
         assert not any(table.slots)
     assert view_step(many, many, 0) is None
+    assert view_step(a, a.copy(), 0) is None
+    large = np.broadcast_to(a, (1 << 24, 3))
+    pair = plan_pairing(("ij", "kj", "ik"), (large.shape, (3, 3)), (large.strides, (24, 8)))
+    assert pair.step(((0, large), (1, np.ones((3, 3)))), None, last=True) is None, "a result of 400 MB"
+    pairing = plan_pairing(("i", "i", ""), (a.shape,) * 2, (a.strides,) * 2)
+    assert isinstance(pairing, ByProducts)
+    for last in (False, True):  # what `matmul` makes of vectors is a number
+        assert (pairing.otherwise.step(((0, a), (1, a)), None, last=last) is not None) is last

@@ -210,6 +210,14 @@ def test_sums_are_as_exact_as_numpys(text: str, shape: tuple[int, int]) -> None:
     assert worst <= max(np.max(np.abs(np.einsum(text, *given) - exact) / exact), 4e-7)
 
 
+@pytest.mark.parametrize("text", ["i->", "i,i->"])
+def test_very_long_sums_are_sums_of_sums(text: str) -> None:
+    a = np.tile(abs(rough((1 << 20,), np.float32)), 16)
+    given = (a,) * (text.count(",") + 1)
+    exact = 16 * np.sum(a[: 1 << 20].astype(np.float64) ** len(given))
+    assert abs(tw.einsum(text, *given) - exact) <= 4e-7 * exact
+
+
 @pytest.mark.parametrize("text", ["ij->i", "ij->j", "ij,ij->i", "i,j->ij", "ij,ij->ij", "ijk->j"])
 def test_any_number_of_threads_gives_the_same_bits(text: str) -> None:
     terms = text.partition("->")[0].split(",")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from enum import IntEnum
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MOST_AXES = 6
 #: Operands of a call, and steps of a recipe.
 MOST_OPERANDS, MOST_STEPS = 6, 12
+#: Bytes of the largest result of a step: calls that make larger ones take much longer than Python.
+MOST_BYTES = 1 << 28
 #: Words of a key: subscripts, `optimize`; of operands and `out` type, number of axes, two for each axis.
 MOST_WORDS = 2 + (MOST_OPERANDS + 1) * (2 + 2 * MOST_AXES)
 #: Recipes kept, and slots of the table: twice as many, a power of two, so that few look further than one.
@@ -129,9 +132,14 @@ class Made(NamedTuple):
     needed: tuple[Any, ...] = ()
 
 
+def like_result(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+    """An array that stands as a new one of a step will; None where that is too large to be made for this."""
+    return np.empty(shape, dtype) if prod(shape) * dtype.itemsize <= MOST_BYTES else None
+
+
 def view_step(array: Array, view: Array, place: int) -> Made | None:
-    """The step to a view of an array; None where it is no array, or of too many axes."""
-    if not 0 < view.ndim <= MOST_AXES:
+    """The step to a view of an array; None where it is no view, no array, or of too many axes."""
+    if not 0 < view.ndim <= MOST_AXES or not np.may_share_memory(array, view):
         return None
     seen = View(place, view.ndim, data_address(view) - data_address(array), view.shape, view.strides)
     return Made(Step(action=Action.VIEW, views=(seen,)), view)
@@ -157,7 +165,9 @@ def product_step(
             return None
         result = View(0, target.ndim, data_address(target) - data_address(out), target.shape, target.strides)
         return Made(Step(action=Action.PRODUCT, views=seen, result=result, into_out=1), out)
-    product = np.empty(cut.product, factors[0][1].dtype)
+    product = like_result(cut.product, factors[0][1].dtype)
+    if product is None:
+        return None
     result = cut.of(product)
     if result.ndim == 0 and (product.ndim > 0 or not last):  # an array in place of a number, or the reverse
         return None

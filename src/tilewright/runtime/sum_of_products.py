@@ -16,7 +16,7 @@ from tilewright.macro.sum_of_products import ProductCut, product_sizes
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, data_address
-from tilewright.runtime.recipes import Made, kernel_step
+from tilewright.runtime.recipes import Made, kernel_step, like_result
 from tilewright.runtime.threads import call_team
 from tilewright.spec.dtype import DTYPES, DType, find_numpy_dtype
 from tilewright.spec.sum_of_products import SUM_DTYPES, SumOfProducts, Walk
@@ -144,7 +144,9 @@ class ProductsCall(NamedTuple):
         self, places: Sequence[int], dtype: np.dtype[Any], out: Array | None, *, last: bool
     ) -> Made | None:
         """The same for machine code, of arrays at some places; None where it does not make the result."""
-        found = np.empty(self.shape, dtype)
+        found = like_result(self.shape, dtype)
+        if found is None:
+            return None
         order = places[::-1] if self.swapped else places
         call = (self.numbers, self.work)
         return kernel_step(products_kernel(self.problem), order, found, call, out, last=last)
