@@ -324,7 +324,7 @@ def cover_product(product: Product, machine: Machine) -> Cover:
     cover = choose_cover(machine, instruction, edge, (product.rows, product.columns * parts, depth))
     if direct:
         return cover
-    limit = max(1, LOCAL_PANEL_BYTES // (product.depth * parts * instruction.b.size))
+    limit = max(1, LOCAL_PANEL_BYTES // (max(1, product.depth) * parts * instruction.b.size))
     cover = _narrowed(cover, limit, max(isa.lanes(types.acc), instruction.n))
     return Cover(cover.heights, tuple((size // parts, count) for size, count in cover.widths))
 

@@ -87,8 +87,8 @@ def _in_place(contraction: Contraction, units: Units) -> Iterator[Contraction]:
 
 
 def _inside(contraction: Contraction, chosen: Iterable[Dimension]) -> Contraction:
-    """The chosen dimensions as those of the primitive."""
-    inside = tuple(chosen)
+    """The chosen dimensions as those of the primitive; rows or columns that are none stay loops."""
+    inside = tuple(d for d in chosen if d.size != 0 or d.type is DimensionType.K)
     numbers = {id(dimension) for dimension in inside}
     loops = [dimension for dimension in contraction.dimensions if id(dimension) not in numbers]
     found = [replace(dimension, execution=ExecutionType.PRIMITIVE) for dimension in inside]
