@@ -23,6 +23,9 @@ from tilewright.micro.calls import Operands, Rows, Window, value, window
 from tilewright.micro.pack import PackKernel, chunks, square_function
 from tilewright.spec.dtype import DType
 
+#: Lanes that are copied together where they are adjacent: of those that fit a panel, the most.
+VECTOR_LANES = (8, 4, 2, 1)
+
 
 def _entry(f: Function, table: Window, index: Value) -> Value:
     """A number of a table."""
@@ -65,11 +68,11 @@ def _pack(f: Function, isa: Isa, given: Operands) -> None:
         count = _entry(f, window(given, "counts"), number)
         begin = _entry(f, lanes_at, first)
         place = f.at(to.pointer, f.mul(number, panel_bytes))
+        with f.loop(int64(0), panel, int64(1), "lane") as lane:
+            distance = f.sub(_entry(f, lanes_at, f.add(first, lane)), begin)
+            f.store(f.mul(distance, source.dtype.size), f.at(offsets, f.mul(lane, 8)), 8)
         shifts = int64(0)
         if squares:
-            with f.loop(int64(0), panel, int64(1), "lane") as lane:
-                distance = f.sub(_entry(f, lanes_at, f.add(first, lane)), begin)
-                f.store(f.mul(distance, source.dtype.size), f.at(offsets, f.mul(lane, 8)), 8)
             shifts = f.minimum(_entry(f, window(given, "shifts"), number), f.sub(panels, number))
             shifts = f.both(shifts, int64(-squares[0][1]))
         with f.branch(f.compare(">", shifts, 0)) as (shifted, usual):
@@ -83,7 +86,7 @@ def _pack(f: Function, isa: Isa, given: Operands) -> None:
                     with even:
                         _even(f, isa, given, (kernel, place, count, begin, step), offsets)
                     with other:
-                        _scattered(f, isa, given, place, first)
+                        _scattered(f, isa, given, (place, begin), offsets)
                 f.store(f.add(number, 1), following, 8)
 
 
@@ -180,20 +183,105 @@ def _squares(
                 f.call(square, [to, run_bytes, f.at(from_turn, f.mul(depth, depth_bytes)), lanes])
 
 
-def _scattered(f: Function, isa: Isa, given: Operands, place: Value, first: Value) -> None:
-    """A panel whose lanes stand anywhere, element by element."""
-    to, source, lanes_at = (window(given, name) for name in ("to", "source", "lanes_at"))
-    depths_at, panel, convert = window(given, "depths_at"), value(given, "panel"), Convert(f, half=isa.half)
-    assert panel.known is not None
-    with f.loop(int64(0), panel, int64(1), "lane") as lane:
-        begin = _entry(f, lanes_at, f.add(first, lane))
-        from_ = f.at(source.pointer, f.mul(begin, source.dtype.size))
-        at = f.at(place, f.mul(lane, to.dtype.size))
-        with f.loop(int64(0), value(given, "depth"), int64(1), "depth") as p:
-            offset = f.mul(_entry(f, depths_at, p), source.dtype.size)
-            element = f.load(memory_type(source.dtype), f.at(from_, offset), source.dtype.size)
-            target = f.at(at, f.mul(p, panel.known * to.dtype.size))
-            f.store(convert(element, source.dtype, to.dtype), target, to.dtype.size)
+def _scattered(f: Function, isa: Isa, given: Operands, panel: tuple[Value, Value], offsets: Value) -> None:
+    """A panel whose lanes stand anywhere, `offsets` bytes from the first.
+
+    Depths that are adjacent go in squares that are turned in registers, the others lanes by lanes, in vectors
+    where some neighbours are adjacent.
+    """
+    place, begin = panel
+    to, source, width = window(given, "to"), window(given, "source"), value(given, "panel").known
+    depths_at, runs, depth = window(given, "depths_at"), window(given, "runs"), value(given, "depth")
+    assert width is not None
+    squares = chunks(width, isa.lanes(to.dtype)) if to.dtype == source.dtype else ()
+    lanes = next(size for size in VECTOR_LANES if width % size == 0)
+    apart = _apart(f, offsets, (width, lanes), source.dtype.size)
+    with _until(f, depth, "run") as (first, following):
+        run = f.minimum(_entry(f, runs, first), f.sub(depth, first))
+        offset = _entry(f, depths_at, first)
+        next_one = f.select(f.compare(">", run, 1), f.add(first, 1), first)
+        adjacent = f.compare("==", f.sub(_entry(f, depths_at, next_one), offset), 1)
+        block = f.at(source.pointer, f.mul(begin, source.dtype.size))
+        whole = int64(0)
+        if squares:
+            most = max(size for _, size in squares)
+            whole = f.select(adjacent, f.both(run, int64(-most)), int64(0))
+        for lane, side in squares:
+            square = square_function(f.module, to.dtype.bits, side)
+            target = f.at(place, f.add(f.mul(first, width * to.dtype.size), lane * to.dtype.size))
+            from_ = f.at(block, f.mul(offset, source.dtype.size))
+            with f.loop(int64(0), whole, int64(side), "depth") as p:
+                to_square = f.at(target, f.mul(p, width * to.dtype.size))
+                from_square = f.at(from_, f.mul(p, source.dtype.size))
+                f.call(
+                    square, [to_square, int64(width * to.dtype.size), from_square, f.at(offsets, 8 * lane)]
+                )
+        end = f.add(first, run)
+        _by_lanes(f, isa, given, (place, block), (offsets, apart, lanes), (f.add(first, whole), end))
+        f.store(end, following, 8)
+
+
+def _apart(f: Function, offsets: Value, sizes: tuple[int, int], element_bytes: int) -> Value:
+    """For each vector of lanes of a panel, 0 where its lanes are adjacent elements."""
+    width, lanes = sizes
+    found = f.stack(INT64, width // lanes, 8)
+    for number in range(width // lanes):
+        uneven = int64(0)
+        for lane in range(number * lanes, (number + 1) * lanes - 1):
+            here, next_one = (f.load(INT64, f.at(offsets, 8 * at), 8) for at in (lane, lane + 1))
+            distance = f.sub(f.sub(next_one, here), element_bytes)
+            uneven = f.either(uneven, distance)
+        f.store(uneven, f.at(found, 8 * number), 8)
+    return found
+
+
+def _by_lanes(
+    f: Function,
+    isa: Isa,
+    given: Operands,
+    places: tuple[Value, Value],
+    lanes_at: tuple[Value, Value, int],
+    depths: tuple[Value, Value],
+) -> None:
+    """Some depths of a panel, a vector of lanes after the other; element by element where they are apart."""
+    (place, block), (offsets, apart, lanes) = places, lanes_at
+    to, source, depths_at = (window(given, name) for name in ("to", "source", "depths_at"))
+    convert, width = Convert(f, half=isa.half), value(given, "panel").known
+    assert width is not None
+
+    def copy(lane: Value, count: int) -> None:
+        """Elements that are adjacent, for each depth."""
+        from_ = f.at(block, f.load(INT64, f.at(offsets, f.mul(lane, 8)), 8))
+        target = f.at(place, f.mul(lane, to.dtype.size))
+        kind = vector_type(source.dtype, count) if count > 1 else memory_type(source.dtype)
+        with f.loop(*depths, int64(1), "depth") as p:
+            at = f.at(from_, f.mul(_entry(f, depths_at, p), source.dtype.size))
+            element = convert(f.load(kind, at, source.dtype.size), source.dtype, to.dtype)
+            f.store(element, f.at(target, f.mul(p, width * to.dtype.size)), to.dtype.size)
+
+    with f.loop(int64(0), int64(width), int64(lanes), "lanes") as first:
+        uneven = f.load(INT64, f.at(apart, f.mul(f.divide(first, int64(lanes)), 8)), 8)
+        with f.branch(f.compare("==", uneven, 0)) as (adjacent, other):
+            with adjacent:
+                copy(first, lanes)
+            with other, f.loop(first, f.add(first, lanes), int64(1), "lane") as lane:
+                copy(lane, 1)
+
+
+def _apart_columns(f: Function, columns_at: Window, columns: Value, sizes: tuple[int, int]) -> Value:
+    """For each vector of columns of a tile, 0 where there are all of them and they are adjacent in C."""
+    width, lanes = sizes
+    found = f.stack(INT64, width // lanes, 8)
+    with f.loop(int64(0), columns, int64(lanes), "vector") as first:
+        place = f.at(found, f.mul(f.divide(first, int64(lanes)), 8))
+        f.store(int64(1), place, 8)
+        with f.when(f.compare("<=", f.add(first, lanes), columns)):
+            uneven = int64(0)
+            for lane in range(lanes - 1):
+                here, next_one = (_entry(f, columns_at, f.add(first, at)) for at in (lane, lane + 1))
+                uneven = f.either(uneven, f.sub(f.sub(next_one, here), 1))
+            f.store(uneven, place, 8)
+    return found
 
 
 def emit_scatter_tile(f: Function, isa: Isa, given: Operands) -> None:
@@ -219,6 +307,13 @@ def _scatter(f: Function, isa: Isa, acc: DType, given: Operands) -> None:
             advance([f.multiply_add(factor, old, held, fused=isa.fused)])
         f.store(convert(advance.results[0], acc, to.dtype), pointer, to.dtype.size)
 
+    def place_of(begin: Value, column: Value) -> Value:
+        return f.at(begin, f.mul(_entry(f, columns_at, column), to.dtype.size))
+
+    width = tile.row.known
+    assert width is not None
+    some_lanes = next(size for size in VECTOR_LANES if size <= lanes and width % size == 0)
+    apart = _apart_columns(f, columns_at, columns, (width, some_lanes))
     with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
         offset = f.mul(_entry(f, window(given, "rows_at"), row), to.dtype.size)
         begin = f.at(to.pointer, offset)
@@ -227,6 +322,11 @@ def _scatter(f: Function, isa: Isa, acc: DType, given: Operands) -> None:
         whole = f.select(adjacent, f.both(columns, int64(-lanes)), int64(0))
         with f.loop(int64(0), whole, int64(lanes), "column") as column:
             put(f.at(first, f.mul(column, to.dtype.size)), row, column, lanes)
-        with f.loop(whole, columns, int64(1), "element") as column:
-            place = f.at(begin, f.mul(_entry(f, columns_at, column), to.dtype.size))
-            put(place, row, column, 1)
+        with f.loop(whole, columns, int64(some_lanes), "some") as column:
+            end = f.minimum(f.add(column, some_lanes), columns)
+            near = f.load(INT64, f.at(apart, f.mul(f.divide(column, int64(some_lanes)), 8)), 8)
+            with f.branch(f.compare("==", near, 0)) as (together, other):
+                with together:
+                    put(place_of(begin, column), row, column, some_lanes)
+                with other, f.loop(column, end, int64(1), "element") as one:
+                    put(place_of(begin, one), row, one, 1)
