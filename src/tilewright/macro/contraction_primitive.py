@@ -150,7 +150,7 @@ def _product(problem: Contraction, *, adds: bool, steps: bool) -> Product:
     """The product of a gemm or brgemm of known sizes."""
     m, n = _axis(problem, DimensionType.M, "in0"), _axis(problem, DimensionType.N, "in1")
     depth, batch = _depth(problem), problem.batch
-    count = 1 if batch is None else batch.size or 0
+    count = 1 if batch is None else batch.size or 1
 
     def side(name: str, lanes: _Axis) -> Side:
         step = 0 if batch is None else getattr(batch, name)
@@ -162,9 +162,9 @@ def _product(problem: Contraction, *, adds: bool, steps: bool) -> Product:
     assert isinstance(rows.size, Constant)
     assert isinstance(columns.size, Constant)
     return Product(
-        rows=rows.size.value,
-        columns=columns.size.value,
-        depth=depth.size or 0,
+        rows=rows.size.value or 1,  # of a size of 0 nothing is written, but there is a cover
+        columns=columns.size.value or 1,
+        depth=depth.size or 1,
         count=count,
         broadcast=broadcast,
         vector=vector,
