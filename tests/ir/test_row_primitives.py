@@ -12,7 +12,7 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import Buffer, Constant, Primitive, Program, Scalar, Slice, Space
 from tilewright.ir.parse import parse_program
-from tilewright.ir.primitives import LayerNormRows, MaxRows, SoftmaxRows, SumRows
+from tilewright.ir.row_primitives import LayerNormRows, MaxRows, SoftmaxRows, SumRows
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
@@ -72,7 +72,7 @@ LAYER_NORM = LayerNormRows(window("y"), window("x"), *SIZES, Scalar(0.5), window
         (replace(SOFTMAX, to=window("narrow")), "to and source have one type"),
         (replace(LAYER_NORM, weight=window("w", 0, 2)), "elements of weight must be adjacent"),
         (replace(SOFTMAX, kept=window("narrow")), "kept is of the type that rows are computed in"),
-        (replace(SOFTMAX, to=ACROSS, source=ACROSS), "adjacent columns need the state of rows"),
+        (replace(SOFTMAX, to=ACROSS, source=ACROSS), "adjacent rows need their state"),
         (SumRows(window("y", 2), window("x", 14, 2), *SIZES[:2]), "rows and their numbers, must be adjacent"),
         (
             SumRows(window("y", 2), ACROSS, *SIZES[:2], window("w")),

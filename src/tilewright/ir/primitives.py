@@ -1,4 +1,4 @@
-"""Primitives of softmax on tiles (seed 000: max, exp, sum, rescale, norm), of rows, and of tables.
+"""Primitives of softmax on tiles (seed 000: max, exp, sum, rescale, norm), and of tables.
 
 A new primitive is a class here, its meaning in `meaning.py`, its code in `micro/` and one row in
 `lower_primitives.py`; text, parser and verifier follow from its fields.
@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from tilewright.ir.nodes import Constant, Expression, Primitive, ScalarValue, Slice
-from tilewright.spec.dtype import F32, F64, I64, DType
+from tilewright.ir.row_primitives import ROW_PRIMITIVES, row_rules
+from tilewright.spec.dtype import I64, DType
 
 
 @dataclass(frozen=True)
@@ -287,100 +288,6 @@ class ScatterTile(Primitive):
     beta: ScalarValue
 
 
-#: Adjacent rows are computed so many at a time: the sums of one become one number while the next is added up.
-PAIR = 2
-
-
-#: Rows that stand side by side have so many numbers each between two readings: of layer norm a mean, a factor
-#: and a shift.
-STATES = 3
-
-
-@dataclass(frozen=True)
-class SoftmaxRows(Primitive):
-    """to = e^(x - max x) / Σ e^(x - max x) of every row x of a source, which may be `to` itself.
-
-    Elements of rows are adjacent in both, or those of columns are. A row with NaN or inf, or without any
-    number above -inf, becomes NaN.
-
-    Attributes
-    ----------
-    stream : results of adjacent elements go past the caches where it is not 0.
-    ahead : the source is fetched so many elements in front of what is computed; 0 of rows that the caches
-        would lose again.
-    kept : where exponentials of `PAIR` rows wait, whole vectors; without it in `to`, or they are computed
-        twice.
-    state : of columns that are adjacent, where what is known of the rows waits: `STATES` numbers of each, and
-        room for whole vectors behind the last row.
-    """
-
-    word: ClassVar[str] = "softmax_rows"
-
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    stream: Expression
-    ahead: Expression
-    kept: Slice | None = None
-    state: Slice | None = None
-
-
-@dataclass(frozen=True)
-class LogSoftmaxRows(Primitive):
-    """to = x - max x - log Σ e^(x - max x) of every row; otherwise as `SoftmaxRows`."""
-
-    word: ClassVar[str] = "log_softmax_rows"
-
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    stream: Expression
-    ahead: Expression
-    state: Slice | None = None
-
-
-@dataclass(frozen=True)
-class LayerNormRows(Primitive):
-    """to = (x - mean) / √(variance + eps) · weight + bias of every row; windows as of `SoftmaxRows`.
-
-    Attributes
-    ----------
-    weight, bias : a number for each column, adjacent; the first stride is not used.
-    """
-
-    word: ClassVar[str] = "layer_norm_rows"
-
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    stream: Expression
-    ahead: Expression
-    eps: ScalarValue
-    weight: Slice | None = None
-    bias: Slice | None = None
-    state: Slice | None = None
-
-
-@dataclass(frozen=True)
-class RmsNormRows(Primitive):
-    """to = x / √(mean of x² + eps) · weight of every row; otherwise as `LayerNormRows`."""
-
-    word: ClassVar[str] = "rms_norm_rows"
-
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    stream: Expression
-    ahead: Expression
-    eps: ScalarValue
-    weight: Slice | None = None
-    state: Slice | None = None
-
-
 @dataclass(frozen=True)
 class SumProducts(Primitive):
     """to[i] = Σ left[t, i, j] · right[t, i, j] over all turns t and columns j, of every row i; or += that.
@@ -425,75 +332,25 @@ class MultiplyRows(Primitive):
     columns: Expression
 
 
-@dataclass(frozen=True)
-class SumRows(Primitive):
-    """to = Σ x of every row x of a source, one number each.
-
-    Elements of rows are adjacent in the source, or those of columns, and then the numbers are too.
-
-    Attributes
-    ----------
-    to : the second stride is not used.
-    state : as of `SoftmaxRows`.
-    """
-
-    word: ClassVar[str] = "sum_rows"
-
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    state: Slice | None = None
-
-
-@dataclass(frozen=True)
-class MeanRows(SumRows):
-    """to = Σ x / columns of every row; otherwise as `SumRows`."""
-
-    word: ClassVar[str] = "mean_rows"
-
-
-@dataclass(frozen=True)
-class MaxRows(SumRows):
-    """to = max x of every row, NaN where it has NaN; otherwise as `SumRows`."""
-
-    word: ClassVar[str] = "max_rows"
-
-
-@dataclass(frozen=True)
-class MinRows(SumRows):
-    """to = min x of every row, NaN where it has NaN; otherwise as `SumRows`."""
-
-    word: ClassVar[str] = "min_rows"
-
-
+#: Those of this file and of rows.
+_KINDS: tuple[type[Primitive], ...] = (
+    Begin,
+    Softmax,
+    Normalise,
+    Keep,
+    SoftmaxGradient,
+    KeyScores,
+    SumValues,
+    Merge,
+    Finite,
+    PackTable,
+    ScatterTile,
+    SumProducts,
+    MultiplyRows,
+    *ROW_PRIMITIVES,
+)
 #: Every primitive by the word that begins its text.
-PRIMITIVES: dict[str, type[Primitive]] = {
-    kind.word: kind
-    for kind in (
-        Begin,
-        Softmax,
-        Normalise,
-        Keep,
-        SoftmaxGradient,
-        KeyScores,
-        SumValues,
-        Merge,
-        Finite,
-        PackTable,
-        ScatterTile,
-        SoftmaxRows,
-        LogSoftmaxRows,
-        LayerNormRows,
-        RmsNormRows,
-        SumRows,
-        MeanRows,
-        MaxRows,
-        MinRows,
-        SumProducts,
-        MultiplyRows,
-    )
-}
+PRIMITIVES: dict[str, type[Primitive]] = {kind.word: kind for kind in _KINDS}
 
 
 def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, str]]:
@@ -504,6 +361,7 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
         return None if window is None else dtypes[window.buffer]
 
     one = Constant(1)
+    yield from row_rules(node, dtypes)
     match node:
         case Softmax():
             for name in ("scores", "weights"):
@@ -532,19 +390,6 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             of_lanes = ("lanes_at", "steps", "counts", "shifts")
             for name in (*of_lanes, "depths_at", "runs", "turns", "rows_at", "columns_at"):
                 yield type_of(name) in (None, I64), f"{name} is a table of i64"
-        case SoftmaxRows() | LogSoftmaxRows() | LayerNormRows() | RmsNormRows():
-            both = (node.to.strides, node.source.strides)
-            adjacent = any(all(strides[axis] == one for strides in both) for axis in (0, 1))
-            yield adjacent, "elements of rows, or of columns, must be adjacent in to and source"
-            yield type_of("to") == type_of("source"), "to and source have one type"
-            wide = {64: F64}.get(dtypes[node.to.buffer].bits, F32)
-            for name in ("kept", "state"):
-                yield type_of(name) in (None, wide), f"{name} is of the type that rows are computed in"
-            by_rows = all(strides[1] == one for strides in both)
-            yield by_rows or node.state is not None, "adjacent columns need the state of rows"
-            for name in ("weight", "bias", "kept", "state"):
-                along = getattr(node, name, None)
-                yield along is None or along.strides[1] == one, f"elements of {name} must be adjacent"
         case SumProducts():
             factors = [factor for factor in (node.left, node.right) if factor is not None]
             for axis in (0, 1):
@@ -561,14 +406,6 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             yield known or not vectors, "left has adjacent elements too, or one for each row"
             alike = type_of("to") == type_of("left") == type_of("right")
             yield alike, "factors and products have one type"
-        case SumRows():
-            along = node.source.strides[1] == one
-            across = node.source.strides[0] == node.to.strides[0] == one
-            yield along or across, "elements of rows, or rows and their numbers, must be adjacent"
-            yield type_of("to") == type_of("source"), "to and source have one type"
-            wide = {64: F64}.get(dtypes[node.to.buffer].bits, F32)
-            yield type_of("state") in (None, wide), "state is of the type that rows are computed in"
-            yield along or node.state is not None, "adjacent rows need their state"
         case Keep():
             yield type_of("to") == type_of("values"), "values keep their type"
         case KeyScores():

@@ -25,7 +25,7 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import (
+from tilewright.ir.row_primitives import (
     PAIR,
     STATES,
     LayerNormRows,

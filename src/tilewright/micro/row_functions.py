@@ -175,10 +175,11 @@ def _rms_norm(lines: AlongRows) -> None:
     lines.each(finish)
 
 
-def _emit(f: Function, isa: Isa, given: Operands, word: str, along: Along, across: Across) -> None:
-    """Calls the function of a primitive."""
+def _emit(f: Function, isa: Isa, given: Operands, word: str, body: tuple[Along, Across]) -> None:
+    """Calls the function of a primitive: along rows, or of rows side by side."""
     to = window(given, "to")
     acc: DType = to.dtype if to.dtype == F64 else F32
+    along, beside = body
 
     def write(inner: Function, operands: Operands) -> None:
         stream = value(operands, "stream")
@@ -187,7 +188,7 @@ def _emit(f: Function, isa: Isa, given: Operands, word: str, along: Along, acros
             for _ in rows.every():
                 along(rows)
         else:
-            across(AcrossRows(inner, isa, acc, operands))
+            beside(AcrossRows(inner, isa, acc, operands))
         if stream.known != 0:
             with inner.when(inner.compare("!=", stream, 0)):
                 inner.fence()
@@ -197,19 +198,19 @@ def _emit(f: Function, isa: Isa, given: Operands, word: str, along: Along, acros
 
 def emit_softmax_rows(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `SoftmaxRows`."""
-    _emit(f, isa, given, "softmax_rows", _softmax, across.softmax)
+    _emit(f, isa, given, "softmax_rows", (_softmax, across.softmax))
 
 
 def emit_log_softmax(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `LogSoftmaxRows`."""
-    _emit(f, isa, given, "log_softmax_rows", _log_softmax, across.log_softmax)
+    _emit(f, isa, given, "log_softmax_rows", (_log_softmax, across.log_softmax))
 
 
 def emit_layer_norm(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `LayerNormRows`."""
-    _emit(f, isa, given, "layer_norm_rows", _layer_norm, across.layer_norm)
+    _emit(f, isa, given, "layer_norm_rows", (_layer_norm, across.layer_norm))
 
 
 def emit_rms_norm(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `RmsNormRows`."""
-    _emit(f, isa, given, "rms_norm_rows", _rms_norm, across.rms_norm)
+    _emit(f, isa, given, "rms_norm_rows", (_rms_norm, across.rms_norm))
