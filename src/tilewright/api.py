@@ -1207,7 +1207,7 @@ def compile(
 
     Parameters
     ----------
-    problem : what to compute.
+    problem : what to compute. A `Contraction` whose dimensions are all sequential gets a `schedule` first.
     target : None or "host" for this host, a name of `targets()`, "triple:cpu" or "triple:cpu:+features"
         in LLVM's names (such as "aarch64-linux-gnu:neoverse-n2:+sve"), or a `Machine`.
     lowering : who writes the tile products: "target", this package by the target's multiply instructions,
