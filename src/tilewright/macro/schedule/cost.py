@@ -15,10 +15,15 @@ from tilewright.spec.dtype import DType, Kind
 #: Cycles to copy one element into a panel: measured 0.6 to 1 from 128x128 to 800x800 of float32.
 PACK_CYCLES = 0.8
 
-#: The same where lanes of a panel have no common distance: measured on dimensions of 25.
-PACK_APART_CYCLES = 12.0
+#: The same where lanes of a panel have no common distance, in squares and vectors of those that are adjacent:
+#: measured on dimensions of 25.
+PACK_APART_CYCLES = 2.5
 
-#: Cycles for one element of a tile of C that has no distances of its own and goes through a buffer.
+#: Cycles for one element of a tile of C that has no distances of its own and goes through a buffer, some
+#: columns at a time: measured on the same.
+ACROSS_CYCLES = 1.5
+
+#: Cycles for one element of C that goes through a buffer because its columns are not adjacent.
 SCATTER_CYCLES = 4.0
 
 #: Bytes from beyond the second cache for each cycle that is waited for them: most of that time multiplies go
@@ -94,7 +99,7 @@ class _Model:
         across = -(-rows // cut.mr) * -(-columns // cut.nr)
         multiply = blocks * ended * each + PACK_CYCLES * copied
         if across < ended:
-            through = PACK_APART_CYCLES * copied + SCATTER_CYCLES * blocks * rows * columns
+            through = PACK_APART_CYCLES * copied + ACROSS_CYCLES * blocks * rows * columns
             multiply = min(multiply, blocks * across * each + through)
         batch = _elements(self._of(_C))
         return Estimate(batch * (multiply + LOOPS_CYCLES), batch * copied, 0)
