@@ -59,6 +59,17 @@ def test_what_is_moved_and_what_is_nothing() -> None:
     assert tw.explain(tw.tanh, x[:0]).strategy == "nothing to do: the array is empty"
 
 
+def test_reductions() -> None:
+    x = np.ones((30, 500), np.float32)
+    assert tw.explain(tw.sum, x, 1).strategy == "vectors along each row, one reading"
+    for axis in (0, 1):
+        assert tw.explain(tw.min, x, axis, keepdims=True).kernel.startswith("rows_min_f32_")
+    found = tw.explain(tw.max, x, 0)
+    assert found.strategy == "rows side by side in vectors, one reading"
+    assert said(found, "15,000 elements, 62,000 bytes at least")
+    assert tw.explain(tw.mean, np.ones((3, 4, 5)), (0, 2)).strategy.startswith("arrays are moved")
+
+
 def test_problems() -> None:
     assert tw.explain(Elementwise("gelu")).strategy == "element by element, in whole vectors"
     assert "side by side" in tw.explain(RowFunction("layer_norm", layout="col")).strategy

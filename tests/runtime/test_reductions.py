@@ -164,6 +164,9 @@ def test_places(name: str) -> None:
         assert np.array_equal(function(other, 0), expected)
     memory = x.copy()
     assert np.array_equal(function(memory, 0, out=memory[0]), expected)
+    for row in range(6):  # which others are read after
+        memory = x.copy()
+        assert np.array_equal(function(memory, 1, out=memory[row, :6]), function(x, 1))
     wide = np.empty(7)
     function(x, 0, out=wide)
     assert np.array_equal(wide, expected)

@@ -371,8 +371,8 @@ CALLS: dict[str, Callable[..., Explanation]] = {
 }
 #: The modules that these come from, as they say.
 _HOMES = ("tilewright", "tilewright.api")
-#: The module of functions of rows and of elements, all of which are explained alike.
-_FUNCTIONS = "tilewright.functions"
+#: The modules of functions of rows and of elements, all of which are explained alike.
+_FUNCTIONS = ("tilewright.functions", "tilewright.reductions")
 
 
 def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
@@ -383,7 +383,7 @@ def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
     home = getattr(subject, "__module__", None)
     if home in _HOMES and name in CALLS:
         return CALLS[name](*arguments, **options)
-    if home == _FUNCTIONS and hasattr(subject, "__self__"):
+    if home in _FUNCTIONS and hasattr(subject, "__self__"):
         from tilewright.runtime.explain_functions import explain_function  # which makes an `Explanation`
 
         return explain_function(subject, *arguments, **options)

@@ -33,7 +33,7 @@ def function_strategy(problem: RowFunction | Elementwise) -> str:
 
 
 def explain_function(function: Any, *arguments: Any, **options: Any) -> Explanation:
-    """How a call of a function of `tilewright.functions` runs; nothing is computed."""
+    """How a call of a function of `functions.py` or `reductions.py` runs; nothing is computed."""
     request = function.__self__.__wrapped__(*arguments, **options)
     with limited(request.threads):
         return _explained(function.__name__, request.prepare(), arguments, options)
