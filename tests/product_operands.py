@@ -11,7 +11,7 @@ from support import Array, GuardedMemory
 from tilewright.spec.sum_of_products import SumOfProducts, Walk
 
 #: Every problem of one type.
-PROBLEMS = tuple((walk, factors) for walk in Walk for factors in ((1, 2) if walk.sums else (2,)))
+PROBLEMS = tuple((walk, factors) for walk in Walk for factors in walk.factors)
 NUMPY: dict[str, Any] = {"bf16": ml_dtypes.bfloat16}
 
 
@@ -49,17 +49,18 @@ def make(
 ) -> Case:
     """Operands of a problem with the lengths of its five axes; results are filled with what is no result."""
     dtype = NUMPY.get(problem.dtype.name, problem.dtype.numpy)
-    order = (0, 1, 2, 4, 3) if problem.walk is Walk.ACROSS else (0, 1, 2, 3, 4)
+    order = (0, 1, 2, 4, 3) if problem.walk in (Walk.ACROSS, Walk.WEIGHTED) else (0, 1, 2, 3, 4)
     # Elements that are walked one by one are two apart.
     doubled = problem.walk in (Walk.APART, Walk.SINGLE)
     arrays = []
     for seed in range(problem.factors):
         full = (*shape[:4], 1) if problem.walk is Walk.SPREAD and seed == 0 else shape
+        full = (*shape[:3], 1, shape[4]) if problem.walk is Walk.WEIGHTED and seed == 1 else full
         content = small((*full[:4], full[4] * 2) if doubled else full, dtype, seed)
         one = placed(content, order, gap, memories[seed] if memories else None)
         arrays.append(one[..., ::2] if doubled else one)
-    spread = np.broadcast_to(arrays[0], shape)
-    expected = problem.reference(spread, arrays[1] if problem.factors == 2 else None)
+    whole = [np.broadcast_to(array, shape) for array in arrays]
+    expected = problem.reference(*whole)
     with np.errstate(all="ignore"):
         expected = expected.astype(dtype)
     blank = np.full(expected.shape, 77).astype(dtype)
@@ -85,6 +86,8 @@ def strides_of(problem: SumOfProducts, case: Case) -> list[int]:
         found += steps
     if problem.walk is Walk.SPREAD:
         found[4] = 0
+    if problem.walk is Walk.WEIGHTED:
+        found[8] = 0
     return found
 
 

@@ -143,6 +143,9 @@ def test_sums_along_a_row_are_vectors_that_wait_for_nothing() -> None:
         (("ijk", "ijk"), "i", "along", (1, 1, 1, 2, 12)),
         (("ijk", "k"), "ij", "along", (1, 1, 1, 6, 4)),
         (("ijk", "ijk"), "jk", "across", (1, 1, 1, 12, 2)),
+        (("ij", "i"), "j", "weighted", (1, 1, 1, 3, 2)),
+        (("i", "ij"), "j", "weighted", (1, 1, 1, 3, 2)),
+        (("ijk", "ij"), "k", "weighted", (1, 1, 1, 4, 6)),
         (("ijk", "ijk"), "ijk", "each", (1, 1, 1, 1, 24)),
         (("ijk", "k"), "ijk", "each", (1, 1, 1, 6, 4)),
         (("ijk", "i"), "ijk", "spread", (1, 1, 1, 2, 12)),
@@ -250,8 +253,9 @@ def test_special_values() -> None:
 def test_errors() -> None:
     with pytest.raises(InvalidChoice, match="walk"):
         SumOfProducts("sideways")
-    with pytest.raises(InvalidChoice, match="factors of 'each'"):
-        SumOfProducts("each", 1)
+    for walk in ("each", "weighted"):
+        with pytest.raises(InvalidChoice, match=f"factors of '{walk}'"):
+            SumOfProducts(walk, 1)
     with pytest.raises(UnsupportedDtype):
         SumOfProducts("along", 1, "u8")
     with pytest.raises(InvalidSize, match="block"):

@@ -116,9 +116,7 @@ def symmetric() -> Iterator[Syrk]:
 
 def sums_of_products() -> Iterator[SumOfProducts]:
     for walk, dtype in product(Walk, SUM_DTYPES):
-        yield SumOfProducts(walk, 2, dtype)
-        if walk.sums:
-            yield SumOfProducts(walk, 1, dtype)
+        yield from (SumOfProducts(walk, factors, dtype) for factors in walk.factors)
 
 
 def trmms() -> Iterator[Trmm]:

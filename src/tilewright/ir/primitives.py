@@ -292,8 +292,8 @@ class ScatterTile(Primitive):
 class SumProducts(Primitive):
     """to[i] = Σ left[t, i, j] · right[t, i, j] over all turns t and columns j, of every row i; or += that.
 
-    Elements of rows are adjacent in left and right; or those of columns are, there and in `to`; or neither,
-    and there is one element after the other.
+    Elements of rows are adjacent in left and right; or those of columns are, there and in `to`, of which
+    `right` may also have one for all rows; or neither, and there is one element after the other.
 
     Attributes
     ----------
@@ -394,6 +394,7 @@ def rules(node: Primitive, dtypes: Mapping[str, DType]) -> Iterator[tuple[bool, 
             factors = [factor for factor in (node.left, node.right) if factor is not None]
             for axis in (0, 1):
                 alike = len({factor.strides[axis] == one for factor in factors}) == 1
+                alike |= axis == 0 and factors[-1].strides[0] == Constant(0)
                 yield alike, "both factors have adjacent elements along the same axis"
             types = {dtypes[factor.buffer] for factor in (node.to, *factors)}
             yield len(types) == 1, "factors and sums have one type"

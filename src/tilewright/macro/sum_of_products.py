@@ -68,7 +68,7 @@ def choose_products(problem: SumOfProducts, machine: Machine) -> ProductCut:
     ProductCut(together=256, long_row=64, block=64)
     """
     lanes = machine.isa.lanes(problem.acc)
-    together = ROW_VECTORS * lanes if problem.walk is Walk.ACROSS else 1
+    together = ROW_VECTORS * lanes if problem.walk in (Walk.ACROSS, Walk.WEIGHTED) else 1
     return ProductCut(together, LONG_ROW_VECTORS * lanes, BLOCK_COLUMNS)
 
 
@@ -85,8 +85,8 @@ def _window(
 ) -> Slice:
     """The window of an array that begins at a row, and where they count, a column and a turn."""
     step: dict[str, Expression] = {axis: Name(f"{array}_{axis}") for axis in AXES}
-    if walk is Walk.ACROSS:
-        step["row"] = Constant(1)
+    if walk in (Walk.ACROSS, Walk.WEIGHTED):
+        step["row"] = Constant(0) if array == "y" and walk is Walk.WEIGHTED else Constant(1)
     elif walk not in (Walk.APART, Walk.SINGLE):
         step["column"] = Constant(0) if array == "x" and walk is Walk.SPREAD else Constant(1)
     if array == "z" and walk.sums:
@@ -116,7 +116,7 @@ def _sums(problem: SumOfProducts, cut: ProductCut, rows: Expression) -> Statemen
     if problem.acc == problem.dtype.real:
         if walk is Walk.ALONG:
             by_turns = _holds(Constant(cut.long_row - 1), columns) * _holds(Name("x_row"), Name("x_turn"))
-        elif walk is Walk.ACROSS:
+        elif walk in (Walk.ACROSS, Walk.WEIGHTED):
             by_turns, width = one, Constant(cut.block)
     step = maximum(turns * (one - by_turns), 1)
     x, y = (_window(array, walk, i, j, t) for array in "xy")

@@ -150,11 +150,13 @@ class _Sums:
 
     def added(self, turn: Value, row: Value, column: Value, acc: Number, mask: Value | None = None) -> Number:
         """acc + products at a place."""
-        factors = [
-            self.numbers.load(self._place(place, f"{name}_turn", turn, row, column), mask)
-            for name, place in (("left", self.left), ("right", self.right))
-            if place is not None
-        ]
+        factors = []
+        for name, place in (("left", self.left), ("right", self.right)):
+            if place is None:
+                continue
+            pointer = self._place(place, f"{name}_turn", turn, row, column)
+            one_for_all = place.row.known == 0 and bool(self.numbers.lanes)
+            factors.append(self.numbers.spread(pointer) if one_for_all else self.numbers.load(pointer, mask))
         if len(factors) == 1:
             return self.numbers.add(acc, factors[0])
         return self.numbers.multiply_add(factors[0], factors[1], acc)

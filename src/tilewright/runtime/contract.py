@@ -25,6 +25,11 @@ _PAIRINGS = 2048
 _MOVED_BY_NUMPY = 1 << 10
 
 
+#: Elements of a matrix beyond which its product with a vector is left to `matmul`, which reads several rows
+#: at once and so waits less for memory: those of a second cache.
+_LONG_READS = 1 << 18
+
+
 class Fused(NamedTuple):
     """How an operand becomes a stack of matrices: its axes permuted, then neighbours fused.
 
@@ -218,7 +223,9 @@ def plan_pairing(
             labels, tuple(sizes.values()), shape, _pairing(labels, roles, sizes, copying, (a, b, c))
         )
     pairing = _pairing(labels, roles, sizes, price, (a, b, c))
-    return pairing if roles.rows and roles.columns else ByProducts(labels, pairing)
+    one_matrix = not roles.batch and bool(roles.rows) is not bool(roles.columns)
+    matrices = (roles.rows and roles.columns) or (one_matrix and prod(sizes.values()) > _LONG_READS)
+    return pairing if matrices else ByProducts(labels, pairing)
 
 
 def _pairing(
@@ -240,7 +247,7 @@ def _pairing(
     )
     nearest = labels_out[-1:] if c is None else c.outermost_first(labels_out)[-1:]
     # The transposed product where that makes the last axis of the result contiguous.
-    turned = bool(nearest) and nearest in price.rows
+    turned = bool(nearest and roles.columns) and nearest in price.rows
     stack = _Stack(groups, sizes, vectors=bool(roles.summed) and not groups)
     groups_a, groups_b = (price.rows, price.summed), (price.summed, price.columns)
     made = (price.rows, price.columns)

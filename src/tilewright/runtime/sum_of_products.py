@@ -218,9 +218,8 @@ def _arranged(
     kind: DType, kept: list[_Axis], summed: list[_Axis], shape: tuple[int, ...], factors: int
 ) -> ProductsCall | None:
     """Which axes are rows, columns and turns."""
-    swapped = False
     if summed:
-        found = _sums(kept, summed, factors)
+        found, swapped = _sums(kept, summed, factors)
     elif factors == 2:
         found, swapped = _products(kept)
     else:
@@ -244,7 +243,7 @@ _ORDERS: dict[tuple[int, bool], tuple[int | None, ...]] = {
 
 
 #: Elements up to which single ones take less time than a call of anything else.
-_FEW = 1 << 14
+_FEW = 1 << 12
 
 
 def _few(axes: Sequence[_Axis]) -> bool:
@@ -255,24 +254,30 @@ def _none(factors: int) -> _Axis:
     return _Axis(1, (0,) * (factors + 1))
 
 
-def _sums(kept: list[_Axis], summed: list[_Axis], factors: int) -> tuple[Walk, tuple[_Axis, ...]] | None:
-    """Up to three axes that are kept and two that are summed; adjacent elements make the vectors."""
+def _sums(
+    kept: list[_Axis], summed: list[_Axis], factors: int
+) -> tuple[tuple[Walk, tuple[_Axis, ...]] | None, bool]:
+    """Up to three axes that are kept and two that are summed; adjacent elements make the vectors.
+
+    Whether the second operand is x comes with it.
+    """
     if len(kept) > 3 or len(summed) > 2:
-        return None
+        return None, False
     none = _none(factors)
     outer = [none] * (3 - len(kept)) + kept
     first, last = (none, summed[0]) if len(summed) == 1 else summed
-
-    def adjacent(axis: _Axis, arrays: int) -> bool:
-        return all(step == 1 for step in axis.steps[:arrays])
-
-    if adjacent(last, factors):
-        return Walk.ALONG, (*outer[:2], first, outer[2], last)
-    if adjacent(outer[2], factors + 1):
-        return Walk.ACROSS, (*outer[:2], first, outer[2], last)
-    if factors == 1 or _few(kept + summed):
-        return Walk.APART, (*outer[:2], first, outer[2], last)
-    return None
+    axes = (*outer[:2], first, outer[2], last)
+    if all(step == 1 for step in last.steps[:factors]):
+        return (Walk.ALONG, axes), False
+    match outer[2].steps:
+        case (1, 1) | (1, 1, 1):
+            return (Walk.ACROSS, axes), False
+        case (1, 0, 1):
+            return (Walk.WEIGHTED, axes), False
+        case (0, 1, 1):
+            return (Walk.WEIGHTED, axes), True
+        case _:
+            return ((Walk.APART, axes) if factors == 1 or _few(kept + summed) else None), False
 
 
 def _products(kept: list[_Axis]) -> tuple[tuple[Walk, tuple[_Axis, ...]] | None, bool]:

@@ -37,13 +37,15 @@ SUM_DTYPES = (F32, F64, BF16, F16, I8, I16, I32, I64, C64, C128)
 class Walk(Enum):
     """How vectors lie in a matrix, and whether its columns are summed.
 
-    ALONG: sums of adjacent elements; ACROSS: sums of columns, of rows that are adjacent; APART: sums of
-    elements anywhere, one by one. EACH: products of adjacent elements, without a sum; SPREAD: the same, of
-    one element of x for each row; SINGLE: of elements anywhere, one by one.
+    ALONG: sums of adjacent elements. ACROSS: sums of columns, of rows that are adjacent. WEIGHTED: the same,
+    times one element of y for each column. APART: sums of elements anywhere, one by one. Without a sum, EACH:
+    products of adjacent elements. SPREAD: the same, of one element of x for each row. SINGLE: products of
+    elements anywhere, one by one.
     """
 
     ALONG = "along"
     ACROSS = "across"
+    WEIGHTED = "weighted"
     APART = "apart"
     EACH = "each"
     SPREAD = "spread"
@@ -52,7 +54,12 @@ class Walk(Enum):
     @property
     def sums(self) -> bool:
         """Whether columns are summed."""
-        return self in (Walk.ALONG, Walk.ACROSS, Walk.APART)
+        return self in (Walk.ALONG, Walk.ACROSS, Walk.WEIGHTED, Walk.APART)
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """How many arrays may be multiplied."""
+        return (1, 2) if self in (Walk.ALONG, Walk.ACROSS, Walk.APART) else (2,)
 
 
 @dataclass(frozen=True, init=False)
@@ -64,7 +71,7 @@ class SumOfProducts:
     Parameters
     ----------
     walk : a member or value of `Walk`.
-    factors : 2, or 1 where there is no y; 2 without a sum.
+    factors : 2, or 1 where there is no y, which only some walks allow.
     dtype : element type of x, y and z. 16-bit floats are summed in f32 and rounded once; integers wrap.
 
     Raises
@@ -86,9 +93,8 @@ class SumOfProducts:
 
     def __init__(self, walk: Walk | str = "along", factors: int = 1, dtype: DType | str = "f32") -> None:
         how = parse_choice(Walk, walk, "walk")
-        allowed = (1, 2) if how.sums else (2,)
-        if factors not in allowed:
-            words = " or ".join(map(str, allowed))
+        if factors not in how.factors:
+            words = " or ".join(map(str, how.factors))
             raise InvalidChoice(name=f"factors of {how.value!r}", found=factors, allowed=words)
         object.__setattr__(self, "walk", how)
         object.__setattr__(self, "factors", factors)
