@@ -411,12 +411,51 @@ def test_equal_keys_take_one_place() -> None:
     assert found.key[: found.words] == call.words
 
 
-def test_a_full_table_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("counted", "left"), [(False, 3), (True, 2)])
+def test_a_full_table(counted: bool, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipes, "MOST_RECIPES", 3)
-    table = RecipeTable()
+    table = RecipeTable(counted=counted)
     for size in range(1, 6):
         table.add(call_of(size), a_view(size))
-    assert sum(map(bool, table.slots)) == 3
+    assert sum(map(bool, table.slots)) == left
+
+
+def test_recipes_that_are_followed_outlive_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipes, "MOST_RECIPES", 2)
+    table, call = RecipeTable(counted=True), call_of(1)
+    table.add(call, a_view(1))
+    address = table.slots[slot_of(call.words)]
+    assert address is not None
+    used = Recipe.from_address(address)
+    used.uses = 1
+    for size in range(2, 8):
+        table.add(call_of(size), a_view(size))
+    gc.collect()
+    assert used.key[: used.words] == call.words
+    assert not table.slots[slot_of(call.words)]
+
+
+def test_calls_count_as_uses_while_they_run() -> None:
+    """Of a product through Python, which looks at the recipe meanwhile."""
+    assert einsum_front._native
+    table = einsum_front._native[0].table
+    a, b = filled((40, 2, 64, 64)), filled((2, 40, 64, 64), seed=1)
+    text = "abij,bajk->abik"
+    known(text, a, b)
+    address = table.slots[slot_of(Call(text, "auto", (a, b)).words)]
+    assert address is not None
+    recipe, seen = Recipe.from_address(address), []
+    product = arrays.matmul
+
+    def looks(*given: Any, **keywords: Any) -> Any:
+        seen.append(recipe.uses)
+        return product(*given, **keywords)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "matmul", looks)
+        tw.einsum(text, a, b)
+    assert seen == [1]
+    assert recipe.uses == 0
 
 
 def test_keys_that_meet_stand_behind_one_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,7 @@ class _Steps:
 
     def __init__(self, entry: _Entry, recipe: Value, out: Value) -> None:
         self.entry, self.f, self.out = entry, entry.f, out
+        self.uses = entry.f.at(recipe, Recipe.uses.offset)
         f = entry.f
         self.work = entry.word(recipe, Recipe.work)
         self.wish = entry.find_team(self.work)
@@ -208,6 +209,7 @@ class _Steps:
     def run(self) -> Value:
         """A new reference to the last result, or null; those of other steps are given up."""
         f = self.f
+        self._use(1)
         begin, following, ended = (f.new_block(name) for name in ("step", "following", "ended"))
         f.jump(begin)
         f.place(begin)
@@ -230,7 +232,13 @@ class _Steps:
         f.place(ended)
         with f.loop(int64(0), f.sub(number, 1), int64(1), "unused") as index:
             f.call(self.entry.decrement, [f.load(POINTER, self._value(f.add(self.operands, index)), 8)])
+        self._use(-1)
         return made
+
+    def _use(self, difference: int) -> None:
+        """Counts a call that follows the recipe, or that has ended."""
+        f = self.f
+        f.store(f.add(f.load(INT64, self.uses, 8), difference), self.uses, 8)
 
     def _value(self, index: Value) -> Value:
         return self.f.at(self.values, self.f.mul(index, 8))
@@ -393,7 +401,7 @@ class NativeEinsum:
     """
 
     def __init__(self, builtin: Builtin) -> None:
-        self.table = RecipeTable()
+        self.table = RecipeTable(counted=True)
         imports = {
             **python_symbols(),
             "tw_str_optimize": id(_OPTIMIZE),

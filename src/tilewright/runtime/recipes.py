@@ -1,7 +1,7 @@
 """What repeated calls of einsum come to, where machine code finds it: a table of recipes by operands.
 
 A recipe belongs to one subscripts object and to operands of known types, shapes and strides. It is never
-changed and never freed, since machine code may read it without the GIL; so the table only fills up.
+changed, and freed only while no call follows it, since machine code may read it without the GIL.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ class Recipe(ctypes.Structure):
     ----------
     work : the most of a step.
     itemsize : bytes of an element.
+    uses : calls that follow it now; counted by machine code, under the GIL.
     """
 
     _fields_ = (
@@ -117,6 +118,7 @@ class Recipe(ctypes.Structure):
         ("steps", ctypes.c_void_p),
         ("work", ctypes.c_int64),
         ("itemsize", ctypes.c_int64),
+        ("uses", ctypes.c_int64),
     )
 
 
@@ -263,9 +265,16 @@ def slot_of(words: Sequence[int]) -> int:
 
 
 class RecipeTable:
-    """The table of this process, from Python."""
+    """A table of recipes, from Python.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    counted : whether machine code counts the `uses` of a recipe. Then a table that is full is emptied; else
+        it takes no more.
+    """
+
+    def __init__(self, *, counted: bool = False) -> None:
+        self.counted = counted
         self.slots = (ctypes.c_void_p * ((1 << SLOT_BITS) + PROBES))()
         self._kept: list[Any] = []
 
@@ -290,15 +299,18 @@ class RecipeTable:
         self.put(call.words, recipe, (call.subscripts, call.optimize, dtypes, made, needed))
 
     def put(self, words: Sequence[int], recipe: ctypes.Structure, kept: object) -> None:
-        """Makes a recipe reachable, unless its place or the table is full; nothing where it is there.
+        """Makes a recipe reachable, unless its place or the table is full, or it is there.
 
         Parameters
         ----------
         recipe : begins with the number of its words and these, which are written here.
         kept : what has to live as long.
         """
-        if len(self._kept) == MOST_RECIPES:
-            return
+        if len(self._kept) >= MOST_RECIPES:
+            if not self.counted:
+                return
+            ctypes.memset(self.slots, 0, ctypes.sizeof(self.slots))
+            self._kept = [one for one in self._kept if one[0].uses]
         key = (ctypes.c_int64 * (1 + len(words))).from_buffer(recipe)
         key[:] = [len(words), *words]
         first = slot_of(words)
