@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tilewright.ir.nodes import Program
-from tilewright.lower import scratch_layout
+from tilewright.lower import scalar_type, scratch_layout
 from tilewright.machine.machine import Cache, Machine
 from tilewright.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.spec.attention import Attention
@@ -15,9 +15,13 @@ from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.names import kernel_name
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.sum_of_products import SumOfProducts
+from tilewright.spec.syr2k import Syrk
+from tilewright.spec.trmm import Trmm
 
 #: Problems on whose fields the signature depends: their kernels are called through arrays of arguments.
-SPREAD = (Attention, AttentionBackward, RowFunction, Elementwise, SumOfProducts)
+SPREAD = (Attention, AttentionBackward, RowFunction, Elementwise, SumOfProducts, Syrk, Trmm)
+#: What scalars are in C, by their type.
+NUMBERS = {"f32": "float", "f64": "double", "i32": "int", "i64": "long long"}
 
 #: Threads of the team in harness.c.
 TEAM_THREADS = 3
@@ -108,7 +112,7 @@ def adapter(kernel: Emitted) -> str:
     problem, program = kernel.problem, kernel.program
     if not isinstance(problem, SPREAD):
         return ""
-    number = "double" if problem.acc.bits == 64 else "float"
+    number = NUMBERS[scalar_type(program).name] if program.scalars else ""
     kinds = (
         ("void *", "at", len(program.arguments)),
         ("long long", "s", len(program.sizes)),
