@@ -11,7 +11,8 @@ from support import Array
 import tilewright as tw
 from tilewright.errors import LabelSizes
 from tilewright.runtime import scattered_pairs
-from tilewright.runtime.explain_einsum import explain_einsum
+from tilewright.runtime.explain_einsum import WALKS, explain_einsum
+from tilewright.spec.sum_of_products import Walk
 
 
 def ones(*shape: int, dtype: Any = np.float32) -> Array:
@@ -81,6 +82,10 @@ def test_nothing_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         tw.explain(tw.einsum, "aib,bja->ij", large, large).figures[0].startswith("32,000,000,000,000 flops")
     )
+
+
+def test_every_walk_has_words() -> None:
+    assert set(WALKS) == set(Walk)
 
 
 def test_errors_are_those_of_the_call() -> None:

@@ -28,10 +28,11 @@ from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.sum_of_products import Walk
 
 #: What kernels of products of elements do, in words.
-_WALKS = {
+WALKS = {
     Walk.ALONG: "vectors along adjacent elements are summed",
     Walk.ACROSS: "columns are summed, vectors across them",
     Walk.APART: "elements are summed one by one",
+    Walk.WEIGHTED: "rows are summed, each times one element of the other operand",
     Walk.EACH: "vectors of adjacent elements",
     Walk.SPREAD: "one element of a row times vectors of the other operand",
 }
@@ -129,7 +130,7 @@ def _collapsed(collapse: Collapse | None, array: Array) -> Told:
 
 def _walk(call: ProductsCall) -> str:
     """What a kernel of products of elements does."""
-    return _WALKS[call.problem.walk]
+    return WALKS[call.problem.walk]
 
 
 def _moved(step: Move, seen: Sequence[Array]) -> Told:
