@@ -34,6 +34,7 @@ WALKS = {
     Walk.APART: "elements are summed one by one",
     Walk.WEIGHTED: "rows are summed, each times one element of the other operand",
     Walk.EACH: "vectors of adjacent elements",
+    Walk.SINGLE: "elements one by one",
     Walk.SPREAD: "one element of a row times vectors of the other operand",
 }
 
