@@ -175,15 +175,15 @@ def test_large_primitives_are_the_loops_of_a_product() -> None:
     assert np.array_equal(run(case, tw.compile(case.problem)), case.expected())
 
 
-@pytest.mark.parametrize("out", [(20, -1), (-1, 10), (40, 2), (2, 20)])
+@pytest.mark.parametrize("out", [(70, -1), (-1, 30), (140, 2), (2, 60)])
 @pytest.mark.parametrize("static", [True, False])
 def test_columns_of_out_that_are_not_adjacent(out: tuple[int, int], *, static: bool) -> None:
-    sizes = (10, 20)
+    sizes = (30, 70)  # whole register tiles among them
     m, n = sizes if static else (None, None)
     dimensions = [
         Dimension("m", "primitive", m, in0=33, out=out[0]),
         Dimension("n", "primitive", n, in1=1, out=out[1]),
-        Dimension("k", "primitive", 33, in0=1, in1=20),
+        Dimension("k", "primitive", 33, in0=1, in1=70),
     ]
     problem = Contraction(dimensions, main="gemm", first="none", last="relu,clamp:-1:30")
     case = of_values(problem, () if static else sizes)
@@ -224,6 +224,18 @@ def test_nothing_to_do() -> None:
     out = np.full(4, 7, np.float32)
     assert tw.compile(line(0))(out, out) is out
     assert np.array_equal(tw.compile(line())(np.zeros(4, np.float32), out, sizes=(0,)), np.full(4, 7))
+
+
+def test_operands_keep_their_roles_at_every_size() -> None:
+    """Which operand's rows are packed as rows was decided before the sizes were known."""
+    for size in (1, 5):
+        dimensions = [
+            Dimension("k", "primitive", 2, in0=15, in1=4),
+            Dimension("m", "primitive", None, in0=33, out=2),
+            Dimension("k", "primitive", 3, in0=1, in1=1),
+        ]
+        case = of_values(Contraction(dimensions, main="packed_gemm"), (size,))
+        assert np.array_equal(run(case, tw.compile(case.problem)), case.expected())
 
 
 def test_many_sizes() -> None:

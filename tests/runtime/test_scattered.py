@@ -16,6 +16,7 @@ from tilewright.ir.primitives import NO_STEP
 from tilewright.ir.text import print_program
 from tilewright.macro.roles import Axis, arrange
 from tilewright.macro.scattered import TABLES
+from tilewright.runtime import scattered_panels
 from tilewright.runtime.contract import Pairing
 from tilewright.runtime.scattered import ScatteredKernel, Tables
 from tilewright.runtime.scattered_pairs import ByTables
@@ -118,6 +119,19 @@ def test_contractions(subscripts: str, sizes: dict[str, int], dtype: str) -> Non
     close(held, -0.5 * expected + 2 * before, scale + 2 * np.abs(before), dtype)
 
 
+@each_dtype
+@each_contraction
+def test_panels_across_dimensions(
+    subscripts: str, sizes: dict[str, int], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No panel ends with its dimension: lanes and columns without one distance, in vectors and one by one."""
+    monkeypatch.setattr(scattered_panels, "_cuts", lambda *_, **__: False)
+    a, b, c = made(subscripts, sizes, dtype)
+    held = np.asarray(c)
+    contract(subscripts, a, b, held, beta=0.0)
+    close(held, exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b)), dtype)
+
+
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v2"])
 def test_other_rows(target: str) -> None:
     if tw.machine().arch != "x86_64":
@@ -192,7 +206,12 @@ def test_c_is_not_read_when_it_is_replaced() -> None:
 @pytest.mark.skipif(not GUARD_PAGES, reason="needs guard pages")
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f64"])
-def test_nothing_outside_of_operands_is_touched(dtype: str, at_end: bool) -> None:
+@pytest.mark.parametrize("across", [False, True])
+def test_nothing_outside_of_operands_is_touched(
+    dtype: str, at_end: bool, across: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if across:  # panels end nowhere but at the last lane
+        monkeypatch.setattr(scattered_panels, "_cuts", lambda *_, **__: False)
     for subscripts, sizes in CONTRACTIONS:
         arrays = made(subscripts, {label: min(size, 31) for label, size in sizes.items()}, dtype)
         held = []
