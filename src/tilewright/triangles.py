@@ -172,7 +172,6 @@ def trmm(
     -----
     An element of b that meets no element of the triangle is not multiplied: a NaN there does not spread, as
     zeros in its place would let it. Types of fewer bits than their sums are widened as they are packed.
-    Fastest where rows of the result are contiguous and T is on the left, or columns and it is on the right.
 
     Examples
     --------

@@ -47,6 +47,7 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.machine.isa import ISAS, Isa
+from tilewright.macro.streaming import SUMS_ROWS
 from tilewright.runtime.syr2k import SymmetricKernel, symmetric_kernel, triangle_mask
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType
 from tilewright.spec.problem import ProductTypes
@@ -124,6 +125,16 @@ def test_narrow_sums_are_rounded_once(dtype: str) -> None:
     assert (abs(found - np.tril(exact)) <= allowed).all()
     wide = tw.syr2k(a, b, np.zeros((40, 40), np.float32))
     assert (abs(wide - np.tril(exact)) <= gamma(4 * DEEP + 2, np.float32) * scale).all()
+
+
+@BOTH
+def test_more_than_a_block_of_waiting_sums(lower: bool) -> None:
+    """Rows and columns beyond `SUMS_ROWS` and `SUMS_COLUMNS`."""
+    kind, n = DTYPES["bf16"].numpy, SUMS_ROWS + 50
+    a, b = filled((n, 3), kind, 1), filled((n, 3), kind, 2)
+    expected = product(a.astype("f4"), b.astype("f4")).astype(kind)
+    expected[~inside(n, lower)] = 0
+    assert tw.syr2k(a, b, lower=lower).tobytes() == expected.tobytes()
 
 
 @settings(deadline=None, max_examples=60)

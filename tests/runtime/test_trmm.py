@@ -43,6 +43,8 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.machine.isa import ISAS, Isa
+from tilewright.macro.gemm import SUMS_COLUMNS
+from tilewright.macro.streaming import SUMS_ROWS
 from tilewright.runtime.trmm import Triangular, TrmmKernel, trmm_kernel
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType
 from tilewright.spec.problem import Layout, ProductTypes
@@ -128,6 +130,21 @@ def test_random_calls(data: st.DataObject) -> None:
     expected = alpha * product(a, b, side=side, lower=lower, unit=unit)
     assert tw.trmm(a, b, c, alpha=alpha, side=side, lower=lower, unit=unit) is c
     np.testing.assert_array_equal(c, expected)
+
+
+@pytest.mark.parametrize("lower", [True, False], ids=["lower", "upper"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_more_than_a_block_of_waiting_sums(dtype: str, lower: bool) -> None:
+    """Rows and columns beyond `SUMS_ROWS` and `SUMS_COLUMNS`, on the side where sums of float32 wait."""
+    kind = DTYPES[dtype].numpy
+    for order, other in ((SUMS_ROWS + 50, 3), (20, SUMS_COLUMNS + 50)):
+        a, b = filled((order, order), kind, 1), filled((other, order), kind, 2)
+        a[np.abs(np.subtract.outer(np.arange(order), np.arange(order))) > 9] = (
+            0  # few terms: exact in bfloat16
+        )
+        expected = product(a.astype("f4"), b.astype("f4"), side="right", lower=lower)
+        found = tw.trmm(a, b, side="right", lower=lower)
+        np.testing.assert_array_equal(found.astype("f4"), expected.astype(kind).astype("f4"))
 
 
 def test_batches_and_whatever_numpy_takes() -> None:

@@ -24,6 +24,7 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     TileMatmul,
+    Unary,
     Unless,
     ceildiv,
     maximum,
@@ -47,11 +48,15 @@ from tilewright.macro.partition import (
     tasks,
 )
 from tilewright.macro.streaming import SUMS_ROWS
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
 from tilewright.spec.trmm import Side, Trmm
 
 #: Run-time parameters in the order of the C signature.
 TRMM_SIZES = ("m", "n", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
+
+#: Rows and columns of sums that are turned by one task: 16 KiB of float32.
+MOVED = 64
 
 #: Numbers behind the panels of rows: a tile of one row may read a vector of lanes from its own lane on.
 LANES_BEHIND = 64
@@ -96,6 +101,13 @@ class TriangularNest:
         """kc is a multiple of this."""
         return math.lcm(depth_unit(self.nest.instruction), self.nest.tile.mr)
 
+    @property
+    def moves(self) -> bool:
+        """Whether sums wait that C takes as they are, its rows adjacent: squares of them are turned."""
+        nest = self.nest
+        alike = nest.types.c == nest.types.acc and nest.sizes.rs_c == Constant(1)
+        return nest.sums is not None and alike
+
     # --- packing ----------------------------------------------------------------------------------
 
     def pack_rows(self) -> Loop:
@@ -124,7 +136,7 @@ class TriangularNest:
         node = nest.matmul(nest.a_panel(), nest.b_panel(), columns)
         node = replace(node, alpha=Scalar("alpha"), beta=Scalar(1.0), carry=None)
         if nest.sums is not None:
-            node = replace(node, c=nest.sums, alpha=Scalar(1.0))
+            node = replace(node, c=nest.sums, alpha=Scalar(1.0) if nest.carries else Scalar("alpha"))
         first: Expression = Constant(0)
         if self.lower:
             count = minimum(depth, i - pc)
@@ -174,14 +186,31 @@ class TriangularNest:
     def _finished(self, node: TileMatmul, columns: Expression) -> tuple[Statement, ...]:
         """Sums on their way to C, where they waited for the last depths of their rows."""
         nest = self.nest
-        if nest.sums is None:
+        if nest.sums is None or self.moves:
             return ()
         end = Name("i") + 1 if self.lower else nest.sizes.k
         last = Compare(Relation.LE, end, Name("pc") + Name("kc"))
-        alpha, beta = Scalar("alpha"), Scalar(0.0)
+        alpha, beta = Scalar("alpha") if nest.carries else Scalar(1.0), Scalar(0.0)
         adjacent = Slice(nest.sums.buffer, nest.sums.offset, (nest.sums.strides[0], Constant(1)))
         store = Epilogue(nest.c_tile(), adjacent, node.rows, columns * nest.parts, alpha, beta)
         return (If(AnyOf((AllOf((last,)),)), (store,)),)
+
+    def _moved(self, first: Expression, end: Expression) -> tuple[Statement, ...]:
+        """Rows first .. end of the sums of block jc turned into C."""
+        if not self.moves:
+            return ()
+        im, jm, jend = Name("im"), Name("jm"), Name("jend")
+        sizes, side = self.nest.sizes, Constant(MOVED)
+        place = (im - Name("ib")) * SUMS_COLUMNS + (jm - Name("jc"))
+        move = Unary(
+            UnaryOp.IDENTITY,
+            Slice("c", im * sizes.rs_c + jm * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
+            Slice("block_sums", place, (Constant(SUMS_COLUMNS), Constant(1))),
+            rows=minimum(MOVED, end - im),
+            columns=minimum(MOVED, jend - jm),
+        )
+        rows = parallel("im", first, end, side, move)
+        return (parallel("jm", Name("jc"), jend, side, rows),)
 
     # --- loops ------------------------------------------------------------------------------------
 
@@ -206,6 +235,7 @@ class TriangularNest:
             Let("jn", maximum(share(jend - jc, step, across), LEAST_COLUMN_TILES * step)),
             Let("np", share(jend - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),
             Loop("pc", *depths, Name("kc"), (depth, panels, rows)),
+            *self._moved(first, end),
         )
 
     def body(self) -> tuple[Statement, ...]:
