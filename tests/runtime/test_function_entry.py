@@ -113,6 +113,42 @@ def test_out_in_place_and_overlapping(python_calls: list[str]) -> None:
     assert np.array_equal(strided[1], np.maximum(memory, 0))
 
 
+def test_one_object_in_two_places() -> None:
+    """What is known of a call with one array does not make one of two arrays in another call."""
+    shape = (3, 11)  # of no other test
+    x, out, kept = rough(shape), np.zeros(shape, np.float32), rough(shape)
+    tw.silu(x.copy(), out=(first := x.copy()))
+    calls: tuple[Any, ...] = (
+        tw.tanh,
+        lambda a, b: tw.exp(a, out=b),
+        lambda a, b: tw.erf(out=b, x=a),  # by name, the other way round
+    )
+    for call in calls:
+        same = x.copy()
+        call(same, same)
+        assert call(x, out) is out
+        assert np.array_equal(out, same)
+        assert np.array_equal(x, kept)
+    assert np.array_equal(first, tw.silu(x))
+    vector, weight = rough((13,)), rough((13,), seed=5)
+    tw.layer_norm(vector, vector, vector)
+    tw.layer_norm(vector, weight, weight)
+    tw.layer_norm(vector, vector, weight)
+    expected = tw.layer_norm(vector, threads=1) * weight
+    np.testing.assert_allclose(tw.layer_norm(vector, weight, 0 * weight), expected, rtol=1e-6)
+    np.testing.assert_allclose(tw.layer_norm(vector, weight, vector), expected + vector, rtol=1e-5, atol=1e-6)
+
+
+def test_arrays_for_numbers(python_calls: list[str]) -> None:
+    """Their values are looked at in every call."""
+    x, eps, axis = rough((5, 5)), np.array(0.5), np.array(0)
+    for value, other in ((0.5, 0), (0.25, 1)):
+        eps[...], axis[...] = value, other
+        assert np.array_equal(tw.rms_norm(x, eps=eps), tw.rms_norm(x, eps=value))  # type: ignore[arg-type]
+        assert np.array_equal(tw.softmax(x, axis), tw.softmax(x, other))  # type: ignore[arg-type]
+    assert len(python_calls) == 8
+
+
 def test_a_weight_in_the_memory_of_out(python_calls: list[str]) -> None:
     x, out = rough((7, 7)), rough((7, 7), seed=3)
     expected = tw.layer_norm(x, out[2].copy(), out=np.empty_like(x))

@@ -90,12 +90,14 @@ def _decisions(call: RowCall) -> tuple[str, ...]:
 def _python_reason(prepared: Prepared, arguments: tuple[Any, ...], options: dict[str, Any]) -> str | None:
     """Why calls stay in Python; None where machine code repeats them."""
     call = prepared.repeatable
-    given = (*arguments, *options.values())
     checks = (
         (not native_entry_possible(), "this interpreter lays out objects in another way"),
         (options.get("threads") is not None, "it was given threads"),
         (call is None, "the result is copied"),
         (call_words(None, arguments, options) is None, "an argument may change without being another"),
-        (call is not None and make_recipe(given, call) is None, "an operand is copied, or strides vary"),
+        (
+            call is not None and make_recipe(call, arguments, options) is None,
+            "an operand is copied, or strides vary",
+        ),
     )
     return next((reason for holds, reason in checks if holds), None)

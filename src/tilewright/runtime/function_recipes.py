@@ -123,22 +123,39 @@ def _single(value: object) -> bool:
     return value is None or type(value) is bool or (type(value) is int and value in SINGLE_INTEGERS)
 
 
-def make_recipe(given: Sequence[Any], call: RowCall, *, scalar: bool = False) -> Recipe | None:
+def _places(call: RowCall, arguments: Sequence[Any], named: Mapping[str, Any]) -> list[int] | None:
+    """Where x, y (-1 for a new array) and what stands beside are among the arguments.
+
+    None where that is not certain: an object that is given twice would be known in one place, and calls like
+    this one may have two objects there. Only x may be `out` too. Other arrays, such as eps, may change.
+    """
+    given, (x, y) = (*arguments, *named.values()), call.arrays[:2]
+    found: list[int] = []
+    for array in call.arrays:
+        places = [number for number, value in enumerate(given) if value is array]
+        if x is y and array is x:
+            out = len(arguments) + [*named].index("out") if "out" in named else places[-1]
+            places = [place for place in places if (place == out) is (len(found) == 1)]
+        if len(places) > 1 or (not places and len(found) != 1):
+            return None
+        found.append(places[0] if places else -1)
+    others = any(isinstance(value, np.ndarray) for at, value in enumerate(given) if at not in found)
+    return None if others else found
+
+
+def make_recipe(
+    call: RowCall, arguments: Sequence[Any], named: Mapping[str, Any], *, scalar: bool = False
+) -> Recipe | None:
     """The recipe of a call; None where its arrays are not all arguments, or one new contiguous array.
 
     Parameters
     ----------
-    given : positional arguments, then those given by name.
     scalar : whether a new result without axes becomes a scalar.
     """
-
-    def place(array: Array) -> int:
-        return next((number for number, value in enumerate(given) if value is array), -1)
-
-    kernel, (x, y, *beside) = call.kernel, call.arrays
-    places = [place(array) for array in (x, y, *beside)]
-    if -1 in (places[0], *places[2:]) or (places[1] < 0 and not y.flags.c_contiguous):
+    kernel, y, places = call.kernel, call.arrays[1], _places(call, arguments, named)
+    if places is None or (places[1] < 0 and not y.flags.c_contiguous):
         return None
+    x, beside = call.arrays[0], call.arrays[2:]
     scalars = kernel.nest.scalars
     form = Form(len(beside), kernel.problem.acc.name if scalars else None, scratch=kernel.nest.needs_scratch)
     padding = [-1] * (MOST_BESIDE - len(beside))
@@ -166,7 +183,7 @@ def add_recipe(
 ) -> None:
     """Makes a call of a function reachable, where machine code can know it again and repeat it."""
     words, given, call = call_words(owner, arguments, named), (*arguments, *named.values()), done.repeatable
-    recipe = None if call is None else make_recipe(given, call, scalar=done.scalar)
+    recipe = None if call is None else make_recipe(call, arguments, named, scalar=done.scalar)
     if words is None or recipe is None or call is None:
         return
     objects = [value.dtype if isinstance(value, np.ndarray) else value for value in given]
