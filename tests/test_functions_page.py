@@ -1,0 +1,30 @@
+"""docs/functions.md: its example runs, and it names every function along axes and of single elements."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.runtime.function_front import _builtins
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "functions.md").read_text(encoding="utf-8")
+
+
+def test_its_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+        exec(block, names)
+    np.testing.assert_allclose(names["x"].mean(axis=1), 0, atol=1e-6)
+    assert "rows_softmax_f32" in capsys.readouterr().out
+
+
+def test_it_names_every_function() -> None:
+    for builtin in _builtins:
+        name = builtin.function.__name__
+        assert getattr(tw, name) is builtin.function
+        assert f"`tw.{name}`" in PAGE, name
