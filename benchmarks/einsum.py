@@ -171,6 +171,7 @@ def cold() -> None:
     for _ in range(2):
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": folder}
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     output = done.stdout
     print("\nnew contractions, nothing compiled before but a product (the first brings einsum itself)")
