@@ -45,16 +45,16 @@ class Row(NamedTuple):
 
 
 def blocks(main: str, first: str, last: str | None) -> Contraction:
-    """The loops and the primitive of seed 002, blocks of operands contiguous and column-major."""
+    """The loops and the primitive of seed 002: contiguous column-major blocks, a bias for each n."""
     inner = 32 * 32
     batch = "primitive" if main == "brgemm" else "sequential"
     return Contraction(
         [
             Dimension("m", "sequential", 32, in0=8 * inner, out=inner),
-            Dimension("n", "sequential", 32, in1=8 * inner, out=32 * inner),
+            Dimension("n", "sequential", 32, in1=8 * inner, out=32 * inner, bias=32),
             Dimension("k", batch, 8, in0=inner, in1=inner),
             Dimension("m", "primitive", 32, in0=1, out=1),
-            Dimension("n", "primitive", 32, in1=32, out=32),
+            Dimension("n", "primitive", 32, in1=32, out=32, bias=1),
             Dimension("k", "primitive", 32, in0=32, in1=1),
         ],
         main=main,

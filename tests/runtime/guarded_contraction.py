@@ -17,7 +17,7 @@ from support import GuardedMemory
 import tilewright as tw
 from tilewright.spec.contraction import FirstTouch
 
-CASES = 24
+CASES = 16
 TYPES = ("f32", "f32", "f64", "bf16", "i8", "c64")
 BYTES = 4 << 20
 

@@ -50,7 +50,7 @@ def run(case: Case, kernel: ContractionKernel) -> Array:
     return found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_random_contractions(random: Random) -> None:
     case = random_case(random, dtypes=TYPES)
