@@ -20,6 +20,7 @@ from tilewright.macro.schedule.cost import estimate, rows_held
 from tilewright.macro.schedule.fuse import fuse
 from tilewright.macro.schedule.identify import ways
 from tilewright.macro.schedule.passes import PASSES, schedule
+from tilewright.macro.schedule.reorder import reorder
 from tilewright.macro.schedule.split import balance, cut_at, divisors, tasks_of
 from tilewright.spec.contraction import Contraction, Dimension, DimensionType, ExecutionType, Main
 from tilewright.spec.contraction_reference import reach
@@ -217,6 +218,17 @@ def test_sizes_of_run_time_keep_their_order() -> None:
         schedule(Contraction(strided, "i32"), ONE_CORE)
 
 
+def test_sums_stand_inside() -> None:
+    loops = [
+        Dimension("k", size=4, in0=4096, in1=64),
+        Dimension("k", size=2, in0=9, in1=65536),
+        Dimension("m", size=8, in0=32, out=32),
+        Dimension("n", size=16, in1=4, out=256),
+    ]
+    found = reorder(Contraction(loops, main="gemm"), ONE_CORE)
+    assert [(d.type.value, d.size) for d in found.dimensions] == [("n", 16), ("m", 8), ("k", 2), ("k", 4)]
+
+
 @pytest.mark.parametrize("threads", [2, 3, 4, 7, 16, 64])
 def test_tasks_keep_threads_at_work(threads: int) -> None:
     machine = replace(ONE_CORE, cores=threads)
@@ -224,6 +236,12 @@ def test_tasks_keep_threads_at_work(threads: int) -> None:
     parallel = [d for d in found.dimensions if d.execution is ExecutionType.PARALLEL]
     assert balance(prod(d.size or 0 for d in parallel), threads) >= 0.9
     assert parallel == list(found.dimensions[: len(parallel)])
+
+
+def test_sums_are_no_tasks() -> None:
+    found = schedule(einsum("ij,jk->ik", (67, 8192), (8192, 47)), replace(ONE_CORE, cores=64))
+    sums = [d.execution for d in found.loops if d.type is DimensionType.K]
+    assert sums == [ExecutionType.SEQUENTIAL]
 
 
 @pytest.mark.parametrize(("batch", "parallel"), [(4, True), (3, False)])

@@ -10,7 +10,7 @@ from support import Array
 
 import tilewright as tw
 from tilewright.errors import LabelSizes
-from tilewright.runtime import scattered_pairs
+from tilewright.runtime import contract, scattered_pairs
 from tilewright.runtime.explain_einsum import WALKS, explain_einsum
 from tilewright.spec.sum_of_products import Walk
 
@@ -76,6 +76,9 @@ def test_nothing_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operands whose product would take minutes; no array of the size of a result is written."""
     large = np.lib.stride_tricks.as_strided(ones(1), (200, 20_000, 200), (0, 0, 0))
     monkeypatch.setattr(scattered_pairs.ByTables, "multiply", None)
+    monkeypatch.setattr(contract, "_moved", None)
+    small = ones(4, 8, 4)
+    assert "copied" in tw.explain(tw.einsum, "aib,bja->ij", small, small).strategy
     out = np.full((3, 5), 7, np.float32)
     tw.explain(tw.einsum, "ij,jk->ik", ones(3, 4), ones(4, 5), out=out)
     assert (out == 7).all()
