@@ -384,6 +384,23 @@ def test_a_kernel_pickles_and_shows_itself() -> None:
     assert "upper triangle, 2 products in each" in text
 
 
+def test_calls_are_explained() -> None:
+    text = str(tw.explain(tw.syr2k, A, B))
+    assert "syr2k of (4, 3), (4, 3) in f32" in text
+    assert "lower triangle, 2 products in each" in text
+    assert "transposed" not in text
+    text = str(
+        tw.explain(tw.syrk, np.stack((A, A)).astype("i4"), np.zeros((2, 4, 4)).swapaxes(1, 2), lower=False)
+    )
+    assert "a is copied: int32 to float64" in text
+    assert "computed as the transposed product" in text
+    assert "a batch of 2 products" in text
+    assert "alpha applies to the finished product" in str(tw.explain(tw.syrk, A + 0j, alpha=1j))
+    assert "nothing to do" in str(tw.explain(tw.syrk, A[:0]))
+    with pytest.raises(FactorShapes):
+        tw.explain(tw.syr2k, A, B.T)
+
+
 def test_what_a_kernel_refuses() -> None:
     kernel, c = tw.compile(tw.Syr2k(4)), np.zeros((4, 4), np.float32)
     for arrays, word in (

@@ -351,6 +351,20 @@ def test_a_kernel_pickles_and_shows_itself() -> None:
     assert "depths of the lower triangle" in str(tw.explain(tw.Trmm()))
 
 
+def test_calls_are_explained() -> None:
+    text = str(tw.explain(tw.trmm, A, B, lower=False, threads=1))
+    assert "trmm of (4, 4), (4, 3) in f32" in text
+    assert "depths of the upper triangle" in text
+    assert "one thread" in text
+    assert "wait" not in text
+    text = str(tw.explain(tw.trmm, A, B.T.astype("f8"), side="right"))
+    assert "a is copied" in text
+    assert "sums wait in a block of their own" in text
+    assert "nothing to do" in str(tw.explain(tw.trmm, A, B[:, :0]))
+    with pytest.raises(TriangleShape):
+        tw.explain(tw.trmm, A, B.T)
+
+
 def test_what_a_kernel_refuses() -> None:
     kernel, c = tw.compile(tw.Trmm(4)), np.zeros((4, 3), np.float32)
     for arrays, word in (

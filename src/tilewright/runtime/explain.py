@@ -327,23 +327,14 @@ def _other_strategy(kernel: Kernel) -> str:
                 f"blocks of {b1} queries and {b2} keys, register tiles of {mr}x{nr}; a task a head of keys, "
                 "five products a block; where these are too few, blocks of queries and then of keys, seven"
             )
-        case Syrk() as problem, Blocking(mr=mr, nr=nr):
-            together = f", {len(problem.factors)} products in each" if len(problem.factors) > 1 else ""
-            triangle = "lower" if problem.lower else "upper"
-            return (
-                f"five loops over the tiles of {mr}x{nr} that meet the {triangle} triangle{together}; "
-                "tiles which the diagonal cuts go to C row by row"
-            )
+        case (Syrk() | Trmm()) as problem, Blocking() as cut:
+            from tilewright.runtime.explain_triangles import triangle_strategy
+
+            return triangle_strategy(problem, cut)
         case RowFunction() | Elementwise() as problem, _:
             from tilewright.runtime.explain_functions import function_strategy
 
             return function_strategy(problem)
-        case Trmm() as problem, Blocking(mr=mr, nr=nr):
-            triangle = "lower" if problem.lower else "upper"
-            return (
-                f"five loops in tiles of {mr}x{nr} over the depths of the {triangle} triangle; "
-                "squares on the diagonal row by row"
-            )
         case LinearChain(layers=layers), _:
             return f"{len(layers)} layers on a block of rows, panels between them; steps on each tile in L1"
         case _:
@@ -363,14 +354,26 @@ def _explain_attention(*arguments: Any, **options: Any) -> Explanation:
     return explain_attention(*arguments, **options)
 
 
+def _explain_triangles(name: str) -> Callable[..., Explanation]:
+    def explain(*arguments: Any, **options: Any) -> Explanation:
+        from tilewright.runtime.explain_triangles import explain_triangles  # which makes an `Explanation`
+
+        return explain_triangles(name, *arguments, **options)
+
+    return explain
+
+
 #: What `explain` knows beside problems, by the name of the public function.
 CALLS: dict[str, Callable[..., Explanation]] = {
     "matmul": explain_matmul,
     "einsum": _explain_einsum,
     "attention": _explain_attention,
+    "syrk": _explain_triangles("syrk"),
+    "syr2k": _explain_triangles("syr2k"),
+    "trmm": _explain_triangles("trmm"),
 }
 #: The modules that these come from, as they say.
-_HOMES = ("tilewright", "tilewright.api")
+_HOMES = ("tilewright", "tilewright.api", "tilewright.triangles")
 #: The modules of functions of rows and of elements, all of which are explained alike.
 _FUNCTIONS = ("tilewright.functions", "tilewright.reductions")
 

@@ -388,16 +388,20 @@ def turned(c: Array) -> bool:
     return row == 1 and column != 1
 
 
-def run_call(call: SymmetricCall, *, lower: bool) -> None:
-    """The kernel on every matrix of a batch."""
+def kernel_of(call: SymmetricCall, *, lower: bool) -> tuple[SymmetricKernel, Array]:
+    """The kernel of a call, and the target as it takes it: Cᵀ is the same product, of the other triangle."""
     types, target = call.types, call.target
-    if target.size == 0:
-        return
     c = target if target.dtype == types.c.numpy else target.view(types.c.numpy)
     across = turned(c[(0,) * (c.ndim - 2)])
-    if across:  # Cᵀ is the same product, of the other triangle
-        c = c.swapaxes(-1, -2)
     kernel = symmetric_kernel(len(call.factors), types, lower is not across)
+    return kernel, c.swapaxes(-1, -2) if across else c
+
+
+def run_call(call: SymmetricCall, *, lower: bool) -> None:
+    """The kernel on every matrix of a batch."""
+    if call.target.size == 0:
+        return
+    kernel, c = kernel_of(call, lower=lower)
     with kernel.pool.block() as scratch:
         for place in np.ndindex(*c.shape[:-2]):
             factors = tuple(array[place] for array in call.factors)

@@ -183,6 +183,74 @@ def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Arra
     return c
 
 
+class TrmmCall(NamedTuple):
+    """One call of `trmm`, checked.
+
+    Attributes
+    ----------
+    types : the element types of the kernel.
+    triangular : what a is.
+    factors : a and b in the kernel's type, batch axes broadcast.
+    target : where the kernel writes.
+    given : the caller's `out`, or None.
+    alpha : the factor of the kernel.
+    later : a complex one, which applies to the finished product.
+    copies : what is copied, by name.
+    """
+
+    types: ProductTypes
+    triangular: Triangular
+    factors: tuple[Array, Array]
+    target: Array
+    given: Array | None
+    alpha: float
+    later: complex | None
+    copies: tuple[str, ...]
+
+    @property
+    def c(self) -> Array:
+        """The target in the kernel's type."""
+        c = self.types.c.numpy
+        return self.target if self.target.dtype == c else self.target.view(c)
+
+    @property
+    def kernel(self) -> TrmmKernel:
+        """The kernel of the call."""
+        return trmm_kernel(self.types, self.triangular, _layout(self.c[(0,) * (self.target.ndim - 2)]))
+
+
+def prepare(a: Any, b: Any, out: Any = None, *, alpha: Any = 1, triangular: Triangular) -> TrmmCall:
+    """Every check and conversion of `trmm`; `out` does not change."""
+    array_a, array_b = as_matrices("trmm", [a, b])
+    given = None if out is None else check_array(out)
+    computed = result_dtype(array_a, array_b, given, None)
+    shape = _shape(array_a, array_b, triangular.side)
+    types = product_types(array_a.dtype, array_b.dtype, computed)
+    if types.a != types.b:
+        types = ProductTypes.parse(types.c)
+    later: complex | None = None
+    if isinstance(alpha, (complex, np.complexfloating)):
+        if computed.kind != "c":
+            raise InvalidScalar(name="alpha", found=repr(alpha), required="a real number")
+        alpha, later = (0 if alpha == 0 else 1), complex(alpha)
+    alpha = factor(alpha, "alpha", types.acc)
+    if given is not None:
+        checked_out(given, shape, computed)
+    # Unsigned integers have the bits of signed ones, whose kernels multiply them.
+    wanted = computed if types.a == types.c else types.a.numpy
+    copies, factors = [], []
+    for name, array in (("a", array_a), ("b", array_b)):
+        one = as_operand(array, wanted, name)
+        copies += [] if one is array else [name]
+        factors.append(np.broadcast_to(one.view(types.a.numpy), (*shape[:-2], *one.shape[-2:])))
+    target = given
+    if target is None or not fits(target, computed, tuple(factors)):
+        target = np.empty(shape, computed)
+        copies += [] if given is None else ["out"]
+    left, right = factors
+    return TrmmCall(types, triangular, (left, right), target, given, alpha, later, tuple(copies))
+
+
 def trmm(
     a: Any,
     b: Any,
@@ -198,36 +266,19 @@ def trmm(
     found = _plain(a, b, out, alpha, triangular)
     if found is not None:
         return found
-    array_a, array_b = as_matrices("trmm", [a, b])
-    given = None if out is None else check_array(out)
-    computed = result_dtype(array_a, array_b, given, None)
-    shape = _shape(array_a, array_b, triangular.side)
-    types = product_types(array_a.dtype, array_b.dtype, computed)
-    if types.a != types.b:
-        types = ProductTypes.parse(types.c)
-    later: complex | None = None  # a complex factor, which applies to the finished product
-    if isinstance(alpha, (complex, np.complexfloating)):
-        if computed.kind != "c":
-            raise InvalidScalar(name="alpha", found=repr(alpha), required="a real number")
-        alpha, later = (0 if alpha == 0 else 1), complex(alpha)
-    alpha = factor(alpha, "alpha", types.acc)
-    if given is not None:
-        checked_out(given, shape, computed)
-    # Unsigned integers have the bits of signed ones, whose kernels multiply them.
-    wanted = computed if types.a == types.c else types.a.numpy
-    factors = [as_operand(array, wanted, name) for name, array in zip("ab", (array_a, array_b), strict=True)]
-    copied = [
-        name for name, one, array in zip("ab", factors, (array_a, array_b), strict=True) if one is not array
-    ]
-    target = given
-    if target is None or not fits(target, computed, tuple(factors)):
-        target = np.empty(shape, computed)
-        copied += [] if given is None else ["out"]
-    if copied:
-        logger.debug("trmm: copied, for another dtype, alignment or shared memory: %s", ", ".join(copied))
-    _run(types, triangular, factors, target, alpha)
-    if later is not None and alpha:
-        target *= computed.type(later)
+    call = prepare(a, b, out, alpha=alpha, triangular=triangular)
+    if call.copies:
+        logger.debug(
+            "trmm: copied, for another dtype, alignment or shared memory: %s", ", ".join(call.copies)
+        )
+    target, given = call.target, call.given
+    if target.size:
+        kernel, c, (left, right) = call.kernel, call.c, call.factors
+        with kernel.pool.block() as scratch:
+            for place in np.ndindex(*c.shape[:-2]):
+                kernel.run(left[place], right[place], c[place], call.alpha, scratch)
+    if call.later is not None and call.alpha:
+        target *= target.dtype.type(call.later)
     if given is None or target is given:
         return target
     np.copyto(given, target, casting="same_kind")
@@ -238,18 +289,3 @@ def _layout(c: Array) -> Layout:
     """The layout whose kernel writes a matrix."""
     row, column = element_strides(c)
     return Layout.ROW if column == 1 else Layout.COL if row == 1 else Layout.STRIDED
-
-
-def _run(
-    types: ProductTypes, triangular: Triangular, factors: list[Array], target: Array, alpha: complex
-) -> None:
-    """The kernel on every matrix of a batch."""
-    if target.size == 0:
-        return
-    batch = target.shape[:-2]
-    c = target if target.dtype == types.c.numpy else target.view(types.c.numpy)
-    a, b = (np.broadcast_to(one.view(types.a.numpy), (*batch, *one.shape[-2:])) for one in factors)
-    kernel = trmm_kernel(types, triangular, _layout(c[(0,) * len(batch)]))
-    with kernel.pool.block() as scratch:
-        for place in np.ndindex(*batch):
-            kernel.run(a[place], b[place], c[place], alpha, scratch)
