@@ -60,6 +60,7 @@ def window(buffer: str, row: int = COLUMNS, column: int = 1) -> Slice:
 
 ACROSS = window("x", 1, ROWS)
 SIZES = (Constant(ROWS), Constant(COLUMNS), Constant(0), Constant(0))
+ONE_READING = (*SIZES[:2], Constant(0))
 SOFTMAX = SoftmaxRows(window("y"), window("x"), *SIZES)
 LAYER_NORM = LayerNormRows(window("y"), window("x"), *SIZES, Scalar(0.5), window("w"))
 
@@ -73,13 +74,16 @@ LAYER_NORM = LayerNormRows(window("y"), window("x"), *SIZES, Scalar(0.5), window
         (replace(LAYER_NORM, weight=window("w", 0, 2)), "elements of weight must be adjacent"),
         (replace(SOFTMAX, kept=window("narrow")), "kept is of the type that rows are computed in"),
         (replace(SOFTMAX, to=ACROSS, source=ACROSS), "adjacent rows need their state"),
-        (SumRows(window("y", 2), window("x", 14, 2), *SIZES[:2]), "rows and their numbers, must be adjacent"),
         (
-            SumRows(window("y", 2), ACROSS, *SIZES[:2], window("w")),
+            SumRows(window("y", 2), window("x", 14, 2), *ONE_READING),
             "rows and their numbers, must be adjacent",
         ),
-        (MaxRows(window("narrow"), window("x"), *SIZES[:2]), "to and source have one type"),
-        (MaxRows(ACROSS, ACROSS, *SIZES[:2]), "adjacent rows need their state"),
+        (
+            SumRows(window("y", 2), ACROSS, *ONE_READING, window("w")),
+            "rows and their numbers, must be adjacent",
+        ),
+        (MaxRows(window("narrow"), window("x"), *ONE_READING), "to and source have one type"),
+        (MaxRows(ACROSS, ACROSS, *ONE_READING), "adjacent rows need their state"),
     ],
 )
 def test_windows_that_are_refused(node: Primitive, words: str) -> None:

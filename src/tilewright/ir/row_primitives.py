@@ -112,7 +112,7 @@ class SumRows(Primitive):
     Attributes
     ----------
     to : the second stride is not used.
-    state : as of `SoftmaxRows`.
+    ahead, state : as of `SoftmaxRows`.
     """
 
     word: ClassVar[str] = "sum_rows"
@@ -121,6 +121,7 @@ class SumRows(Primitive):
     source: Slice
     rows: Expression
     columns: Expression
+    ahead: Expression
     state: Slice | None = None
 
 

@@ -158,7 +158,7 @@ def _statements(
         case RowOp.RMS_NORM:
             return (RmsNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, state),)
         case op:
-            return (_REDUCTIONS[op](y, x, rows, columns, state),)
+            return (_REDUCTIONS[op](y, x, rows, columns, ahead, state),)
 
 
 #: What makes one number of each row.

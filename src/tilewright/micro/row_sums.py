@@ -67,6 +67,7 @@ def _along(lines: AlongRows, what: _Reduction) -> None:
     v, one, nothing = lines.v, lines.one, lines.v.constant(what.start)
 
     def visit(spot: Spot, state: list[Value]) -> list[Value]:
+        lines.fetch(spot)
         x = lines.load(spot, nothing)
         if what.passing is None:
             return [what.join(v, state[0], x)]
