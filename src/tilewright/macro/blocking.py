@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
@@ -290,6 +291,18 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
     vectors = -(-columns // lanes)
     usable = isa.vector_registers - _spare_registers(isa, instruction, edge, columns)
     best: tuple[float, Cover] | None = None
+
+    # Thousands of covers are made of a few dozen tiles.
+    @cache
+    def candidate(height: int, vectors: int) -> RegisterTile:
+        return _candidate(isa, instruction, height, vectors)
+
+    @cache
+    def cycles_of(height: int, width: int) -> float:
+        masked = edge is Edge.MASK and width % lanes != 0
+        tile = candidate(height, _vectors(edge, lanes, width))
+        return tile_cycles(machine, instruction, tile, depth, masked=masked)
+
     for across in range(1, vectors + 1):
         widths = _columns(_even(vectors, across), lanes, columns)
         most = max(_vectors(edge, lanes, width) for width, _ in widths)
@@ -298,15 +311,13 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
             continue
         for down in range(-(-rows // tallest_that_fits), rows + 1):
             heights = _even(rows, down)
-            tallest = _candidate(isa, instruction, heights[0][0], most)
+            tallest = candidate(heights[0][0], most)
             if tallest.registers > usable:
                 continue
             cycles = sum(
-                count * times * tile_cycles(machine, instruction, tile, depth, masked=masked)
+                count * times * cycles_of(height, width)
                 for height, count in heights
                 for width, times in widths
-                for tile in (_candidate(isa, instruction, height, _vectors(edge, lanes, width)),)
-                for masked in (edge is Edge.MASK and width % lanes != 0,)
             )
             cycles += SECOND_HEIGHT_CYCLES * (len(heights) - 1)
             if best is None or cycles < best[0]:
