@@ -86,7 +86,12 @@ class _CostRun(Run):
 def costs_of(program: Program, machine: Machine, sizes: tuple[int, int, int], threads: int) -> Costs:
     """What a float32 product of row-major matrices costs so many threads."""
     m, n, k = sizes
-    run = _CostRun(program, machine, threads)
     strides = {"rs_a": k, "cs_a": 1, "rs_b": n, "cs_b": 1, "rs_c": n, "cs_c": 1}
-    run.block(program.body, {"m": m, "n": n, "k": k} | strides, {})
+    return program_costs(program, machine, {"m": m, "n": n, "k": k} | strides, threads)
+
+
+def program_costs(program: Program, machine: Machine, sizes: dict[str, int], threads: int) -> Costs:
+    """What any program of given sizes and strides costs so many threads."""
+    run = _CostRun(program, machine, threads)
+    run.block(program.body, sizes, {})
     return run.costs
