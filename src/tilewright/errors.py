@@ -646,6 +646,15 @@ class ContractionText(TilewrightError, ValueError):
     message = "contraction text, line {line}: {found!r}: {reason}"
 
 
+class CompiledOperand(TilewrightError, ValueError):
+    """An operand of a compiled einsum has another shape than the one it was compiled for."""
+
+    message = (
+        "{name}: operand {number} has shape {found}, compiled for {required}; pass an array of that shape, "
+        "or compile again for this one"
+    )
+
+
 class EinsumCast(TilewrightError, TypeError):
     """An operand or `out` is of a type that does not convert to or from that of the result."""
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import methodcaller
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -84,32 +84,90 @@ class Plan(NamedTuple):
 
     def run(self, operands: Sequence[Array], out: Array | None, types: Types) -> Array:
         """The result, or `out`, which shares no memory with an operand."""
-        arrays: list[Any] = [
-            operand if collapse is None else collapse.compute(operand, types.summed(operand, self.steps))
-            for collapse, operand in zip(self.collapses, operands, strict=True)
+        one = Run(self, operands, out, types, FRESH)
+        for place in range(len(self.steps)):
+            one.step(place)
+        return one.result()
+
+
+class Memory(Protocol):
+    """Where results on the way stand."""
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """An array that nothing else uses until it is given back."""
+
+    def give_back(self, array: Array) -> None:
+        """An array that was taken, or any other, is needed no more."""
+
+
+class _Fresh:
+    """New memory for every result."""
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return np.empty(shape, dtype)
+
+    def give_back(self, array: Array) -> None:
+        """Nothing: the array goes when nothing refers to it."""
+
+
+FRESH = _Fresh()
+
+
+class Run:
+    """One computation of a plan: `step` for each step in order, then `result`.
+
+    Parameters
+    ----------
+    out : receives the result; shares no memory with an operand.
+    memory : for results on the way whose order is chosen.
+    """
+
+    def __init__(
+        self, plan: Plan, operands: Sequence[Array], out: Array | None, types: Types, memory: Memory
+    ) -> None:
+        self.plan, self.out, self.types, self.memory = plan, out, types, memory
+        self.arrays: list[Any] = [
+            operand if collapse is None else collapse.compute(operand, types.summed(operand, plan.steps))
+            for collapse, operand in zip(plan.collapses, operands, strict=True)
         ]
-        product = max((place for place, step in enumerate(self.steps) if isinstance(step, Step)), default=-1)
-        for place, step in enumerate(self.steps):
-            if isinstance(step, Move):
-                arrays.append(transpose(arrays[step.place], step.axes))
-                arrays[step.place] = None  # its memory may be free from here on
-                continue
-            a, b, made, target = arrays[step.left], arrays[step.right], types.partial, None
-            if place == product:
-                a, b = types.alike(a, b)
-                made = types.result
-            if place == len(self.steps) - 1:
-                target = None if out is None else out.squeeze(self.squeezed)
-            elif step.shape is not None:
-                target = np.empty(step.shape, made)
-            arrays[step.left] = arrays[step.right] = None
-            dtype = None if a.dtype == b.dtype == made else made
-            arrays.append(contract(a, b, *step.labels, target, dtype=dtype))
-        found: Array = arrays[-1] if product >= 0 else arrays[-1].astype(types.result, copy=False)
+        pairs = (place for place, step in enumerate(plan.steps) if isinstance(step, Step))
+        self.product = max(pairs, default=-1)
+
+    def step(self, place: int) -> None:
+        """Computes one step."""
+        step, arrays, types = self.plan.steps[place], self.arrays, self.types
+        if isinstance(step, Move):
+            array = arrays[step.place]
+            arrays[step.place] = None  # its memory may be free from here on
+            shape = tuple(array.shape[axis] for axis in step.axes)
+            last = place == len(self.plan.steps) - 1  # which is returned
+            arrays.append(transpose(array, step.axes, None if last else self.memory.take(shape, array.dtype)))
+            self.memory.give_back(array)
+            return
+        a, b, made, target = arrays[step.left], arrays[step.right], types.partial, None
+        if place == self.product:
+            a, b = types.alike(a, b)
+            made = types.result
+        if place == len(self.plan.steps) - 1:
+            target = None if self.out is None else self.out.squeeze(self.plan.squeezed)
+        elif step.shape is not None:
+            target = self.memory.take(step.shape, made)
+        arrays[step.left] = arrays[step.right] = None
+        dtype = None if a.dtype == b.dtype == made else made
+        arrays.append(contract(a, b, *step.labels, target, dtype=dtype))
+        self.memory.give_back(a)
+        self.memory.give_back(b)
+
+    def result(self) -> Array:
+        """The result, or `out`."""
+        plan, out = self.plan, self.out
+        found: Array = self.arrays[-1]
+        if self.product < 0:
+            found = found.astype(self.types.result, copy=False)
         if out is None:
-            return found.reshape(self.shape) if self.shape else found[()]
-        written = bool(self.steps) and product == len(self.steps) - 1
-        return out if written else _copied(found.reshape(self.shape), out)
+            return found.reshape(plan.shape) if plan.shape else found[()]
+        written = bool(plan.steps) and self.product == len(plan.steps) - 1
+        return out if written else _copied(found.reshape(plan.shape), out)
 
 
 class Types(NamedTuple):
@@ -170,7 +228,7 @@ def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
     if len(places) == 1:
         collapse = plan_collapse(indexing.inputs[0], places[0][0], indexing.output)
         return Plan((collapse,), (), indexing.shape, ())
-    terms = _kept(indexing, [shape for shape, _, _ in places])
+    terms = kept_labels(indexing, [shape for shape, _, _ in places])
     collapses = tuple(
         None if labels == term else plan_collapse(labels, shape, term)
         for labels, (shape, _, _), term in zip(indexing.inputs, places, terms, strict=True)
@@ -206,7 +264,7 @@ def pricing_of(places: Sequence[_Place], operands: Sequence[Axes]) -> Pricing:
     return pricing._replace(by_tables=floats and pricing.itemsize in _BYTES_BY_TABLES)
 
 
-def _kept(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+def kept_labels(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
     """The labels with which operands meet others: none of length 1, none twice, none of one operand alone."""
     long = [
         [label for label, size in zip(labels, shape, strict=True) if size != 1]
@@ -265,12 +323,12 @@ def einsum(
         plan = _plan(text, places, optimize)
     except TypeError:  # what is no key is no path either, and is refused
         plan = make_plan(text, places, optimize)
-    out = None if options.out is None else _check_out(options.out, plan.shape)
+    out = None if options.out is None else check_out(options.out, plan.shape)
     if plan.is_view and out is None and options.dtype in (None, operands[0].dtype):  # of any type
         types = Types(operands[0].dtype, operands[0].dtype)
     else:
         types = types_of(operands, options)
-        operands = [_converted(operand, types.result) for operand in operands]
+        operands = [converted(operand, types.result) for operand in operands]
     if isinstance(subscripts, str):
         _keep_steps(Call(subscripts, options.optimize, given, options.out), plan, options, types)
     if out is None:
@@ -316,9 +374,9 @@ def _keep_steps(call: Call, plan: Plan, options: Options, types: Types) -> None:
 def _direct(text: str, plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:
     """The least that a call with this plan has to do, as a function of the operands."""
     if any(array.dtype != types.result for array in arrays):
-        if all(_converted(array, types.result).dtype == types.result for array in arrays):  # then it is alike
+        if all(converted(array, types.result).dtype == types.result for array in arrays):  # then it is alike
             return lambda *operands: front(text, *(one.astype(types.result, copy=False) for one in operands))
-        return lambda *operands: plan.run([_converted(one, types.result) for one in operands], None, types)
+        return lambda *operands: plan.run([converted(one, types.result) for one in operands], None, types)
     if not plan.steps and plan.collapses[0] is not None:
         alone = plan.collapses[0]
         turned = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
@@ -368,7 +426,7 @@ def types_of(operands: Sequence[Array], options: Options) -> Types:
     return Types.of(result)
 
 
-def _converted(operand: Array, dtype: np.dtype[Any]) -> Array:
+def converted(operand: Array, dtype: np.dtype[Any]) -> Array:
     """An operand that products take, which convert large ones of the same kind or narrower themselves."""
     itself = operand.size > _CONVERTED_FIRST and np.can_cast(operand.dtype, dtype, "same_kind")
     return operand if itself else operand.astype(dtype, copy=False)
@@ -383,7 +441,7 @@ def _ordered(found: Array, operands: Sequence[Array], order: str) -> Array:
     return np.asarray(found, order="F" if order == "F" else "C")
 
 
-def _check_out(out: Any, shape: tuple[int, ...]) -> Array:
+def check_out(out: Any, shape: tuple[int, ...]) -> Array:
     """`out`, if it can hold the result."""
     array = check_array(out)
     if array.shape != shape:

@@ -23,8 +23,8 @@ READ_NEAR, READ_FAR, READ_BEYOND = 0.4, 4.5, 15.0
 WRITE_NEAR, WRITE_FAR = 0.25, 1.5
 #: The same where tables say where elements stand: runs as long as a vector, or shorter ones.
 TABLE_NEAR, TABLE_FAR = 1.2, 3.0
-#: Writing an element where tables say: into runs as long as two vectors, or shorter ones.
-TABLE_WRITE, TABLE_WRITE_FAR = 0.8, 3.5
+#: Writing an element where tables say: of a matrix, into runs as long as two vectors, into shorter ones.
+TABLE_WRITE, TABLE_WRITE_RUNS, TABLE_WRITE_FAR = 0.8, 2.5, 4.0
 #: Copying an element into another order, in L2 and beyond it; and the call that does so.
 MOVE, MOVE_BEYOND, MOVE_CALL = 1.5, 3.0, 4_000.0
 #: What each product of a batch takes beside its work, one call of products, one by tables.
@@ -199,8 +199,16 @@ class Pricing(NamedTuple):
             cycles += operand.elements * (TABLE_NEAR if runs else TABLE_FAR)
         written = count(roles.batch + roles.rows + roles.columns, sizes)
         visits = -(-count(roles.summed, sizes) // _DEPTHS)
-        runs = c is None or any(self._long(c, run_of(own, c, None)[0], 2) for own in roles[1:3])
-        return cycles + written * visits * (TABLE_WRITE if runs else TABLE_WRITE_FAR)
+        return cycles + written * visits * self._table_write(roles, c)
+
+    def _table_write(self, roles: Roles, c: Axes | None) -> float:
+        """Writing an element of the result where tables say."""
+        if c is None:
+            return TABLE_WRITE
+        runs = [run_of(own, c, None) for own in (roles.rows, roles.columns)]
+        if not any(others for _, others in runs):
+            return TABLE_WRITE
+        return TABLE_WRITE_RUNS if any(self._long(c, run, 2) for run, _ in runs) else TABLE_WRITE_FAR
 
     def _long(self, operand: Axes, run: str, vectors: int = 1) -> bool:
         """Whether as many elements as vectors have are adjacent along one axis."""

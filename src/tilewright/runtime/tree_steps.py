@@ -46,13 +46,16 @@ class Move(NamedTuple):
 Steps: TypeAlias = tuple[Step | Move, ...]
 
 
-def steps_of(tree: Tree, operands: int, sizes: Mapping[str, int] | None = None) -> Steps:
+def steps_of(
+    tree: Tree, operands: int, sizes: Mapping[str, int] | None = None, *, all_placed: bool = False
+) -> Steps:
     """The steps that compute a tree of so many operands.
 
     Parameters
     ----------
     sizes : of labels; given, results of `LEAST_PLACED` multiply-adds stand in memory in the order of the
         labels of their nodes.
+    all_placed : whether smaller ones do too.
 
     Examples
     --------
@@ -72,7 +75,8 @@ def steps_of(tree: Tree, operands: int, sizes: Mapping[str, int] | None = None) 
             case Pair(left=left, right=right, labels=labels) as node:
                 second, first = waiting.pop(), waiting.pop()
                 shape = None
-                if sizes is not None and prod(sizes[label] for label in node.of_both) >= LEAST_PLACED:
+                least = 0 if all_placed else LEAST_PLACED
+                if sizes is not None and prod(sizes[label] for label in node.of_both) >= least:
                     shape = tuple(sizes[label] for label in labels)
                 steps.append(Step(first, second, (left.labels, right.labels, labels), shape))
         waiting.append(operands + len(steps) - 1)
