@@ -14,9 +14,9 @@ from tilewright.spec.trmm import Trmm
 
 MACHINE = find_machine("znver5")
 PROBLEMS = (Syr2k(), Syr2k(lower=False), Trmm(), Trmm(lower=False))
-#: Least share of the time of so many threads that they do not wait, by threads and size: of symmetric products,
-#: whose longest rows come first (in the other order 0.86 with 16), and of those with a triangle, whose last blocks
-#: of depths have few rows.
+#: Least share of the time of so many threads that they do not wait, by threads and size: of symmetric
+#: products, whose longest rows come first (in the other order 0.86 with 16), and of those with a triangle,
+#: whose last blocks of depths have few rows.
 LEAST = {(2, 512): (0.98, 0.97), (4, 1024): (0.98, 0.95), (16, 2048): (0.97, 0.84)}
 
 
