@@ -24,8 +24,8 @@ enum { BYTES, HALF, BFLOAT, SINGLE, DOUBLE, LOW_HALF }; /* how the elements of r
 enum { FLOAT, WIDE_FLOAT, INTEGER, WIDE_INTEGER };      /* what alpha and beta are */
 
 #define MAGIC 0x315345534143LL /* "CASES1" */
-#define OPERANDS 16
-#define ARGUMENTS 16
+#define OPERANDS 32
+#define ARGUMENTS 32
 #define INTEGERS 40
 #define GUARD (64 << 10) /* the largest page of the targets */
 #define AROUND (8 << 10) /* bytes beside an operand that are filled and looked at */

@@ -11,6 +11,7 @@ from tilewright.machine.machine import Cache, Machine
 from tilewright.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
+from tilewright.spec.contraction import Contraction
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.names import kernel_name
 from tilewright.spec.row_function import RowFunction
@@ -19,7 +20,7 @@ from tilewright.spec.syr2k import Syrk
 from tilewright.spec.trmm import Trmm
 
 #: Problems on whose fields the signature depends: their kernels are called through arrays of arguments.
-SPREAD = (Attention, AttentionBackward, RowFunction, Elementwise, SumOfProducts, Syrk, Trmm)
+SPREAD = (Attention, AttentionBackward, Contraction, RowFunction, Elementwise, SumOfProducts, Syrk, Trmm)
 #: What scalars are in C, by their type.
 NUMBERS = {"f32": "float", "f64": "double", "i32": "int", "i64": "long long"}
 
