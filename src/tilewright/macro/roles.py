@@ -29,7 +29,9 @@ def arrange(axes: Sequence[Axis]) -> tuple[bool, list[Axis], list[Axis], list[Ax
     """Dimensions by their role, in the order that moves memory best, and whether A and B changed places.
 
     Adjacent elements of C should be columns: if they are those of A, A and B change places. The fastest
-    dimension of each kind is the one with the smallest stride: of C for columns, else of the operand packed.
+    dimension of each kind is the one with the smallest stride: of C for columns, else of the operand packed,
+    whose strides order the others: for each depth a panel reads elements of another page, and the next one
+    should go on there.
 
     >>> m, n, k = Axis(5, 1, None, 3), Axis(3, None, 7, 1), Axis(7, 5, 1, None)
     >>> arrange([m, n, k])[0]
@@ -61,6 +63,12 @@ def ordered(axes: Sequence[Axis], *, swapped: bool) -> tuple[list[Axis], list[Ax
     return (
         order((True, True, True), "c"),
         order((True, False, True), "a"),
-        order((False, True, True), "c"),
+        _adjacent_last(order((False, True, True), "b")),
         order((True, True, False), "a", "b"),
     )
+
+
+def _adjacent_last(columns: list[Axis]) -> list[Axis]:
+    """The same with the dimension last that has the smallest stride in C."""
+    last = min(reversed(columns), key=lambda axis: abs(axis.c or 0), default=None)
+    return columns if last is None else [*(axis for axis in columns if axis is not last), last]
