@@ -24,9 +24,9 @@ WAYS: list[tuple[str, dict[str, int], Way, str, str]] = [
     ("ikj,kl->*ijl", {}, Way.LOOPS, "", "i"),
     ("ji,akj->aki", {}, Way.IN_PLACE, "", ""),
     ("kc,jcdi->*kjdi", {"k": 48, "j": 48}, Way.LOOPS, "", "j"),
-    # a batch that is adjacent is moved if it is small, and packed by tables if it is not
+    # a batch that is adjacent is moved: each product would take an element of every line
     ("ijb,jkb->bik", {"b": 64}, Way.IN_PLACE, "ab", ""),
-    ("ijb,jkb->bik", {"i": 256, "j": 256, "k": 256, "b": 16}, Way.TABLES, "", ""),
+    ("ijb,jkb->bik", {"i": 256, "j": 256, "k": 256, "b": 16}, Way.IN_PLACE, "ab", ""),
     ("ij,jkb->bik", {"b": 64}, Way.LOOPS, "b", "b"),
     # sums that are not one axis: small operands are copied, large ones are not
     ("ipq,qpk->ik", {"p": 8, "q": 8}, Way.IN_PLACE, "a", ""),

@@ -394,6 +394,15 @@ class Function(ControlFlow):
         mask = zero(vector_of(INT32, lanes))
         return self.emit(kind, f"shufflevector {one.typed}, {kind.text} poison, {mask.typed}")
 
+    def together(self, scalars: Sequence[Value]) -> Value:
+        """A vector of these lanes."""
+        kind = vector_of(scalars[0].type, len(scalars))
+        found = f"{kind.text} poison"
+        for lane, scalar in enumerate(scalars):
+            vector = self.emit(kind, f"insertelement {found}, {scalar.typed}, i32 {lane}")
+            found = vector.typed
+        return vector
+
     def shuffle(self, left: Value, right: Value, lanes: Sequence[int]) -> Value:
         """Lanes of left (0..n-1) and right (n..2n-1)."""
         kind = vector_of(element_of(left.type), len(lanes))

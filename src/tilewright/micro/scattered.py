@@ -82,12 +82,28 @@ def _pack(f: Function, isa: Isa, given: Operands) -> None:
                 f.store(f.add(number, shifts), following, 8)
             with usual:
                 step = _entry(f, window(given, "steps"), number)
-                with f.branch(f.compare("!=", step, NO_STEP)) as (even, other):
+                with f.branch(_in_runs(f, isa, given, step)) as (even, other):
                     with even:
                         _even(f, isa, given, (kernel, place, count, begin, step), offsets)
                     with other:
                         _scattered(f, isa, given, (place, begin), offsets)
                 f.store(f.add(number, 1), following, 8)
+
+
+def _in_runs(f: Function, isa: Isa, given: Operands, step: Value) -> Value:
+    """Whether a panel with this step between lanes is packed run by run: in vectors along lanes or depths.
+
+    By the first run; of others elements are put together to vectors.
+    """
+    depth, lanes = value(given, "depth"), isa.lanes(window(given, "to").dtype)
+    run = f.minimum(_entry(f, window(given, "runs"), int64(0)), depth)
+    depths_at = window(given, "depths_at")
+    second = f.select(f.compare(">", run, 1), int64(1), int64(0))
+    distance = f.sub(_entry(f, depths_at, second), _entry(f, depths_at, int64(0)))
+    along = f.both(f.compare("==", distance, 1), f.compare(">=", run, lanes))
+    turned = f.compare(">=", _entry(f, window(given, "turns"), int64(0)), lanes)
+    some = f.compare("!=", step, NO_STEP)
+    return f.both(some, f.either(f.compare("==", step, 1), f.either(along, turned)))
 
 
 def _shifted(
@@ -186,8 +202,8 @@ def _squares(
 def _scattered(f: Function, isa: Isa, given: Operands, panel: tuple[Value, Value], offsets: Value) -> None:
     """A panel whose lanes stand anywhere, `offsets` bytes from the first.
 
-    Depths that are adjacent go in squares that are turned in registers, the others lanes by lanes, in vectors
-    where some neighbours are adjacent.
+    Depths that are adjacent go in squares that are turned in registers, the others in vectors of lanes, put
+    together of elements where they are not adjacent.
     """
     place, begin = panel
     to, source, width = window(given, "to"), window(given, "source"), value(given, "panel").known
@@ -243,29 +259,46 @@ def _by_lanes(
     lanes_at: tuple[Value, Value, int],
     depths: tuple[Value, Value],
 ) -> None:
-    """Some depths of a panel, a vector of lanes after the other; element by element where they are apart."""
+    """Some depths of a panel, a vector of lanes after the other."""
     (place, block), (offsets, apart, lanes) = places, lanes_at
     to, source, depths_at = (window(given, name) for name in ("to", "source", "depths_at"))
     convert, width = Convert(f, half=isa.half), value(given, "panel").known
     assert width is not None
 
-    def copy(lane: Value, count: int) -> None:
-        """Elements that are adjacent, for each depth."""
+    one = memory_type(source.dtype)
+    kind = vector_type(source.dtype, lanes) if lanes > 1 else one
+
+    def copy(lane: Value) -> None:
+        """A vector of adjacent elements, for each depth."""
         from_ = f.at(block, f.load(INT64, f.at(offsets, f.mul(lane, 8)), 8))
         target = f.at(place, f.mul(lane, to.dtype.size))
-        kind = vector_type(source.dtype, count) if count > 1 else memory_type(source.dtype)
         with f.loop(*depths, int64(1), "depth") as p:
             at = f.at(from_, f.mul(_entry(f, depths_at, p), source.dtype.size))
-            element = convert(f.load(kind, at, source.dtype.size), source.dtype, to.dtype)
-            f.store(element, f.at(target, f.mul(p, width * to.dtype.size)), to.dtype.size)
+            elements = convert(f.load(kind, at, source.dtype.size), source.dtype, to.dtype)
+            f.store(elements, f.at(target, f.mul(p, width * to.dtype.size)), to.dtype.size)
+
+    def put_together(lane: Value) -> None:
+        """Vectors of elements that stand apart, for each depth."""
+        begins = [f.load(INT64, f.at(offsets, f.mul(f.add(lane, number), 8)), 8) for number in range(lanes)]
+        from_ = [f.at(block, begin) for begin in begins]
+        target = f.at(place, f.mul(lane, to.dtype.size))
+        with f.loop(*depths, int64(1), "depth") as p:
+            at = f.mul(_entry(f, depths_at, p), source.dtype.size)
+            elements = [f.load(one, f.at(begin, at), source.dtype.size) for begin in from_]
+            vector = f.together(elements) if lanes > 1 else elements[0]
+            f.store(
+                convert(vector, source.dtype, to.dtype),
+                f.at(target, f.mul(p, width * to.dtype.size)),
+                to.dtype.size,
+            )
 
     with f.loop(int64(0), int64(width), int64(lanes), "lanes") as first:
         uneven = f.load(INT64, f.at(apart, f.mul(f.divide(first, int64(lanes)), 8)), 8)
         with f.branch(f.compare("==", uneven, 0)) as (adjacent, other):
             with adjacent:
-                copy(first, lanes)
-            with other, f.loop(first, f.add(first, lanes), int64(1), "lane") as lane:
-                copy(lane, 1)
+                copy(first)
+            with other:
+                put_together(first)
 
 
 def _apart_columns(f: Function, columns_at: Window, columns: Value, sizes: tuple[int, int]) -> Value:

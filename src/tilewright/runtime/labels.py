@@ -52,6 +52,12 @@ class Axes(NamedTuple):
         return "".join(sorted(labels, key=lambda label: -abs(self.steps[label])))
 
     @property
+    def nearest(self) -> str:
+        """The label of the axis with the smallest stride; one that no array has if none is longer than 1."""
+        long = [label for label, size in self.sizes.items() if size > 1]
+        return min(reversed(long), key=lambda label: abs(self.steps[label]), default="\0")
+
+    @property
     def elements(self) -> int:
         """How many the operand has."""
         return prod(self.sizes.values())

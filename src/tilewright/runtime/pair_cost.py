@@ -22,7 +22,7 @@ READ_NEAR, READ_FAR, READ_BEYOND = 0.4, 4.5, 15.0
 #: Writing an element of the result: along adjacent ones, and apart.
 WRITE_NEAR, WRITE_FAR = 0.25, 1.5
 #: The same where tables say where elements stand: runs as long as a vector, or shorter ones.
-TABLE_NEAR, TABLE_FAR = 1.2, 3.0
+TABLE_NEAR, TABLE_FAR = 1.2, 2.5
 #: Writing an element where tables say: of a matrix, into runs as long as two vectors, into shorter ones.
 TABLE_WRITE, TABLE_WRITE_RUNS, TABLE_WRITE_FAR = 0.8, 2.5, 4.0
 #: Copying an element into another order, in L2 and beyond it; and the call that does so.
@@ -197,6 +197,8 @@ class Pricing(NamedTuple):
             depths, _ = run_of(roles.summed, operand, None)
             runs = self._long(operand, lanes) or (depths[-1:] == lead and self._long(operand, depths))
             cycles += operand.elements * (TABLE_NEAR if runs else TABLE_FAR)
+            if operand.nearest in roles.batch:  # each product takes an element of every line
+                cycles += operand.elements * self._read(operand, own + roles.summed)
         written = count(roles.batch + roles.rows + roles.columns, sizes)
         visits = -(-count(roles.summed, sizes) // _DEPTHS)
         return cycles + written * visits * self._table_write(roles, c)
@@ -205,10 +207,13 @@ class Pricing(NamedTuple):
         """Writing an element of the result where tables say."""
         if c is None:
             return TABLE_WRITE
+        batch = self._read(c, roles.rows + roles.columns) if c.nearest in roles.batch else 0.0
         runs = [run_of(own, c, None) for own in (roles.rows, roles.columns)]
         if not any(others for _, others in runs):
-            return TABLE_WRITE
-        return TABLE_WRITE_RUNS if any(self._long(c, run, 2) for run, _ in runs) else TABLE_WRITE_FAR
+            return batch + TABLE_WRITE
+        return batch + (
+            TABLE_WRITE_RUNS if any(self._long(c, run, 2) for run, _ in runs) else TABLE_WRITE_FAR
+        )
 
     def _long(self, operand: Axes, run: str, vectors: int = 1) -> bool:
         """Whether as many elements as vectors have are adjacent along one axis."""

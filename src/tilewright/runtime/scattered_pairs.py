@@ -71,24 +71,29 @@ def _memory_order(
 
     They stand in their order, unless the operand with the last one has its adjacent elements along another
     axis of the result. Then its axes are the inner ones in its own order, so that both are walked alike, as
-    in results of NumPy and PyTorch, which also are views.
+    in results of NumPy and PyTorch, which also are views. The axes of a batch are the outer ones if one of
+    them is the last: each product then writes elements that are adjacent.
 
     >>> _memory_order(("dbea", "ec", "abcd"), dict.fromkeys("abcde", 99), ((2916, 324, 36, 4), (36, 4)))
     (2, 3, 1, 0)
+    >>> _memory_order(("ij", "jki", "ki"), dict.fromkeys("ijk", 99), ((400, 4), (40_000, 400, 4)))
+    (1, 0)
     """
     *inputs, out = labels
-    usual = tuple(range(len(out)))
     both = set.intersection(*map(set, inputs))
+    order = list(out)
+    if out[-1:] and out[-1] in both:
+        order.sort(key=lambda label: label not in both)
     for own, steps in zip(inputs, strides, strict=True):
-        if not out or out[-1] not in own or out[-1] in both:
+        if not order or order[-1] not in own or order[-1] in both:
             continue
         nearest_last = sorted(zip(steps, own, strict=True), key=lambda pair: -abs(pair[0]))
         inner = [label for _, label in nearest_last if label in out and label not in both]
-        near = next((label for _, label in reversed(nearest_last) if sizes[label] > 1), out[-1])
-        if near == inner[-1] != out[-1] and sizes[near] >= LEAST_NEAR:
-            outer = [label for label in out if label not in inner]
-            return tuple(out.index(label) for label in outer + inner)
-    return usual
+        near = next((label for _, label in reversed(nearest_last) if sizes[label] > 1), order[-1])
+        if near == inner[-1] != order[-1] and sizes[near] >= LEAST_NEAR:
+            order = [*(label for label in order if label not in inner), *inner]
+            break
+    return tuple(out.index(label) for label in order)
 
 
 class ByTables(NamedTuple):

@@ -18,8 +18,12 @@ from tilewright.runtime.operands import Array
 #: copied, 28 vectors in 170 cycles, while a depth of 14 x 2 vectors takes 14.
 SCATTER_DEPTHS = 12
 
-#: What an element takes longer to be packed one by one than in squares, in cycles.
-ELEMENT_CYCLES = 7
+#: Cycles in which an element is packed in vectors or squares, and where vectors are put together of elements;
+#: squares have as many panels.
+VECTOR_CYCLES, ELEMENT_CYCLES, SQUARE = 0.7, 2.0, 16
+
+#: Multiply-adds of a cycle, for what packing an element is compared with: two vectors of 16.
+MULTIPLY_ADDS = 32
 
 #: Rows below which a register tile takes no less time: eight accumulators, two a row, hide an FMA's latency.
 LEAST_ROWS = 4
@@ -141,21 +145,24 @@ def _computed(lanes: int, cut: Cut) -> int:
     return found
 
 
-def _cuts(axes: Sequence[Axis], cut: Cut, others: int, *, turned: bool) -> bool:
-    """Whether panels end where the last dimension does, by what a panel takes each time it is multiplied.
+def _cuts(axes: Sequence[Axis], cut: Cut, others: int, *, near: Axis | None) -> bool:
+    """Whether panels end where the last dimension does, by what packing and multiplying its lanes takes.
 
-    Cut there, panels lack lanes that are computed all the same. Otherwise some lie across such an end. Tiles
-    of these have no steps in C, unless C goes on evenly, and they are packed element by element, once for all
-    lanes of the other side; and so are all panels where the operand's adjacent elements are those of another
-    dimension (`turned`).
+    Cut there, panels lack lanes that are packed and computed all the same. Otherwise some lie across such an
+    end: vectors of theirs are put together of elements, and their tiles have no steps in C, unless C goes on
+    evenly. Where adjacent elements of the operand are those of another dimension, `near`, this holds for all
+    panels that are not cut; and of cut ones where it is too short for squares.
     """
-    size = axes[-1].size
-    computed = sum(_computed(int(part), cut) for part in _chunks(size, cut))
+    size, chunks = axes[-1].size, _chunks(axes[-1].size, cut)
+    computed = sum(_computed(int(part), cut) for part in chunks)
     across = min(1.0, cut.width / size)
-    packed = cut.width * ELEMENT_CYCLES / max(others, 1) * (1.0 if turned else across)
+    multiply = others / MULTIPLY_ADDS
     goes_on = all(outer.step("c") == inner.step("c") * inner.size for outer, inner in pairwise(axes))
-    copied = 0.0 if goes_on else SCATTER_DEPTHS * across
-    return cut.depth * computed / size <= cut.depth * (1 + packed) + copied
+    copied = 0.0 if goes_on else SCATTER_DEPTHS / max(cut.depth, 1) * across
+    packed = VECTOR_CYCLES + (ELEMENT_CYCLES - VECTOR_CYCLES) * (across if near is None else 1.0)
+    squares = near is None or near.size >= SQUARE
+    packed_whole = len(chunks) * cut.width / size * (VECTOR_CYCLES if squares else ELEMENT_CYCLES)
+    return computed / size * multiply + packed_whole <= (1 + copied) * multiply + packed
 
 
 def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Panels:
@@ -171,7 +178,7 @@ def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Pan
     panels that follow each other are then one element apart, and are packed in squares.
 
     >>> axes = [Axis(2, 1, None, 9), Axis(5, 2, None, 1)]
-    >>> cut_panels(axes, "a", Cut(4, 1, 100), 1).at.reshape(-1, 4).tolist()
+    >>> cut_panels(axes, "a", Cut(4, 1, 1), 1000).at.reshape(-1, 4).tolist()
     [[0, 2, 4, 4], [1, 3, 5, 5], [6, 8, 8, 8], [7, 9, 9, 9]]
     """
     width = cut.width
@@ -183,9 +190,9 @@ def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Pan
     near = min(reversed(axes), key=lambda axis: abs(axis.step(operand)))
     rest = [axis for axis in axes[:-1] if axis is not near]
     between = [] if near is last else [near]
-    turned = bool(between) and near.step(operand) == 1
+    other = near if between and near.step(operand) == 1 else None
     order = [*rest, *between, last]
-    if len(axes) > 1 and last.size % width and not _cuts(order, cut, others, turned=turned):
+    if len(axes) > 1 and last.size % width and not _cuts(order, cut, others, near=other):
         at, c_at = (offsets_of(order, name) for name in (operand, "c"))
         parts = -(-len(at) // width)
         index = np.minimum(np.arange(parts * width), len(at) - 1)
