@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Inches for each operand, and for each level of the tree.
 _LEAF_WIDTH, _LEVEL_HEIGHT = 1.5, 0.95
+#: Letters of the title that an inch of the picture holds.
+_LETTERS_IN_AN_INCH = 11
 #: The colour of operands and lines.
 _GREY = "#666666"
 
@@ -78,7 +81,8 @@ def _draw(tree: Tree, seconds: list[float], title: str, path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_axis_off()
-    axes.set_title(f"{title}\n{sum(seconds) * 1e6:,.0f} us in all nodes", loc="left", fontsize=10)
+    text = textwrap.fill(title, int(_LETTERS_IN_AN_INCH * figure.get_figwidth()))
+    axes.set_title(f"{text}\n{sum(seconds) * 1e6:,.0f} us in all nodes", loc="left", fontsize=10)
     times, total = iter(seconds), sum(seconds) or 1.0
     waiting: list[tuple[float, float]] = []
     for node, place in zip(walk(tree), places, strict=True):
