@@ -25,11 +25,11 @@ F32 = Pricing(itemsize=4, rate=32.0, by_tables=True, near_bytes=1 << 20)
 
 #: Subscripts (operands meet from left to right), sizes, the tree as it comes and as it is laid out.
 GOLDEN: list[tuple[str, dict[str, int], str, str]] = [
-    (  # a coupled-cluster term: what is summed next stands together
+    (  # a coupled-cluster term: what is summed next stands together, and a small operand is moved for it
         "mnef,aeim,bfjn->abij",
         {"a": 32, "b": 32, "e": 32, "f": 32, "m": 16, "n": 16, "i": 16, "j": 16},
         "[b,f,j,n],[[m,n,e,f],[a,e,i,m]->[n,f,a,i]]->[a,b,i,j]",
-        "[b,f,j,n],[[m,n,e,f],[a,e,i,m]->[f,n,a,i]]->[a,b,i,j]",
+        "[[b,f,j,n]->[b,j,n,f]],[[m,n,e,f],[a,e,i,m]->[a,i,n,f]]->[a,b,i,j]",
     ),
     (  # a Tucker decomposition: each product ends with what it adds, and begins with the next sum
         "abcd,ia,jb,kc,ld->ijkl",

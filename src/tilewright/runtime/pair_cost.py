@@ -34,7 +34,7 @@ ITEM, CALL, TABLE_CALL = 40.0, 4_000.0, 20_000.0
 STACKS_CALL, STACKS_ITEM, MOST_STACKS = 200_000.0, 900.0, 32
 #: Share of the peak that a product reaches whose operands are at hand.
 SHARE = 0.88
-#: How many times faster a large product has to be by copies of operands than by tables: copies take memory.
+#: How many times faster a product has to be by large copies of operands than by tables: they take memory.
 COPY_GAIN = 1.6
 #: Other ways are not looked at if the straight one costs so little more than the least that is possible.
 ALIKE = 1.02
@@ -121,9 +121,17 @@ class Pricing(NamedTuple):
             return straight
         found = sorted(self.ways(roles, a, b, c), key=lambda price: price.cycles)
         tables = [price for price in found if price.way is Way.TABLES]
-        if tables and found[0].moved and tables[0].cycles < COPY_GAIN * found[0].cycles:
+        least = found[0]
+        close = bool(tables) and tables[0].cycles < COPY_GAIN * least.cycles
+        if close and self._takes_memory(least.moved, roles, a, b):
             return next(price for price in found if not price.moved)
-        return found[0]
+        return least
+
+    def _takes_memory(self, moved: str, roles: Roles, a: Axes, b: Axes) -> bool:
+        """Whether copies are large: more than the second cache, and than the result."""
+        copied = a.elements * ("a" in moved) + b.elements * ("b" in moved)
+        result = count(roles.batch + roles.rows + roles.columns, {**a.sizes, **b.sizes})
+        return copied * self.itemsize > self.near_bytes and copied > result
 
     def _least(self, roles: Roles, a: Axes, b: Axes) -> float:
         """What no way costs less than."""
