@@ -48,6 +48,7 @@ from tilewright.llvm.values import (
     INT64,
     POINTER,
     VOID,
+    Type,
     Value,
     constant,
     element_type,
@@ -724,6 +725,18 @@ def scalar_type(program: Program) -> DType:
     return accumulator(a.real, b.real) if program.scalars or floats else a
 
 
+def signature(program: Program) -> list[tuple[str, Type]]:
+    """The arguments of a program's function, in order; see `lower`."""
+    scalar = element_type(scalar_type(program)) if program.scalars else POINTER
+    return [
+        *((buffer.name, POINTER) for buffer in program.arguments),
+        *((name, INT64) for name in program.sizes),
+        *((name, scalar) for name in program.scalars),
+        *((("scratch", POINTER),) if program.needs_scratch else ()),
+        *((("team", POINTER),) if has_tasks(program) else ()),
+    ]
+
+
 def lower(program: Program, machine: Machine) -> str:
     """The LLVM module of a program, as text.
 
@@ -734,15 +747,7 @@ def lower(program: Program, machine: Machine) -> str:
     program = separate_steps(verify(program), lambda node: _in_registers(node, program, machine))
     layout = data_layout(machine)
     module = Module(program.name, machine.triple, layout, tuning(machine), machine.function_bits)
-    dtype = scalar_type(program)
-    arguments = [
-        *((buffer.name, POINTER) for buffer in program.arguments),
-        *((name, INT64) for name in program.sizes),
-        *((name, element_type(dtype)) for name in program.scalars),
-        *((("scratch", POINTER),) if program.needs_scratch else ()),
-        *((("team", POINTER),) if has_tasks(program) else ()),
-    ]
-    f = module.define(program.name, VOID, arguments, exported=True)
+    f = module.define(program.name, VOID, signature(program), exported=True)
     lowering = _Lowering(program, machine, module, f)
     lowering.block(program.body, _Scope({name: f.arguments[name] for name in program.sizes}))
     f.ret()

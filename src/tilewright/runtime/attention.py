@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from tilewright.macro.attention import (
 )
 from tilewright.macro.attention_blocking import AttentionBlocking
 from tilewright.macro.decode import DecodeCut
-from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
@@ -103,15 +101,6 @@ class AttentionKernel(Kernel):
         """Register tile and blocks, or runs of keys."""
         assert isinstance(self._compilation.blocking, (AttentionBlocking, DecodeCut))
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, sizes and strides, scalars, scratch, team."""
-        kinds: list[Any] = [ctypes.c_void_p] * len(self.nest.arguments)
-        kinds += [ctypes.c_int64] * len(self.nest.sizes)
-        kinds += [C_TYPES[self.problem.acc.name]] * len(attention_scalars(self.problem))
-        kinds += [ctypes.c_void_p] * 2
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tilewright.cached import cached_property
-from tilewright.macro.attention_backward import backward_scalars, backward_sizes
+from tilewright.macro.attention_backward import backward_scalars
 from tilewright.macro.backward_block import BACKWARD_FIELDS, BackwardBlocking
 from tilewright.runtime.attention import Launch, element_steps
-from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
@@ -62,15 +60,6 @@ class AttentionBackwardKernel(Kernel):
         """Register tile and blocks of queries and keys."""
         assert isinstance(self._compilation.blocking, BackwardBlocking)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, sizes and strides, scalars, scratch, team."""
-        kinds: list[Any] = [ctypes.c_void_p] * len(self.nest.arguments)
-        kinds += [ctypes.c_int64] * len(backward_sizes(self.problem))
-        kinds += [C_TYPES[self.problem.acc.name]] * len(backward_scalars(self.problem))
-        kinds += [ctypes.c_void_p] * 2
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.macro.blocking import Cover
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.native import BatchReduceRecord, bind_native
@@ -32,12 +31,6 @@ class BatchReduceKernel(Kernel):
         """The register tiles that cover the sizes."""
         assert isinstance(self._compilation.blocking, Cover)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function of the C signature."""
-        kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 5
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     def __call__(self, a: Any, b: Any, c: Array) -> Array:  # type: ignore[override]
         """c = beta · c + Σ a[i] @ b[i].

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.errors import ChainOperands, ForeignPacked, OperandMismatch
 from tilewright.macro.blocking import Blocking
-from tilewright.macro.chain import CHAIN_SIZES
 from tilewright.macro.packing import PanelForm, panel_form
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
@@ -49,13 +47,6 @@ class LinearChainKernel(Kernel):
     def form(self) -> PanelForm:
         """The tiles of every weight."""
         return panel_form(self.problem.types, Role.B, self.machine)
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, rows and strides, scratch, team."""
-        kinds: list[Any] = [ctypes.c_void_p] * len(self.problem.operands)
-        kinds += [ctypes.c_int64] * len(CHAIN_SIZES) + [ctypes.c_void_p] * 2
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool:

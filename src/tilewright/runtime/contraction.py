@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -84,15 +83,6 @@ class ContractionKernel(Kernel):
         found = self._compilation.blocking
         assert isinstance(found, ContractionCut)
         return found
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, sizes, scratch and team where there are."""
-        program = self.nest
-        kinds: list[Any] = [ctypes.c_void_p] * len(program.arguments)
-        kinds += [ctypes.c_int64] * len(program.sizes)
-        kinds += [ctypes.c_void_p] * (program.needs_scratch + has_tasks(program))
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -21,7 +20,6 @@ from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocki
 from tilewright.macro.gemm import SUMS_COLUMNS
 from tilewright.macro.streaming import SUMS_ROWS
 from tilewright.runtime.batch import (
-    C_TYPES,
     Axis,
     batch_function,
     fixed_batch_function,
@@ -55,15 +53,6 @@ class GemmKernel(Kernel):
         """Register tile and cache blocks."""
         assert isinstance(self._compilation.blocking, Blocking)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, sizes and strides, alpha, beta, scratch, team."""
-        scalar = C_TYPES[self.types.acc.name]
-        pointers, integers = len(self.nest.arguments), len(self.nest.sizes)
-        kinds = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * integers + [scalar] * 2
-        kinds += [ctypes.c_void_p] * 2
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def types(self) -> ProductTypes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +12,7 @@ from tilewright.errors import ForeignKernel, OperandMismatch
 from tilewright.ir.nodes import Program
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_assembly
-from tilewright.lower import scratch_layout
+from tilewright.lower import scratch_layout, signature
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, finish, run_stages
@@ -22,6 +23,15 @@ from tilewright.spec.problem import Operand
 
 if TYPE_CHECKING:
     from tilewright.runtime.registers import RegisterUse
+
+#: What ctypes calls the types that arguments of kernels have.
+C_ARGUMENTS: dict[str, Any] = {
+    "ptr": ctypes.c_void_p,
+    "i64": ctypes.c_int64,
+    "i32": ctypes.c_int32,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}
 
 
 class Kernel:
@@ -162,6 +172,15 @@ class Kernel:
     def address(self) -> int:
         """Where the machine code starts in this process."""
         return self._code.address(self.symbol)
+
+    @cached_property
+    def function(self) -> Any:
+        """The ctypes function of the C signature: pointers, sizes and strides, scalars, scratch, team.
+
+        As the program has them: it takes no scratch where there is none, and no team without tasks.
+        """
+        kinds = [C_ARGUMENTS[kind.text] for _, kind in signature(self.nest)]
+        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def native(self) -> Callable[..., Any]:

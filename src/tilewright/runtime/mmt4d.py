@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from typing import Any
 
@@ -20,7 +19,6 @@ from tilewright.errors import (
 from tilewright.machine.host import host_machine
 from tilewright.macro.mmt4d import Mmt4dCut
 from tilewright.runtime.arrays import find_dtype
-from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
@@ -44,14 +42,6 @@ class Mmt4dKernel(Kernel):
         """Register tile, cache blocks, and whether the tiles are read in place."""
         assert isinstance(self._compilation.blocking, Mmt4dCut)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, numbers of tiles, beta, scratch, team."""
-        scalar = C_TYPES[self.problem.types.acc.name]
-        kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * len(TILE_COUNTS) + [scalar]
-        kinds += [ctypes.c_void_p] * 2
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool:

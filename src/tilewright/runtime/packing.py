@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, OperandMismatch
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
@@ -40,12 +38,6 @@ class PackingKernel(Kernel):
         """Tile sizes and element type of the panels."""
         assert isinstance(self._compilation.blocking, PanelForm)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: two pointers, sizes and strides."""
-        kinds = [ctypes.c_void_p] * _POINTERS + [ctypes.c_int64] * _INTEGERS
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     def form(self) -> PackedForm:
         """What panels of this kernel mean."""

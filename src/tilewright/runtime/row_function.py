@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.macro.elementwise import ElementCut
-from tilewright.macro.row_function import RowCut, row_sizes
-from tilewright.runtime.batch import C_TYPES
+from tilewright.macro.row_function import RowCut
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
@@ -41,16 +39,6 @@ class RowKernel(Kernel):
         """What a task takes, and what is written past the caches."""
         assert isinstance(self._compilation.blocking, (RowCut, ElementCut))
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function."""
-        program = self.nest
-        kinds: list[Any] = [ctypes.c_void_p] * len(program.arguments)
-        kinds += [ctypes.c_int64] * len(row_sizes())
-        kinds += [C_TYPES[self.problem.acc.name]] * len(program.scalars)
-        kinds += [ctypes.c_void_p] * (program.needs_scratch + 1)
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool | None:

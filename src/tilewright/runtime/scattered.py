@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.roles import Axis
 from tilewright.macro.scattered import SCATTERED_SIZES, TABLES
-from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
@@ -143,13 +141,6 @@ class ScatteredKernel(Kernel):
         """Register tile and cache blocks."""
         assert isinstance(self._compilation.blocking, Blocking)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, sizes, alpha, beta, scratch, team."""
-        kinds: list[Any] = [ctypes.c_void_p] * (3 + len(TABLES)) + [ctypes.c_int64] * len(SCATTERED_SIZES)
-        kinds += [C_TYPES[self.problem.acc.name]] * 2 + [ctypes.c_void_p] * 2
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.cached import cached_property
-from tilewright.macro.sum_of_products import ProductCut, product_sizes
+from tilewright.macro.sum_of_products import ProductCut
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, data_address
@@ -42,14 +40,6 @@ class ProductsKernel(Kernel):
         """What a task takes."""
         assert isinstance(self._compilation.blocking, ProductCut)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function."""
-        pointers = [ctypes.c_void_p] * (self.problem.factors + 1)
-        return ctypes.CFUNCTYPE(None, *pointers, *[ctypes.c_int64] * len(product_sizes()), ctypes.c_void_p)(
-            self.address
-        )
 
     def run(self, arrays: Sequence[Array], numbers: Sequence[int], work: int) -> None:
         """One call on arrays that are known to fit: factors, then the result.

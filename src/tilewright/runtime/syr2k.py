@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import math
 import threading
@@ -23,7 +22,6 @@ from tilewright.errors import (
 )
 from tilewright.macro.blocking import Blocking
 from tilewright.runtime.arrays import as_operand, check_array, check_out, product_types, result_dtype
-from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
@@ -58,14 +56,6 @@ class SymmetricKernel(Kernel):
         """Register tile and cache blocks."""
         assert isinstance(self._compilation.blocking, Blocking)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, sizes and strides, alpha, beta, scratch, team."""
-        scalar = C_TYPES[self.problem.types.acc.name]
-        kinds: list[Any] = [ctypes.c_void_p] * len(self.nest.arguments)
-        kinds += [ctypes.c_int64] * len(self.nest.sizes) + [scalar] * 2 + [ctypes.c_void_p] * 2
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import math
 import threading
@@ -14,7 +13,6 @@ from tilewright.cached import cached_property
 from tilewright.errors import BatchMismatch, InvalidScalar, SizeOverflow, TriangleNotSquare, TriangleShape
 from tilewright.macro.blocking import Blocking
 from tilewright.runtime.arrays import as_operand, check_array, product_types, result_dtype
-from tilewright.runtime.batch import C_TYPES
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
@@ -39,13 +37,6 @@ class TrmmKernel(Kernel):
         """Register tile and cache blocks."""
         assert isinstance(self._compilation.blocking, Blocking)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function: pointers, sizes and strides, alpha, scratch, team."""
-        kinds: list[Any] = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * len(self.nest.sizes)
-        kinds += [C_TYPES[self.problem.types.acc.name]] + [ctypes.c_void_p] * 2
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     @cached_property
     def pool(self) -> ScratchPool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.errors import LeadingDimension
-from tilewright.macro.unary import Blocks, sizes_of
+from tilewright.macro.unary import Blocks
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import (
     Array,
@@ -48,12 +46,6 @@ class UnaryKernel(Kernel):
         """The blocks of a transpose, and from where on B is written past the caches."""
         assert isinstance(self._compilation.blocking, Blocks)
         return self._compilation.blocking
-
-    @cached_property
-    def function(self) -> Any:
-        """The ctypes function of the C signature."""
-        integers = [ctypes.c_int64] * len(sizes_of(self.problem))
-        return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, *integers)(self.address)
 
     def __call__(self, a: Array | None, b: Array) -> Array:  # type: ignore[override]
         """b = op(a) on arrays of the problem's shapes, dtype and layouts.
