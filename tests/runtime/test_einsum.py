@@ -341,8 +341,8 @@ def test_what_is_copied(
 def test_large_operands_are_multiplied_where_they_stand(dtype: type) -> None:
     """Without copies of either, into a new array, a given one, one with strides of its own."""
     random = np.random.default_rng(0)
-    a: Array = random.standard_normal((20, 17, 18, 15)).astype(dtype)
-    b: Array = random.standard_normal((19, 18, 16, 15)).astype(dtype).swapaxes(0, 2)
+    a: Array = random.standard_normal((20, 17, 60, 48)).astype(dtype)
+    b: Array = random.standard_normal((19, 60, 16, 48)).astype(dtype).swapaxes(0, 2)
     subscripts = "acgx,ygbx->abcy"
     labels = ("acgx", "ygbx", "abcy")
     pairing = plan_pairing(labels, (a.shape, b.shape), (a.strides, b.strides))
