@@ -247,7 +247,7 @@ class TestPanels:
     """How lanes are cut, for tiles of 14 x 32 with vectors of 16."""
 
     def panels(self, axes: list[Axis], depth: int = 100, others: int = 1000) -> Panels:
-        return cut_panels(axes, "b", Cut(32, 16, depth), others)
+        return cut_panels(axes, "b", Cut(32, 16, depth, 16, 32), others)
 
     def test_a_dimension_that_no_panel_divides_ends_one(self) -> None:
         found = self.panels([Axis(2, None, 1000, 90), Axis(80, None, 1, 1)])

@@ -97,9 +97,11 @@ def tables_of(
     depth = prod(axis.size for axis in k)
     found = {f"{operand}b": offsets_of(batch, operand) for operand in "abc"}
     rows, columns = (prod(axis.size for axis in part) for part in (m, n))
+    lanes = machine.isa.lanes(problem.acc)
+    vectors = (depth, lanes, lanes * machine.isa.fma_per_cycle)
     sides = (
-        ("m", "a", m, Cut(cut.mr, 1, depth), columns),
-        ("n", "b", n, Cut(cut.nr, machine.isa.lanes(problem.acc), depth), rows),
+        ("m", "a", m, Cut(cut.mr, 1, *vectors), columns),
+        ("n", "b", n, Cut(cut.nr, lanes, *vectors), rows),
     )
     for side, operand, part, form, others in sides:
         panels = cut_panels(part, operand, form, others)

@@ -15,15 +15,12 @@ from tilewright.micro.dispatch import PARTIAL_HEIGHTS
 from tilewright.runtime.operands import Array
 
 #: What a register tile takes longer whose part of C has no steps, in depths: it is stored in a buffer and
-#: copied, 28 vectors in 170 cycles, while a depth of 14 x 2 vectors takes 14.
+#: copied, by estimate six cycles for a vector of C, of which a depth computes two in a cycle.
 SCATTER_DEPTHS = 12
 
-#: Cycles in which an element is packed in vectors or squares, and where vectors are put together of elements;
-#: squares have as many panels.
-VECTOR_CYCLES, ELEMENT_CYCLES, SQUARE = 0.7, 2.0, 16
-
-#: Multiply-adds of a cycle, for what packing an element is compared with: two vectors of 16.
-MULTIPLY_ADDS = 32
+#: Cycles in which an element is packed in vectors or squares, and where vectors are put together of elements:
+#: estimates, of a load and half a store with its shuffles, and of two loads more.
+VECTOR_CYCLES, ELEMENT_CYCLES = 0.7, 2.0
 
 #: Rows below which a register tile takes no less time: eight accumulators, two a row, hide an FMA's latency.
 LEAST_ROWS = 4
@@ -111,17 +108,21 @@ class Cut(NamedTuple):
     width : lanes of a panel.
     unit : lanes that are computed together.
     depth : of the product.
+    lanes : of a vector, the side of the squares in which panels are packed together.
+    rate : multiply-adds of a cycle.
     """
 
     width: int
     unit: int
     depth: int
+    lanes: int
+    rate: float
 
 
 def _chunks(size: int, cut: Cut) -> Array:
     """Lengths of the parts of a dimension that are a panel each: alike, whole units but the last.
 
-    >>> _chunks(84, Cut(32, 16, 1)).tolist(), _chunks(24, Cut(14, 1, 1)).tolist()
+    >>> _chunks(84, Cut(32, 16, 1, 16, 32)).tolist(), _chunks(24, Cut(14, 1, 1, 16, 32)).tolist()
     ([32, 32, 20], [12, 12])
     """
     parts = -(-size // cut.width)
@@ -133,7 +134,8 @@ def _chunks(size: int, cut: Cut) -> Array:
 def _computed(lanes: int, cut: Cut) -> int:
     """Lanes in whose time a panel is multiplied: whole units; of rows by the tiles whose heights sum to them.
 
-    >>> _computed(25, Cut(32, 16, 1)), _computed(12, Cut(12, 1, 1)), _computed(9, Cut(12, 1, 1))
+    >>> rows = Cut(12, 1, 1, 16, 32)
+    >>> _computed(25, Cut(32, 16, 1, 16, 32)), _computed(12, rows), _computed(9, rows)
     (32, 12, 12)
     """
     if cut.unit > 1 or lanes == cut.width:
@@ -156,11 +158,11 @@ def _cuts(axes: Sequence[Axis], cut: Cut, others: int, *, near: Axis | None) -> 
     size, chunks = axes[-1].size, _chunks(axes[-1].size, cut)
     computed = sum(_computed(int(part), cut) for part in chunks)
     across = min(1.0, cut.width / size)
-    multiply = others / MULTIPLY_ADDS
+    multiply = others / cut.rate
     goes_on = all(outer.step("c") == inner.step("c") * inner.size for outer, inner in pairwise(axes))
     copied = 0.0 if goes_on else SCATTER_DEPTHS / max(cut.depth, 1) * across
     packed = VECTOR_CYCLES + (ELEMENT_CYCLES - VECTOR_CYCLES) * (across if near is None else 1.0)
-    squares = near is None or near.size >= SQUARE
+    squares = near is None or near.size >= cut.lanes
     packed_whole = len(chunks) * cut.width / size * (VECTOR_CYCLES if squares else ELEMENT_CYCLES)
     return computed / size * multiply + packed_whole <= (1 + copied) * multiply + packed
 
@@ -178,7 +180,7 @@ def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Pan
     panels that follow each other are then one element apart, and are packed in squares.
 
     >>> axes = [Axis(2, 1, None, 9), Axis(5, 2, None, 1)]
-    >>> cut_panels(axes, "a", Cut(4, 1, 1), 1000).at.reshape(-1, 4).tolist()
+    >>> cut_panels(axes, "a", Cut(4, 1, 1, 16, 32), 1000).at.reshape(-1, 4).tolist()
     [[0, 2, 4, 4], [1, 3, 5, 5], [6, 8, 8, 8], [7, 9, 9, 9]]
     """
     width = cut.width
