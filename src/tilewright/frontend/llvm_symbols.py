@@ -1,0 +1,102 @@
+"""What the symbols of nests found in LLVM IR stand for, and where such a nest is in its function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tilewright.frontend.nests import Product
+from tilewright.frontend.polynomial import Polynomial, Symbol
+
+
+@dataclass(frozen=True, order=True)
+class SsaValue(Symbol):
+    """A value that is defined before the nest; its name is unique together with its reading.
+
+    Attributes
+    ----------
+    text : as an operand is written, "%n", "@matrix", "%7".
+    type : "i32", "i64", "ptr", "float".
+    signed : how an integer narrower than 64 bits is read.
+    """
+
+    text: str = ""
+    type: str = "i64"
+    signed: bool = True
+
+    @classmethod
+    def of(cls, text: str, type: str, *, signed: bool = True) -> SsaValue:
+        """The symbol of an operand.
+
+        >>> SsaValue.of("%n", "i32").name
+        '%n:i32'
+        """
+        return cls(f"{text}:{type}{'' if signed else ':unsigned'}", text, type, signed)
+
+
+@dataclass(frozen=True, order=True)
+class Reloaded(Symbol):
+    """What memory holds at an address that no store of the nest touches; read once before the nest.
+
+    The nest reads it in its first iteration in any case, so that reading it is safe where the nest begins.
+    Disjointness from C is to be checked like that of A and B.
+    """
+
+    base: Symbol = Symbol("")
+    offset: Polynomial = Polynomial()
+    type: str = "i64"
+    signed: bool = True
+
+    @classmethod
+    def of(cls, base: Symbol, offset: Polynomial, type: str, *, signed: bool = True) -> Reloaded:
+        """The symbol of an element of memory."""
+        return cls(f"[{base} + {offset}]:{type}{'' if signed else ':unsigned'}", base, offset, type, signed)
+
+
+class Operator(Enum):
+    """What an integer is computed with that no polynomial says."""
+
+    MAXIMUM = "max"
+    MINIMUM = "min"
+    QUOTIENT = "floor of quotient"  # of the first and the second operand, which is positive
+
+
+@dataclass(frozen=True, order=True)
+class Computed(Symbol):
+    """An integer that is computed before the nest."""
+
+    operator: Operator = Operator.MAXIMUM
+    operands: tuple[Polynomial, ...] = ()
+
+    @classmethod
+    def of(cls, operator: Operator, *operands: Polynomial) -> Computed:
+        """The symbol of a value."""
+        return cls(f"{operator.value}({', '.join(map(str, operands))})", operator, operands)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A nest in its function.
+
+    Attributes
+    ----------
+    function : the function's name, "@" not included.
+    preheader, header, exit : labels, "%" not included: the block whose branch enters the outermost loop, the
+        first block of that loop, and the only block behind it.
+    leaving : values that phis of the exit block take from the loop: the phi's name and what it is when the
+        new code ran instead.
+    """
+
+    function: str
+    preheader: str
+    header: str
+    exit: str
+    leaving: tuple[tuple[str, Polynomial], ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A product in LLVM IR, and the nest that computes it."""
+
+    product: Product
+    place: Place
