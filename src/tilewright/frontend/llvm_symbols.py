@@ -8,6 +8,9 @@ from enum import Enum
 from tilewright.frontend.nests import Product
 from tilewright.frontend.polynomial import Polynomial, Symbol
 
+#: What fields of symbols hold before `of` gives them values: a subclass's fields need defaults.
+NOTHING, NO_OFFSET = Symbol(""), Polynomial()
+
 
 @dataclass(frozen=True, order=True)
 class SsaValue(Symbol):
@@ -16,22 +19,22 @@ class SsaValue(Symbol):
     Attributes
     ----------
     text : as an operand is written, "%n", "@matrix", "%7".
-    type : "i32", "i64", "ptr", "float".
+    kind : its type, "i32", "i64", "ptr", "float".
     signed : how an integer narrower than 64 bits is read.
     """
 
     text: str = ""
-    type: str = "i64"
+    kind: str = "i64"
     signed: bool = True
 
     @classmethod
-    def of(cls, text: str, type: str, *, signed: bool = True) -> SsaValue:
+    def of(cls, text: str, kind: str, *, signed: bool = True) -> SsaValue:
         """The symbol of an operand.
 
         >>> SsaValue.of("%n", "i32").name
         '%n:i32'
         """
-        return cls(f"{text}:{type}{'' if signed else ':unsigned'}", text, type, signed)
+        return cls(f"{text}:{kind}{'' if signed else ':unsigned'}", text, kind, signed)
 
 
 @dataclass(frozen=True, order=True)
@@ -42,15 +45,15 @@ class Reloaded(Symbol):
     Disjointness from C is to be checked like that of A and B.
     """
 
-    base: Symbol = Symbol("")
-    offset: Polynomial = Polynomial()
-    type: str = "i64"
+    base: Symbol = NOTHING
+    offset: Polynomial = NO_OFFSET
+    kind: str = "i64"
     signed: bool = True
 
     @classmethod
-    def of(cls, base: Symbol, offset: Polynomial, type: str, *, signed: bool = True) -> Reloaded:
+    def of(cls, base: Symbol, offset: Polynomial, kind: str, *, signed: bool = True) -> Reloaded:
         """The symbol of an element of memory."""
-        return cls(f"[{base} + {offset}]:{type}{'' if signed else ':unsigned'}", base, offset, type, signed)
+        return cls(f"[{base} + {offset}]:{kind}{'' if signed else ':unsigned'}", base, offset, kind, signed)
 
 
 class Operator(Enum):

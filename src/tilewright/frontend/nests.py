@@ -330,7 +330,7 @@ class Product:
 
     Attributes
     ----------
-    dimensions : M are in A and C, N in B and C, K in A and B, BATCH in all three. Dimensions of one role whose
+    dimensions : M are in A and C, N in B and C, K in A and B, BATCH in all three. Those of one role whose
         strides follow from one another are one dimension already; outermost first. There may be none of a
         role: a matrix times a vector has no N.
     triangle : the rows and columns of C are the same loop's range, and only one triangle is computed; the
