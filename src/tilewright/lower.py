@@ -300,7 +300,7 @@ class _Lowering:
     def primitive(self, node: Primitive, scope: _Scope) -> None:
         """A statement of windows, integers and scalars: a call of the function that its row makes."""
         # The elementwise functions take 3 ms to import, which products need not pay.
-        from tilewright.lower_primitives import LOWERED
+        from tilewright.lower_primitives import emitter
         from tilewright.micro.calls import Window
 
         operands: dict[str, Window | Value | None] = {}
@@ -314,7 +314,7 @@ class _Lowering:
                     operands[name] = self.integer(value, scope)
                 case value:
                     operands[name] = self.scalar(value, self.scalar_type, scope)
-        LOWERED[type(node)](self.f, self.machine.isa, operands)
+        emitter(type(node))(self.f, self.machine.isa, operands)
 
     def loop(self, node: Loop, scope: _Scope) -> None:
         if node.execution is Execution.PARALLEL:
