@@ -32,6 +32,7 @@ LAYERS = (
     "library",
     "runtime",
     "opt",
+    "splice",
     "pipeline",
     "lower",
     "lower_primitives",

@@ -1,0 +1,141 @@
+"""What run time has to see before a product may run in the place of its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+
+from tilewright.frontend.llvm_symbols import Reloaded
+from tilewright.frontend.nests import Dimension, Disjoint, Extent, Injective, Operand, Product, Within
+from tilewright.frontend.polynomial import Index, Polynomial, Symbol
+from tilewright.llvm.values import INT1, Value, int64
+from tilewright.splice.arithmetic import Invariants, kind_of, least, most
+
+TRUE = Value(INT1, "true")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Addresses of bytes: that of the first one, and that behind the last one."""
+
+    begin: Value
+    end: Value
+
+
+@dataclass
+class Conditions:
+    """The conditions of one product, written into the function that has its symbols.
+
+    Attributes
+    ----------
+    counts : how often the loop of each dimension runs.
+    holds : whether all conditions written so far hold; what `Invariants.exact` found is not in it.
+    """
+
+    invariants: Invariants
+    product: Product
+    counts: Mapping[Dimension, Value]
+    holds: Value = field(default=TRUE)
+
+    def write(self) -> Value:
+        """Every condition of the product, and those of the integers that it keeps in memory."""
+        for condition in self.product.conditions:
+            match condition:
+                case Within():
+                    self._within(condition)
+                case Disjoint(other="a"):
+                    self._disjoint(self._interval(self.product.a, "a"))
+                case Disjoint():
+                    self._disjoint(self._interval(self.product.b, "b"))
+                case Injective():
+                    self._injective()
+        return self.holds
+
+    def require(self, condition: Value) -> None:
+        """One more condition."""
+        self.holds = condition if self.holds == TRUE else self.invariants.f.both(self.holds, condition)
+
+    def unwritten(self, symbol: Reloaded) -> None:
+        """No element of C is what a symbol was read from."""
+        f, kind = self.invariants.f, kind_of(symbol)
+        begin = f.as_integer(self.invariants.address(symbol.base, symbol.offset))
+        self._disjoint(Interval(begin, f.add(begin, bytes_of(kind.text))))
+
+    def _interval(self, operand: Operand, name: str) -> Interval:
+        """The bytes from the first to the last that the loops touch of an operand."""
+        assert operand.dtype is not None
+        f, exact = self.invariants.f, self.invariants.exact
+        low, high = int64(0), int64(operand.dtype.size)
+        for dimension, count in self.counts.items():
+            stride: Polynomial = getattr(dimension, name)
+            if not stride.terms:
+                continue
+            reach = exact.mul(exact.sub(count, 1), self.invariants.integer(stride, exact))
+            low = exact.add(low, least(f, reach, int64(0)))
+            high = exact.add(high, most(f, reach, int64(0)))
+        start = f.as_integer(self.invariants.address(operand.memory.base, operand.offset))
+        return Interval(f.add(start, low), f.add(start, high))
+
+    def _disjoint(self, other: Interval) -> None:
+        f, c = self.invariants.f, self._interval(self.product.c, "c")
+        before, behind = f.compare("<=", c.end, other.begin), f.compare("<=", other.end, c.begin)
+        self.require(f.either(before, behind))
+
+    def _injective(self) -> None:
+        """In some order of C's dimensions, each step is longer than all that the ones before it reach."""
+        f, exact = self.invariants.f, self.invariants.exact
+        moves = [one for one in self.counts if one.c.terms]
+        steps: dict[Dimension, tuple[Value, Value]] = {}
+        for one in moves:
+            stride = self.invariants.integer(one.c, exact)
+            length = most(f, stride, exact.sub(int64(0), stride))
+            steps[one] = length, exact.mul(exact.sub(self.counts[one], 1), length)
+        found: Value | None = None
+        for order in permutations(moves) if len(moves) <= MOST_ORDERED else (moves, moves[::-1]):
+            reached, fits = int64(0), TRUE
+            for one in order:
+                length, reach = steps[one]
+                longer = f.compare("<", reached, length)
+                fits = longer if fits == TRUE else f.both(fits, longer)
+                reached = exact.add(reached, reach)
+            found = fits if found is None else f.either(found, fits)
+        if found is not None:
+            self.require(found)
+
+    def _within(self, condition: Within) -> None:
+        f, invariants = self.invariants.f, self.invariants
+        for indices in self._corners(condition.loops):
+            value = invariants.integer(condition.value, invariants.exact, indices)
+            low = invariants.integer(condition.low, invariants.exact, indices)
+            high = invariants.integer(condition.high, invariants.exact, indices)
+            self.require(f.compare("<=", low, value))
+            self.require(f.compare("<", value, high))
+
+    def _corners(self, loops: Sequence[tuple[Index, Extent]]) -> Iterator[dict[Symbol, Value]]:
+        """First and last iterations: what is linear in every index is between its values there."""
+        found: list[dict[Symbol, Value]] = [{}]
+        for index, extent in loops:
+            following = []
+            for corner in found:
+                count = self.invariants.count(extent, corner)
+                following += [
+                    corner | {index: int64(0)},
+                    corner | {index: self.invariants.exact.sub(count, 1)},
+                ]
+            found = following
+        yield from found
+
+
+#: Dimensions of C up to which every order of them is tried.
+MOST_ORDERED = 3
+
+
+def bytes_of(kind: str) -> int:
+    """The size of an LLVM type that symbols have.
+
+    >>> bytes_of("i32"), bytes_of("i1"), bytes_of("double"), bytes_of("ptr")
+    (4, 1, 8, 8)
+    """
+    floats = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
+    return floats.get(kind) or -(-int(kind[1:]) // 8)

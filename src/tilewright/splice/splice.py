@@ -1,0 +1,90 @@
+"""Products found in a module's functions become calls; kernels and what calls them go into the module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from tilewright.frontend.llvm_symbols import Found, SsaValue
+from tilewright.frontend.nests import Refusal
+from tilewright.frontend.polynomial import Polynomial
+from tilewright.llvm.build import Module
+from tilewright.llvm.target import parse
+from tilewright.machine.machine import Machine
+from tilewright.splice.calls import define_call, define_value
+from tilewright.splice.kernels import Kernels
+from tilewright.splice.plan import plan
+from tilewright.splice.text import phis, put_ahead
+
+
+class Splicer:
+    """What is put into one module: a function for each product, and their kernels.
+
+    Parameters
+    ----------
+    triple, data_layout : those of the module.
+    text : the module, which may have been spliced before: no name is given twice.
+    """
+
+    def __init__(self, triple: str, data_layout: str, text: str = "") -> None:
+        self._module = Module("tilewright", triple, data_layout)
+        prefixes = (f"tilewright_{number}_" for number in count())
+        self._prefix = next(prefix for prefix in prefixes if f"@{prefix}" not in text)
+        self._kernels = Kernels(self._prefix)
+        self._number = 0
+
+    def splice(self, lines: Sequence[str], found: Found, machine: Machine) -> list[str] | Refusal:
+        """A function, as LLVM prints it, in which a product goes around its loops wherever it may.
+
+        Returns
+        -------
+        Refusal : there is no kernel for the product; the function stays as it is.
+        """
+        product, place = found.product, found.place
+        planned = plan(product, machine)
+        if isinstance(planned, Refusal):
+            return planned
+        values = dict(place.leaving)
+        behind = phis(lines, place.exit)
+        for phi in behind:
+            if phi.name not in values:
+                return Refusal(
+                    product.where, f"leaves a value behind, {phi.name}, that only its iterations know"
+                )
+        number, self._number = self._number, self._number + 1
+        done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
+        taken = define_call(self._module, call, planned, self._kernels.find(planned.problem, machine))
+        code = [_call(f"%{done}", "i1", call, taken)]
+        leaving: dict[str, str] = {}
+        for phi in behind:
+            function = f"{self._prefix}leaving_{number}_{len(leaving)}"
+            leaving[phi.name] = f"%{function}"
+            given = define_value(self._module, function, Polynomial.of(values[phi.name]), phi.kind)
+            code.append(_call(f"%{function}", phi.kind, function, given))
+        code.append(f"br i1 %{done}, label %{place.exit}, label %{place.header}")
+        return put_ahead(lines, place, f"{self._prefix}{number}", code, leaving)
+
+    @property
+    def declarations(self) -> tuple[str, ...]:
+        """What a module with spliced functions has to declare until `link` has been called."""
+        found = []
+        for name, function in self._module.functions.items():
+            kinds = ", ".join(value.type.text for value in function.arguments.values())
+            found.append(f"declare {function.result.text} @{name}({kinds})")
+        return tuple(found)
+
+    def link(self, module: Any) -> None:
+        """Puts the functions and kernels into an LLVM module whose text has been spliced."""
+        for text in (str(self._module), *self._kernels.texts):
+            part = parse(text, "tilewright")
+            part.triple, part.data_layout = module.triple, module.data_layout
+            module.link_in(part)
+        for function in module.functions:
+            if function.name.startswith(self._prefix) and not function.is_declaration:
+                function.linkage = "internal"
+
+
+def _call(result: str, kind: str, function: str, taken: Sequence[SsaValue]) -> str:
+    arguments = ", ".join(f"{one.kind} {one.text}" for one in taken)
+    return f"{result} = call {kind} @{function}({arguments})"
