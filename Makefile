@@ -20,15 +20,20 @@ demo: $(VENV)/.installed-bench ## multiply beside NumPy: a checked table and dem
 test: $(VENV)/.installed-test emulators ## run every test
 	$(PY) -m pytest -n $(WORKERS)
 
-# Tests of other CPUs need qemu's user mode. It is installed where that needs no question; elsewhere they skip.
+# Tests of other CPUs need qemu's user mode, tests of programs with loops clang and flang. Each is installed where
+# that needs no question; elsewhere its tests skip.
 emulators:
-	@command -v qemu-aarch64 >/dev/null 2>&1 || command -v qemu-aarch64-static >/dev/null 2>&1 \
-		|| ! command -v apt-get >/dev/null 2>&1 || { \
+	@command -v apt-get >/dev/null 2>&1 || exit 0; missing=; \
+		lacks() { for name in "$$@"; do ! command -v $$name >/dev/null 2>&1 || return 1; done; }; \
+		! lacks qemu-aarch64 qemu-aarch64-static || missing="$$missing qemu-user"; \
+		! lacks clang-19 clang || missing="$$missing clang-19"; \
+		! lacks flang-new-19 flang-new flang || missing="$$missing flang-19"; \
 		if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo -n"; fi; \
-		$$as_root true && $$as_root timeout 300 sh -c 'export DEBIAN_FRONTEND=noninteractive; \
-			install="apt-get install -qq --no-install-recommends -o Acquire::Retries=0 qemu-user"; \
-			$$install || { apt-get update -qq -o Acquire::Retries=0; $$install; }'; \
-		} >/dev/null 2>&1 </dev/null || true
+		for package in $$missing; do \
+			$$as_root true && $$as_root timeout 300 sh -c 'export DEBIAN_FRONTEND=noninteractive; \
+				install="apt-get install -qq --no-install-recommends -o Acquire::Retries=0 $$1"; \
+				$$install || { apt-get update -qq -o Acquire::Retries=0; $$install; }' sh $$package; \
+		done >/dev/null 2>&1 </dev/null || true
 
 lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
 	$(PY) -m ruff check .

@@ -30,6 +30,7 @@ LAYERS = (
     "reductions",
     "explore",
     "library",
+    "driving",
     "runtime",
     "opt",
     "splice",

@@ -984,6 +984,30 @@ class WrongMove(TilewrightError, ArithmeticError):
     message = "{system} did not transpose a {shape} array of {dtype}; nothing was timed"
 
 
+class CompilerUnknown(TilewrightError, ValueError):
+    """A program that is driven but writes no LLVM IR, as far as is known."""
+
+    message = (
+        "cannot replace loops in what {found} compiles; the command behind -- is one of clang, clang++, "
+        "zig cc, zig c++, flang or rustc, also with a version as in clang-19"
+    )
+
+
+class CompilerMissing(TilewrightError, FileNotFoundError):
+    """A program that a command names is not there."""
+
+    message = "there is no program {program}; install it, or name it with its folder"
+
+
+class RustcNotDriven(TilewrightError, ValueError):
+    """A command of rustc that ends in something whose code is not handed to a linker."""
+
+    message = (
+        "rustc is driven by way of its linker: {option} is {found}, must be of {allowed}; for a library "
+        "write its LLVM IR with --emit=llvm-bc and run `tilewright opt`"
+    )
+
+
 class BinaryToTerminal(TilewrightError, ValueError):
     """Object code would be written to a terminal."""
 

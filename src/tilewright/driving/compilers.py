@@ -1,0 +1,103 @@
+"""The compilers that write LLVM IR, a row each, and what their commands are made of."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from tilewright.errors import CompilerUnknown
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """One row: a compiler whose command line is that of clang.
+
+    Attributes
+    ----------
+    name : as messages call it.
+    programs : regular expression of its programs' names, ".exe" not included.
+    suffixes : of the sources that it compiles to LLVM IR.
+    ir : options that make it write IR whose loops are as the source has them, neither vectors nor unrolled.
+    """
+
+    name: str
+    programs: str
+    suffixes: tuple[str, ...]
+    ir: tuple[str, ...]
+
+
+_C = (".c", ".i", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii", ".m", ".mm", ".ll", ".bc")
+_FORTRAN = tuple(
+    f".{suffix}"
+    for lower in ("f", "for", "ftn", "f90", "f95", "f03", "f08", "f18")
+    for suffix in (lower, lower.upper())
+)
+
+#: What the front end makes; O1 and above, so that functions may be optimised later.
+_CLANG_IR = ("-Xclang", "-disable-llvm-passes")
+#: flang has no option that stops before LLVM's passes: those that take loops apart are turned off one by one.
+_FLANG_IR = tuple(
+    word
+    for option in ("-vectorize-loops=false", "-vectorize-slp=false", "-unroll-runtime=false")
+    for word in ("-mllvm", option)
+)
+
+COMPILERS = (
+    Compiler("clang", r"clang(\+\+)?(-\d+)?", _C, _CLANG_IR),
+    Compiler("zig", r"zig", _C, _CLANG_IR),
+    Compiler("flang", r"flang(-new)?(-\d+)?", _FORTRAN, _FLANG_IR),
+)
+#: The compiler whose command line is another: rust.py.
+RUSTC = r"rustc"
+
+#: Words between a program's name and the options: `zig cc`, `python -m ziglang c++`.
+_ZIG_MODES = ("cc", "c++")
+
+
+def split_program(command: Sequence[str]) -> tuple[Compiler, tuple[str, ...], tuple[str, ...]]:
+    """The row of a command, its program and its options.
+
+    Raises
+    ------
+    CompilerUnknown : the program is none that writes LLVM IR.
+
+    Examples
+    --------
+    >>> row, program, options = split_program(["/usr/bin/clang++-19", "-O2", "a.cpp"])
+    >>> row.name, program, options
+    ('clang', ('/usr/bin/clang++-19',), ('-O2', 'a.cpp'))
+    """
+    words = tuple(command)
+    if not words:
+        raise CompilerUnknown(found="no command")
+    name = program_name(words[0])
+    if re.fullmatch(r"python[\d.]*", name) and words[1:3] == ("-m", "ziglang"):
+        name, length = "zig", 3
+        words = (sys.executable if words[0] == "python" else words[0], *words[1:])
+    else:
+        length = 1
+    for row in COMPILERS:
+        if re.fullmatch(row.programs, name):
+            if row.name == "zig":
+                if words[length : length + 1] not in [(mode,) for mode in _ZIG_MODES]:
+                    raise CompilerUnknown(found=f"zig without {' or '.join(_ZIG_MODES)} behind it")
+                length += 1
+            return row, words[:length], words[length:]
+    raise CompilerUnknown(found=name)
+
+
+def is_rustc(command: Sequence[str]) -> bool:
+    """Whether a command is one of rustc."""
+    return bool(command) and re.fullmatch(RUSTC, program_name(command[0])) is not None
+
+
+def program_name(program: str) -> str:
+    """The name of a program without its folder and suffix.
+
+    >>> program_name("/usr/bin/clang-19"), program_name("clang++.exe")
+    ('clang-19', 'clang++')
+    """
+    return PurePath(program).name.removesuffix(".exe")

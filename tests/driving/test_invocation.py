@@ -1,0 +1,113 @@
+"""Commands taken apart: what is compiled, where to, and what is left for the linker."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tilewright.driving.compilers import split_program
+from tilewright.driving.invocation import Invocation, Source, Stop
+from tilewright.errors import CompilerUnknown
+
+BITCODE = Path("unit.bc")
+CLANG_IR = "-Xclang -disable-llvm-passes -emit-llvm -c -o unit.bc"
+FLANG_IR = (
+    "-mllvm -vectorize-loops=false -mllvm -vectorize-slp=false -mllvm -unroll-runtime=false "
+    "-emit-llvm -c -o unit.bc"
+)
+
+#: Command -> where it stops, its sources, what it writes, what compiles its first source.
+COMMANDS = {
+    "clang -O2 a.c": (Stop.PROGRAM, ["a.c"], None, f"clang -O2 {CLANG_IR} a.c"),
+    "clang-19 -c -O2 a.c": (Stop.OBJECT, ["a.c"], None, f"clang-19 -O2 {CLANG_IR} a.c"),
+    "clang -c a.c -o b.o": (Stop.OBJECT, ["a.c"], "b.o", f"clang {CLANG_IR} a.c"),
+    "clang -c -ob.o a.c": (Stop.OBJECT, ["a.c"], "b.o", f"clang {CLANG_IR} a.c"),
+    "clang -S a.c": (Stop.ASSEMBLY, ["a.c"], None, f"clang {CLANG_IR} a.c"),
+    "clang -emit-llvm -S a.c": (Stop.IR, ["a.c"], None, f"clang {CLANG_IR} a.c"),
+    "clang -emit-llvm -c a.c": (Stop.BITCODE, ["a.c"], None, f"clang {CLANG_IR} a.c"),
+    "clang -E a.c": (Stop.OTHER, ["a.c"], None, f"clang -E {CLANG_IR} a.c"),
+    "clang a.o -lm": (Stop.PROGRAM, [], None, ""),
+    "clang++ -I inc -D X=1 -Wl,-z,now a.cpp b.cc c.o -L lib -lm -o p": (
+        Stop.PROGRAM,
+        ["a.cpp", "b.cc"],
+        "p",
+        f"clang++ -I inc -D X=1 {CLANG_IR} a.cpp",
+    ),
+    "clang -x c a.inc -x none b.o": (Stop.PROGRAM, ["a.inc"], None, f"clang {CLANG_IR} -x c a.inc"),
+    "clang -include a.c b.c": (Stop.PROGRAM, ["b.c"], None, f"clang -include a.c {CLANG_IR} b.c"),
+    "clang -Xlinker a.c b.c": (Stop.PROGRAM, ["b.c"], None, f"clang {CLANG_IR} b.c"),
+    "clang -shared -fPIC -flto a.c -o a.so": (Stop.PROGRAM, ["a.c"], "a.so", f"clang -fPIC {CLANG_IR} a.c"),
+    "clang -MMD -c a.c -o o/b.o": (
+        Stop.OBJECT,
+        ["a.c"],
+        "o/b.o",
+        f"clang -MMD -MF o/b.d -MT o/b.o {CLANG_IR} a.c",
+    ),
+    "clang -MD -MF x.d -MT y -c a.c": (
+        Stop.OBJECT,
+        ["a.c"],
+        None,
+        f"clang -MD -MF x.d -MT y {CLANG_IR} a.c",
+    ),
+    "zig cc -target aarch64-linux-musl a.c": (
+        Stop.PROGRAM,
+        ["a.c"],
+        None,
+        f"zig cc -target aarch64-linux-musl {CLANG_IR} a.c",
+    ),
+    "flang-new-19 -O3 a.f90 b.F90 -o p": (
+        Stop.PROGRAM,
+        ["a.f90", "b.F90"],
+        "p",
+        f"flang-new-19 -O3 {FLANG_IR} a.f90",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_taken_apart(command: str) -> None:
+    stop, sources, output, compiling = COMMANDS[command]
+    found = Invocation.read(command.split())
+    assert (found.stop, [source.path for source in found.sources], found.output) == (stop, sources, output)
+    if sources:
+        assert found.compiling(found.sources[0], BITCODE) == compiling.split()
+
+
+def test_objects_stand_where_sources_stood() -> None:
+    command, linked = (
+        "clang++ -O2 -x c++ a.inc -x none b.o c.cc -MD -lm -o p",
+        "clang++ -O2 t/a.o b.o t/c.o -lm -o p",
+    )
+    assert Invocation.read(command.split()).linking([Path("t/a.o"), Path("t/c.o")]) == linked.split()
+
+
+@pytest.mark.parametrize(
+    ("command", "output"), [("clang -c s/a.c", "a.o"), ("clang -S s/a.c", "a.s"), ("clang -c a.c -o b", "b")]
+)
+def test_outputs_that_no_word_names(command: str, output: str) -> None:
+    found = Invocation.read(command.split())
+    assert found.output_of(found.sources[0]) == output
+
+
+def test_a_language_in_one_word() -> None:
+    assert Invocation.read(["clang", "-xc++", "a.inc"]).sources == (Source("a.inc", "c++"),)
+
+
+def test_words_of_response_files(tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("-O2 'a b.c' -c", encoding="utf-8")
+    found = Invocation.read(["clang", f"@{tmp_path / 'words'}"])
+    assert found.stop is Stop.OBJECT
+    assert [source.path for source in found.sources] == ["a b.c"]
+
+
+def test_zig_of_the_wheel() -> None:
+    row, program, options = split_program(["python", "-m", "ziglang", "c++", "a.cpp"])
+    assert (row.name, program, options) == ("zig", (sys.executable, "-m", "ziglang", "c++"), ("a.cpp",))
+
+
+@pytest.mark.parametrize("command", [[], ["gcc", "a.c"], ["zig", "build"], ["clangd"], ["python", "a.py"]])
+def test_other_programs_are_refused(command: list[str]) -> None:
+    with pytest.raises(CompilerUnknown, match="clang"):
+        Invocation.read(command)

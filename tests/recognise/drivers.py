@@ -1,0 +1,190 @@
+"""Calls of functions of a compiled source: operands filled, every byte of them compared."""
+
+from __future__ import annotations
+
+import ctypes
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from support import Array, GuardedMemory
+
+from recognise.calls import Call, Number, Pointer, evaluated
+
+DTYPES: dict[str, Any] = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "i8": np.int8,
+    "u8": np.uint8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "u32": np.uint32,
+    "i64": np.int64,
+    "u64": np.uint64,
+}
+NUMBERS: dict[str, Any] = {
+    "int": ctypes.c_int32,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+}
+#: What m, n and k are: large and uneven, rows of vectors, small, none, less than none.
+SIZES = (
+    *((33, 47, 29), (40, 64, 48)),
+    *((1, 5, 7), (5, 1, 1)),
+    *((0, 4, 3), (3, 4, 0), (3, 0, 4), (-2, 5, 5), (5, 5, -1)),
+)
+#: Fillings: sums of up to 100 products of them are exact, in eight bits of fraction too where the type has no
+#: more, and no signed integer overflows.
+_REACH = {"f16": 2, "bf16": 1}
+
+
+def drawn(call: Call) -> Iterator[dict[str, int]]:
+    """Sizes to call a function with."""
+    for chosen in SIZES:
+        sizes = dict(zip("mnk", chosen, strict=True))
+        free = {number.name: sizes[number.name] for number in call.sizes}
+        if all(number.least is None or free[number.name] >= number.least for number in call.sizes):
+            yield free
+        if not call.sizes:
+            return
+
+
+class Operands:
+    """The memory of one call, filled the same each time it is made.
+
+    Parameters
+    ----------
+    call, sizes : the function, and what is drawn.
+    guarded : each array ends where a page follows that may not be touched.
+    touching : the second array begins where the first one ends, less so many elements; None: each by itself.
+    """
+
+    def __init__(
+        self, call: Call, sizes: Mapping[str, int], *, guarded: bool = False, touching: int | None = None
+    ) -> None:
+        self.call = call
+        self.numbers = dict(sizes)
+        for part in call.arguments:
+            if isinstance(part, Number) and part.value is not None and part.dtype[0] == "i":
+                self.numbers[part.name] = evaluated(part.value, self.numbers)
+        pointers = [part for part in call.arguments if isinstance(part, Pointer)]
+        self.arrays = {part.name: self._filled(part) for part in pointers}
+        self._memory: list[Any] = []
+        if guarded:
+            self.arrays = {name: self._beside_guard(array) for name, array in self.arrays.items()}
+        if touching is not None:
+            self._overlap([part.name for part in pointers][:2], touching)
+
+    def _filled(self, part: Pointer) -> Array:
+        count = max(0, evaluated(part.length, self.numbers))
+        dtype = DTYPES[part.dtype]
+        if part.value is not None:
+            return np.full(count, part.value, dtype)
+        random = np.random.default_rng(zlib.crc32(f"{self.call.function} {part.name}".encode()))
+        if part.dtype[0] == "u" and part.dtype != "u8":
+            return random.integers(0, 2 ** (8 * np.dtype(dtype).itemsize), count, dtype)
+        reach = _REACH.get(part.dtype, 4)
+        least = 0 if part.dtype[0] == "u" else -reach
+        values: Array = random.integers(least, reach + 1, count).astype(dtype)
+        if part.dtype[0] in "fb" and "set" in self.call.found and part is self.call.arguments[0]:
+            values[...] = np.nan  # what the function must not read
+        return values
+
+    def _beside_guard(self, array: Array) -> Array:
+        memory = GuardedMemory(max(array.nbytes, 1))
+        self._memory.append(memory)
+        if not array.size:
+            return array
+        return memory.place(array, array.strides, at_end=True)
+
+    def _overlap(self, names: list[str], elements: int) -> None:
+        first, second = (self.arrays[name] for name in names)
+        memory = np.zeros(first.size + second.size, first.dtype)
+        memory[: first.size] = first
+        start = first.size - elements
+        memory[start : start + second.size] = second
+        shared = memory[: first.size], memory[start : start + second.size]
+        self.arrays.update(zip(names, shared, strict=True))
+
+    def run(self, library: ctypes.CDLL) -> dict[str, Array]:
+        """The arrays after a call."""
+        for part in self.call.arguments:
+            if isinstance(part, Pointer) and part.is_global:
+                self._copy_in(library, part)
+        function = getattr(library, self.call.function)
+        function.restype = None
+        function(
+            *(self._passed(part) for part in self.call.arguments if not getattr(part, "is_global", False))
+        )
+        return {name: self._after(library, name).copy() for name in self.arrays}
+
+    def _passed(self, part: Pointer | Number) -> Any:
+        if isinstance(part, Pointer):
+            return ctypes.c_void_p(self.arrays[part.name].ctypes.data)
+        kind = NUMBERS[part.dtype]
+        value = self.numbers[part.name] if part.name in self.numbers else float(part.value or 0)
+        number = kind(value)
+        if not part.by_reference:
+            return number
+        self._memory.append(number)
+        return ctypes.byref(number)
+
+    def _global(self, library: ctypes.CDLL, name: str) -> Array:
+        array = self.arrays[name]
+        found = (ctypes.c_uint8 * array.nbytes).in_dll(library, name)
+        return np.ctypeslib.as_array(found).view(array.dtype)
+
+    def _copy_in(self, library: ctypes.CDLL, part: Pointer) -> None:
+        self._global(library, part.name)[...] = self.arrays[part.name]
+
+    def _after(self, library: ctypes.CDLL, name: str) -> Array:
+        globals_ = {part.name for part in self.call.arguments if isinstance(part, Pointer) and part.is_global}
+        return self._global(library, name) if name in globals_ else self.arrays[name]
+
+
+def differences(call: Call, original: ctypes.CDLL, replaced: ctypes.CDLL) -> list[str]:
+    """Where a function of two libraries does not compute the same, each call in words."""
+    found = []
+    for sizes in drawn(call):
+        expected = Operands(call, sizes).run(original)
+        results = Operands(call, sizes, guarded=True).run(replaced)
+        found += [f"{call.function} {sizes}: {name}" for name in _unequal(expected, results)]
+        for elements in _overlaps(call, sizes):
+            expected = Operands(call, sizes, touching=elements).run(original)
+            results = Operands(call, sizes, touching=elements).run(replaced)
+            found += [
+                f"{call.function} {sizes}, {elements} elements of the first two arrays are the same: {name}"
+                for name in _unequal(expected, results)
+            ]
+    return found
+
+
+def _overlaps(call: Call, sizes: Mapping[str, int]) -> Iterator[int]:
+    """How many elements the first two arrays have in common in further calls: one, all but one."""
+    pointers = [part for part in call.arguments if isinstance(part, Pointer)]
+    free = len(pointers) > 1 and not any(part.alone or part.is_global for part in pointers[:2])
+    if not free or pointers[0].dtype != pointers[1].dtype or "set" in call.found:
+        return
+    made = Operands(call, sizes)
+    count = min(made.arrays[part.name].size for part in pointers[:2])
+    if count < 2:
+        return
+    yield 0
+    yield 1
+    if pointers[0].dtype[0] == "u":  # sums of sums leave the range in which floats are exact
+        yield count - 1
+
+
+def _unequal(expected: Mapping[str, Array], found: Mapping[str, Array]) -> list[str]:
+    return [
+        name
+        for name, array in expected.items()
+        if not np.array_equal(array.astype(np.float64), found[name].astype(np.float64), equal_nan=True)
+        or (array.dtype.kind in "iu" and not np.array_equal(array, found[name]))
+    ]

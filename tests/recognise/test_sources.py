@@ -1,0 +1,52 @@
+"""The programs of sources/: as many as they should be, and comments that say how to call them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from recognise.calls import SOURCES, Number, Pointer, calls, evaluated
+from recognise.drivers import Operands, drawn
+from recognise.toolchains import SOURCE_TOOLCHAINS
+
+
+def test_as_many_nests_as_asked() -> None:
+    found = Counter(call.verdict for source in SOURCE_TOOLCHAINS for call in calls(source))
+    assert found["replaced"] >= 60
+    assert found["refused"] >= 25
+
+
+def test_every_source_has_a_compiler() -> None:
+    assert {path.name for path in SOURCES.iterdir() if path.suffix != ".md"} == set(SOURCE_TOOLCHAINS)
+
+
+@pytest.mark.parametrize("source", SOURCE_TOOLCHAINS)
+def test_comments_stand_above_functions(source: str) -> None:
+    names = [call.function for call in calls(source)]
+    assert len(set(names)) == len(names)
+    text = (SOURCES / source).read_text(encoding="utf-8")
+    missing = [
+        name for name in names if text.count(name) < 2 and source not in ("orders.c", "types.c", "refused.c")
+    ]
+    assert missing == []
+
+
+def test_a_comment_is_read() -> None:
+    call = next(call for call in calls("products.f90") if call.function == "by_reference")
+    c, m, ldc = (call.arguments[place] for place in (0, 3, 6))
+    assert isinstance(c, Pointer)
+    assert (c.dtype, c.name, c.length, c.alone) == ("f32", "c", "ldc*n", True)
+    assert isinstance(m, Number)
+    assert (m.by_reference, m.value) == (True, None)
+    assert isinstance(ldc, Number)
+    assert evaluated(ldc.value or "", {"m": 5}) == 6
+    assert (call.verdict, call.found) == ("replaced", "mk,kn->mn")
+
+
+def test_operands_are_drawn_the_same_twice() -> None:
+    call = calls("sizes.c")[0]
+    sizes = next(drawn(call))
+    first, second = Operands(call, sizes), Operands(call, sizes, guarded=True)
+    assert all((first.arrays[name] == second.arrays[name]).all() for name in first.arrays)
+    assert {array.dtype.name for array in first.arrays.values()} == {"float32"}

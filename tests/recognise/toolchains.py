@@ -1,0 +1,80 @@
+"""The compilers that tests drive, where they are installed, and libraries made by them."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from recognise.calls import SOURCES
+
+#: A compiler that takes longer than this hangs.
+SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """One row: a compiler and how it makes a shared library of a source.
+
+    Attributes
+    ----------
+    programs : names that it may have; the first that is installed is taken.
+    options : for shared libraries.
+    libraries : behind the sources.
+    """
+
+    name: str
+    programs: tuple[str, ...]
+    options: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> tuple[str, ...] | None:
+        """The words that start it, or None where it is not installed."""
+        if self.name == "zig":
+            return (sys.executable, "-m", "ziglang", "cc") if find_spec("ziglang") is not None else None
+        found = next((path for path in map(shutil.which, self.programs) if path), None)
+        return None if found is None else (found,)
+
+    def command(self, sources: Sequence[Path], library: Path) -> list[str]:
+        """What makes a shared library."""
+        assert self.program is not None
+        return [*self.program, *self.options, *map(str, sources), "-o", str(library), *self.libraries]
+
+
+_CLANG = tuple(f"clang{suffix}" for suffix in ("-19", "-20", "-21", "-22", ""))
+_SHARED = ("-O2", "-ffast-math", "-shared", "-fPIC")
+CLANG = Toolchain("clang", _CLANG, (*_SHARED, "-w"), ("-lm",))
+CLANG_CPP = Toolchain("clang++", _CLANG, (*_SHARED, "-std=c++20"), ("-lstdc++",))
+ZIG = Toolchain("zig", (), (*_SHARED, "-w"), ("-lm",))
+FLANG = Toolchain(
+    "flang", tuple(f"flang{suffix}" for suffix in ("-new-19", "-20", "-21", "-22", "-new", "")), _SHARED
+)
+RUSTC = Toolchain("rustc", ("rustc",), ("-O", "--crate-type", "cdylib"))
+
+#: The compiler of each source.
+SOURCE_TOOLCHAINS = {
+    "orders.c": CLANG,
+    "sizes.c": CLANG,
+    "types.c": CLANG,
+    "forms.c": CLANG,
+    "refused.c": CLANG,
+    "products.cpp": CLANG_CPP,
+    "products.f90": FLANG,
+    "products.rs": RUSTC,
+}
+
+
+def compiled(toolchain: Toolchain, source: str, folder: Path, driver: Sequence[str] = ()) -> ctypes.CDLL:
+    """A source as a library, made by its compiler, or by a command that drives it."""
+    library = folder / f"{'driven-' if driver else ''}{source}.so"
+    command = [*driver, *toolchain.command([SOURCES / source], library)]
+    # flang writes module files where it runs.
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(library))
