@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
@@ -58,13 +58,14 @@ class Access:
     offset : from the base of the memory, in bytes, for every iteration; for arrays whose types are not known
         yet, a sum of subscripts times `Symbol`s of strides.
     dtype : of the element in memory; None where only run time knows it.
+    where : in the program; accesses to the same element are equal wherever they stand.
     subscripts : one for each axis, where the language has them.
     """
 
     memory: Memory
     offset: Polynomial
     dtype: DType | None
-    where: Where
+    where: Where = field(compare=False)
     subscripts: tuple[Polynomial, ...] = ()
 
 
@@ -213,7 +214,10 @@ class Extent:
 
 @dataclass(frozen=True)
 class Loop:
-    """A body that runs `extent` times, for index = 0, 1, 2, ...; starts and steps stand in the accesses."""
+    """A body that runs `extent` times, for index = 0, 1, 2, ...; starts and steps stand in the accesses.
+
+    No two loops of a nest have the same index.
+    """
 
     index: Index
     extent: Extent
