@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tilewright.frontend.nests import Product
+from tilewright.frontend.nests import Condition, Loop, Product
 from tilewright.frontend.polynomial import Polynomial, Symbol
 
 #: What fields of symbols hold before `of` gives them values: a subclass's fields need defaults.
@@ -103,3 +103,19 @@ class Found:
 
     product: Product
     place: Place
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A nest in LLVM IR, which may be a product.
+
+    Attributes
+    ----------
+    nest, place : the nest and where it is.
+    conditions : what has to hold for the nest to say what the program does, to be checked beside those of
+        the product: numbers do not wrap around, checks of subscripts do not stop the program.
+    """
+
+    nest: Loop
+    place: Place
+    conditions: tuple[Condition, ...]

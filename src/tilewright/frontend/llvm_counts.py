@@ -1,0 +1,281 @@
+"""Comparisons of LLVM IR as inequalities: how often loops run, and what is known where a branch was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.frontend.llvm_evolution import Evolution, Evolutions
+from tilewright.frontend.llvm_flow import Flow, NaturalLoop
+from tilewright.frontend.llvm_instruction import Instruction
+from tilewright.frontend.llvm_ir import Function, Module
+from tilewright.frontend.llvm_rules import RULES
+from tilewright.frontend.nests import Bound, Extent
+from tilewright.frontend.polynomial import Polynomial
+
+_NEGATED = {"eq": "ne", "lt": "ge", "le": "gt"}
+_NEGATED |= {other: one for one, other in _NEGATED.items()}
+_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """left `predicate` right; a predicate is one of eq, ne, lt, le, gt, ge.
+
+    Attributes
+    ----------
+    signs : how the numbers may be read: signed (True), unsigned (False), or both, which give the same.
+    """
+
+    predicate: str
+    left: Evolution
+    right: Evolution
+    signs: tuple[bool, ...]
+
+    @property
+    def mirrored(self) -> Comparison:
+        """The same with left and right exchanged."""
+        predicate = _MIRRORED.get(self.predicate, self.predicate)
+        return Comparison(predicate, self.right, self.left, self.signs)
+
+
+def ends_badly(function: Function, label: str) -> bool:
+    """Whether control never comes back from a block: it panics, aborts or throws."""
+    seen = set[str]()
+    while label not in seen:
+        seen.add(label)
+        block = function.blocks[label]
+        if not block.successors:
+            return block.terminator.opcode == "unreachable"
+        if len(block.successors) > 1:
+            return False
+        label = block.successors[0]
+    return False
+
+
+class Counts(Evolutions):
+    """Evolutions, and how often the loops of a nest run."""
+
+    rules = RULES
+
+    def __init__(self, module: Module, flow: Flow, root: NaturalLoop) -> None:
+        super().__init__(module, flow, root)
+        self._learn_entry()
+
+    # Conditions of branches
+
+    def comparisons(self, text: str, at: NaturalLoop | None, *, truth: bool) -> list[Comparison] | None:
+        """The comparisons that all hold exactly where an i1 is true, or false; None where there are none."""
+        if text in ("true", "false"):
+            return [] if (text == "true") == truth else None
+        definition = self.function.definitions.get(text)
+        match definition:
+            case Instruction(opcode="icmp", operands=(left, right), predicate=predicate):
+                home = self.home(definition.result)
+                one, other = self.of(*left, home), self.of(*right, home)
+                over = home is not None and (at is None or at.header not in home.blocks)
+                if over or one is None or other is None:
+                    return None
+                signs = (True, False) if "samesign" in definition.flags else (predicate.startswith("s"),)
+                name = predicate if predicate in ("eq", "ne") else predicate[1:]
+                return [Comparison(name if truth else _NEGATED[name], one, other, signs)]
+            case Instruction(opcode="xor", operands=(left, (_, "true"))):
+                return self.comparisons(left.text, at, truth=not truth)
+            case Instruction(opcode="freeze", operands=(left,)):
+                return self.comparisons(left.text, at, truth=truth)
+            case Instruction(opcode="and" | "or", operands=(left, right)) if truth == (
+                definition.opcode == "and"
+            ):
+                parts = [left.text, right.text]
+            case Instruction(opcode="select", operands=(left, right, (_, "false"))) if truth:
+                parts = [left.text, right.text]
+            case Instruction(opcode="select", operands=(left, (_, "true"), right)) if not truth:
+                parts = [left.text, right.text]
+            case _:
+                return None
+        lists = [self.comparisons(part, at, truth=truth) for part in parts]
+        return None if None in lists else [one for part in lists if part for one in part]
+
+    def stays(self, label: str, at: NaturalLoop | None, targets: tuple[str, ...]) -> list[Comparison] | None:
+        """The comparisons that hold exactly where a block's branch goes to one of two targets."""
+        branch = self.function.blocks[label].terminator
+        if branch.opcode != "br" or len(branch.operands) != 1:
+            return None
+        return self.comparisons(branch.operands[0].text, at, truth=branch.targets[0] in targets)
+
+    def inequalities(self, comparison: Comparison, *, adopt: bool) -> list[Polynomial] | None:
+        """Numbers that are not negative exactly where a comparison holds; None where there are none.
+
+        `adopt`: conditions may make operands exact.
+        """
+        if comparison.predicate in ("gt", "ge"):
+            comparison = comparison.mirrored
+        left, right = comparison.left, comparison.right
+        if left.single is None or not self._readable(comparison, adopt=adopt):
+            return None
+        match comparison.predicate:
+            case "lt":
+                return [bound - left.single - 1 for bound in right.bounds]
+            case "le":
+                return [bound - left.single for bound in right.bounds]
+            case "eq" if right.single is not None:
+                return [right.single - left.single, left.single - right.single]
+            case "ne" if right.single is not None:
+                return self._apart(right.single - left.single)
+            case _:
+                return None
+
+    def _apart(self, difference: Polynomial) -> list[Polynomial] | None:
+        """`ne` of two numbers of which one is known not to be larger."""
+        for value in (difference, -difference):
+            if self.facts.proves(value):
+                return [value - 1]
+        return None
+
+    def _readable(self, comparison: Comparison, *, adopt: bool) -> bool:
+        """Whether both sides are their polynomials as the comparison reads them."""
+        signs = comparison.signs if comparison.predicate not in ("eq", "ne") else (True, False)
+        sides = comparison.left, comparison.right
+
+        def known(value: Evolution, *, signed: bool) -> bool:
+            if value.signed if signed else value.unsigned:
+                return True
+            return not signed and value.signed and all(map(self.facts.proves, value.bounds))
+
+        if any(all(known(side, signed=sign) for side in sides) for sign in signs):
+            return True
+        return adopt and all(self.exact(side, signed=signs[0]) for side in sides)
+
+    # What is known where the nest begins
+
+    def _learn_entry(self) -> None:
+        """Learn what the branches say that lead to the nest, and assumptions before it."""
+        flow, label = self.flow, self.root.header
+        ways: list[tuple[str, str]] = []
+        while flow.immediate_dominators.get(label, label) != label:
+            above = flow.immediate_dominators[label]
+            entering = [one for one in self.function.predecessors[label] if not self._inside(one, label)]
+            if entering == [above]:
+                ways.append((above, label))
+            label = above
+        for above, below in reversed(ways):
+            for instruction in self.function.blocks[above].instructions:
+                if instruction.callee == "@llvm.assume":
+                    self._learn_all(self.comparisons(instruction.operands[0].text, None, truth=True))
+            if len(self.function.blocks[above].successors) == 2:
+                self._learn_all(self.stays(above, None, (below,)))
+
+    def _inside(self, label: str, header: str) -> bool:
+        return self.flow.dominates(header, label)
+
+    def _learn_all(self, comparisons: list[Comparison] | None) -> None:
+        for comparison in comparisons or []:
+            found = self.inequalities(comparison, adopt=False)
+            if found is not None:
+                self.facts.add(*found)
+                continue
+            left, right = comparison.left.single, comparison.right.single
+            if comparison.predicate == "ne" and left is not None and right is not None:
+                self.facts.add_nonzero(right - left)
+                self.facts.add_nonzero(left - right)
+
+    # Loops
+
+    def leaving(self, loop: NaturalLoop) -> Iterator[tuple[str, str]]:
+        """The branches out of a loop, but for those to blocks from which control never comes back."""
+        for label in loop.exiting:
+            for successor in self.function.blocks[label].successors:
+                if successor not in loop.blocks and not ends_badly(self.function, successor):
+                    yield label, successor
+
+    def extent(self, loop: NaturalLoop) -> Extent | None:
+        """How often a loop runs once it is entered; None where that is no polynomial."""
+        ways = list(self.leaving(loop))
+        if len(ways) != 1 or len(loop.latches) != 1:
+            return None
+        label, target = ways[0]
+        last = label in loop.latches
+        if not last and label != loop.header:
+            return None
+        within = tuple(one for one in self.function.blocks[label].successors if one != target)
+        comparisons = self.stays(label, loop, within)
+        if not comparisons:
+            return None
+        extents = [
+            self._bounds(comparison, loop, last=last, alone=len(comparisons) == 1)
+            for comparison in comparisons
+        ]
+        found = [extent for extent in extents if extent is not None]
+        if len(found) < len(extents):
+            return None
+        bounds = tuple(dict.fromkeys(bound for extent in found for bound in extent.bounds))
+        return Extent(bounds, max(extent.least for extent in found))
+
+    def _bounds(self, comparison: Comparison, loop: NaturalLoop, *, last: bool, alone: bool) -> Extent | None:
+        """How often a comparison holds before it fails; once more where the body comes first (`last`)."""
+        index = self.indices[loop.header]
+        if any(index in bound.symbols for bound in comparison.right.bounds):
+            comparison = comparison.mirrored
+        if comparison.left.single is None or any(index in bound.symbols for bound in comparison.right.bounds):
+            return None
+        form = comparison.left.single.linear([index])
+        step = form.coefficient(index).constant if form else None
+        if form is None or not step:
+            return None
+        match comparison.predicate, step > 0:
+            case ("lt" | "le", True) | ("gt" | "ge", False):
+                spans = self._until(comparison, form.rest, step)
+            case "ne", _:
+                spans = self._until_equal(comparison, form.rest, step, alone=alone)
+            case _:
+                return None
+        if spans is None:
+            return None
+        if last:
+            spans = [span + abs(step) for span in spans]
+        bounds = tuple(Bound(*_reduced(span, abs(step))) for span in spans)
+        sure = comparison.predicate == "ne" or all(self.facts.proves(bound.span - 1) for bound in bounds)
+        return Extent(bounds, int(last and not sure))
+
+    def _until(self, comparison: Comparison, start: Polynomial, step: int) -> list[Polynomial] | None:
+        """How far the left side goes before it passes the right one."""
+        left, right = comparison.left, comparison.right
+        more = int(comparison.predicate in ("le", "ge"))
+        signed = next((sign for sign in comparison.signs if (left.signed if sign else left.unsigned)), None)
+        if signed is None:
+            # It never steps over the end of its type: what it starts from and what it passes are in it.
+            signed = comparison.signs[0]
+            low = -(1 << left.bits - 1) if signed else 0
+            high = low + (1 << left.bits)
+            ahead, behind = (abs(step) + more - 1, 0) if step > 0 else (0, abs(step) + more - 1)
+            if not self.require(start, low, high):
+                return None
+            if not all(self.require(bound, low + behind, high - ahead) for bound in right.bounds):
+                return None
+        elif not self.exact(right, signed=signed):
+            return None
+        if step > 0:
+            return [bound - start + more for bound in right.bounds]
+        return [start - bound + more for bound in right.bounds] if right.single is not None else None
+
+    def _until_equal(
+        self, comparison: Comparison, start: Polynomial, step: int, *, alone: bool
+    ) -> list[Polynomial] | None:
+        """How far the left side goes until it is the right one, which it has to meet."""
+        left, right = comparison.left, comparison.right
+        if right.single is None:
+            return None
+        span = right.single - start if step > 0 else start - right.single
+        # Without wrapping it has to meet the right side: anything else is undefined behaviour.
+        straight = alone and ((left.signed and right.signed) or (left.unsigned and right.unsigned))
+        met = all(factor % step == 0 for _, factor in span.terms)
+        if straight or (met and self.require(span, 0, 1 << min(left.bits, 63))):
+            return [span]
+        return None
+
+
+def _reduced(span: Polynomial, step: int) -> tuple[Polynomial, int]:
+    """ceil(span / step) with a step of 1 where every term is a multiple of it."""
+    if any(factor % step for _, factor in span.terms):
+        return span, step
+    return Polynomial(tuple((monomial, factor // step) for monomial, factor in span.terms)), 1

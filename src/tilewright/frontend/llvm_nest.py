@@ -1,0 +1,458 @@
+"""One nest of LLVM IR, read: from blocks and phis to loops, assignments, and conditions for run time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tilewright.frontend.llvm_counts import Comparison, Counts, ends_badly
+from tilewright.frontend.llvm_flow import Flow, NaturalLoop
+from tilewright.frontend.llvm_instruction import Instruction
+from tilewright.frontend.llvm_ir import Module
+from tilewright.frontend.llvm_symbols import Candidate, Place
+from tilewright.frontend.llvm_tidy import accesses, same, sunk, with_knowledge, without_dead_stores
+from tilewright.frontend.llvm_values import TYPES, NotANest, Values
+from tilewright.frontend.nests import (
+    Access,
+    Assign,
+    Bound,
+    Cell,
+    Extent,
+    Load,
+    Loop,
+    Number,
+    Read,
+    Refusal,
+    Statement,
+    Where,
+)
+from tilewright.frontend.polynomial import Index, Polynomial
+
+#: Calls that change nothing that a nest has: what they say is for optimisers and debuggers.
+_SILENT = re.compile(
+    r"@llvm\.(?:lifetime|assume|dbg|experimental\.noalias|invariant|donothing|prefetch|sideeffect)\b"
+)
+#: Calls whose value alone matters; what it is, trees and evolutions say.
+_PURE = re.compile(
+    r"@llvm\.(?:fmuladd|fma|[su]min|[su]max|[su](?:add|sub|mul)\.with\.overflow|abs|minnum|maxnum|fabs|sqrt|expect|"
+    r"is\.constant|fshl|fshr|ctpop|ctlz|cttz|bswap|vscale|[su]cmp)\."
+)
+_MEMSET = re.compile(r"@llvm\.memset\.p0\.i\d+$")
+_WORDS = {
+    "atomicrmw": "changes memory atomically",
+    "cmpxchg": "changes memory atomically",
+    "fence": "orders its accesses to memory",
+    "invoke": "calls what may throw",
+    "callbr": "calls assembly",
+    "switch": "goes several ways",
+    "indirectbr": "goes several ways",
+    "va_arg": "reads arguments",
+}
+
+
+def place_of(module: Module, flow: Flow, loop: NaturalLoop) -> Where:
+    """The place of a loop in the program: that of the branch that goes back, which has the line of `for`."""
+    return module.where(flow.function, flow.function.blocks[loop.latches[0]].terminator)
+
+
+class Reader:
+    """One reading of one nest.
+
+    Parameters
+    ----------
+    module, flow, loop : the outermost loop, and where it is.
+    reassociates : sums and products of floats may be reordered and fused even where no flag allows it.
+    """
+
+    def __init__(self, module: Module, flow: Flow, loop: NaturalLoop, *, reassociates: bool) -> None:
+        self._module, self._loop, self._flow = module, loop, flow
+        self._function = flow.function
+        self._check_shape()
+        self._counts = Counts(module, flow, loop)
+        self._values = Values(self._counts, reassociates=reassociates)
+        #: Blocks that run whenever the nest is entered.
+        self._certain: set[str] = set()
+        self._memsets = 0
+
+    def _refuse(self, reason: str, instruction: Instruction | None = None) -> NotANest:
+        where = self._module.where(self._function, instruction)
+        return NotANest(
+            Refusal(where if where.line else place_of(self._module, self._flow, self._loop), reason)
+        )
+
+    # The whole
+
+    def _check_shape(self) -> None:
+        for loop in self._loop.walk():
+            if len(loop.latches) > 1:
+                raise self._refuse("goes back to its beginning from several places")
+
+    def read(self) -> Candidate:
+        """The nest, or `NotANest`."""
+        loop = self._loop
+        entering = [one for one in self._function.predecessors[loop.header] if one not in loop.blocks]
+        if len(entering) != 1:
+            raise self._refuse("is entered from several places")
+        statements = self._read_loop(loop, certain=True)
+        match statements:
+            case [Loop() as nest]:
+                pass
+            case _:
+                raise self._refuse("carries a value from one iteration of its outermost loop to the next")
+        ((_, exit_label),) = self._counts.leaving(loop)
+        nest, safe = with_knowledge(nest, self._counts), self._safe_reloads()
+        if safe is not None:
+            raise self._refuse("reads a size from memory in some iterations only", safe)
+        leaving = self._leaving(exit_label)
+        self._check_order(nest)
+        place = Place(self._function.name, entering[0], loop.header, exit_label, leaving)
+        return Candidate(nest, place, tuple(self._counts.conditions))
+
+    def _safe_reloads(self) -> Instruction | None:
+        """A load that the nest may not come to, of an address that may not be read, if there is one."""
+        for instruction in self._counts.reloads.values():
+            if self._function.homes[instruction.result] not in self._certain:
+                return instruction
+        return None
+
+    def _leaving(self, exit_label: str) -> tuple[tuple[str, Polynomial], ...]:
+        """What phis behind the nest take from it."""
+        found = []
+        inside = self._loop.blocks
+        for label, block in self._function.blocks.items():
+            if label in inside or ends_badly(self._function, label):
+                continue
+            for instruction in block.instructions:
+                used = [name for name in instruction.names if self._counts.home(name) is not None]
+                if not used:
+                    continue
+                if instruction.opcode != "phi" or label != exit_label:
+                    raise self._refuse(f"leaves {used[0]} to the code behind it", instruction)
+                (text,) = {pair.text for pair in instruction.incoming if pair.label in inside}
+                value = self._counts.one(self._counts.of(instruction.kind, text, None))
+                if value is None or value.indices:
+                    raise self._refuse(f"leaves {text} to the code behind it", instruction)
+                found.append((instruction.result, value))
+        return tuple(found)
+
+    def _check_order(self, nest: Loop) -> None:
+        """Refuse elements that are used when they may have been written since they were read."""
+        written = {(access.memory.base, access.offset) for access, store in accesses(nest) if store}
+        for instruction, at, _ in self._values.used:
+            home = self._counts.home(instruction.result)
+            assert home is not None
+            if home is at:
+                continue
+            place = self._counts.address(instruction.operands[0].text, home)
+            if place in written:
+                raise self._refuse(
+                    "uses an element of an inner loop that it has read outside of it", instruction
+                )
+
+    # Loops
+
+    def _read_loop(self, loop: NaturalLoop, *, certain: bool) -> list[Statement]:
+        """A loop, between what its variables begin with and what it leaves in memory."""
+        counts, function = self._counts, self._function
+        header = function.blocks[loop.header]
+        where = self._module.where(function, function.blocks[loop.latches[0]].terminator)
+        if len(set(counts.leaving(loop))) != 1:
+            several = len(set(counts.leaving(loop))) > 1
+            raise self._refuse("leaves from the middle" if several else "never ends", header.instructions[0])
+        ((label, _),) = counts.leaving(loop)
+        if label != loop.header and label not in loop.latches:
+            raise self._refuse("leaves from the middle", function.blocks[label].terminator)
+        extent = counts.extent(loop)
+        if extent is None:
+            raise self._refuse(
+                "runs for a number of times that is not affine", function.blocks[label].terminator
+            )
+        counts.extents[loop.header] = extent
+        index = counts.indices[loop.header]
+        tested_first = label not in loop.latches
+        if not tested_first or extent.least == 0:
+            counts.facts.add(*(bound.span - Polynomial.of(index) * bound.step - 1 for bound in extent.bounds))
+        before: list[Statement] = []
+        after: list[Statement] = []
+        variables = [phi for phi in header.phis if counts.of(phi.kind, phi.result, loop) is None]
+        carried = [(phi, self._carry(phi, loop, before)) for phi in variables]
+        if tested_first:
+            self._values.finals.update((phi.result, self._values.cells[phi.result]) for phi, _ in carried)
+        body = self._region(loop.header, loop.header, loop, certain=certain and not tested_first)
+        assigned: list[Cell] = []
+        for phi, text in carried:
+            cell = self._values.cells[phi.result]
+            value = self._values.of(phi.kind, text, loop)
+            if any(one in assigned for one in _cells_of(value)):
+                raise self._refuse("carries values around in a circle", phi)
+            if value != Read(cell):
+                after.append(Assign(cell, value, where))
+                assigned.append(cell)
+            if not tested_first:
+                self._values.finals[text] = cell
+        nest = Loop(index, extent, without_dead_stores([*body, *after]), where)
+        return [*before, *([nest] if tested_first else sunk(nest))]
+
+    def _carry(self, phi: Instruction, loop: NaturalLoop, before: list[Statement]) -> str:
+        """Make a variable of a phi; what it is in the next iteration."""
+        latching = [pair.text for pair in phi.incoming if pair.label in loop.blocks]
+        entering = [pair.text for pair in phi.incoming if pair.label not in loop.blocks]
+        if len(latching) != 1 or len(entering) != 1 or phi.kind not in TYPES:
+            raise self._refuse("carries a value that is neither a number nor affine", phi)
+        parent = self._counts.parents[loop.header]
+        if parent is None:
+            raise self._refuse("carries a value from one iteration of its outermost loop to the next", phi)
+        outer = self._values.cells.get(entering[0])
+        if outer is not None and self._is_handed_on(entering[0], latching[0], phi, parent):
+            self._values.cells[phi.result] = outer
+            return latching[0]
+        cell = Cell(phi.result)
+        start = self._values.of(phi.kind, entering[0], parent)
+        before.append(Assign(cell, start, self._values.where(phi)))
+        self._values.cells[phi.result] = cell
+        return latching[0]
+
+    def _is_handed_on(self, outer: str, final: str, phi: Instruction, parent: NaturalLoop) -> bool:
+        """Whether an outer loop's variable is only that of an inner loop: it begins and ends with it."""
+        carrier = self._function.definitions[outer]
+        if self._function.homes[outer] != parent.header:
+            return False
+        (latched,) = (pair.text for pair in carrier.incoming if pair.label in parent.blocks)
+        passed = {final, phi.result}
+        name = latched
+        allowed = {phi.result}
+        while name not in passed:
+            definition = self._function.definitions.get(name)
+            if definition is None or definition.opcode != "phi":
+                return False
+            others = {pair.text for pair in definition.incoming} - {outer}
+            if len(others) != 1:
+                return False
+            allowed.add(name)
+            (name,) = others
+        users = {
+            one.result
+            for label in self._loop.blocks
+            for one in self._function.blocks[label].instructions
+            if outer in one.names
+        }
+        return users <= allowed | {outer}
+
+    # Blocks
+
+    def _region(self, label: str, stop: str, loop: NaturalLoop, *, certain: bool) -> list[Statement]:
+        """What happens from one block until another one is reached, which for bodies is the loop's header."""
+        statements: list[Statement] = []
+        inner = {child.header: child for child in loop.children}
+        first = True
+        while first or label != stop:
+            first = False
+            if label in inner:
+                child = inner[label]
+                statements += self._read_loop(child, certain=certain)
+                ((_, label),) = self._counts.leaving(child)
+                continue
+            if label not in loop.blocks:
+                raise self._refuse("leaves from the middle", self._function.blocks[label].terminator)
+            if certain:
+                self._certain.add(label)
+            self._read_block(label, loop, statements)
+            label = self._follow(label, loop, statements, certain=certain)
+        return statements
+
+    def _follow(self, label: str, loop: NaturalLoop, statements: list[Statement], *, certain: bool) -> str:
+        """The block behind another one, what lies between them read."""
+        branch = self._function.blocks[label].terminator
+        if branch.opcode != "br":
+            raise self._refuse(_WORDS.get(branch.opcode, f"ends a block with {branch.opcode}"), branch)
+        targets = self._function.blocks[label].successors
+        going_on = tuple(one for one in targets if not ends_badly(self._function, one))
+        if len(going_on) < len(targets):
+            self._insist(self._counts.stays(label, loop, going_on), branch, "may stop the program")
+        within = tuple(one for one in going_on if one in loop.blocks)
+        match within:
+            case (only,):
+                return only
+            case (first, second):
+                return self._choose(label, (first, second), loop, statements, certain=certain)
+            case _:
+                raise self._refuse("leaves from the middle", branch)
+
+    def _insist(self, comparisons: list[Comparison] | None, branch: Instruction, reason: str) -> None:
+        """Make comparisons hold in every iteration, by conditions."""
+        for comparison in comparisons if comparisons is not None else [None]:
+            found = self._counts.inequalities(comparison, adopt=True) if comparison is not None else None
+            if found is None or not all(self._counts.require(value, 0) for value in found):
+                raise self._refuse(reason, branch)
+
+    def _choose(
+        self,
+        label: str,
+        targets: tuple[str, str],
+        loop: NaturalLoop,
+        statements: list[Statement],
+        *,
+        certain: bool,
+    ) -> str:
+        """A branch around something: that is read, and where ways meet is returned."""
+        counts = self._counts
+        branch = self._function.blocks[label].terminator
+        for inside, join in (targets, targets[::-1]):
+            if self._meets(inside, join, loop):
+                break
+        else:
+            raise self._refuse("takes a branch", branch)
+        comparisons = counts.stays(label, loop, (inside,))
+        found = [counts.inequalities(one, adopt=True) for one in comparisons or []]
+        if comparisons is None or None in found:
+            raise self._refuse("takes a branch that depends on more than its indices", branch)
+        values = [value for part in found if part for value in part]
+        counts.skipped.setdefault(join, set()).add(label)
+        if all(counts.facts.proves(value) for value in values):
+            statements += self._region(inside, join, loop, certain=certain)
+            return join
+        with counts.assuming(values):
+            region = self._region(inside, join, loop, certain=False)
+        if (
+            self._guards(values, region)
+            and self._is_nothing(region)
+            and self._joins(label, join, region, loop)
+        ):
+            statements += region
+            return join
+        if any(value.indices for value in values):
+            raise self._refuse("takes a branch that depends on its indices", branch)
+        self._insist(comparisons, branch, "takes a branch that depends on more than its indices")
+        statements += region
+        return join
+
+    def _meets(self, inside: str, join: str, loop: NaturalLoop) -> bool:
+        """Whether every way from a block leads to another one within an iteration."""
+        seen, left = {inside}, [inside]
+        while left:
+            label = left.pop()
+            for successor in self._function.blocks[label].successors:
+                if successor == join or successor in seen or ends_badly(self._function, successor):
+                    continue
+                if successor not in loop.blocks or successor == loop.header:
+                    return False
+                seen.add(successor)
+                left.append(successor)
+        return join not in seen and loop.header not in seen
+
+    @staticmethod
+    def _guards(values: list[Polynomial], region: list[Statement]) -> bool:
+        """Whether inequalities hold exactly where the only loop of a region runs at least once."""
+        loops = [one for one in region if isinstance(one, Loop)]
+        if len(loops) != 1:
+            return False
+        spans = {bound.span - 1 for bound in loops[0].extent.bounds}
+        return {value for value in values if not _is_sure(value)} == {
+            span for span in spans if not _is_sure(span)
+        }
+
+    @staticmethod
+    def _is_nothing(region: list[Statement]) -> bool:
+        """Whether a region changes nothing when its only loop does not run."""
+        held: dict[Cell, Access] = {}
+        for statement in region:
+            match statement:
+                case Assign(target=Cell() as cell, value=Load(access)):
+                    held[cell] = access
+                case Assign(target=Access() as target, value=Read(cell)) if cell in held and same(
+                    held[cell], target
+                ):
+                    continue
+                case Assign(target=Cell()) | Loop():
+                    continue
+                case _:
+                    return False
+        return True
+
+    def _joins(self, label: str, join: str, region: list[Statement], loop: NaturalLoop) -> bool:
+        """Whether phis where ways meet are the same when the only loop of a region does not run."""
+        starts = {
+            one.target: one.value
+            for one in region
+            if isinstance(one, Assign) and isinstance(one.target, Cell)
+        }
+        for phi in self._function.blocks[join].phis:
+            others = {pair.text for pair in phi.incoming if pair.label == label}
+            inner = {pair.text for pair in phi.incoming if pair.label not in self._counts.skipped[join]}
+            if len(others) != 1 or len(inner) != 1:
+                return False
+            skipped = self._values.of(phi.kind, others.pop(), loop)
+            taken = self._values.of(phi.kind, inner.pop(), loop)
+            if not isinstance(taken, Read):
+                return False
+            if taken != skipped and starts.get(taken.cell) != skipped:
+                return False
+        return True
+
+    def _read_block(self, label: str, loop: NaturalLoop, statements: list[Statement]) -> None:
+        for instruction in self._function.blocks[label].instructions:
+            if instruction.flags & {"volatile", "atomic"}:
+                word = "volatile" if "volatile" in instruction.flags else "atomic"
+                raise self._refuse(f"touches memory that is {word}", instruction)
+            match instruction.opcode:
+                case "store":
+                    (kind, text), (_, pointer) = instruction.operands
+                    target = self._values.access(instruction, kind, pointer, loop)
+                    value = self._values.of(kind, text, loop)
+                    statements.append(Assign(target, value, self._values.where(instruction)))
+                    self._values.stores += 1
+                case "call":
+                    self._read_call(instruction, loop, statements)
+                case opcode if opcode in _WORDS and opcode not in ("switch", "indirectbr"):
+                    raise self._refuse(_WORDS[opcode], instruction)
+                case _:
+                    continue
+
+    def _read_call(self, instruction: Instruction, loop: NaturalLoop, statements: list[Statement]) -> None:
+        if _SILENT.match(instruction.callee) or _PURE.match(instruction.callee):
+            return
+        if not _MEMSET.match(instruction.callee):
+            raise self._refuse(f"calls {instruction.callee.lstrip('@') or 'a function'}", instruction)
+        (_, pointer), (_, byte), length, (_, volatile) = instruction.operands
+        place = self._counts.address(pointer, loop)
+        span = self._counts.one(self._counts.of(*length, loop))
+        element = self._element_at(place)
+        if byte != "0" or volatile != "false" or place is None or span is None or element is None:
+            raise self._refuse("fills memory", instruction)
+        size = TYPES[element].size
+        if any(factor % size for _, factor in span.terms) or not self._counts.require(span, 0):
+            raise self._refuse("fills memory", instruction)
+        self._memsets += 1
+        index = Index(f"i.memset{self._memsets}")
+        count = Polynomial(tuple((monomial, factor // size) for monomial, factor in span.terms))
+        where = self._values.where(instruction)
+        target = Access(
+            self._values.memory(place[0]), place[1] + Polynomial.of(index) * size, TYPES[element], where
+        )
+        statements.append(Loop(index, Extent((Bound(count),)), (Assign(target, Number(0), where),), where))
+        self._values.stores += 1
+
+    def _element_at(self, place: tuple[object, Polynomial] | None) -> str | None:
+        """The type that the nest stores into some memory."""
+        for label in self._loop.blocks if place is not None else ():
+            for instruction in self._function.blocks[label].instructions:
+                if instruction.opcode == "store" and instruction.operands[0].kind in TYPES:
+                    target = self._counts.address(instruction.operands[1].text, self._flow.innermost(label))
+                    if target is not None and place is not None and target[0] == place[0]:
+                        return instruction.operands[0].kind
+        return None
+
+
+def _is_sure(value: Polynomial) -> bool:
+    return value.constant is not None and value.constant >= 0
+
+
+def _cells_of(value: object) -> Iterator[Cell]:
+    match value:
+        case Read(cell):
+            yield cell
+        case _:
+            for name in getattr(value, "__dataclass_fields__", ()):
+                inner = getattr(value, name)
+                if hasattr(inner, "__dataclass_fields__"):
+                    yield from _cells_of(inner)
