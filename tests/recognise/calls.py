@@ -68,8 +68,12 @@ class Call:
 @cache
 def calls(source: str) -> tuple[Call, ...]:
     """Every function of a source."""
-    lines = (SOURCES / source).read_text(encoding="utf-8").splitlines()
-    return tuple(call for line in lines for call in _read(source, line))
+    return calls_of((SOURCES / source).read_text(encoding="utf-8"), source)
+
+
+def calls_of(text: str, source: str) -> tuple[Call, ...]:
+    """Every function of a source's text."""
+    return tuple(call for line in text.splitlines() for call in _read(source, line))
 
 
 def _read(source: str, line: str) -> Iterator[Call]:
@@ -102,6 +106,6 @@ def _argument(text: str) -> Pointer | Number:
 
 
 def evaluated(text: str, sizes: Mapping[str, int]) -> int:
-    """The value of an expression of sizes: integers, names, + - * and brackets."""
-    assert re.fullmatch(r"[\w+\-* ()]+", text), text
+    """The value of an expression of sizes: integers, names, operators and brackets."""
+    assert re.fullmatch(r"[\w+\-*/% ()]+", text), text
     return int(eval(text, {"__builtins__": {}}, dict(sizes)))

@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from recognise.calls import SOURCES, Number, Pointer, calls, evaluated
+from recognise.calls import SOURCES, Number, Pointer, calls, calls_of, evaluated
 from recognise.drivers import Operands, drawn
+from recognise.random_nests import source
 from recognise.toolchains import SOURCE_TOOLCHAINS
 
 
@@ -21,13 +22,13 @@ def test_every_source_has_a_compiler() -> None:
     assert {path.name for path in SOURCES.iterdir() if path.suffix != ".md"} == set(SOURCE_TOOLCHAINS)
 
 
-@pytest.mark.parametrize("source", SOURCE_TOOLCHAINS)
-def test_comments_stand_above_functions(source: str) -> None:
-    names = [call.function for call in calls(source)]
+@pytest.mark.parametrize("file", SOURCE_TOOLCHAINS)
+def test_comments_stand_above_functions(file: str) -> None:
+    names = [call.function for call in calls(file)]
     assert len(set(names)) == len(names)
-    text = (SOURCES / source).read_text(encoding="utf-8")
+    text = (SOURCES / file).read_text(encoding="utf-8")
     missing = [
-        name for name in names if text.count(name) < 2 and source not in ("orders.c", "types.c", "refused.c")
+        name for name in names if text.count(name) < 2 and file not in ("orders.c", "types.c", "refused.c")
     ]
     assert missing == []
 
@@ -50,3 +51,11 @@ def test_operands_are_drawn_the_same_twice() -> None:
     first, second = Operands(call, sizes), Operands(call, sizes, guarded=True)
     assert all((first.arrays[name] == second.arrays[name]).all() for name in first.arrays)
     assert {array.dtype.name for array in first.arrays.values()} == {"float32"}
+
+
+def test_random_sources_are_the_same_for_a_seed() -> None:
+    text = source(7, 30)
+    assert text == source(7, 30) != source(8, 30)
+    assert [call.function for call in calls_of(text, "")] == [f"f{number}" for number in range(30)]
+    mistakes = [line for line in text.splitlines() if line.startswith("/* ")][1:]
+    assert 3 < len(mistakes) < 20
