@@ -162,12 +162,13 @@ def draw(random: Random, name: str) -> Nest:
 
 def _level(random: Random, role: str, place: int, roles: list[str]) -> Level:
     first = role != "b" and roles.index(role) == place
-    size = random.choice([role, role, random.choice([16, 33, 48])]) if first else random.choice([2, 3, 5])
+    drawn = first and random.random() < 2 / 3
+    count = LARGEST if drawn else random.choice([16, 33, 48] if first else [2, 3, 5])
+    bound = role if drawn else str(count)
     start = random.choice([0, 0, 0, 1, 2])
     style = random.choice(["below", "below", "below", "at most", "down"])
     kind = random.choice(["int", "int", "long"])
-    reach = LARGEST if isinstance(size, str) else size
-    return Level(f"i{place}", role, str(size), start, random.choice([1, 1, 1, 2, 3]), reach, style, kind)
+    return Level(f"i{place}", role, bound, start, random.choice([1, 1, 1, 2, 3]), count, style, kind)
 
 
 def _subscript(random: Random, levels: list[Level], strides: dict[str, int]) -> str:

@@ -14,7 +14,7 @@
 int calls;
 void count(void) { ++calls; }
 
-/*
+/* Where a triangle is no rectangle, the loops inside are products of a matrix and a vector.
 // hole(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // unaffine_index(u32 c[n*n], u32 a[n*n*n+1], u32 b[n*n], int n) refused
 // indirect_index(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n, u32 index[n]=0) refused
@@ -39,11 +39,11 @@ void count(void) { ++calls; }
 // atomic_sum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // two_arrays(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n, u32 d[n*n]=0) refused
 // uses_index(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
-// band(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
-// triangle_of_depth(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
-// triangle_of_other_matrix(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
+// band(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
+// triangle_of_depth(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
+// triangle_of_other_matrix(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
 // cholesky(u32 a[n*n], int n) refused
-// triangular_solve(u32 b[n*n], u32 a[n*n], int n) refused
+// triangular_solve(u32 b[n*n], u32 a[n*n], int n) replaced mk,k->m
 // in_place(u32 c[n*n], u32 b[n*n], int n) refused
 // strictly_ordered(f32 c[n*n], f32 a[n*n], f32 b[n*n], int n) refused
 // rounded_products(f32 c[n*n], f32 a[n*n], f32 b[n*n], int n) refused
