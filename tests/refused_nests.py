@@ -193,6 +193,32 @@ REFUSED = (
         """,
     ),
     Row(
+        "stored in one of two loops that sum",
+        "carries s",
+        """
+        for i in range(m):
+            for j in range(n):
+                s = C[i, j]
+                for k in range(l):
+                    for p in range(q):
+                        s = s + A[i, q * k + p] * B[q * k + p, j]
+                        C[i, j] = s
+                    for p in range(q):
+                        s = s + A[i, q * k + p] * B[q * k + p, j]
+        """,
+    ),
+    Row(
+        "a product with nothing",
+        "multiplies by 0",
+        """
+        for i in range(m):
+            for j in range(n):
+                C[i, j] *= 0.0
+                for k in range(l):
+                    C[i, j] += A[i, k] * B[k, j]
+        """,
+    ),
+    Row(
         "stored in every iteration without a sum",
         "clears C inside of the loop over k",
         """

@@ -269,6 +269,8 @@ class _Reader:
             case Times():
                 left = self.value(value.left, cells, where)
                 right = self.value(value.right, cells, where)
+                if not (left.terms and right.terms):
+                    raise Refused(where, "multiplies by 0, which NaN and infinity survive")
                 return multiply(left, right, where, contracts=value.contracts)
             case Minus():
                 form = self.value(value.value, cells, where)
@@ -395,8 +397,16 @@ def _summed(cell: Cell, form: Form | None, around: Range, body: Effects) -> Form
 
 def _mirrors(store: Store, cell: Cell, loop: Loop, body: Effects) -> bool:
     """Whether a variable and the target of the only store, equal before an iteration, are so behind it."""
-    sums = _summed(cell, body.cells[cell], NOWHERE, body) is not None
-    return sums and len(body.stores) == 1 and loop.index not in store.target.offset.symbols
+    summed = _summed(cell, body.cells[cell], NOWHERE, body)
+    if summed is None or len(body.stores) > 1 or loop.index in store.target.offset.symbols:
+        return False
+    held = [replace(term, sums=term.sums[1:], acc=None) for term in summed.terms if not term.cells]
+    own = [term for term in store.form.terms if not term.cells and store.target not in _accesses(term)]
+    return held == [replace(term, sums=(*store.ranges, *term.sums), acc=None) for term in own]
+
+
+def _accesses(term: Term) -> list[Access]:
+    return [element.access for element in term.elements]
 
 
 def _mirroring(store: Store, cell: Cell, loop: Loop, body: Effects) -> Store:
