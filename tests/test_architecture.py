@@ -45,6 +45,7 @@ LAYERS = (
     "machine",
     "spec",
     "settings",
+    "atomic",
     "cached",
     "errors",
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tilewright.machine.machine import Machine
+    from tilewright.opt.records import Remark
     from tilewright.pipeline import Problem
     from tilewright.runtime.cache import ObjectCache
 
@@ -918,6 +919,87 @@ def _dump(problem: Problem, machine: Machine, wanted: str) -> str | bytes:
             return print_program(output)
         case _:
             return str(output)
+
+
+@app.command("opt")
+def optimise_loops(
+    source: Annotated[Path, typer.Argument(help="LLVM IR as text or bitcode; - is standard input.")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="A file ending in .ll, .bc, .o or .s; - is standard output."),
+    ] = Path("-"),
+    emit: Annotated[
+        str | None, typer.Option(help="ll, bc, o or s, where the ending of the output does not say it.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="What products are compiled for: as in `emit`; by default what each function says."
+        ),
+    ] = None,
+    strategy: Annotated[str, typer.Option(help="auto, intrinsic, tiling or packing.")] = "auto",
+    l2: Annotated[str | None, typer.Option(help="Bytes of the second cache to cut for, such as 1M.")] = None,
+    l3: Annotated[str | None, typer.Option(help="Bytes of the third cache.")] = None,
+    assume_reassociation: Annotated[
+        bool,
+        typer.Option(
+            "--assume-reassociation", help="Sums of floats may change their order, as -ffast-math allows."
+        ),
+    ] = False,
+    remarks: Annotated[
+        Path | None, typer.Option(help="Write a line for each nest of loops here; - is standard error.")
+    ] = None,
+    dump: Annotated[
+        bool,
+        typer.Option(
+            "--dump", help="Write the module before and behind the search, too: .shaped.ll, .spliced.ll."
+        ),
+    ] = False,
+) -> None:
+    """Replace loop nests of a program in LLVM IR that are products of matrices, and run LLVM's -O3.
+
+    Prints a table of the nests: replaced, or why not. Nothing is written where anything fails.
+    """
+    from tilewright.opt.files import form_of, read_source, write_dumps, write_file
+    from tilewright.opt.optimise import optimise
+    from tilewright.opt.records import Options
+    from tilewright.settings import parse_bytes
+    from tilewright.spec.choice import parse_choice
+    from tilewright.spec.problem import Strategy
+
+    form = form_of(output, emit)
+    if output == Path("-") and not form.is_text and _is_terminal():
+        raise BinaryToTerminal
+    options = Options(
+        target=None if target is None else _machine(target),
+        strategy=parse_choice(Strategy, strategy, "strategy"),
+        l2_bytes=None if l2 is None else parse_bytes("--l2", l2),
+        l3_bytes=None if l3 is None else parse_bytes("--l3", l3),
+        assume_reassociation=assume_reassociation,
+    )
+    done = optimise(read_source(source), form, options, name=str(source), dump=dump)
+    lines = "".join(f"{remark}\n" for remark in done.remarks)
+    if remarks == Path("-"):
+        typer.echo(lines, err=True, nl=False)
+    elif remarks is not None:
+        write_file(remarks, lines.encode())
+    if output == Path("-"):
+        typer.echo(done.content, nl=False)
+    else:
+        write_file(output, done.content)
+        _print_remarks(done.remarks)
+    if dump:
+        write_dumps(output, done)
+
+
+def _print_remarks(remarks: Sequence[Remark]) -> None:
+    """A row for each nest."""
+    if remarks:
+        rows = [
+            (str(remark.where), "replaced" if remark.replaced else "refused", remark.text)
+            for remark in remarks
+        ]
+        _print_table(_console(), "nests of loops", ("at", "are", "since, or as"), rows)
 
 
 def _object_cache() -> ObjectCache | None:

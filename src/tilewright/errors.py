@@ -1008,6 +1008,27 @@ class RustcNotDriven(TilewrightError, ValueError):
     )
 
 
+class InputNotReadable(TilewrightError, OSError):
+    """A file named on the command line cannot be read."""
+
+    message = "cannot read {path}: {reason}; name a file that exists, or - for standard input"
+
+
+class NotAModule(TilewrightError, ValueError):
+    """A source that LLVM cannot read, or whose code breaks the rules of LLVM IR."""
+
+    message = (
+        "{name} is not a module that LLVM {version} reads: {reason}; "
+        "it takes text (.ll) and bitcode (.bc) of LLVM 15 to {version}, as `clang -emit-llvm` writes it"
+    )
+
+
+class OptimiserFailed(TilewrightError, RuntimeError):
+    """LLVM ended the process that optimised a module, or it could not be started."""
+
+    message = "LLVM gave up on {name}: {reason}; nothing was written"
+
+
 class BinaryToTerminal(TilewrightError, ValueError):
     """Object code would be written to a terminal."""
 

@@ -74,6 +74,16 @@ def cpu_features(triple: str, cpu: str, features: str, names: tuple[str, ...]) -
     return frozenset(answer["has"])
 
 
+def known_features(triple: str) -> frozenset[str]:
+    """Every feature that LLVM knows of an architecture.
+
+    >>> "avx2" in known_features("x86_64-linux-gnu")
+    True
+    """
+    _check_triple(triple)
+    return frozenset(_known_names(triple)[1])
+
+
 def _unsigned(complaints: list[str]) -> Iterator[str]:
     """Complaints about features without the sign that LLVM repeats: "'+foo' is" -> "''foo' is"."""
     return (f"'{line[:1]}{line[2:]}" for line in complaints if line[1:2] in ("+", "-"))

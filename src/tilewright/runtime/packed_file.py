@@ -7,19 +7,17 @@ ASCII; zeros up to a page; then each array on a page of its own, zeros between t
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import struct
-import tempfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.atomic import replacing
 from tilewright.errors import (
     ForeignPacked,
     PackedFileDamaged,
@@ -129,7 +127,7 @@ def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
     arrays = {"panels": packed.data4d, **packed.vectors}
     head, entries = _encoded(packed, arrays)
     try:
-        with _replacing(target) as stream:
+        with replacing(target) as stream:
             stream.write(head)
             at = len(head)
             for entry in entries:
@@ -138,29 +136,6 @@ def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
                 at = entry.offset + entry.size
     except OSError as error:
         raise PackedNotWritable(path=str(target), reason=error.strerror or str(error)) from error
-
-
-@contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[Any]:
-    """A new file that takes the name at the end; where writing fails, nothing is left of it."""
-    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(number, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _umask() -> int:
-    found = os.umask(0o077)
-    os.umask(found)
-    return found
 
 
 def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bool) -> PackedMatrix:

@@ -1,0 +1,63 @@
+"""LLVM's own passes around the search for loops: what comes before it, and what finishes a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from tilewright.llvm.target import compiling
+
+#: Local variables become values, arithmetic and branches take their usual form, loops get a block in front
+#: of them, one back edge and blocks of their own behind them, and test their condition at the end. Twice,
+#: since rotating a loop leaves a copy of its test; `lcssa` gives what leaves a loop a phi.
+_SHAPING = (
+    "sroa",
+    "instruction_combine",
+    "simplify_cfg",
+    "loop_simplify",
+    "loop_rotate",
+    "simplify_cfg",
+    "instruction_combine",
+    "loop_simplify",
+    "lcssa",
+)
+
+#: That of `clang -O2`: what -O3 adds are more copies of code.
+_INLINING_LEVEL = 2
+
+
+def shape_loops(module: Any, target_machine: Any) -> None:
+    """Gives every loop of a module one of few shapes; nothing is inlined, copied or vectorised.
+
+    Before: local variables in memory, tests at the top of loops. After: values in phis, tests at the end.
+    """
+    with compiling:
+        manager = llvm.create_new_module_pass_manager()
+        for name in _SHAPING:
+            getattr(manager, f"add_{name}_pass")()
+        manager.run(module, _builder(target_machine, _INLINING_LEVEL, vectors=False))
+
+
+def inline_calls(module: Any, target_machine: Any) -> None:
+    """LLVM's -O2, calls inlined, but without vectors and copies of loop bodies: loops stay loops."""
+    with compiling:
+        builder = _builder(target_machine, _INLINING_LEVEL, vectors=False)
+        builder.getModulePassManager().run(module, builder)
+    shape_loops(module, target_machine)
+
+
+def optimise_module(module: Any, target_machine: Any) -> None:
+    """LLVM's -O3."""
+    with compiling:
+        builder = _builder(target_machine, 3, vectors=True)
+        builder.getModulePassManager().run(module, builder)
+
+
+def _builder(target_machine: Any, speed_level: int, *, vectors: bool) -> Any:
+    options = llvm.create_pipeline_tuning_options(speed_level=speed_level)
+    options.loop_vectorization = vectors
+    options.slp_vectorization = vectors
+    options.loop_interleaving = vectors
+    options.loop_unrolling = vectors
+    return llvm.create_pass_builder(target_machine, options)

@@ -1,0 +1,71 @@
+"""An LLVM module in, one with products in the place of loop nests out, and what became of each nest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.frontend.llvm_ir import Function, Module, read_module
+from tilewright.llvm.canonical import shape_loops
+from tilewright.llvm.target import parse
+from tilewright.opt.records import Options, Remark
+from tilewright.opt.search import Search
+from tilewright.splice.splice import Splicer
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A module after the search.
+
+    Attributes
+    ----------
+    module : LLVM's, which calls functions that `splicer` has yet to link; None where nothing was replaced.
+    remarks : one for each nest that was looked at.
+    shaped : the text in which nests were looked for.
+    """
+
+    module: Any
+    remarks: tuple[Remark, ...]
+    shaped: str
+    splicer: Splicer
+
+
+def rewrite(module: Any, target_machine: Any, options: Options) -> Rewritten:
+    """Replaces the products in an LLVM module, which itself stays as it is.
+
+    Before: loops that multiply matrices. After: in front of them a call of a function that multiplies them
+    and says so, or does nothing where run time shows that it may not; behind it the loops.
+    """
+    shaped = module.clone()
+    shape_loops(shaped, target_machine)
+    return replace_products(str(shaped), options)
+
+
+def replace_products(text: str, options: Options) -> Rewritten:
+    """Replaces the products in a module, as LLVM prints it, whose loops have been given their shape."""
+    module = read_module(text)
+    splicer = Splicer(module.triple, module.datalayout, text)
+    remarks: list[Remark] = []
+    bodies: dict[str, Sequence[str]] = {}
+    for name, function in module.functions.items():
+        search = Search(module, function, splicer, options)
+        search.run()
+        remarks += search.remarks
+        if any(remark.replaced for remark in search.remarks):
+            bodies[name] = search.lines
+    if not bodies:
+        return Rewritten(None, tuple(remarks), text, splicer)
+    spliced = parse("\n".join([*_with_bodies(module, bodies), *splicer.declarations]), "spliced")
+    return Rewritten(spliced, tuple(remarks), text, splicer)
+
+
+def _with_bodies(module: Module, bodies: dict[str, Sequence[str]]) -> list[str]:
+    """The lines of a module, some functions of which have other ones."""
+    lines: list[str] = []
+    behind = 0
+    for name, body in bodies.items():
+        function: Function = module.functions[name]
+        lines += [*module.lines[behind : function.start], *body]
+        behind = function.start + len(function.lines)
+    return [*lines, *module.lines[behind:]]

@@ -1,0 +1,97 @@
+"""The search for products in one function: its nests from the outside in, and what becomes of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilewright.errors import TilewrightError
+from tilewright.frontend.llvm_glance import multiplies_elements
+from tilewright.frontend.llvm_ir import Function, Module
+from tilewright.frontend.llvm_loops import Root, nests
+from tilewright.frontend.llvm_symbols import Found
+from tilewright.frontend.llvm_text import NAME
+from tilewright.frontend.loops import recognise
+from tilewright.frontend.nests import Product, Refusal
+from tilewright.frontend.product_text import product_text
+from tilewright.opt.machines import machine_of
+from tilewright.opt.records import Options, Remark
+from tilewright.splice.splice import Splicer
+
+#: Loops in one another that a product has at least: a matrix times a vector.
+LEAST_DEPTH = 2
+
+
+#: A value and its type, as symbols are named: "%n:i32". The type helps nobody who reads a remark.
+_TYPED = re.compile(rf"(%{NAME}):\w+(?::unsigned)?")
+
+
+class Search:
+    """One function, whose nests are looked at from the outside in.
+
+    A nest that is refused may have a product in it: a loop over time steps around one, or the loop over the
+    rows of a result which something else is done to.
+
+    Attributes
+    ----------
+    lines : the function's text; with the products in it, once `run` has been called.
+    remarks : one for each nest that is not part of a product.
+    """
+
+    def __init__(self, module: Module, function: Function, splicer: Splicer, options: Options) -> None:
+        self.module, self.function, self.options = module, function, options
+        self.lines: Sequence[str] = function.lines
+        self.remarks: list[Remark] = []
+        self._splicer = splicer
+
+    def run(self) -> None:
+        """Looks at every nest."""
+        if len(self.function.blocks) > LEAST_DEPTH:
+            for root in nests(self.function, self.module):
+                self._visit(root)
+
+    def _visit(self, root: Root) -> None:
+        if root.loop.depth < LEAST_DEPTH:
+            return
+        found = self._replaced(root)
+        if isinstance(found, Refusal):
+            other = found.where.line not in (root.where.line, None)
+            text = f"{found.reason} (line {found.where.line})" if other else found.reason
+            self.remarks.append(Remark(root.where, replaced=False, text=text))
+            for inner in root.inner:
+                self._visit(inner)
+        else:
+            self.remarks.append(Remark(root.where, replaced=True, text=_described(found.product)))
+
+    def _replaced(self, root: Root) -> Found | Refusal:
+        """The product in the place of a nest, or why there is none."""
+        if not multiplies_elements(self.function, root.loop):
+            return Refusal(root.where, "multiplies no two elements")
+        candidate = root.read(reassociates=self.options.assume_reassociation)
+        if isinstance(candidate, Refusal):
+            return candidate
+        product = recognise(candidate.nest)
+        if isinstance(product, Refusal):
+            return product
+        product = replace(product, conditions=(*product.conditions, *candidate.conditions))
+        found = Found(product, candidate.place)
+        cpu, features = (
+            self.module.attribute(self.function, f"target-{what}") for what in ("cpu", "features")
+        )
+        try:
+            machine = machine_of(self.module.triple, cpu, features, self.options)
+        except TilewrightError as error:
+            return Refusal(product.where, f"is for a target without kernels: {error}")
+        lines = self._splicer.splice(self.lines, found, machine)
+        if isinstance(lines, Refusal):
+            return lines
+        self.lines = lines
+        return found
+
+
+def _described(product: Product) -> str:
+    """A product and its element types, those of A, B and C where they differ."""
+    types = dict.fromkeys(str(operand.dtype) for operand in (product.a, product.b, product.c))
+    text = _TYPED.sub(r"\1", product_text(product))
+    return f"{text}, {' '.join(types)}"

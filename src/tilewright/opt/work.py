@@ -1,0 +1,149 @@
+"""What the child process of `optimise` does: a module in, the finished one out. LLVM may abort it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from tilewright.errors import NotAModule, TilewrightError
+from tilewright.frontend.nests import Where
+from tilewright.llvm.canonical import optimise_module
+from tilewright.llvm.target import compiling, initialize
+from tilewright.opt.records import Form, Optimised, Options, Remark
+from tilewright.opt.rewrite import rewrite
+
+#: How LLVM bitcode begins: alone, and in the wrapper that Apple's tools put around it.
+_BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+
+#: The code generator's optimisations are those of -O3, too.
+_CODE_LEVEL = 3
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the child is asked for."""
+
+    source: bytes
+    name: str
+    form: Form
+    options: Options
+    dump: bool = False
+
+
+def optimise_here(work: Work) -> Optimised:
+    """Does the work in this process, which ends if LLVM meets what it cannot compile.
+
+    Raises
+    ------
+    NotAModule : the source is not LLVM IR, or breaks its rules.
+    """
+    initialize()
+    module = _read(work)
+    target = _target_machine(module, work)
+    found = rewrite(module, target, work.options)
+    finished = module if found.module is None else found.module
+    dumps = (("shaped", found.shaped), ("spliced", str(finished))) if work.dump else ()
+    optimise_module(finished, target)
+    if found.module is not None:
+        # Behind the optimiser: kernels have the form that they are tested in everywhere else.
+        found.splicer.link(finished)
+    with compiling:
+        return Optimised(_written(finished, target, work.form), found.remarks, dumps)
+
+
+def _read(work: Work) -> Any:
+    try:
+        if work.source.startswith(_BITCODE):
+            module = llvm.parse_bitcode(work.source)
+        else:
+            module = llvm.parse_assembly(work.source.decode())
+        module.verify()
+    except (RuntimeError, UnicodeDecodeError) as error:
+        raise _not_a_module(work, error) from error
+    if not module.triple:
+        module.triple = llvm.get_default_triple()
+    return module
+
+
+#: How LLVM begins what it says of a text: "<string>:12:3: error: expected type".
+_COMPLAINT = re.compile(r"<string>:(\d+):\d+: error: (.*)")
+
+
+def _not_a_module(work: Work, error: Exception) -> NotAModule:
+    found = _COMPLAINT.search(str(error))
+    reason = f"line {found[1]}: {found[2]}" if found else " ".join(str(error).split())
+    return NotAModule(name=work.name, version=llvm.llvm_version_info[0], reason=reason)
+
+
+def _target_machine(module: Any, work: Work) -> Any:
+    """Code for the module's triple; the CPU is for functions that do not name one themselves."""
+    try:
+        target = llvm.Target.from_triple(module.triple)
+    except RuntimeError as error:
+        raise _not_a_module(work, error) from error
+    machine = work.options.target
+    code = target.create_target_machine(
+        cpu=machine.cpu if machine else "",
+        features=machine.features if machine else "",
+        opt=_CODE_LEVEL,
+        reloc="pic",
+        codemodel="default",
+    )
+    if not module.data_layout:
+        module.data_layout = str(code.target_data)
+    return code
+
+
+def _written(module: Any, target: Any, form: Form) -> bytes:
+    match form:
+        case Form.LL:
+            return str(module).encode()
+        case Form.BITCODE:
+            return bytes(module.as_bitcode())
+        case Form.OBJECT:
+            return bytes(target.emit_object(module))
+        case Form.ASSEMBLY:
+            return str(target.emit_assembly(module)).encode()
+
+
+# Between the processes: the work is pickled, since it comes from the parent; what comes back is JSON
+
+
+def answer(optimised: Optimised) -> bytes:
+    """A line of JSON, and the content behind it."""
+    fields = {"remarks": [asdict(remark) for remark in optimised.remarks], "dumps": optimised.dumps}
+    return json.dumps(fields).encode() + b"\n" + optimised.content
+
+
+def read_answer(text: bytes) -> Optimised:
+    """What `answer` wrote, or the error of `main`."""
+    head, _, content = text.partition(b"\n")
+    fields = json.loads(head)
+    if "error" in fields:
+        from tilewright import errors
+
+        kind: type[TilewrightError] = getattr(errors, fields["error"])
+        raise kind(**fields["fields"])
+    remarks = tuple(
+        Remark(Where(**one["where"]), replaced=one["replaced"], text=one["text"]) for one in fields["remarks"]
+    )
+    return Optimised(content, remarks, tuple((name, text) for name, text in fields["dumps"]))
+
+
+def main() -> None:
+    """The child's whole life: work from standard input, the answer to standard output."""
+    work: Work = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent
+    try:
+        text = answer(optimise_here(work))
+    except TilewrightError as error:
+        text = (
+            json.dumps({"error": type(error).__name__, "fields": error.fields}, default=str).encode() + b"\n"
+        )
+    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,127 @@
+"""`tilewright opt`: files in and out, the remarks, and what is left behind by a command that fails."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tilewright.atomic import replacing
+from tilewright.cli import app
+from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable
+from tilewright.opt.files import form_of, read_source, write_file
+from tilewright.opt.records import Form
+
+SOURCE = Path(__file__).parent / "product.ll"
+runner = CliRunner()
+
+
+def run(*words: str, given: bytes = b"") -> str:
+    result = runner.invoke(app, ["opt", *words], input=given, catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def refused(*words: str) -> str:
+    result = runner.invoke(app, ["opt", *words])
+    assert result.exit_code == 2, result.stderr
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_files(tmp_path: Path) -> None:
+    shown = run(
+        str(SOURCE), "-o", str(tmp_path / "a.o"), "--remarks", str(tmp_path / "remarks"), "--dump",
+        "--target", "x86-64-v4", "--strategy", "packing", "--l2", "512K", "--l3", "4M",
+    )  # fmt: skip
+    assert "product:2" in shown
+    assert "multiplies no two elements" in shown
+    assert (tmp_path / "a.o").read_bytes().startswith(b"\x7fELF")
+    lines = (tmp_path / "remarks").read_text().splitlines()
+    assert [line.split()[0] for line in lines] == ["replaced", "refused", "replaced", "refused"]
+    assert "alloca" not in (tmp_path / "a.shaped.ll").read_text()
+    assert "call i1 @tilewright_0_" in (tmp_path / "a.spliced.ll").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.o",
+        "a.shaped.ll",
+        "a.spliced.ll",
+        "remarks",
+    ]
+
+
+def test_standard_input_and_output() -> None:
+    text = run("-", "--remarks", "-", given=SOURCE.read_bytes())
+    assert text.startswith("; ModuleID")
+    assert "tilewright_0_" in text
+
+
+def test_nothing_is_written_where_anything_fails(tmp_path: Path) -> None:
+    source, output = tmp_path / "a.ll", tmp_path / "a.s"
+    source.write_text("define nothing")
+    output.write_text("before")
+    assert f"{source} is not a module" in refused(
+        str(source), "-o", str(output), "--remarks", str(tmp_path / "r")
+    )
+    assert output.read_text() == "before"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_words_that_are_refused(tmp_path: Path) -> None:
+    assert "strategy" in refused(str(SOURCE), "--strategy", "luck")
+    assert "cannot read" in refused(str(tmp_path / "none.ll"))
+    assert ".ll, .bc, .o, .s" in refused(str(SOURCE), "-o", "a.exe")
+    assert "ll, bc, o, s" in refused(str(SOURCE), "--emit", "exe")
+
+
+def test_forms_follow_suffixes() -> None:
+    assert form_of(Path("x.bc"), None) is Form.BITCODE
+    assert form_of(Path("x.txt"), "s") is Form.ASSEMBLY
+    with pytest.raises(InvalidChoice):
+        form_of(Path("x"), None)
+
+
+def test_files_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(InputNotReadable, match="none"):
+        read_source(tmp_path / "none")
+    with pytest.raises(OutputNotWritable):
+        write_file(tmp_path / "no folder" / "x", b"")
+
+
+def test_files_appear_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"before")
+
+    def half() -> None:
+        with replacing(path) as stream:
+            stream.write(b"half")
+            assert path.read_bytes() == b"before"
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        half()
+    assert path.read_bytes() == b"before"
+    assert [one.name for one in tmp_path.iterdir()] == ["x"]
+
+
+def test_links_and_devices_stay_what_they_are(tmp_path: Path) -> None:
+    path, link = tmp_path / "x", tmp_path / "link"
+    path.write_bytes(b"before")
+    link.symlink_to(path)
+    write_file(link, b"behind")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"behind"
+    device = Path("/dev/null")
+    if device.exists():
+        write_file(device, b"gone")
+        assert stat.S_ISCHR(device.stat().st_mode)
+
+
+@pytest.mark.skipif(shutil.which("true") is None, reason="needs a POSIX system")
+def test_permissions_are_those_of_new_files(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.touch()
+    write_file(tmp_path / "ours", b"")
+    assert plain.stat().st_mode == (tmp_path / "ours").stat().st_mode

@@ -1,0 +1,185 @@
+"""Modules of LLVM IR with and without products: what is written, what is said, and how failures end."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from tilewright.errors import InvalidChoice, NotAModule, OptimiserFailed
+from tilewright.frontend.llvm_ir import read_module
+from tilewright.llvm.canonical import optimise_module
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.target import initialize
+from tilewright.machine.catalog import find_machine
+from tilewright.machine.host import host_machine
+from tilewright.opt.machines import machine_of
+from tilewright.opt.optimise import optimise
+from tilewright.opt.records import Form, Optimised, Options
+from tilewright.opt.work import Work, optimise_here
+
+PRODUCT = (Path(__file__).parent / "product.ll").read_text()
+#: The flags with which clang says that sums may change their order.
+FAST = "reassoc nnan ninf nsz arcp contract afn"
+
+
+def optimised(
+    source: str | bytes = PRODUCT, form: Form = Form.LL, options: Options | None = None
+) -> Optimised:
+    """What the child process does, in this one."""
+    given = source.encode() if isinstance(source, str) else source
+    return optimise_here(Work(given, "a.ll", form, options or Options()))
+
+
+HOST = Options(target=host_machine())
+
+
+def test_a_line_for_each_nest() -> None:
+    lines = [str(remark) for remark in optimised().remarks]
+    assert [line.split(",")[0] for line in lines] == [
+        "replaced product:2: %c[m",
+        "refused steps:13",
+        "replaced steps:15: %c[m",
+        "refused turn:23",
+    ]
+    assert lines[0] == "replaced product:2: %c[m,n] = %a[m,k]*%b[k,n], m=%m, n=%n, k=%k, f32"
+    assert "calls calls" in lines[1]
+    assert lines[3].endswith("since it multiplies no two elements")
+
+
+def product(code: Linked, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int] * 3, *[ctypes.c_void_p] * 3)(code.address("product"))
+    function(*c.shape, a.shape[1], a.ctypes.data, b.ctypes.data, c.ctypes.data)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4, 5), (64, 70, 66), (0, 4, 4), (4, 4, 0), (200, 300, 257)])
+def test_the_code_multiplies(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    generator = np.random.default_rng(0)
+    a, b = (generator.integers(-8, 8, shape).astype("f4") for shape in ((m, k), (k, n)))
+    c = np.full((m, n), np.nan, "f4")
+    imports = {
+        name: ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0 for name in C_NAMES
+    }
+    imports["calls"] = ctypes.cast(CALLS, ctypes.c_void_p).value or 0
+    product(Linked(optimised(form=Form.OBJECT, options=HOST).content, ("product",), imports), a, b, c)
+    np.testing.assert_array_equal(c, a @ b)
+
+
+#: What the module asks of a C library.
+C_NAMES = ("malloc", "free", "memset", "memcpy")
+CALLS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda number: number)
+
+
+def test_forms() -> None:
+    text = optimised().text
+    assert "define internal void @tilewright_0_" in text
+    bitcode = optimised(form=Form.BITCODE).content
+    assert bitcode.startswith(b"BC\xc0\xde")
+    assert "tilewright_0_" in str(llvm.parse_bitcode(bitcode))
+    assert "product:" in optimised(form=Form.ASSEMBLY).text
+
+
+def test_bitcode_is_read() -> None:
+    initialize()
+    source = llvm.parse_assembly(PRODUCT).as_bitcode()
+    assert optimised(source).replaced == 2
+
+
+def test_without_permission_sums_of_floats_keep_their_order() -> None:
+    strict = PRODUCT.replace("fadd fast", "fadd").replace("fmul fast", "fmul")
+    assert optimised(strict).replaced == 0
+    assert optimised(strict, options=Options(assume_reassociation=True)).replaced == 2
+
+
+def test_a_module_without_products_is_what_llvm_makes_of_it() -> None:
+    initialize()
+    text = str(llvm.parse_assembly(PRODUCT))
+    module = read_module(text)
+    for name in ("product", "steps"):
+        text = text.replace("\n".join(module.functions[name].lines), "")
+    found = optimised(text)
+    alone = llvm.parse_assembly(text)
+    optimise_module(alone, llvm.Target.from_triple(alone.triple).create_target_machine(opt=3))
+    assert found.text == str(alone)
+    assert not found.replaced
+
+
+def test_functions_say_what_they_are_compiled_for() -> None:
+    assert "vfmadd" in optimised(form=Form.ASSEMBLY).text  # x86-64-v3, in their attributes
+    other = Options(target=find_machine("x86-64-v4"))
+    assert "zmm" not in optimised(form=Form.ASSEMBLY).text
+    assert "zmm" in optimised(form=Form.ASSEMBLY, options=other).text
+
+
+@pytest.mark.parametrize(
+    ("triple", "cpu", "features", "isa"),
+    [
+        ("x86_64-pc-linux-gnu", "x86-64", "+cmov,+fxsr,+sse2", "generic128"),
+        ("x86_64-pc-linux-gnu", "znver5", "+avx512f,+avx512vl,+a-feature-of-tomorrow", "avx512"),
+        ("powerpc64le-unknown-linux-gnu", "pwr10", "+mma", "vsx"),
+        ("aarch64-linux-gnu", "", "", "neon"),
+        ("riscv64-linux-gnu", "generic-rv64", "+m,+d", "generic128"),
+    ],
+)
+def test_machines(triple: str, cpu: str, features: str, isa: str) -> None:
+    assert machine_of(triple, cpu, features, Options()).isa.name == isa
+
+
+def test_caches_of_a_cpu_are_those_of_the_catalogue_or_of_the_caller() -> None:
+    power = machine_of("powerpc64le-linux-gnu", "pwr10", "", Options())
+    assert power.l2 == find_machine("pwr10").l2
+    given = machine_of("powerpc64le-linux-gnu", "pwr10", "", Options(l2_bytes=2**18, l3_bytes=2**22))
+    assert given.l3 is not None
+    assert (given.l2.size, given.l3.size) == (2**18, 2**22)
+
+
+# Failures
+
+
+def test_text_that_is_no_module() -> None:
+    with pytest.raises(NotAModule, match=r"a\.ll is not a module that LLVM \d+ reads: line 2: "):
+        optimised("define void @f() {\n  no\n}")
+
+
+def test_code_that_breaks_the_rules() -> None:
+    with pytest.raises(NotAModule, match="does not dominate"):
+        optimised("define i32 @f() {\n  %y = add i32 %x, 1\n  %x = add i32 1, 1\n  ret i32 %y\n}")
+
+
+def test_bytes_that_are_neither() -> None:
+    with pytest.raises(NotAModule):
+        optimised(b"\xff\xfe\x00")
+    with pytest.raises(NotAModule):
+        optimised(b"BC\xc0\xde and no more")
+
+
+def test_errors_come_back_from_the_child() -> None:
+    with pytest.raises(NotAModule, match="line 1"):
+        optimise("nonsense", name="b.ll")
+
+
+def test_an_abort_of_llvm_is_an_error() -> None:
+    foreign = (
+        'target triple = "x86_64-linux-gnu"\n'
+        "declare i32 @llvm.aarch64.crc32b(i32, i32)\n"
+        "define i32 @f(i32 %x) {\n"
+        "  %y = call i32 @llvm.aarch64.crc32b(i32 %x, i32 %x)\n"
+        "  ret i32 %y\n}"
+    )
+    with pytest.raises(OptimiserFailed, match="Cannot select"):
+        optimise(foreign, ".o")
+
+
+def test_an_unknown_form() -> None:
+    with pytest.raises(InvalidChoice, match=r"\.ll, \.bc, \.o, \.s"):
+        optimise("", ".exe")
+
+
+def test_the_child_replaces() -> None:
+    done = optimise(PRODUCT, ".o", HOST)
+    assert done.replaced == 2
+    assert done.content[:4] == b"\x7fELF"
