@@ -39,18 +39,23 @@ class Comparison:
         return Comparison(predicate, self.right, self.left, self.signs)
 
 
+#: Blocks that are looked at to see that control does not come back: a panic takes three or four.
+_WAYS_OUT = 16
+
+
 def ends_badly(function: Function, label: str) -> bool:
     """Whether control never comes back from a block: it panics, aborts or throws."""
-    seen = set[str]()
-    while label not in seen:
-        seen.add(label)
-        block = function.blocks[label]
-        if not block.successors:
-            return block.terminator.opcode == "unreachable"
-        if len(block.successors) > 1:
+    seen, left = {label}, [label]
+    while left:
+        block = function.blocks[left.pop()]
+        if not block.successors and block.terminator.opcode not in ("unreachable", "resume"):
             return False
-        label = block.successors[0]
-    return False
+        new = [one for one in block.successors if one not in seen]
+        seen.update(new)
+        left += new
+        if len(seen) > _WAYS_OUT:
+            return False
+    return any(not function.blocks[one].successors for one in seen)
 
 
 class Counts(Evolutions):
@@ -121,15 +126,24 @@ class Counts(Evolutions):
             case "eq" if right.single is not None:
                 return [right.single - left.single, left.single - right.single]
             case "ne" if right.single is not None:
-                return self._apart(right.single - left.single)
+                return self._apart(right.single - left.single, adopt=adopt)
             case _:
                 return None
 
-    def _apart(self, difference: Polynomial) -> list[Polynomial] | None:
-        """`ne` of two numbers of which one is known not to be larger."""
-        for value in (difference, -difference):
+    def _apart(self, difference: Polynomial, *, adopt: bool) -> list[Polynomial] | None:
+        """`ne` of two numbers of which one is not the larger: that is known, or a condition."""
+        ways = difference, -difference
+        for value in ways:
             if self.facts.proves(value):
                 return [value - 1]
+        # Sizes without a sign are compared with 0.
+        for value in ways:
+            if (
+                adopt
+                and not difference.indices
+                and all(factor > 0 for monomial, factor in value.terms if monomial)
+            ):
+                return [value - 1] if self.require(value, 0) else None
         return None
 
     def _readable(self, comparison: Comparison, *, adopt: bool) -> bool:

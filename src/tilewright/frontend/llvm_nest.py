@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from tilewright.frontend.llvm_counts import Comparison, Counts, ends_badly
 from tilewright.frontend.llvm_flow import Flow, NaturalLoop
 from tilewright.frontend.llvm_instruction import Instruction
 from tilewright.frontend.llvm_ir import Module
+from tilewright.frontend.llvm_regions import cells_of, guards, is_nothing, reads_memory
 from tilewright.frontend.llvm_symbols import Candidate, Place
-from tilewright.frontend.llvm_tidy import accesses, same, sunk, with_knowledge, without_dead_stores
+from tilewright.frontend.llvm_tidy import accesses, sunk, with_knowledge, without_dead_stores
 from tilewright.frontend.llvm_values import TYPES, NotANest, Values
 from tilewright.frontend.nests import (
     Access,
@@ -18,7 +18,6 @@ from tilewright.frontend.nests import (
     Bound,
     Cell,
     Extent,
-    Load,
     Loop,
     Number,
     Read,
@@ -70,8 +69,8 @@ class Reader:
         self._check_shape()
         self._counts = Counts(module, flow, loop)
         self._values = Values(self._counts, reassociates=reassociates)
-        #: Blocks that run whenever the nest is entered.
-        self._certain: set[str] = set()
+        #: Blocks that run in the first iterations if the conditions hold that were found before them.
+        self._reached: set[str] = set()
         self._memsets = 0
 
     def _refuse(self, reason: str, instruction: Instruction | None = None) -> NotANest:
@@ -93,27 +92,32 @@ class Reader:
         entering = [one for one in self._function.predecessors[loop.header] if one not in loop.blocks]
         if len(entering) != 1:
             raise self._refuse("is entered from several places")
-        statements = self._read_loop(loop, certain=True)
+        statements = self._read_loop(loop, reached=True)
         match statements:
             case [Loop() as nest]:
                 pass
             case _:
                 raise self._refuse("carries a value from one iteration of its outermost loop to the next")
         ((_, exit_label),) = self._counts.leaving(loop)
-        nest, safe = with_knowledge(nest, self._counts), self._safe_reloads()
-        if safe is not None:
-            raise self._refuse("reads a size from memory in some iterations only", safe)
+        nest, scalars = with_knowledge(nest, self._counts)
+        self._check_reloads(scalars)
         leaving = self._leaving(exit_label)
         self._check_order(nest)
         place = Place(self._function.name, entering[0], loop.header, exit_label, leaving)
         return Candidate(nest, place, tuple(self._counts.conditions))
 
-    def _safe_reloads(self) -> Instruction | None:
-        """A load that the nest may not come to, of an address that may not be read, if there is one."""
+    def _check_reloads(self, scalars: tuple[Access, ...]) -> None:
+        """Refuse what would read memory before the nest that the nest itself may not read."""
         for instruction in self._counts.reloads.values():
-            if self._function.homes[instruction.result] not in self._certain:
-                return instruction
-        return None
+            if self._function.homes[instruction.result] not in self._reached:
+                raise self._refuse("reads a size from memory in some iterations only", instruction)
+        places = {(access.memory.base, access.offset) for access in scalars}
+        for label in self._loop.blocks - self._reached if places else ():
+            for instruction in self._function.blocks[label].instructions:
+                if instruction.opcode != "load":
+                    continue
+                if self._counts.address(instruction.operands[0].text, self._flow.innermost(label)) in places:
+                    raise self._refuse("reads a number from memory in some iterations only", instruction)
 
     def _leaving(self, exit_label: str) -> tuple[tuple[str, Polynomial], ...]:
         """What phis behind the nest take from it."""
@@ -130,7 +134,7 @@ class Reader:
                     raise self._refuse(f"leaves {used[0]} to the code behind it", instruction)
                 (text,) = {pair.text for pair in instruction.incoming if pair.label in inside}
                 value = self._counts.one(self._counts.of(instruction.kind, text, None))
-                if value is None or value.indices:
+                if value is None or value.indices or reads_memory(value):
                     raise self._refuse(f"leaves {text} to the code behind it", instruction)
                 found.append((instruction.result, value))
         return tuple(found)
@@ -151,7 +155,7 @@ class Reader:
 
     # Loops
 
-    def _read_loop(self, loop: NaturalLoop, *, certain: bool) -> list[Statement]:
+    def _read_loop(self, loop: NaturalLoop, *, reached: bool) -> list[Statement]:
         """A loop, between what its variables begin with and what it leaves in memory."""
         counts, function = self._counts, self._function
         header = function.blocks[loop.header]
@@ -178,12 +182,12 @@ class Reader:
         carried = [(phi, self._carry(phi, loop, before)) for phi in variables]
         if tested_first:
             self._values.finals.update((phi.result, self._values.cells[phi.result]) for phi, _ in carried)
-        body = self._region(loop.header, loop.header, loop, certain=certain and not tested_first)
+        body = self._region(loop.header, loop.header, loop, reached=reached and not tested_first)
         assigned: list[Cell] = []
         for phi, text in carried:
             cell = self._values.cells[phi.result]
             value = self._values.of(phi.kind, text, loop)
-            if any(one in assigned for one in _cells_of(value)):
+            if any(one in assigned for one in cells_of(value)):
                 raise self._refuse("carries values around in a circle", phi)
             if value != Read(cell):
                 after.append(Assign(cell, value, where))
@@ -240,7 +244,7 @@ class Reader:
 
     # Blocks
 
-    def _region(self, label: str, stop: str, loop: NaturalLoop, *, certain: bool) -> list[Statement]:
+    def _region(self, label: str, stop: str, loop: NaturalLoop, *, reached: bool) -> list[Statement]:
         """What happens from one block until another one is reached, which for bodies is the loop's header."""
         statements: list[Statement] = []
         inner = {child.header: child for child in loop.children}
@@ -249,18 +253,18 @@ class Reader:
             first = False
             if label in inner:
                 child = inner[label]
-                statements += self._read_loop(child, certain=certain)
+                statements += self._read_loop(child, reached=reached)
                 ((_, label),) = self._counts.leaving(child)
                 continue
             if label not in loop.blocks:
                 raise self._refuse("leaves from the middle", self._function.blocks[label].terminator)
-            if certain:
-                self._certain.add(label)
+            if reached:
+                self._reached.add(label)
             self._read_block(label, loop, statements)
-            label = self._follow(label, loop, statements, certain=certain)
+            label = self._follow(label, loop, statements, reached=reached)
         return statements
 
-    def _follow(self, label: str, loop: NaturalLoop, statements: list[Statement], *, certain: bool) -> str:
+    def _follow(self, label: str, loop: NaturalLoop, statements: list[Statement], *, reached: bool) -> str:
         """The block behind another one, what lies between them read."""
         branch = self._function.blocks[label].terminator
         if branch.opcode != "br":
@@ -274,7 +278,7 @@ class Reader:
             case (only,):
                 return only
             case (first, second):
-                return self._choose(label, (first, second), loop, statements, certain=certain)
+                return self._choose(label, (first, second), loop, statements, reached=reached)
             case _:
                 raise self._refuse("leaves from the middle", branch)
 
@@ -292,7 +296,7 @@ class Reader:
         loop: NaturalLoop,
         statements: list[Statement],
         *,
-        certain: bool,
+        reached: bool,
     ) -> str:
         """A branch around something: that is read, and where ways meet is returned."""
         counts = self._counts
@@ -309,22 +313,33 @@ class Reader:
         values = [value for part in found if part for value in part]
         counts.skipped.setdefault(join, set()).add(label)
         if all(counts.facts.proves(value) for value in values):
-            statements += self._region(inside, join, loop, certain=certain)
+            statements += self._region(inside, join, loop, reached=reached)
             return join
+        before, place = set(self._reached), len(counts.conditions)
         with counts.assuming(values):
-            region = self._region(inside, join, loop, certain=False)
-        if (
-            self._guards(values, region)
-            and self._is_nothing(region)
-            and self._joins(label, join, region, loop)
-        ):
+            region = self._region(inside, join, loop, reached=reached)
+        read_before = any(map(self._reads_before, self._reached - before))
+        alone = not read_before and guards(values, region) and is_nothing(region)
+        if alone and self._joins(label, join, region, loop):
+            self._reached = before
             statements += region
             return join
         if any(value.indices for value in values):
             raise self._refuse("takes a branch that depends on its indices", branch)
+        found_inside, counts.conditions[place:] = counts.conditions[place:], []
         self._insist(comparisons, branch, "takes a branch that depends on more than its indices")
+        counts.conditions += found_inside
         statements += region
         return join
+
+    def _reads_before(self, label: str) -> bool:
+        """Whether a block reads memory that the nest does not move along: such reads come before the nest."""
+        for instruction in self._function.blocks[label].instructions:
+            if instruction.opcode == "load":
+                place = self._counts.address(instruction.operands[0].text, self._flow.innermost(label))
+                if place is not None and not place[1].indices:
+                    return True
+        return False
 
     def _meets(self, inside: str, join: str, loop: NaturalLoop) -> bool:
         """Whether every way from a block leads to another one within an iteration."""
@@ -339,35 +354,6 @@ class Reader:
                 seen.add(successor)
                 left.append(successor)
         return join not in seen and loop.header not in seen
-
-    @staticmethod
-    def _guards(values: list[Polynomial], region: list[Statement]) -> bool:
-        """Whether inequalities hold exactly where the only loop of a region runs at least once."""
-        loops = [one for one in region if isinstance(one, Loop)]
-        if len(loops) != 1:
-            return False
-        spans = {bound.span - 1 for bound in loops[0].extent.bounds}
-        return {value for value in values if not _is_sure(value)} == {
-            span for span in spans if not _is_sure(span)
-        }
-
-    @staticmethod
-    def _is_nothing(region: list[Statement]) -> bool:
-        """Whether a region changes nothing when its only loop does not run."""
-        held: dict[Cell, Access] = {}
-        for statement in region:
-            match statement:
-                case Assign(target=Cell() as cell, value=Load(access)):
-                    held[cell] = access
-                case Assign(target=Access() as target, value=Read(cell)) if cell in held and same(
-                    held[cell], target
-                ):
-                    continue
-                case Assign(target=Cell()) | Loop():
-                    continue
-                case _:
-                    return False
-        return True
 
     def _joins(self, label: str, join: str, region: list[Statement], loop: NaturalLoop) -> bool:
         """Whether phis where ways meet are the same when the only loop of a region does not run."""
@@ -441,18 +427,3 @@ class Reader:
                     if target is not None and place is not None and target[0] == place[0]:
                         return instruction.operands[0].kind
         return None
-
-
-def _is_sure(value: Polynomial) -> bool:
-    return value.constant is not None and value.constant >= 0
-
-
-def _cells_of(value: object) -> Iterator[Cell]:
-    match value:
-        case Read(cell):
-            yield cell
-        case _:
-            for name in getattr(value, "__dataclass_fields__", ()):
-                inner = getattr(value, name)
-                if hasattr(inner, "__dataclass_fields__"):
-                    yield from _cells_of(inner)

@@ -41,8 +41,10 @@ class SsaValue(Symbol):
 class Reloaded(Symbol):
     """What memory holds at an address that no store of the nest touches; read once before the nest.
 
-    The nest reads it in its first iteration in any case, so that reading it is safe where the nest begins.
-    Disjointness from C is to be checked like that of A and B.
+    The nest reads it in its first iterations in any case if the conditions hold that name none of its kind;
+    those that do name one are in the order of the program. So a value may be read as soon as the conditions
+    hold that stand before the first one that names it. Disjointness from C is to be checked like that of A
+    and B.
     """
 
     base: Symbol = NOTHING

@@ -96,16 +96,27 @@ def _is_overwritten(target: Access, statements: list[Statement]) -> bool:
     return False
 
 
-def with_knowledge(nest: Loop, evolutions: Evolutions) -> Loop:
-    """The nest with what is known of its memory: what overlaps nothing, and what stays the same."""
+def with_knowledge(nest: Loop, evolutions: Evolutions) -> tuple[Loop, tuple[Access, ...]]:
+    """The nest with what is known of its memory: what overlaps nothing, and what stays the same.
+
+    Returns
+    -------
+    The nest, and the elements that have become scalars in it, read before the nest.
+    """
     touched = list(accesses(nest))
     bases = {access.memory.base for access, _ in touched}
     written = {access.memory.base for access, store in touched if store}
     private = {base for base in bases if _is_private(base, bases, evolutions)}
 
+    scalars = tuple(
+        access
+        for access, store in touched
+        if not store and not access.offset.indices and access.memory.base not in written
+    )
+
     def known(node: object) -> object:
         match node:
-            case Load(access) if not access.offset.indices and access.memory.base not in written:
+            case Load(access) if access in scalars:
                 return _reloaded(access)
             case Memory(base=base) if base in private:
                 return replace(node, private=True)
@@ -113,7 +124,7 @@ def with_knowledge(nest: Loop, evolutions: Evolutions) -> Loop:
                 return node
 
     rebuilt: Loop = _rebuilt(nest, known)
-    return rebuilt
+    return rebuilt, scalars
 
 
 def _reloaded(access: Access) -> Scalar:
