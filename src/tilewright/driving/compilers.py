@@ -41,7 +41,7 @@ _CLANG_IR = ("-Xclang", "-disable-llvm-passes")
 #: flang has no option that stops before LLVM's passes: those that take loops apart are turned off one by one.
 _FLANG_IR = tuple(
     word
-    for option in ("-vectorize-loops=false", "-vectorize-slp=false", "-unroll-runtime=false")
+    for option in ("-vectorize-loops=false", "-vectorize-slp=false", "-unroll-count=1")
     for word in ("-mllvm", option)
 )
 
