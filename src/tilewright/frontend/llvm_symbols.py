@@ -12,7 +12,7 @@ from tilewright.frontend.polynomial import Polynomial, Symbol
 NOTHING, NO_OFFSET = Symbol(""), Polynomial()
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class SsaValue(Symbol):
     """A value that is defined before the nest; its name is unique together with its reading.
 
@@ -37,7 +37,7 @@ class SsaValue(Symbol):
         return cls(f"{text}:{kind}{'' if signed else ':unsigned'}", text, kind, signed)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Reloaded(Symbol):
     """What memory holds at an address that no store of the nest touches; read once before the nest.
 
@@ -66,7 +66,7 @@ class Operator(Enum):
     QUOTIENT = "floor of quotient"  # of the first and the second operand, which is positive
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Computed(Symbol):
     """An integer that is computed before the nest."""
 

@@ -7,17 +7,24 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Symbol:
-    """An integer that has a name; what stands behind the name is the front end's."""
+    """An integer that has a name; what stands behind the name is the front end's. Symbols sort by name.
+
+    >>> [str(symbol) for symbol in sorted([Symbol("n"), Index("i")])]
+    ['i', 'n']
+    """
 
     name: str
+
+    def __lt__(self, other: Symbol) -> bool:
+        return self.name < other.name
 
     def __str__(self) -> str:
         return self.name
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Index(Symbol):
     """The number of an iteration of one loop, counted from 0 in steps of 1."""
 
