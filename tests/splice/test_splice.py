@@ -24,7 +24,7 @@ def row_major_product(beta: Factor | None = None) -> Product:
 def test_product_goes_around_its_loop() -> None:
     spliced = Spliced(row_major_product(), ROW_MAJOR)
     rng = np.random.default_rng(1)
-    for m, n, k in ((5, 7, 3), (64, 64, 64), (100, 33, 517), (1, 9, 4), (9, 1, 4)):
+    for m, n, k in ((5, 7, 9), (64, 64, 64), (100, 33, 517), (1, 19, 40), (90, 1, 4)):
         a, b, c = (rng.standard_normal(shape, np.float32) for shape in ((m, k), (k, n), (m, n)))
         expected = c + a.astype(float) @ b
         run = spliced(a, b, c, m, n, k, k, n, n)
@@ -42,6 +42,6 @@ def test_overlap_keeps_the_loop() -> None:
 
 def test_beta_zero_never_reads_c() -> None:
     spliced = Spliced(row_major_product(beta=Factor(0)), ROW_MAJOR)
-    a, b, c = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32), np.full((3, 5), np.nan, np.float32)
-    assert not spliced(a, b, c, 3, 5, 4, 4, 5, 5).looped
+    a, b, c = np.ones((30, 4), np.float32), np.ones((4, 5), np.float32), np.full((30, 5), np.nan, np.float32)
+    assert not spliced(a, b, c, 30, 5, 4, 4, 5, 5).looped
     assert (c == 4).all()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 from tilewright.frontend.llvm_symbols import Reloaded, SsaValue
 from tilewright.frontend.nests import Dimension, Extent, Factor, Product, Role, Scalar, Within
 from tilewright.frontend.polynomial import Index, Polynomial, Symbol
-from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.build import Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import (
     INT1,
@@ -25,10 +25,14 @@ from tilewright.llvm.values import (
 )
 from tilewright.lower import SCRATCH_ALIGNMENT
 from tilewright.spec.dtype import DTYPES, DType
-from tilewright.splice.arithmetic import Invariants, kind_of, symbols_below
+from tilewright.spec.problem import Layout
+from tilewright.splice.arithmetic import Invariants, kind_of, least, symbols_below
 from tilewright.splice.conditions import Conditions
 from tilewright.splice.kernels import Kernel
-from tilewright.splice.plan import Matrix, Plan
+from tilewright.splice.plan import Matrix, Plan, Way
+
+#: What sizes count for at most where they are multiplied: three of them are no overflow.
+MOST_COUNTED = 1 << 20
 
 #: Element types of scalars, by their types in LLVM.
 _SCALARS = {element_type(dtype).text: dtype for dtype in DTYPES.values() if dtype.real == dtype} | {
@@ -60,8 +64,14 @@ def define_value(module: Module, name: str, value: Polynomial, kind: str) -> tup
     return taken
 
 
-def define_call(module: Module, name: str, plan: Plan, kernel: Kernel) -> tuple[SsaValue, ...]:
+def define_call(
+    module: Module, name: str, plan: Plan, kernels: Sequence[tuple[Way, Kernel]]
+) -> tuple[SsaValue, ...]:
     """A function that runs a product, or returns false and leaves everything as it is.
+
+    Parameters
+    ----------
+    kernels : the ways of the plan that are taken, and their kernels.
 
     Returns
     -------
@@ -72,16 +82,18 @@ def define_call(module: Module, name: str, plan: Plan, kernel: Kernel) -> tuple[
     f = module.define(name, INT1, _parameters(taken), exported=True)
     invariants = _invariants(f, taken)
     counts = {dimension: invariants.count(dimension.extent) for dimension in plan.product.dimensions}
-    conditions = Conditions(invariants, plan.product, counts)
-    conditions.write()
-    for symbol in symbols:
-        if isinstance(symbol, Reloaded) and not plan.product.c.memory.private:
-            conditions.unwritten(symbol)
-    call = _Call(f, invariants, plan, kernel, counts)
-    strides = call.strides(conditions)
-    conditions.require(invariants.exact.right)
-    with f.when(conditions.holds):
-        call.write(strides)
+    call = _Call(f, invariants, plan, counts)
+    work = call.work()
+    with f.when(f.compare("<=", int64(plan.least_work), work)):
+        conditions = Conditions(invariants, plan.product, counts)
+        conditions.write()
+        for symbol in symbols:
+            if isinstance(symbol, Reloaded) and not plan.product.c.memory.private:
+                conditions.unwritten(symbol)
+        call.strides(conditions)
+        conditions.require(invariants.exact.right)
+        with f.when(conditions.holds):
+            call.write(work, kernels)
     f.ret(Value(INT1, "false"))
     return taken
 
@@ -127,26 +139,33 @@ def _named(product: Product) -> Iterator[Symbol]:
 
 
 class _Call:
-    """The calls of one kernel, in the function of its product."""
+    """The calls of a product's kernels, in the function of the product."""
 
     def __init__(
-        self,
-        f: Function,
-        invariants: Invariants,
-        plan: Plan,
-        kernel: Kernel,
-        counts: dict[Dimension, Value],
+        self, f: Function, invariants: Invariants, plan: Plan, counts: Mapping[Dimension, Value]
     ) -> None:
-        self.f, self.invariants, self.plan, self.kernel, self.counts = f, invariants, plan, kernel, counts
+        self.f, self.invariants, self.plan, self.counts = f, invariants, plan, counts
+        self.given: dict[str, Value] = {"scratch": null(), "br_stride_a": int64(0), "br_stride_b": int64(0)}
+        for name, dimension in (("m", plan.m), ("n", plan.n), ("k", plan.k)):
+            self.given[name] = int64(1) if dimension is None else counts[dimension]
 
-    def strides(self, conditions: Conditions) -> dict[str, Value]:
-        """What the kernel takes beside pointers and scalars; strides must be whole elements."""
-        found = {}
+    def strides(self, conditions: Conditions) -> None:
+        """Strides in elements; they must be whole ones."""
         for matrix in self.plan.matrices:
-            for axis, stride in (("rs", matrix.rows), ("cs", matrix.columns)):
-                value = int64(1) if stride is None else self._elements(stride, matrix, conditions)
-                found[f"{axis}_{matrix.name}"] = value
-        return found
+            rows, columns = (
+                int64(1) if stride is None else self._elements(stride, matrix, conditions)
+                for stride in (matrix.rows, matrix.columns)
+            )
+            leading = columns if matrix.layout is Layout.COL else rows
+            if matrix.name == "b" and self.plan.product.triangle is not None:
+                rows, columns = columns, rows  # the kernel's B has C's rows too
+            name = matrix.name
+            self.given |= {f"rs_{name}": rows, f"cs_{name}": columns, f"ld_{name}": leading}
+
+    def work(self) -> Value:
+        """Multiply-adds of one call; of many, some number that is not less than any threshold."""
+        sizes = [least(self.f, self.given[name], int64(MOST_COUNTED)) for name in ("m", "n", "k")]
+        return self.f.mul(self.f.mul(sizes[0], sizes[1]), sizes[2])
 
     def _elements(self, stride: Polynomial, matrix: Matrix, conditions: Conditions) -> Value:
         """A stride in elements."""
@@ -158,42 +177,48 @@ class _Call:
         conditions.require(f.compare("==", f.both(in_bytes, int64(size - 1)), 0))
         return f.shift_right(in_bytes, int64(size.bit_length() - 1))
 
-    def size(self, dimension: Dimension | None) -> Value:
-        """How many rows, columns or depths there are."""
-        return int64(1) if dimension is None else self.counts[dimension]
+    def write(self, work: Value, kernels: Sequence[tuple[Way, Kernel]]) -> None:
+        """Calls the first kernel that is for so much work, and returns true."""
+        (way, kernel), *rest = kernels
+        if not rest:
+            self._run(kernel)
+            return
+        assert way.most_work is not None
+        with self.f.when(self.f.compare("<=", work, int64(way.most_work))):
+            self._run(kernel)
+        self.write(work, rest)
 
-    def write(self, values: dict[str, Value]) -> None:
+    def _run(self, kernel: Kernel) -> None:
         """The loops around the call; memory for panels is taken before, and given back behind them."""
         f = self.f
-        if not self.kernel.scratch_bytes:
-            self._loops(values)
+        if not kernel.scratch_bytes:
+            self._loops(kernel, null())
             f.ret(Value(INT1, "true"))
             return
         allocate = f.module.declare("malloc", POINTER, (INT64,))
         release = f.module.declare("free", VOID, (POINTER,))
-        block = f.call(allocate, [int64(self.kernel.scratch_bytes)])
+        block = f.call(allocate, [int64(kernel.scratch_bytes)])
         with f.when(f.compare("!=", block, null())):
             up = f.add(f.as_integer(block), SCRATCH_ALIGNMENT - 1)
             ahead = f.sub(f.both(up, int64(-SCRATCH_ALIGNMENT)), f.as_integer(block))
-            self._loops({**values, "scratch": f.at(block, ahead)})
+            self._loops(kernel, f.at(block, ahead))
             f.call(release, [block])
             f.ret(Value(INT1, "true"))
 
-    def _loops(self, values: dict[str, Value]) -> None:
+    def _loops(self, kernel: Kernel, scratch: Value) -> None:
         f, plan, invariants = self.f, self.plan, self.invariants
-        product = plan.product
-        sizes = {"m": self.size(plan.m), "n": self.size(plan.n), "k": self.size(plan.k)}
+        product, depth = plan.product, self.given["k"]
         pointers = {
             matrix.name: invariants.address(matrix.operand.memory.base, matrix.operand.offset)
             for matrix in plan.matrices
         }
-        acc = plan.problem.types.acc
+        acc = plan.types.acc
         alpha, beta = self._factor(product.alpha, acc), self._factor(product.beta, acc)
         deep = [one for one in plan.around if one.role is Role.K]
         counts = dict(self.counts)
         for one in deep:  # where one of several depths is 0, one call of depth 0 does what beta asks for
             some = f.compare("<", int64(0), counts[one])
-            sizes["k"] = f.select(some, sizes["k"], int64(0))
+            depth = f.select(some, depth, int64(0))
             counts[one] = f.maximum(counts[one], int64(1))
         with ExitStack() as loops:
             first: Value | None = None
@@ -208,9 +233,9 @@ class _Call:
                     first = begins if first is None else f.both(first, begins)
             if first is not None:
                 beta = f.select(first, beta, constant(acc, 1))
-            given = {**values, **sizes, **pointers, "alpha": alpha, "beta": beta, "team": null()}
-            f.module.declare(self.kernel.name, VOID, [kind for _, kind in self.kernel.arguments])
-            f.call(Callee(VOID, f"@{self.kernel.name}"), [given[name] for name, _ in self.kernel.arguments])
+            given = {**self.given, **pointers, "k": depth, "alpha": alpha, "beta": beta, "scratch": scratch}
+            callee = f.module.declare(kernel.name, VOID, [kind for _, kind in kernel.arguments])
+            f.call(callee, [given[name] for name, _ in kernel.arguments])
 
     def _factor(self, factor: Factor, acc: DType) -> Value:
         """alpha or beta, in the type of the sums."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tilewright.ir.alone import alone
 from tilewright.llvm.values import Type
 from tilewright.lower import SCRATCH_ALIGNMENT, scratch_layout, signature
 from tilewright.machine.machine import Machine
@@ -38,6 +39,7 @@ class Kernels:
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._found: dict[tuple[Problem, Machine], Kernel] = {}
+        self._taken: dict[str, str] = {}
 
     def find(self, problem: Problem, machine: Machine) -> Kernel:
         """The kernel of a problem on a machine, compiled as far as LLVM IR."""
@@ -46,16 +48,22 @@ class Kernels:
             self._found[key] = self._make(problem, machine)
         return self._found[key]
 
+    def take(self, kernel: Kernel) -> None:
+        """Puts a kernel into the module."""
+        self._taken[kernel.name] = kernel.text
+
     @property
     def texts(self) -> tuple[str, ...]:
-        """The modules of all kernels."""
-        return tuple(kernel.text for kernel in self._found.values())
+        """The modules of the kernels that were taken."""
+        return tuple(self._taken.values())
 
     def _make(self, problem: Problem, machine: Machine) -> Kernel:
         name = f"{self._prefix}{len(self._found)}_{kernel_name(problem, machine.isa.name)}"
         state = Compilation(problem, machine, name)
         for stage in STAGES:
             state = state.with_field(stage.name, stage.run(state))
+            if stage.name == "nest":
+                state = state.with_field("nest", alone(state.program))
             if stage.name == "llvm":
                 break
         room = scratch_layout(state.program).bytes

@@ -1,15 +1,40 @@
-"""What kernel a product takes, which of its dimensions that kernel walks, and which loops stay around it."""
+"""What kernels a product takes, which of its dimensions they walk, and which loops stay around them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
 
 from tilewright.errors import TilewrightError
-from tilewright.frontend.nests import Dimension, Operand, Product, Refusal, Role
+from tilewright.frontend.nests import Dimension, Factor, Operand, Product, Refusal, Role, Triangle
 from tilewright.frontend.polynomial import Polynomial
 from tilewright.machine.machine import Machine
+from tilewright.spec import problem as spec
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
+from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, ProductTypes
+from tilewright.spec.syr2k import Syr2k, Syrk
+from tilewright.splice.options import Options, Strategy
+
+#: What kernels of products compute.
+Problem: TypeAlias = Gemm | BatchReduceGemm | Syrk | Syr2k
+
+#: Multiply-adds (m·n·k) below which the loops as they were are faster: 5·5·5 of f32 took 41 to 66 ns as
+#: loops and 33 as a call of a kernel, 4·4·4 took 23 to 35 and 28 (docs/decisions/035-spliced-products.md).
+LEAST_WORK = 128
+
+#: The same for products of triangles, whose kernels always pack.
+LEAST_TRIANGLE_WORK = 1 << 10
+
+#: Multiply-adds up to which operands stay in place, so that nothing is allocated: 64·64·64 takes 2.4 us,
+#: and memory for panels about 40 ns.
+IN_PLACE_WORK = 1 << 18
+
+#: Sizes up to which known ones get a kernel of their own, of straight register tiles, and multiply-adds from
+#: which they do: 3·3·3 of f32 took 9 ns either way, 4·4·4 took 5 and 20.
+LARGEST_EXACT = 64
+LEAST_EXACT_WORK = 64
 
 
 @dataclass(frozen=True)
@@ -48,19 +73,37 @@ class Matrix:
 
 
 @dataclass(frozen=True)
+class Way:
+    """A kernel, and the products that it is for.
+
+    Attributes
+    ----------
+    problem : what it computes.
+    most_work : multiply-adds up to which it is taken; None for any number.
+    """
+
+    problem: Problem
+    most_work: int | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
-    """A product as calls of one kernel.
+    """A product as calls of kernels.
 
     Attributes
     ----------
     product : what is to be computed.
-    problem : what the kernel computes.
-    m, n, k : the dimensions that it walks; None where the product has none of a role, whose size is then 1.
+    ways : kernels, those for less work first; the last one takes any.
+    least_work : multiply-adds below which the loops stay.
+    work : multiply-adds of one call, where they are known.
+    m, n, k : the dimensions that kernels walk; None where there are none of a role, whose size is then 1.
     around : the dimensions of loops around the call, outermost first; those of the depth come last.
     """
 
     product: Product
-    problem: Gemm
+    ways: tuple[Way, ...]
+    least_work: int
+    work: int | None
     m: Dimension | None
     n: Dimension | None
     k: Dimension | None
@@ -68,17 +111,23 @@ class Plan:
 
     @property
     def matrices(self) -> tuple[Matrix, Matrix, Matrix]:
-        """A, B and C as the kernel sees them."""
+        """A, B and C as the kernels see them."""
         return _matrices(self.product, self.m, self.n, self.k)
 
+    @property
+    def types(self) -> ProductTypes:
+        """The types of their elements and sums."""
+        return self.ways[-1].problem.types
 
-def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO) -> Plan | Refusal:
-    """The kernel of a product on a machine.
+
+def plan(product: Product, machine: Machine, options: Options | None = None) -> Plan | Refusal:
+    """The kernels of a product on a machine.
 
     Returns
     -------
-    Refusal : there is no kernel for its types, or none for what it computes.
+    Refusal : there are none for its types, or for what it computes; or its loops are faster.
     """
+    options = options or Options()
     types = _types(product)
     if isinstance(types, str):
         return Refusal(product.where, types)
@@ -89,17 +138,85 @@ def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO)
     around = tuple(one for role in _OUTER for one in roles[role] if one not in (m, n, k))
     if types.narrows and any(one.role is Role.K for one in around):
         return Refusal(product.where, f"sums along several dimensions into {types.c}, which would round")
-    a, b, c = (matrix.layout for matrix in _matrices(product, m, n, k))
+    if product.triangle is not None and any(one.role in (Role.M, Role.N) for one in around):
+        return Refusal(product.where, "computes one triangle of a result of several dimensions")
+    matrices = _matrices(product, m, n, k)
+    sizes = [1 if one is None else one.extent.constant for one in (m, n, k)]
+    work = None if None in sizes else prod(size for size in sizes if size is not None)
     try:
         machine.isa.tile(types.a, types.b)
-        problem = Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, strategy=strategy)
+        ways, least = _ways(product, matrices, types, sizes, options)
     except TilewrightError as error:
         return Refusal(product.where, f"has no kernel: {error}")
-    return Plan(product, problem, m, n, k, around)
+    if work is not None and work < least:
+        return Refusal(product.where, f"makes {work} multiply-adds, for which loops are as fast")
+    return Plan(product, ways, least, work, m, n, k, around)
 
 
 #: Loops around calls: no iteration of the first three touches what another writes.
 _OUTER = (Role.BATCH, Role.M, Role.N, Role.K)
+
+
+def _ways(
+    product: Product,
+    matrices: Sequence[Matrix],
+    types: ProductTypes,
+    sizes: Sequence[int | None],
+    options: Options,
+) -> tuple[tuple[Way, ...], int]:
+    """The kernels of a product, and multiply-adds below which its loops are faster.
+
+    One of exact sizes, or one that leaves operands in place beside one that may pack.
+    """
+    if product.triangle is not None:
+        return (Way(_triangle(product, product.triangle, matrices, types)),), LEAST_TRIANGLE_WORK
+    if options.strategy is not Strategy.AUTO:
+        return (Way(_gemm(matrices, types, spec.Strategy(options.strategy.value))),), 0
+    exact = _exact(product, matrices, types, sizes)
+    if exact is not None:
+        return (Way(exact),), LEAST_EXACT_WORK
+    near, far = (_gemm(matrices, types, one) for one in (spec.Strategy.TILING, spec.Strategy.AUTO))
+    return (Way(near, IN_PLACE_WORK), Way(far)), LEAST_WORK
+
+
+def _gemm(matrices: Sequence[Matrix], types: ProductTypes, strategy: spec.Strategy) -> Gemm:
+    a, b, c = (matrix.layout for matrix in matrices)
+    return Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, strategy=strategy)
+
+
+def _exact(
+    product: Product, matrices: Sequence[Matrix], types: ProductTypes, sizes: Sequence[int | None]
+) -> BatchReduceGemm | None:
+    """The problem of exactly these sizes, if they are known, small, and make a matrix."""
+    m, n, k = sizes
+    if m is None or n is None or k is None or not all(1 <= size <= LARGEST_EXACT for size in (m, n, k)):
+        return None
+    layouts = [matrix.layout for matrix in matrices]
+    plain = product.alpha.is_one and (product.beta.is_zero or product.beta.is_one)
+    if 1 in (m, n) or Layout.STRIDED in layouts or not plain:
+        return None
+    a, b, c = layouts
+    return BatchReduceGemm(
+        *(m, n, k, 1, types.a),
+        a=a,
+        b=b,
+        c=c,
+        b_dtype=types.b,
+        out_dtype=types.c,
+        beta=0 if product.beta.is_zero else 1,
+    )
+
+
+def _triangle(
+    product: Product, triangle: Triangle, matrices: Sequence[Matrix], types: ProductTypes
+) -> Syrk | Syr2k:
+    """The symmetric product; that its factors are those of one is the recogniser's to know."""
+    a, b, c = matrices
+    lower = triangle is Triangle.LOWER
+    if product.second is None:
+        return Syrk(None, None, types.a, a=a.layout, c=c.layout, out_dtype=types.c, lower=lower)
+    turned = Matrix("b", b.operand, b.columns, b.rows)  # the kernel's B has C's rows too
+    return Syr2k(None, None, types.a, a=a.layout, b=turned.layout, c=c.layout, out_dtype=types.c, lower=lower)
 
 
 def _types(product: Product) -> ProductTypes | str:
@@ -114,6 +231,8 @@ def _types(product: Product) -> ProductTypes | str:
     acc = types.acc if product.acc is None else product.acc
     if acc.is_integer != types.acc.is_integer or not _sums_suffice(acc, types):
         return f"sums products of {a} and {b} in {acc}, where kernels sum in {types.acc}"
+    if not (_is_plain(product.alpha, types.acc) and _is_plain(product.beta, types.acc)):
+        return f"multiplies sums of {types.acc} by a number that is none"
     return types
 
 
@@ -126,6 +245,14 @@ def _sums_suffice(acc: DType, types: ProductTypes) -> bool:
     """
     needed = min(acc.bits, types.c.bits) if acc.is_integer else acc.bits
     return types.acc.bits >= needed
+
+
+def _is_plain(factor: Factor, acc: DType) -> bool:
+    """Whether a factor is a number that sums of a type can be multiplied by."""
+    if isinstance(factor.number, complex):
+        return False
+    whole = isinstance(factor.number, int) or factor.number.is_integer()
+    return whole or not acc.is_integer
 
 
 def _walked(dimensions: list[Dimension], *matrices: tuple[str, DType]) -> Dimension | None:

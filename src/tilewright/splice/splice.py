@@ -13,8 +13,9 @@ from tilewright.llvm.build import Module
 from tilewright.llvm.target import parse
 from tilewright.machine.machine import Machine
 from tilewright.splice.calls import define_call, define_value
-from tilewright.splice.kernels import Kernels
-from tilewright.splice.plan import plan
+from tilewright.splice.kernels import Kernel, Kernels
+from tilewright.splice.options import Options
+from tilewright.splice.plan import Plan, Way, plan
 from tilewright.splice.text import phis, put_ahead
 
 
@@ -25,9 +26,11 @@ class Splicer:
     ----------
     triple, data_layout : those of the module.
     text : the module, which may have been spliced before: no name is given twice.
+    options : how products are to run.
     """
 
-    def __init__(self, triple: str, data_layout: str, text: str = "") -> None:
+    def __init__(self, triple: str, data_layout: str, text: str = "", options: Options | None = None) -> None:
+        self._options = options or Options()
         self._module = Module("tilewright", triple, data_layout)
         prefixes = (f"tilewright_{number}_" for number in count())
         self._prefix = next(prefix for prefix in prefixes if f"@{prefix}" not in text)
@@ -42,7 +45,7 @@ class Splicer:
         Refusal : there is no kernel for the product; the function stays as it is.
         """
         product, place = found.product, found.place
-        planned = plan(product, machine)
+        planned = plan(product, machine, self._options)
         if isinstance(planned, Refusal):
             return planned
         values = dict(place.leaving)
@@ -54,7 +57,7 @@ class Splicer:
                 )
         number, self._number = self._number, self._number + 1
         done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
-        taken = define_call(self._module, call, planned, self._kernels.find(planned.problem, machine))
+        taken = define_call(self._module, call, planned, self._kernels_of(planned, machine))
         code = [_call(f"%{done}", "i1", call, taken)]
         leaving: dict[str, str] = {}
         for phi in behind:
@@ -64,6 +67,20 @@ class Splicer:
             code.append(_call(f"%{function}", phi.kind, function, given))
         code.append(f"br i1 %{done}, label %{place.exit}, label %{place.header}")
         return put_ahead(lines, place, f"{self._prefix}{number}", code, leaving)
+
+    def _kernels_of(self, planned: Plan, machine: Machine) -> list[tuple[Way, Kernel]]:
+        """The ways of a plan that are taken; one for little work only where it allocates nothing.
+
+        Of products whose work is known, that is one.
+        """
+        machine = self._options.machine(machine)
+        found = [(way, self._kernels.find(way.problem, machine)) for way in planned.ways]
+        kept = [one for one in found if one[0].most_work is None or not one[1].scratch_bytes]
+        if planned.work is not None:
+            kept = [one for one in kept if one[0].most_work is None or planned.work <= one[0].most_work][:1]
+        for _, kernel in kept:
+            self._kernels.take(kernel)
+        return kept
 
     @property
     def declarations(self) -> tuple[str, ...]:
