@@ -158,5 +158,6 @@ def module_text(product: Product, arguments: Sequence[tuple[str, str]], machine:
     with compiling:
         module = parse("\n".join([*header, *splicer.declarations, *lines]), "f")
         splicer.link(module)
+        splicer.link_kernels(module)
         module.verify()
     return str(module)

@@ -937,7 +937,7 @@ def optimise_loops(
             help="What products are compiled for: as in `emit`; by default what each function says."
         ),
     ] = None,
-    strategy: Annotated[str, typer.Option(help="auto, intrinsic, tiling or packing.")] = "auto",
+    strategy: Annotated[str, typer.Option(help="auto, intrinsic, tiling, packing or generic.")] = "auto",
     l2: Annotated[str | None, typer.Option(help="Bytes of the second cache to cut for, such as 1M.")] = None,
     l3: Annotated[str | None, typer.Option(help="Bytes of the third cache.")] = None,
     assume_reassociation: Annotated[
@@ -965,7 +965,7 @@ def optimise_loops(
     from tilewright.opt.records import Options
     from tilewright.settings import parse_bytes
     from tilewright.spec.choice import parse_choice
-    from tilewright.spec.problem import Strategy
+    from tilewright.splice.plan import Strategy
 
     form = form_of(output, emit)
     if output == Path("-") and not form.is_text and _is_terminal():

@@ -7,7 +7,7 @@ from enum import Enum
 
 from tilewright.frontend.nests import Where
 from tilewright.machine.machine import Machine
-from tilewright.spec.problem import Strategy
+from tilewright.splice.plan import Strategy
 
 
 class Form(Enum):
@@ -31,7 +31,7 @@ class Options:
     Attributes
     ----------
     target : the machine that runs them; None takes the CPU and the features of the function that has them.
-    strategy : how they are cut; AUTO chooses by size at run time.
+    strategy : how they run; AUTO chooses by size at run time.
     l2_bytes, l3_bytes : caches to cut for in the place of the machine's.
     assume_reassociation : sums of floating-point numbers may be added in another order, and products stay
         unrounded, also where the program does not say so.

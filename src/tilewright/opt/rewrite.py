@@ -20,7 +20,7 @@ class Rewritten:
 
     Attributes
     ----------
-    module : LLVM's, which calls functions that `splicer` has yet to link; None where nothing was replaced.
+    module : LLVM's, which calls kernels that `splicer` has yet to link; None where nothing was replaced.
     remarks : one for each nest that was looked at.
     shaped : the text in which nests were looked for.
     """
@@ -45,7 +45,7 @@ def rewrite(module: Any, target_machine: Any, options: Options) -> Rewritten:
 def replace_products(text: str, options: Options) -> Rewritten:
     """Replaces the products in a module, as LLVM prints it, whose loops have been given their shape."""
     module = read_module(text)
-    splicer = Splicer(module.triple, module.datalayout, text)
+    splicer = Splicer(module.triple, module.datalayout, text, options.strategy)
     remarks: list[Remark] = []
     bodies: dict[str, Sequence[str]] = {}
     for name, function in module.functions.items():
@@ -57,6 +57,7 @@ def replace_products(text: str, options: Options) -> Rewritten:
     if not bodies:
         return Rewritten(None, tuple(remarks), text, splicer)
     spliced = parse("\n".join([*_with_bodies(module, bodies), *splicer.declarations]), "spliced")
+    splicer.link(spliced)
     return Rewritten(spliced, tuple(remarks), text, splicer)
 
 

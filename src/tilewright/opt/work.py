@@ -52,7 +52,7 @@ def optimise_here(work: Work) -> Optimised:
     optimise_module(finished, target)
     if found.module is not None:
         # Behind the optimiser: kernels have the form that they are tested in everywhere else.
-        found.splicer.link(finished)
+        found.splicer.link_kernels(finished)
     with compiling:
         return Optimised(_written(finished, target, work.form), found.remarks, dumps)
 

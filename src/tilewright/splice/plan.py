@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from math import prod
 from typing import TypeAlias
 
@@ -15,10 +16,24 @@ from tilewright.spec import problem as spec
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, ProductTypes
 from tilewright.spec.syr2k import Syr2k, Syrk
-from tilewright.splice.options import Options, Strategy
 
 #: What kernels of products compute.
 Problem: TypeAlias = Gemm | BatchReduceGemm | Syrk | Syr2k
+
+
+class Strategy(Enum):
+    """Seed 004's ways to run a product (§4.1.3).
+
+    AUTO takes what is fastest for the sizes, at run time; GENERIC is the same with register tiles that LLVM
+    lowers by itself.
+    """
+
+    AUTO = "auto"
+    INTRINSIC = "intrinsic"
+    TILING = "tiling"
+    PACKING = "packing"
+    GENERIC = "generic"
+
 
 #: Multiply-adds (m·n·k) below which the loops as they were are faster: 5·5·5 of f32 took 41 to 66 ns as
 #: loops and 33 as a call of a kernel, 4·4·4 took 23 to 35 and 28 (docs/decisions/035-spliced-products.md).
@@ -120,14 +135,13 @@ class Plan:
         return self.ways[-1].problem.types
 
 
-def plan(product: Product, machine: Machine, options: Options | None = None) -> Plan | Refusal:
+def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO) -> Plan | Refusal:
     """The kernels of a product on a machine.
 
     Returns
     -------
     Refusal : there are none for its types, or for what it computes; or its loops are faster.
     """
-    options = options or Options()
     types = _types(product)
     if isinstance(types, str):
         return Refusal(product.where, types)
@@ -145,7 +159,7 @@ def plan(product: Product, machine: Machine, options: Options | None = None) -> 
     work = None if None in sizes else prod(size for size in sizes if size is not None)
     try:
         machine.isa.tile(types.a, types.b)
-        ways, least = _ways(product, matrices, types, sizes, options)
+        ways, least = _ways(product, matrices, types, sizes, strategy)
     except TilewrightError as error:
         return Refusal(product.where, f"has no kernel: {error}")
     if work is not None and work < least:
@@ -162,7 +176,7 @@ def _ways(
     matrices: Sequence[Matrix],
     types: ProductTypes,
     sizes: Sequence[int | None],
-    options: Options,
+    strategy: Strategy,
 ) -> tuple[tuple[Way, ...], int]:
     """The kernels of a product, and multiply-adds below which its loops are faster.
 
@@ -170,8 +184,8 @@ def _ways(
     """
     if product.triangle is not None:
         return (Way(_triangle(product, product.triangle, matrices, types)),), LEAST_TRIANGLE_WORK
-    if options.strategy is not Strategy.AUTO:
-        return (Way(_gemm(matrices, types, spec.Strategy(options.strategy.value))),), 0
+    if strategy in (Strategy.TILING, Strategy.PACKING):
+        return (Way(_gemm(matrices, types, spec.Strategy(strategy.value))),), 0
     exact = _exact(product, matrices, types, sizes)
     if exact is not None:
         return (Way(exact),), LEAST_EXACT_WORK

@@ -11,11 +11,11 @@ from tilewright.frontend.nests import Refusal
 from tilewright.frontend.polynomial import Polynomial
 from tilewright.llvm.build import Module
 from tilewright.llvm.target import parse
+from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.splice.calls import define_call, define_value
 from tilewright.splice.kernels import Kernel, Kernels
-from tilewright.splice.options import Options
-from tilewright.splice.plan import Plan, Way, plan
+from tilewright.splice.plan import Plan, Strategy, Way, plan
 from tilewright.splice.text import phis, put_ahead
 
 
@@ -26,11 +26,13 @@ class Splicer:
     ----------
     triple, data_layout : those of the module.
     text : the module, which may have been spliced before: no name is given twice.
-    options : how products are to run.
+    strategy : how products are to run.
     """
 
-    def __init__(self, triple: str, data_layout: str, text: str = "", options: Options | None = None) -> None:
-        self._options = options or Options()
+    def __init__(
+        self, triple: str, data_layout: str, text: str = "", strategy: Strategy = Strategy.AUTO
+    ) -> None:
+        self._strategy = strategy
         self._module = Module("tilewright", triple, data_layout)
         prefixes = (f"tilewright_{number}_" for number in count())
         self._prefix = next(prefix for prefix in prefixes if f"@{prefix}" not in text)
@@ -45,7 +47,7 @@ class Splicer:
         Refusal : there is no kernel for the product; the function stays as it is.
         """
         product, place = found.product, found.place
-        planned = plan(product, machine, self._options)
+        planned = plan(product, machine, self._strategy)
         if isinstance(planned, Refusal):
             return planned
         values = dict(place.leaving)
@@ -73,7 +75,8 @@ class Splicer:
 
         Of products whose work is known, that is one.
         """
-        machine = self._options.machine(machine)
+        if self._strategy is Strategy.GENERIC:
+            machine = machine.with_lowering(Lowering.GENERIC)
         found = [(way, self._kernels.find(way.problem, machine)) for way in planned.ways]
         kept = [one for one in found if one[0].most_work is None or not one[1].scratch_bytes]
         if planned.work is not None:
@@ -92,8 +95,15 @@ class Splicer:
         return tuple(found)
 
     def link(self, module: Any) -> None:
-        """Puts the functions and kernels into an LLVM module whose text has been spliced."""
-        for text in (str(self._module), *self._kernels.texts):
+        """Puts the functions into an LLVM module whose text has been spliced; they may be inlined."""
+        self._add(module, [str(self._module)])
+
+    def link_kernels(self, module: Any) -> None:
+        """Puts the kernels in, behind the optimiser: it would make them up to 10 % slower."""
+        self._add(module, self._kernels.texts)
+
+    def _add(self, module: Any, texts: Sequence[str]) -> None:
+        for text in texts:
             part = parse(text, "tilewright")
             part.triple, part.data_layout = module.triple, module.data_layout
             module.link_in(part)
