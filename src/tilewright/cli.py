@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tilewright.machine.machine import Machine
-    from tilewright.opt.records import Remark
+    from tilewright.opt.records import Options, Remark
     from tilewright.pipeline import Problem
     from tilewright.runtime.cache import ObjectCache
 
@@ -921,6 +921,29 @@ def _dump(problem: Problem, machine: Machine, wanted: str) -> str | bytes:
             return str(output)
 
 
+_LoopTarget = Annotated[
+    str | None,
+    typer.Option(
+        "--target", help="What products are compiled for: as in `emit`; by default what each function says."
+    ),
+]
+_LoopStrategy = Annotated[
+    str, typer.Option("--strategy", help="auto, intrinsic, tiling, packing or generic.")
+]
+_L2 = Annotated[str | None, typer.Option("--l2", help="Bytes of the second cache to cut for, such as 1M.")]
+_L3 = Annotated[str | None, typer.Option("--l3", help="Bytes of the third cache.")]
+_AssumeReassociation = Annotated[
+    bool,
+    typer.Option(
+        "--assume-reassociation", help="Sums of floats may change their order, as -ffast-math allows."
+    ),
+]
+_RemarksFile = Annotated[
+    Path | None,
+    typer.Option("--remarks", help="Write a line for each nest of loops here; - is standard error."),
+]
+
+
 @app.command("opt")
 def optimise_loops(
     source: Annotated[Path, typer.Argument(help="LLVM IR as text or bitcode; - is standard input.")],
@@ -931,24 +954,12 @@ def optimise_loops(
     emit: Annotated[
         str | None, typer.Option(help="ll, bc, o or s, where the ending of the output does not say it.")
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="What products are compiled for: as in `emit`; by default what each function says."
-        ),
-    ] = None,
-    strategy: Annotated[str, typer.Option(help="auto, intrinsic, tiling, packing or generic.")] = "auto",
-    l2: Annotated[str | None, typer.Option(help="Bytes of the second cache to cut for, such as 1M.")] = None,
-    l3: Annotated[str | None, typer.Option(help="Bytes of the third cache.")] = None,
-    assume_reassociation: Annotated[
-        bool,
-        typer.Option(
-            "--assume-reassociation", help="Sums of floats may change their order, as -ffast-math allows."
-        ),
-    ] = False,
-    remarks: Annotated[
-        Path | None, typer.Option(help="Write a line for each nest of loops here; - is standard error.")
-    ] = None,
+    target: _LoopTarget = None,
+    strategy: _LoopStrategy = "auto",
+    l2: _L2 = None,
+    l3: _L3 = None,
+    assume_reassociation: _AssumeReassociation = False,
+    remarks: _RemarksFile = None,
     dump: Annotated[
         bool,
         typer.Option(
@@ -962,27 +973,13 @@ def optimise_loops(
     """
     from tilewright.opt.files import form_of, read_source, write_dumps, write_file
     from tilewright.opt.optimise import optimise
-    from tilewright.opt.records import Options
-    from tilewright.settings import parse_bytes
-    from tilewright.spec.choice import parse_choice
-    from tilewright.splice.plan import Strategy
 
     form = form_of(output, emit)
     if output == Path("-") and not form.is_text and _is_terminal():
         raise BinaryToTerminal
-    options = Options(
-        target=None if target is None else _machine(target),
-        strategy=parse_choice(Strategy, strategy, "strategy"),
-        l2_bytes=None if l2 is None else parse_bytes("--l2", l2),
-        l3_bytes=None if l3 is None else parse_bytes("--l3", l3),
-        assume_reassociation=assume_reassociation,
-    )
+    options = _loop_options(target, strategy, l2, l3, assume_reassociation)
     done = optimise(read_source(source), form, options, name=str(source), dump=dump)
-    lines = "".join(f"{remark}\n" for remark in done.remarks)
-    if remarks == Path("-"):
-        typer.echo(lines, err=True, nl=False)
-    elif remarks is not None:
-        write_file(remarks, lines.encode())
+    _write_remarks(remarks, done.remarks)
     if output == Path("-"):
         typer.echo(done.content, nl=False)
     else:
@@ -990,6 +987,59 @@ def optimise_loops(
         _print_remarks(done.remarks)
     if dump:
         write_dumps(output, done)
+
+
+@app.command("cc", context_settings={"allow_interspersed_args": False})
+def compile_command(
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND...", help="A command of clang, flang, zig or rustc.")
+    ],
+    target: _LoopTarget = None,
+    strategy: _LoopStrategy = "auto",
+    l2: _L2 = None,
+    l3: _L3 = None,
+    assume_reassociation: _AssumeReassociation = False,
+    remarks: _RemarksFile = None,
+) -> None:
+    """Run a compiler so that loop nests that are products of matrices are replaced in what it compiles.
+
+    For example: tilewright cc -- clang -O3 -march=native -ffast-math prog.c -o prog -lm
+    """
+    from tilewright.driving.build import build
+    from tilewright.driving.units import Units
+
+    units = Units(_loop_options(target, strategy, l2, l3, assume_reassociation))
+    status = build(command, units)
+    _write_remarks(remarks, units.remarks)
+    raise typer.Exit(status)
+
+
+def _loop_options(
+    target: str | None, strategy: str, l2: str | None, l3: str | None, assume_reassociation: bool
+) -> Options:
+    from tilewright.opt.records import Options
+    from tilewright.settings import parse_bytes
+    from tilewright.spec.choice import parse_choice
+    from tilewright.splice.plan import Strategy
+
+    return Options(
+        target=None if target is None else _machine(target),
+        strategy=parse_choice(Strategy, strategy, "strategy"),
+        l2_bytes=None if l2 is None else parse_bytes("--l2", l2),
+        l3_bytes=None if l3 is None else parse_bytes("--l3", l3),
+        assume_reassociation=assume_reassociation,
+    )
+
+
+def _write_remarks(path: Path | None, remarks: Sequence[Remark]) -> None:
+    """A line for each nest."""
+    from tilewright.opt.files import STANDARD, write_file
+
+    lines = "".join(f"{remark}\n" for remark in remarks)
+    if path == STANDARD:
+        typer.echo(lines, err=True, nl=False)
+    elif path is not None:
+        write_file(path, lines.encode())
 
 
 def _print_remarks(remarks: Sequence[Remark]) -> None:

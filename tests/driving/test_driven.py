@@ -4,39 +4,47 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import ClassVar
 
 import llvmlite.binding as llvm
 import pytest
-from recognise.toolchains import CLANG, FLANG, ZIG, Toolchain
+from recognise.toolchains import CLANG, FLANG, RUSTC, ZIG, Toolchain
 
 from tilewright.driving.build import build
-from tilewright.driving.invocation import Stop
-from tilewright.errors import CompilerMissing, OutputNotWritable, RustcNotDriven
+from tilewright.driving.units import Units
+from tilewright.errors import CompilerMissing, OptimiserFailed, OutputNotWritable, RustcNotDriven
 from tilewright.llvm.target import initialize
+from tilewright.opt.records import Form
 
 TWICE = "int twice(int x) { return 2 * x; }"
 MAIN = "int twice(int); int main(void) { return twice(21); }"
 
 
-class Changed:
+class Changed(Units):
     """In the place of what replaces loops: 2 becomes 3 in the text of each module."""
 
-    def __init__(self) -> None:
-        self.stops: list[Stop] = []
+    forms: ClassVar[list[Form]] = []
 
-    def __call__(self, bitcode: bytes, stop: Stop) -> bytes:
-        self.stops.append(stop)
+    def code(self, bitcode: bytes, form: Form, name: str) -> bytes:
+        self.forms.append(form)
         initialize()
         text = str(llvm.parse_bitcode(bitcode)).replace("mul nsw i32 2,", "mul nsw i32 3,")
         module = llvm.parse_assembly(text)
         machine = llvm.Target.from_triple(module.triple).create_target_machine(reloc="pic")
-        match stop:
-            case Stop.IR:
+        match form:
+            case Form.LL:
                 return text.encode()
-            case Stop.ASSEMBLY:
+            case Form.ASSEMBLY:
                 return str(machine.emit_assembly(module)).encode()
             case _:
                 return bytes(machine.emit_object(module))
+
+
+class Fails(Units):
+    """A unit that LLVM cannot compile."""
+
+    def code(self, bitcode: bytes, form: Form, name: str) -> bytes:
+        raise OptimiserFailed(name=name, reason="cannot select")
 
 
 def skip_without(toolchain: Toolchain) -> str:
@@ -55,9 +63,9 @@ def units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("toolchain", [CLANG, ZIG], ids=lambda row: row.name)
 def test_a_program_of_two_units(units: Path, toolchain: Toolchain) -> None:
-    changed = Changed()
-    assert build(f"{skip_without(toolchain)} -O2 main.c twice.c -o prog".split(), changed) == 0
-    assert changed.stops == [Stop.OBJECT, Stop.OBJECT]
+    Changed.forms.clear()
+    assert build(f"{skip_without(toolchain)} -O2 main.c twice.c -o prog".split(), Changed()) == 0
+    assert Changed.forms == [Form.OBJECT, Form.OBJECT]
     assert subprocess.run([units / "prog"], check=False).returncode == 63
 
 
@@ -81,22 +89,19 @@ def test_assembly_and_ir(units: Path, capfdbinary: pytest.CaptureFixture[bytes])
 def test_the_compiler_status_is_passed_on(units: Path, capfd: pytest.CaptureFixture[str]) -> None:
     clang = skip_without(CLANG)
     (units / "wrong.c").write_text("int x = ;", encoding="utf-8")
-    changed = Changed()
-    assert build(f"{clang} -c wrong.c".split(), changed) == 1
+    Changed.forms.clear()
+    assert build(f"{clang} -c wrong.c".split(), Changed()) == 1
     assert "wrong.c:1" in capfd.readouterr().err
-    assert changed.stops == []
-    assert build(f"{clang} -c main.c twice.c -o both.o".split(), changed) == 1
-    assert build(f"{clang} --version".split(), changed) == 0
+    assert Changed.forms == []
+    assert build(f"{clang} -c main.c twice.c -o both.o".split(), Changed()) == 1
+    assert build(f"{clang} --version".split(), Changed()) == 0
     assert not (units / "wrong.o").exists()
 
 
 def test_a_failure_of_ours_writes_nothing(units: Path) -> None:
-    def fails(bitcode: bytes, stop: Stop) -> bytes:
-        raise ValueError(stop.value)
-
     clang = skip_without(CLANG)
-    with pytest.raises(ValueError, match="objects"):
-        build(f"{clang} -O2 main.c twice.c -o prog".split(), fails)
+    with pytest.raises(OptimiserFailed, match=r"main\.c"):
+        build(f"{clang} -O2 main.c twice.c -o prog".split(), Fails())
     assert not (units / "prog").exists()
 
 
@@ -122,3 +127,16 @@ def test_a_compiler_that_is_not_there() -> None:
 def test_rust_whose_code_no_linker_sees(words: str) -> None:
     with pytest.raises(RustcNotDriven, match="tilewright opt"):
         build(["rustc", "-O", "a.rs", *words.split()], Changed())
+
+
+RUST = """
+fn main() { let twice: i32 = std::env::args().map(|_| 21).sum(); std::process::exit(twice); }
+"""
+
+
+def test_a_program_of_rust(units: Path) -> None:
+    rustc = skip_without(RUSTC)
+    (units / "main.rs").write_text(RUST, encoding="utf-8")
+    assert build(f"{rustc} -O main.rs -o prog".split(), Units()) == 0
+    assert subprocess.run([units / "prog"], check=False).returncode == 21
+    assert sorted(path.name for path in units.iterdir()) == ["main.c", "main.rs", "prog", "twice.c"]

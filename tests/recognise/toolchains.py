@@ -70,10 +70,10 @@ SOURCE_TOOLCHAINS = {
 }
 
 
-def compiled(toolchain: Toolchain, source: str, folder: Path, driver: Sequence[str] = ()) -> ctypes.CDLL:
-    """A source as a library, made by its compiler, or by a command that drives it."""
-    library = folder / f"{'driven-' if driver else ''}{source}.so"
-    command = [*driver, *toolchain.command([SOURCES / source], library)]
+def compiled(toolchain: Toolchain, source: str, folder: Path) -> ctypes.CDLL:
+    """A source as a library, made by its compiler."""
+    library = folder / f"{source}.so"
+    command = toolchain.command([SOURCES / source], library)
     # flang writes module files where it runs.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stderr

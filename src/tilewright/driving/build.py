@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from tilewright.driving.compilers import is_rustc
-from tilewright.driving.invocation import Invocation, Source, Stop
+from tilewright.driving.invocation import Invocation, Stop
 from tilewright.driving.processes import run
 from tilewright.driving.rust import build_rust
-from tilewright.errors import OutputNotWritable
-
-#: What replaces the loops of a module: bitcode, and what to make of it -> the content of the file.
-Optimise: TypeAlias = Callable[[bytes, Stop], bytes]
+from tilewright.driving.units import Units
+from tilewright.opt.files import STANDARD, write_file
 
 
-def build(command: Sequence[str], optimise: Optimise, options: Sequence[str] = ()) -> int:
-    """Run a command of clang, flang, zig or rustc so that each module passes through `optimise`.
+def build(command: Sequence[str], units: Units) -> int:
+    """Run a command of clang, flang, zig or rustc so that the loops of each source are replaced.
 
     Parameters
     ----------
     command : the compiler and its options, as a shell would run it.
-    optimise : module to code.
-    options : those of `tilewright opt` that `optimise` was made of; for processes that rustc starts.
+    units : how; its remarks grow.
 
     Returns
     -------
@@ -36,10 +32,12 @@ def build(command: Sequence[str], optimise: Optimise, options: Sequence[str] = (
     ------
     CompilerUnknown : the program is none that writes LLVM IR.
     CompilerMissing : there is no such program here.
-    OutputNotWritable : an object cannot be written.
+    RustcNotDriven : rustc is to write something that it hands to no linker.
+    OptimiserFailed : LLVM could not compile a unit.
+    OutputNotWritable : an output cannot be written.
     """
     if is_rustc(command):
-        return build_rust(command, options)
+        return build_rust(command, units)
     invocation = Invocation.read(command)
     sources = invocation.sources
     several_in_one = invocation.stop is not Stop.PROGRAM and len(sources) > 1 and invocation.output
@@ -47,32 +45,22 @@ def build(command: Sequence[str], optimise: Optimise, options: Sequence[str] = (
         # Nothing to optimise, or what the compiler itself refuses, in its own words.
         return run(list(command))
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-        return _build(invocation, optimise, Path(folder))
+        return _build(invocation, units, Path(folder))
 
 
-def _build(invocation: Invocation, optimise: Optimise, folder: Path) -> int:
+def _build(invocation: Invocation, units: Units, folder: Path) -> int:
+    stop = invocation.stop
     objects = []
     for number, source in enumerate(invocation.sources):
         bitcode = folder / f"{number}-{Path(source.path).stem}.bc"
         status = run(invocation.compiling(source, bitcode))
         if status:
             return status
-        linked = invocation.stop is Stop.PROGRAM
-        code = optimise(bitcode.read_bytes(), Stop.OBJECT if linked else invocation.stop)
-        objects.append(_written(invocation, source, code, bitcode.with_suffix(".o")))
-    return run(invocation.linking(objects)) if invocation.stop is Stop.PROGRAM else 0
-
-
-def _written(invocation: Invocation, source: Source, code: bytes, temporary: Path) -> Path:
-    if invocation.stop is Stop.PROGRAM:
-        temporary.write_bytes(code)
-        return temporary
-    output = invocation.output_of(source)
-    if output == "-":
-        sys.stdout.buffer.write(code)
-        return Path(output)
-    try:
-        Path(output).write_bytes(code)
-    except OSError as error:
-        raise OutputNotWritable(path=output, reason=error.strerror or str(error)) from error
-    return Path(output)
+        code = units.code(bitcode.read_bytes(), stop.form, source.path)
+        output = bitcode.with_suffix(".o") if stop is Stop.PROGRAM else Path(invocation.output_of(source))
+        if output == STANDARD:
+            sys.stdout.buffer.write(code)
+        else:
+            write_file(output, code)
+        objects.append(output)
+    return run(invocation.linking(objects)) if stop is Stop.PROGRAM else 0

@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path, PurePath
 
 from tilewright.driving.compilers import Compiler, split_program
+from tilewright.opt.records import Form
 
 
 class Stop(Enum):
@@ -22,9 +23,10 @@ class Stop(Enum):
     OTHER = "nothing that is optimised"
 
     @property
-    def suffix(self) -> str:
-        """Of the files, where the command names none."""
-        return {Stop.ASSEMBLY: ".s", Stop.BITCODE: ".bc", Stop.IR: ".ll"}.get(self, ".o")
+    def form(self) -> Form:
+        """How the code of each source is written."""
+        forms = {Stop.ASSEMBLY: Form.ASSEMBLY, Stop.BITCODE: Form.BITCODE, Stop.IR: Form.LL}
+        return forms.get(self, Form.OBJECT)
 
 
 class Part(Enum):
@@ -145,7 +147,7 @@ class Invocation:
 
     def output_of(self, source: Source) -> str:
         """The file that a source's code goes to where the command does not link."""
-        return self.output or PurePath(source.path).with_suffix(self.stop.suffix).name
+        return self.output or PurePath(source.path).with_suffix(self.stop.form.value).name
 
     def compiling(self, source: Source, bitcode: Path) -> list[str]:
         """The command that writes a source's LLVM IR, unoptimised, into a file."""

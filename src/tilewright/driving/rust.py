@@ -3,30 +3,55 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shlex
 import stat
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from tilewright.driving.processes import run
-from tilewright.errors import RustcNotDriven
+from tilewright.driving.units import Units
+from tilewright.errors import RustcNotDriven, TilewrightError
+from tilewright.opt.records import Options
 
 #: What rustc is told: bitcode in the place of objects, as the front end makes it. Checks of subscripts then
 #: stand in the loops that they belong to.
 _IR = ("-C", "linker-plugin-lto", "-C", "no-prepopulate-passes", "-C", "codegen-units=1")
+#: What the linker runs first; it looks for modules where this process does.
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from tilewright.driving.link_rust import main; sys.exit(main(sys.argv[2:]))"
+)
 #: Kinds of crates that rustc has linked; others are archives that it writes itself.
 _LINKED = ("bin", "cdylib", "dylib")
 
 
-def build_rust(command: Sequence[str], options: Sequence[str]) -> int:
-    """Run a command of rustc whose objects pass through `tilewright opt` on their way to the linker.
+@dataclass(frozen=True)
+class LinkJob:
+    """What the linker is told that rustc starts: link_rust.py.
+
+    Attributes
+    ----------
+    linker : the program that links.
+    answer : the file for the remarks of the units, or the error that ended it.
+    """
+
+    linker: str
+    options: Options
+    answer: Path
+
+
+def build_rust(command: Sequence[str], units: Units) -> int:
+    """Run a command of rustc whose objects have their loops replaced on their way to the linker.
 
     Raises
     ------
     RustcNotDriven : the command does not end in a program, a cdylib or a dylib.
+    OptimiserFailed : LLVM could not compile a unit.
     """
     words = list(command)
     kinds = _values(words, "--crate-type")
@@ -37,12 +62,18 @@ def build_rust(command: Sequence[str], options: Sequence[str]) -> int:
         raise RustcNotDriven(option="--emit", found=", ".join(asked), allowed="link, dep-info")
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         # rustc takes the command line that a linker has from its name.
-        wrapper, job = Path(folder) / "cc", Path(folder) / "job.json"
-        job.write_text(json.dumps({"linker": _linker(words), "options": list(options)}), encoding="utf-8")
-        script = [sys.executable, "-m", "tilewright.driving.link_rust", str(job)]
+        wrapper, job, answer = (Path(folder) / name for name in ("cc", "job", "answer"))
+        job.write_bytes(pickle.dumps(LinkJob(_linker(words), units.options, answer)))
+        script = [sys.executable, "-P", "-c", _START, json.dumps(sys.path), str(job)]
         wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(script)} "$@"\n', encoding="utf-8")
         wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
-        return run([*words, *_IR, "-C", f"linker={wrapper}"])
+        status = run([*words, *_IR, "-C", f"linker={wrapper}"])
+        if answer.exists():
+            found = pickle.loads(answer.read_bytes())  # noqa: S301 - written by our own process
+            if isinstance(found, TilewrightError):
+                raise found
+            units.remarks += found
+        return status
 
 
 def _values(words: Sequence[str], option: str) -> list[str]:

@@ -1,0 +1,37 @@
+"""What remarks say was found in a function, in the words of the comments above functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tilewright.opt.records import Remark
+
+_OPERAND = re.compile(r"(?P<name>[%@]?[\w.$]+)\[(?P<letters>[\w,]*)\]")
+
+
+def found_in(remarks: Sequence[Remark], function: str) -> str:
+    """The products in a function, in the order of its text; "" where none was found."""
+    own = [remark for remark in remarks if remark.where.function == function]
+    return ", ".join(_shortened(remark.text) for remark in own if remark.replaced)
+
+
+def reasons(remarks: Sequence[Remark], function: str) -> str:
+    """Why nests of a function stay as they are."""
+    own = [remark for remark in remarks if remark.where.function == function and not remark.replaced]
+    return "; ".join(remark.text for remark in own) or "no nest was looked at"
+
+
+def _shortened(text: str) -> str:
+    """C[m,n] += A[m,k]*B[k,n], m=... -> mk,kn->mn."""
+    left, sign, right = re.split(r" (\+?=) ", text, maxsplit=1)
+    names = [(found["name"], found["letters"].replace(",", "")) for found in _OPERAND.finditer(right)]
+    result = _OPERAND.fullmatch(left)
+    assert result is not None, text
+    own = (result["name"], result["letters"].replace(",", ""))
+    factors = [letters for name, letters in names if (name, letters) != own]
+    keeps = sign == "+=" or own in names
+    pairs = [",".join(factors[place : place + 2]) for place in range(0, len(factors), 2)]
+    side = re.search(r"(lower|upper) triangle", text)
+    words = [f"{'+'.join(pairs)}->{own[1]}", *([] if keeps else ["set"]), *([side[1]] if side else [])]
+    return re.sub(r"\d", "", " ".join(words))
