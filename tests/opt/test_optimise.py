@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -183,3 +184,21 @@ def test_the_child_replaces() -> None:
     done = optimise(PRODUCT, ".o", HOST)
     assert done.replaced == 2
     assert done.content[:4] == b"\x7fELF"
+
+
+TIMES = """define internal float @times(float %x, float %y) {
+  %z = fmul fast float %x, %y
+  ret float %z
+}
+
+"""
+
+
+def test_calls_that_hide_a_product_are_inlined() -> None:
+    called = re.sub(
+        r"fmul fast float (%[\w.]+), (%[\w.]+)", r"call fast float @times(float \1, float \2)", PRODUCT
+    )
+    assert called.count("@times") == 2
+    found = optimised(called.replace("define", TIMES + "define", 1))
+    assert str(found.remarks[0]).startswith("replaced product:2: %c[m,n] = ")
+    assert found.replaced == 2

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from tilewright.frontend.llvm_flow import NaturalLoop
 from tilewright.frontend.llvm_instruction import Instruction
 from tilewright.frontend.llvm_ir import Function
 
@@ -20,10 +20,15 @@ _THROUGH = frozenset(
 _PERHAPS = frozenset(("load", "call", "invoke", "select", "extractvalue"))
 
 
-def multiplies_elements(function: Function, loop: NaturalLoop) -> bool:
-    """Whether a loop may multiply two numbers that memory holds; cheap, and never wrongly False.
+def multiplies_elements(function: Function, labels: Iterable[str], perhaps: Iterable[str] = ()) -> bool:
+    """Whether some blocks may multiply two numbers that memory holds; cheap, and never wrongly False.
 
     Most loops of a program multiply subscripts only, or a number by a constant, and need no closer look.
+
+    Parameters
+    ----------
+    labels : of the blocks.
+    perhaps : values from elsewhere that may be elements, such as the arguments of a function that is inlined.
 
     Examples
     --------
@@ -43,21 +48,18 @@ def multiplies_elements(function: Function, loop: NaturalLoop) -> bool:
     ...   br label %loop
     ... }
     ... ''').functions["f"]
-    >>> multiplies_elements(function, Flow(function).loops[0])
+    >>> multiplies_elements(function, Flow(function).loops[0].blocks)
     False
     """
-    for label in loop.blocks:
+    elements = frozenset(perhaps)
+    for label in labels:
         block = function.blocks[label]
         if not any(map(_MULTIPLY.search, function.lines[block.start : block.stop])):
             continue
-        if any(_is_of_elements(function, one) for one in block.instructions):
-            return True
+        for factors in filter(None, map(_factors, block.instructions)):
+            if all(_may_be_element(function, factor, elements) for factor in factors):
+                return True
     return False
-
-
-def _is_of_elements(function: Function, instruction: Instruction) -> bool:
-    factors = _factors(instruction)
-    return bool(factors) and all(_may_be_element(function, factor) for factor in factors)
 
 
 def _factors(instruction: Instruction) -> tuple[str, ...]:
@@ -66,12 +68,14 @@ def _factors(instruction: Instruction) -> tuple[str, ...]:
     return tuple(one.text for one in instruction.operands[:2]) if multiplies else ()
 
 
-def _may_be_element(function: Function, name: str) -> bool:
+def _may_be_element(function: Function, name: str, elements: frozenset[str]) -> bool:
     """Whether a factor may be an element, or an element times something."""
     seen: set[str] = set()
     left = [name]
     while left:
         one = left.pop()
+        if one in elements:
+            return True
         found = function.definitions.get(one)
         if found is None or one in seen:
             continue  # a constant, or an argument: the same in every iteration

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.frontend.llvm_calls import Calls
 from tilewright.frontend.llvm_ir import Function, Module, read_module
-from tilewright.llvm.canonical import shape_loops
+from tilewright.llvm.canonical import inline_calls, shape_loops
 from tilewright.llvm.target import parse
 from tilewright.opt.records import Options, Remark
 from tilewright.opt.search import Search
@@ -30,16 +31,31 @@ class Rewritten:
     shaped: str
     splicer: Splicer
 
+    @property
+    def count(self) -> int:
+        """How many nests were replaced."""
+        return sum(remark.replaced for remark in self.remarks)
+
 
 def rewrite(module: Any, target_machine: Any, options: Options) -> Rewritten:
     """Replaces the products in an LLVM module, which itself stays as it is.
+
+    Loops are looked for in a copy of which nothing but loops has changed. Where calls hide what loops do,
+    another copy has them inlined.
 
     Before: loops that multiply matrices. After: in front of them a call of a function that multiplies them
     and says so, or does nothing where run time shows that it may not; behind it the loops.
     """
     shaped = module.clone()
     shape_loops(shaped, target_machine)
-    return replace_products(str(shaped), options)
+    text = str(shaped)
+    found = replace_products(text, options)
+    if not Calls(read_module(text)).hide_products:
+        return found
+    inlined = module.clone()
+    inline_calls(inlined, target_machine)
+    more = replace_products(str(inlined), options)
+    return more if more.count >= found.count else found
 
 
 def replace_products(text: str, options: Options) -> Rewritten:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.errors import TilewrightError
@@ -25,6 +25,9 @@ LEAST_DEPTH = 2
 
 #: A value and its type, as symbols are named: "%n:i32". The type helps nobody who reads a remark.
 _TYPED = re.compile(rf"(%{NAME}):\w+(?::unsigned)?")
+
+#: How nests name the index of a loop: by the loop's header.
+_INDEX = re.compile(rf"\bi\.{NAME}")
 
 
 class Search:
@@ -51,22 +54,22 @@ class Search:
             for root in nests(self.function, self.module):
                 self._visit(root)
 
-    def _visit(self, root: Root) -> None:
+    def _visit(self, root: Root, above: str = "") -> None:
+        """Looks at a nest, and at those in it if it is refused; the reason `above` is not repeated."""
         if root.loop.depth < LEAST_DEPTH:
             return
         found = self._replaced(root)
         if isinstance(found, Refusal):
-            other = found.where.line not in (root.where.line, None)
-            text = f"{found.reason} (line {found.where.line})" if other else found.reason
-            self.remarks.append(Remark(root.where, replaced=False, text=text))
+            if found.reason != above:
+                self.remarks.append(Remark(root.where, replaced=False, text=_reason(root, found)))
             for inner in root.inner:
-                self._visit(inner)
+                self._visit(inner, found.reason)
         else:
             self.remarks.append(Remark(root.where, replaced=True, text=_described(found.product)))
 
     def _replaced(self, root: Root) -> Found | Refusal:
         """The product in the place of a nest, or why there is none."""
-        if not multiplies_elements(self.function, root.loop):
+        if not multiplies_elements(self.function, root.loop.blocks):
             return Refusal(root.where, "multiplies no two elements")
         candidate = root.read(reassociates=self.options.assume_reassociation)
         if isinstance(candidate, Refusal):
@@ -88,6 +91,32 @@ class Search:
             return lines
         self.lines = lines
         return found
+
+
+def _reason(root: Root, refusal: Refusal) -> str:
+    """A refusal's reason, with loops named by their lines and the line that it is about."""
+    names = _index_names(root)
+    text = _INDEX.sub(lambda found: names.get(found[0], found[0]), refusal.reason)
+    return text if refusal.where.line in (root.where.line, None) else f"{text} (line {refusal.where.line})"
+
+
+def _index_names(root: Root) -> dict[str, str]:
+    """What a reader calls the indices of a nest: by the lines of the loops, or how deep these stand."""
+    loops = list(_loops(root))
+    lines = [one.where.line for one, _ in loops]
+    return {
+        f"i.{one.loop.header}": f"the index of line {line}"
+        if line and lines.count(line) == 1
+        else f"the index of loop {depth}"
+        for (one, depth), line in zip(loops, lines, strict=True)
+    }
+
+
+def _loops(root: Root, depth: int = 1) -> Iterator[tuple[Root, int]]:
+    """A loop and those in it, with how deep each stands."""
+    yield root, depth
+    for inner in root.inner:
+        yield from _loops(inner, depth + 1)
 
 
 def _described(product: Product) -> str:
