@@ -160,6 +160,20 @@ class Counts(Evolutions):
             return True
         return adopt and all(self.exact(side, signed=signs[0]) for side in sides)
 
+    def settle(self, label: str, loop: NaturalLoop) -> None:
+        """Make branches that stay the same in the nest not lead to a block where ways meet, by conditions."""
+        for before in self.function.predecessors[label]:
+            if self.flow.innermost(before) is not loop or before in self.skipped.get(label, ()):
+                continue
+            others = tuple(one for one in self.function.blocks[before].successors if one != label)
+            comparisons = self.stays(before, loop, others) if others else None
+            values = [self.inequalities(one, adopt=True) for one in comparisons or []]
+            wanted = [value for part in values if part is not None for value in part]
+            if comparisons is None or None in values or any(value.indices for value in wanted):
+                continue
+            if all(self.require(value, 0) for value in wanted):
+                self.skipped.setdefault(label, set()).add(before)
+
     # What is known where the nest begins
 
     def _learn_entry(self) -> None:

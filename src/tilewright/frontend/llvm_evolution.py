@@ -96,6 +96,15 @@ class Evolutions(ABC):
     def extent(self, loop: NaturalLoop) -> Extent | None:
         """How often a loop of the nest runs once it is entered; None where that is not found out."""
 
+    @abstractmethod
+    def settle(self, label: str, loop: NaturalLoop) -> None:
+        """Make branches that stay the same in the nest not lead to a block where ways meet, by conditions."""
+
+    def ways_in(self, phi: Instruction) -> set[str]:
+        """What a phi behind branches may be while the nest runs."""
+        skipped = self.skipped.get(self.function.homes[phi.result], set())
+        return {pair.text for pair in phi.incoming if pair.label not in skipped} - {"poison", "undef"}
+
     def trips(self, loop: NaturalLoop) -> Polynomial | None:
         """The same as a polynomial; None where it is none."""
         extent = self.extents.get(loop.header) or self.extent(loop)

@@ -364,7 +364,7 @@ class Reader:
         }
         for phi in self._function.blocks[join].phis:
             others = {pair.text for pair in phi.incoming if pair.label == label}
-            inner = {pair.text for pair in phi.incoming if pair.label not in self._counts.skipped[join]}
+            inner = self._counts.ways_in(phi)
             if len(others) != 1 or len(inner) != 1:
                 return False
             skipped = self._values.of(phi.kind, others.pop(), loop)

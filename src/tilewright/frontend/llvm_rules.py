@@ -139,24 +139,20 @@ def _narrowed(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop 
 def _sign_of_low_bits(
     evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None
 ) -> Evolution | None:
-    """`ashr` of a `shl` by the same number: the low bits with their sign."""
+    """`ashr` of a `shl` by at least as much: the low bits with their sign, times a power of two."""
     shifted = evolutions.function.definitions.get(instruction.operands[0].text)
     amount = instruction.operands[1].text
-    if (
-        shifted is None
-        or shifted.opcode != "shl"
-        or shifted.operands[1].text != amount
-        or not amount.isdigit()
-    ):
+    if shifted is None or shifted.opcode != "shl" or not amount.isdigit():
         return _quotient(evolutions, instruction, at)
-    home = evolutions.home(shifted.result)
-    value = evolutions.of(*shifted.operands[0], home)
-    if value is None or value.single is None or at is None:
+    up = shifted.operands[1].text
+    value = evolutions.of(*shifted.operands[0], evolutions.home(shifted.result))
+    if value is None or value.single is None or at is None or not up.isdigit() or int(up) < int(amount):
         return None
-    low = -(1 << value.bits - int(amount) - 1)
+    low = -(1 << value.bits - int(up) - 1)
     if not evolutions.require(value.single, low, -low):
         return None
-    return Evolution(value.bounds, value.bits, signed=True, unsigned=evolutions.facts.proves(value.single))
+    found = value.single * (1 << int(up) - int(amount))
+    return Evolution((found,), value.bits, signed=True, unsigned=evolutions.facts.proves(found))
 
 
 def _quotient(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
@@ -246,8 +242,10 @@ def _phi(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | Non
     if at is None:
         return None
     if label != at.header:
-        skipped = evolutions.skipped.get(label, set())
-        left = {pair.text for pair in instruction.incoming if pair.label not in skipped}
+        left = evolutions.ways_in(instruction)
+        if len(left) > 1:
+            evolutions.settle(label, at)
+            left = evolutions.ways_in(instruction)
         return evolutions.of(instruction.kind, left.pop(), at) if len(left) == 1 else None
     entering = [pair.text for pair in instruction.incoming if pair.label not in at.blocks]
     latching = [pair.text for pair in instruction.incoming if pair.label in at.blocks]

@@ -190,8 +190,7 @@ class Values:
 
     def _phi(self, instruction: Instruction, at: NaturalLoop) -> Value:
         label = self.function.homes[instruction.result]
-        skipped = self.counts.skipped.get(label, set())
-        left = {pair.text for pair in instruction.incoming if pair.label not in skipped}
+        left = self.counts.ways_in(instruction)
         if label in self.counts.indices or len(left) != 1:
             reason = "computes with its indices" if label in self.counts.indices else "chooses between values"
             return Unreadable(reason, self.where(instruction))
