@@ -26,6 +26,7 @@ from tilewright.llvm.target import compiling, data_layout, parse, target_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.spec.dtype import DType
+from tilewright.splice.plan import Strategy
 from tilewright.splice.splice import Splicer
 
 #: The arguments of a function of a test: name, type. The loop sets what %ran points to.
@@ -122,10 +123,14 @@ class Spliced:
     """
 
     def __init__(
-        self, product: Product, arguments: Sequence[tuple[str, str]], machine: Machine | None = None
+        self,
+        product: Product,
+        arguments: Sequence[tuple[str, str]],
+        machine: Machine | None = None,
+        strategy: Strategy = Strategy.AUTO,
     ) -> None:
         machine = machine or host_machine()
-        self.text = module_text(product, arguments, machine)
+        self.text = module_text(product, arguments, machine, strategy)
         libc = ctypes.CDLL(None)
         names = ("malloc", "free", "memset", "memcpy")
         imports = {name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0 for name in names}
@@ -148,9 +153,14 @@ class Spliced:
         return Run(looped, returned)
 
 
-def module_text(product: Product, arguments: Sequence[tuple[str, str]], machine: Machine) -> str:
+def module_text(
+    product: Product,
+    arguments: Sequence[tuple[str, str]],
+    machine: Machine,
+    strategy: Strategy = Strategy.AUTO,
+) -> str:
     """The module of a function of a test, spliced, linked and verified."""
-    splicer = Splicer(machine.triple, data_layout(machine))
+    splicer = Splicer(machine.triple, data_layout(machine), strategy=strategy)
     function = _FUNCTION.format(arguments=", ".join(f"{kind} %{name}" for name, kind in arguments))
     lines = splicer.splice(function.splitlines(), Found(product, PLACE), machine)
     assert isinstance(lines, list), lines

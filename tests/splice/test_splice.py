@@ -2,46 +2,280 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
-from spliced import Spliced, gemm, value
+import pytest
+from numpy.typing import NDArray
+from spliced import Spliced, dimension, gemm, operand, value
 
-from tilewright.frontend.nests import Factor, Product
+from tilewright.frontend.llvm_symbols import Computed, Operator, Reloaded
+from tilewright.frontend.nests import Extent, Factor, Product, Refusal, Role, Scalar, Triangle
 from tilewright.frontend.polynomial import Polynomial
-from tilewright.spec.dtype import F32
+from tilewright.machine.host import host_machine
+from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from tilewright.splice.plan import LEAST_WORK, Strategy, plan
 
-ROW_MAJOR = [
-    *(("a", "ptr"), ("b", "ptr"), ("c", "ptr")),
-    *((name, "i64") for name in ("m", "n", "k", "lda", "ldb", "ldc")),
-]
-
-
-def row_major_product(beta: Factor | None = None) -> Product:
-    m, n, k, lda, ldb, ldc = (value(name) for name in ("m", "n", "k", "lda", "ldb", "ldc"))
-    strides = (Polynomial.of(lda) * 4, 4, Polynomial.of(ldb) * 4, 4, Polynomial.of(ldc) * 4, 4)
-    return gemm(F32, (m, n, k), strides, beta=beta)
-
-
-def test_product_goes_around_its_loop() -> None:
-    spliced = Spliced(row_major_product(), ROW_MAJOR)
-    rng = np.random.default_rng(1)
-    for m, n, k in ((5, 7, 9), (64, 64, 64), (100, 33, 517), (1, 19, 40), (90, 1, 4)):
-        a, b, c = (rng.standard_normal(shape, np.float32) for shape in ((m, k), (k, n), (m, n)))
-        expected = c + a.astype(float) @ b
-        run = spliced(a, b, c, m, n, k, k, n, n)
-        assert not run.looped
-        np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
+POINTERS = [("a", "ptr"), ("b", "ptr"), ("c", "ptr")]
+SIZES = [(name, "i64") for name in ("m", "n", "k")]
+LEADING = [(name, "i64") for name in ("lda", "ldb", "ldc")]
+ROW_MAJOR = [*POINTERS, *SIZES, *LEADING]
+M, N, K = (Polynomial.of(value(name)) for name in "mnk")
+LDA, LDB, LDC = (Polynomial.of(value(name)) for name in ("lda", "ldb", "ldc"))
+FOURS = (LDA * 4, 4, LDB * 4, 4, LDC * 4, 4)
 
 
-def test_overlap_keeps_the_loop() -> None:
-    spliced = Spliced(row_major_product(), ROW_MAJOR)
+def numbers(shape: tuple[int, ...], dtype: DType, seed: int = 0) -> NDArray[Any]:
+    """Small integers of a type, whose sums are exact in any order."""
+    low = 0 if dtype is U8 else -4
+    return np.random.default_rng(seed).integers(low, 5, shape).astype(dtype.numpy)
+
+
+@pytest.fixture(scope="module")
+def adds() -> Spliced:
+    """C += A·B, all of them row-major."""
+    return Spliced(gemm(F32, (M, N, K), FOURS), ROW_MAJOR)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(5, 7, 9), (64, 64, 64), (70, 66, 130), (1, 19, 40), (90, 1, 4), (3, 2000, 30)]
+)
+def test_product_goes_around_its_loop(adds: Spliced, m: int, n: int, k: int) -> None:
+    a, b, c = numbers((m, k), F32, 1), numbers((k, n), F32, 2), numbers((m, n), F32, 3)
+    expected = c + a @ b
+    assert not adds(a, b, c, m, n, k, k, n, n).looped
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_little_work_is_left_to_the_loop(adds: Spliced) -> None:
+    a, b, c = np.ones((4, 4), "f4"), np.ones((4, 4), "f4"), np.zeros((4, 4), "f4")
+    assert LEAST_WORK > 4**3
+    assert adds(a, b, c, 4, 4, 4, 4, 4, 4).looped
+    assert adds(a, b, c, 1000, 0, 1000, 1000, 1000, 1000).looped
+    assert adds(a, b, c, -5, 100, 1000, 1000, 1000, 1000).looped
+    assert (c == 0).all()
+
+
+def test_overlap_keeps_the_loop(adds: Spliced) -> None:
     memory = np.ones((40, 8), np.float32)
-    a, b, c = memory[:8], memory[8:16], memory[4:12]
-    assert spliced(a, b, c, 8, 8, 8, 8, 8, 8).looped
-    assert (memory == 1).all()
+    a, b = memory[:8], memory[8:16]
+    for first, looped in ((0, True), (7, True), (15, True), (16, False), (30, False)):
+        assert adds(a, b, memory[first : first + 8], 8, 8, 8, 8, 8, 8).looped is looped
+
+
+def test_sizes_that_overflow_keep_the_loop(adds: Spliced) -> None:
+    a, b, c = (np.ones((8, 8), "f4") for _ in "abc")
+    assert adds(a, b, c, 8, 8, 8, 8, 8, 2**62).looped
 
 
 def test_beta_zero_never_reads_c() -> None:
-    spliced = Spliced(row_major_product(beta=Factor(0)), ROW_MAJOR)
-    a, b, c = np.ones((30, 4), np.float32), np.ones((4, 5), np.float32), np.full((30, 5), np.nan, np.float32)
+    spliced = Spliced(gemm(F32, (M, N, K), FOURS, beta=Factor(0)), ROW_MAJOR)
+    a, b, c = np.ones((30, 4), "f4"), np.ones((4, 5), "f4"), np.full((30, 5), np.nan, "f4")
     assert not spliced(a, b, c, 30, 5, 4, 4, 5, 5).looped
     assert (c == 4).all()
+
+
+TYPES = [
+    *((F64, F64, F64), (F16, F16, F16), (BF16, BF16, BF16), (F16, F16, F32), (BF16, BF16, F32)),
+    *((I8, I8, I32), (U8, I8, I32), (I8, I8, I8), (I16, I16, I16), (I16, I16, I32), (I32, I32, I32)),
+    (I64, I64, I64),
+]
+
+
+@pytest.mark.parametrize("types", TYPES, ids=lambda types: "-".join(map(str, types)))
+def test_element_types(types: tuple[DType, DType, DType]) -> None:
+    ta, tb, tc = types
+    strides = (LDA * ta.size, ta.size, LDB * tb.size, tb.size, LDC * tc.size, tc.size)
+    spliced = Spliced(gemm(ta, (M, N, K), strides, types=types, alpha=Factor(-1)), ROW_MAJOR)
+    m, n, k = 9, 21, 13
+    a, b, c = numbers((m, k), ta, 1), numbers((k, n), tb, 2), numbers((m, n), tc, 3)
+    expected = c.astype(float) - a.astype(float) @ b.astype(float)
+    assert not spliced(a, b, c, m, n, k, k, n, n).looped
+    wide = expected.astype(np.int64).astype(tc.numpy) if tc.is_integer else expected
+    np.testing.assert_array_equal(c.astype(float), wide.astype(float))
+
+
+@pytest.mark.parametrize("layouts", ["rrr", "ccr", "rcc", "srs", "sss"])
+def test_layouts(layouts: str) -> None:
+    """Row-major, column-major, or both strides at run time."""
+    leading = [(f"{axis}s_{name}", "i64") for name in "abc" for axis in "rc"]
+    strides = []
+    for name, layout in zip("abc", layouts, strict=True):
+        rows, columns = (Polynomial.of(value(f"{axis}s_{name}")) * 4 for axis in "rc")
+        strides += [4 if layout == "c" else rows, 4 if layout == "r" else columns]
+    spliced = Spliced(gemm(F32, (M, N, K), strides), [*POINTERS, *SIZES, *leading])
+    m, n, k = 17, 23, 11
+    matrices = []
+    for seed, (shape, layout) in enumerate(zip(((m, k), (k, n), (m, n)), layouts, strict=True)):
+        if layout == "s":
+            matrices.append(numbers((shape[0] * 2, shape[1] * 3), F32, seed)[::2, ::-3])
+        else:
+            matrices.append(np.asarray(numbers(shape, F32, seed), order="F" if layout == "c" else "C"))
+    a, b, c = matrices
+    expected = c + a @ b
+    given = [stride // 4 for matrix in matrices for stride in matrix.strides]
+    assert not spliced(a, b, c, m, n, k, *given).looped
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_byte_strides_that_are_no_elements_keep_the_loop() -> None:
+    product = gemm(F32, (M, N, K), (LDA, 4, LDB, 4, LDC, 4))
+    spliced = Spliced(product, ROW_MAJOR)
+    a, b, c = np.ones((8, 9), "f4"), np.ones((8, 9), "f4"), np.zeros((8, 9), "f4")
+    assert spliced(a, b, c, 8, 8, 8, 34, 36, 36).looped
+    assert not spliced(a, b, c, 8, 8, 8, 36, 36, 36).looped
+    assert (c[:, :8] == 8).all()
+    assert (c[:, 8] == 0).all()
+
+
+@pytest.mark.parametrize("size", [4, 8, 23, 64])
+@pytest.mark.parametrize("beta", [0, 1])
+def test_known_sizes(size: int, beta: int) -> None:
+    row = 4 * size
+    spliced = Spliced(gemm(F32, (size,) * 3, (row, 4, row, 4, row, 4), beta=Factor(beta)), [*POINTERS])
+    assert "brgemm" in spliced.text
+    a, b, c = (numbers((size, size), F32, seed) for seed in range(3))
+    expected = beta * c + a @ b
+    assert not spliced(a, b, c).looped
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_narrow_sizes_are_read_as_the_program_reads_them() -> None:
+    sizes = (value("m", "i32"), value("n", "i32", signed=False), value("k", "i32"))
+    arguments = [*POINTERS, ("m", "i32"), ("n", "i32"), ("k", "i32")]
+    spliced = Spliced(gemm(F32, sizes, (32, 4, 32, 4, 32, 4)), arguments)
+    a, b, c = np.ones((8, 8), "f4"), np.ones((8, 8), "f4"), np.zeros((8, 8), "f4")
+    assert not spliced(a, b, c, 8, 8, 8).looped
+    assert spliced(a, b, c, -8, 8, 8).looped
+    assert spliced(a, b, c, 8, -8, 8).looped  # 2^32 - 8 columns overlap everything
+
+
+def scalar(name: str, kind: str) -> Scalar:
+    return Scalar(value(name, kind), None)
+
+
+def test_factors_of_other_types() -> None:
+    product = gemm(
+        *(F32, (M, N, K), FOURS),
+        alpha=Factor(2.0, (scalar("x", "double"), scalar("y", "float"))),
+        beta=Factor(1, (scalar("z", "i32"),)),
+    )
+    spliced = Spliced(product, [*ROW_MAJOR, ("x", "double"), ("y", "float"), ("z", "i32")])
+    a, b, c = (numbers((8, 8), F32, seed) for seed in range(3))
+    expected = 2.0 * 1.5 * 0.25 * (a @ b) - 3 * c
+    assert not spliced(a, b, c, *[8] * 6, 1.5, 0.25, -3).looped
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_integers_in_memory_are_read_unless_c_has_them() -> None:
+    size = Reloaded.of(value("where", "ptr"), Polynomial.of(8), "i32")
+    bound = Computed.of(Operator.MINIMUM, Polynomial.of(size), M)
+    spliced = Spliced(gemm(F32, (bound, N, K), FOURS), [*ROW_MAJOR, ("where", "ptr")])
+    where = np.array([0, 0, 9, 0], np.int32)
+    a, b, c = np.ones((16, 8), "f4"), np.ones((8, 8), "f4"), np.zeros((16, 8), "f4")
+    assert not spliced(a, b, c, 16, 8, 8, 8, 8, 8, where).looped
+    assert (c[:9] == 8).all()
+    assert (c[9:] == 0).all()
+    inside = c.view(np.int32)
+    inside[0, 2] = 9
+    assert spliced(a, b, c, 16, 8, 8, 8, 8, 8, inside).looped
+
+
+def around(*dimensions: tuple[Role, int, int, int, int], dtype: DType = F32) -> Product:
+    """A product of constant sizes and strides in elements."""
+    size = dtype.size
+    dimensions_of = tuple(
+        dimension(role, extent, a * size, b * size, c * size) for role, extent, a, b, c in dimensions
+    )
+    return replace(gemm(dtype, (1, 1, 1), (0,) * 6), dimensions=dimensions_of)
+
+
+def test_loops_around_the_kernel() -> None:
+    """Two dimensions of each role: A [h i g p q], B [h p q j], C [h i g j]."""
+    h, i, g, j, p, q = 2, 3, 5, 7, 4, 6
+    a, b, c = numbers((h, i, g, p, q), F32, 1), numbers((h, p, q, j), F32, 2), numbers((h, i, g, j), F32, 3)
+    product = around(
+        (Role.BATCH, h, i * g * p * q, p * q * j, i * g * j),
+        (Role.M, i, g * p * q, 0, g * j),
+        (Role.M, g, p * q, 0, j),
+        (Role.K, p, q, q * j, 0),
+        (Role.K, q, 1, j, 0),
+        (Role.N, j, 0, 1, 1),
+    )
+    expected = c + np.einsum("higpq,hpqj->higj", a, b)
+    assert not Spliced(product, POINTERS)(a, b, c).looped
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_no_depths_of_several_still_scale_c() -> None:
+    product = around((Role.M, 64, 1, 0, 8), (Role.N, 8, 0, 1, 1), (Role.K, 8, 1, 1, 0), (Role.K, 8, 1, 1, 0))
+    *others, deep = product.dimensions
+    product = replace(product, dimensions=(*others, replace(deep, extent=Extent.of(M))), beta=Factor(3))
+    spliced = Spliced(product, [*POINTERS, ("m", "i64")])
+    a, b, c = np.ones(600, "f4"), np.ones(600, "f4"), np.ones((64, 8), "f4")
+    assert not spliced(a, b, c, 0).looped
+    assert (c == 3).all()
+
+
+@pytest.mark.parametrize("second", [False, True], ids=["syrk", "syr2k"])
+@pytest.mark.parametrize("triangle", list(Triangle), ids=lambda one: one.value)
+def test_triangles(triangle: Triangle, second: bool) -> None:
+    a, b = operand("a", F32), operand("b", F32)
+    product = replace(
+        gemm(F32, (N, N, K), (K * 4, 4, 4, K * 4, N * 4, 4), alpha=Factor(2)),
+        b=b if second else a,
+        second=(b, a) if second else None,
+        triangle=triangle,
+    )
+    spliced = Spliced(product, [*POINTERS, ("n", "i64"), ("k", "i64")])
+    n, k = 37, 19
+    left, right, result = numbers((n, k), F32, 1), numbers((n, k), F32, 2), numbers((n, n), F32, 3)
+    sums = left @ right.T + right @ left.T if second else left @ left.T
+    part = np.tril if triangle is Triangle.LOWER else np.triu
+    expected = result + part(2 * sums)
+    assert not spliced(left, right, result, n, k).looped
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("strategy", list(Strategy), ids=lambda one: one.value)
+def test_strategies(strategy: Strategy) -> None:
+    size = 12
+    product = gemm(F32, (size,) * 3, (48, 4, 48, 4, 48, 4))
+    spliced = Spliced(product, POINTERS, strategy=strategy)
+    a, b, c = (numbers((size, size), F32, seed) for seed in range(3))
+    expected = c + a @ b
+    assert not spliced(a, b, c).looped
+    np.testing.assert_array_equal(c, expected)
+
+
+REFUSED = [
+    (gemm(F32, (M, N, K), FOURS, types=(F32, I32, F32)), "for which there is no kernel"),
+    (gemm(F32, (M, N, K), FOURS, acc=F64), "sums products of f32 and f32 in f64"),
+    (gemm(I32, (M, N, K), FOURS, types=(I32, I32, I64)), "for which there is no kernel"),
+    (gemm(I32, (M, N, K), FOURS, alpha=Factor(0.5)), "by a number that is none"),
+    (gemm(F32, (3, 3, 3), FOURS), "makes 27 multiply-adds"),
+    (
+        around(
+            (Role.M, 9, 9, 0, 9),
+            (Role.N, 9, 0, 1, 1),
+            (Role.K, 3, 3, 27, 0),
+            (Role.K, 3, 9, 9, 0),
+            dtype=BF16,
+        ),
+        "sums along several dimensions into bf16",
+    ),
+]
+
+
+@pytest.mark.parametrize(("product", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
+def test_refusals(product: Product, reason: str) -> None:
+    found = plan(product, host_machine())
+    assert isinstance(found, Refusal)
+    assert reason in found.reason
+
+
+def test_sums_that_only_reach_c_in_part() -> None:
+    """Integers summed in 64 bits into 32 of them: bits that do not reach C need no sums."""
+    found = plan(gemm(I32, (M, N, K), FOURS, acc=I64), host_machine())
+    assert not isinstance(found, Refusal)

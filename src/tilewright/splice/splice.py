@@ -10,7 +10,8 @@ from tilewright.frontend.llvm_symbols import Found, SsaValue
 from tilewright.frontend.nests import Refusal
 from tilewright.frontend.polynomial import Polynomial
 from tilewright.llvm.build import Module
-from tilewright.llvm.target import parse
+from tilewright.llvm.matrix import PREFIX, lower_matrices
+from tilewright.llvm.target import parse, target_machine
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.splice.calls import define_call, define_value
@@ -106,6 +107,8 @@ class Splicer:
         for text in texts:
             part = parse(text, "tilewright")
             part.triple, part.data_layout = module.triple, module.data_layout
+            if PREFIX in text:
+                lower_matrices(part, target_machine(module.triple, "", ""))
             module.link_in(part)
         for function in module.functions:
             if function.name.startswith(self._prefix) and not function.is_declaration:
