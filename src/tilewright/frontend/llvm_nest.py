@@ -142,7 +142,7 @@ class Reader:
     def _check_order(self, nest: Loop) -> None:
         """Refuse elements that are used when they may have been written since they were read."""
         written = {(access.memory.base, access.offset) for access, store in accesses(nest) if store}
-        for instruction, at, _ in self._values.used:
+        for instruction, at in self._values.used:
             home = self._counts.home(instruction.result)
             assert home is not None
             if home is at:
@@ -386,7 +386,9 @@ class Reader:
                     target = self._values.access(instruction, kind, pointer, loop)
                     value = self._values.of(kind, text, loop)
                     statements.append(Assign(target, value, self._values.where(instruction)))
-                    self._values.stores += 1
+                    self._values.note_store(target, text, loop)
+                case "load":
+                    self._values.note_load(instruction)
                 case "call":
                     self._read_call(instruction, loop, statements)
                 case opcode if opcode in _WORDS and opcode not in ("switch", "indirectbr"):
@@ -416,7 +418,7 @@ class Reader:
             self._values.memory(place[0]), place[1] + Polynomial.of(index) * size, TYPES[element], where
         )
         statements.append(Loop(index, Extent((Bound(count),)), (Assign(target, Number(0), where),), where))
-        self._values.stores += 1
+        self._values.note_store(target, "", loop)
 
     def _element_at(self, place: tuple[object, Polynomial] | None) -> str | None:
         """The type that the nest stores into some memory."""

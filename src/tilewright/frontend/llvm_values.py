@@ -11,6 +11,7 @@ from tilewright.frontend.llvm_counts import Counts
 from tilewright.frontend.llvm_flow import NaturalLoop
 from tilewright.frontend.llvm_instruction import Instruction
 from tilewright.frontend.llvm_symbols import SsaValue
+from tilewright.frontend.llvm_tidy import same
 from tilewright.frontend.nests import (
     Access,
     Cell,
@@ -101,10 +102,14 @@ class Values:
         #: Variables by the phi at the head of the loop that carries them, and by what they are in the end.
         self.cells: dict[str, Cell] = {}
         self.finals: dict[str, Cell] = {}
-        #: Each load that a tree has: the load, the loop that uses it, and how many stores came before.
-        self.used: list[tuple[Instruction, NaturalLoop, int]] = []
-        self.stores = 0
+        #: Each load that a tree has, and the loop that uses it.
+        self.used: list[tuple[Instruction, NaturalLoop]] = []
+        #: Stores so far, what each stored and in which loop; how many of them came before each load.
+        self._stores: list[tuple[Access, str, NaturalLoop]] = []
+        self._loaded: dict[str, int] = {}
+        #: What is left of the largest tree, and how many loads it has whose elements were overwritten.
         self._left = 0
+        self._stale = 0
         self._trees: dict[str, Callable[[Instruction, NaturalLoop], Value]] = {
             **dict.fromkeys(("fadd", "fsub", "add", "sub"), self._sum),
             **dict.fromkeys(("fmul", "mul"), self._product),
@@ -141,9 +146,17 @@ class Values:
         """The memory that an address begins with."""
         return Memory(base, getattr(base, "text", "") or base.name)
 
+    def note_load(self, instruction: Instruction) -> None:
+        """A load has been passed."""
+        self._loaded[instruction.result] = len(self._stores)
+
+    def note_store(self, target: Access, text: str, at: NaturalLoop) -> None:
+        """A value has been stored."""
+        self._stores.append((target, text, at))
+
     def of(self, kind: str, text: str, at: NaturalLoop) -> Value:
         """The tree of an operand, in a loop."""
-        self._left = LARGEST_TREE
+        self._left, self._stale = LARGEST_TREE, 0
         return self._of(kind, text, at)
 
     def _of(self, kind: str, text: str, at: NaturalLoop) -> Value:
@@ -169,7 +182,25 @@ class Values:
             return Unreadable(
                 _WORDS.get(instruction.opcode, f"computes {instruction.opcode}"), self.where(instruction)
             )
-        return tree(instruction, at)
+        stale = self._stale
+        value = tree(instruction, at)
+        if self._stale > stale:
+            held = self._held(text, at)
+            if held is not None:
+                self._stale = stale
+                return Load(held)
+        return value
+
+    def _held(self, text: str, at: NaturalLoop) -> Access | None:
+        """The element that a loop has put a value into and not changed since."""
+        for place, (target, stored, loop) in enumerate(self._stores):
+            if stored == text and loop is at and not self._is_written(target, place + 1):
+                return target
+        return None
+
+    def _is_written(self, access: Access, since: int) -> bool:
+        """Whether an element has been stored since so many stores."""
+        return any(same(access, target) for target, _, _ in self._stores[since:])
 
     def _behind(self, instruction: Instruction, at: NaturalLoop) -> Value:
         """A value of a loop that is over."""
@@ -185,7 +216,10 @@ class Values:
         home = self.counts.home(instruction.result)
         assert home is not None
         access = self.access(instruction, instruction.kind, instruction.operands[0].text, home)
-        self.used.append((instruction, at, self.stores))
+        self.used.append((instruction, at))
+        if self._is_written(access, self._loaded.get(instruction.result, 0)):
+            self._stale += 1
+            return Unreadable("uses an element that it has overwritten since", self.where(instruction))
         return Load(access)
 
     def _phi(self, instruction: Instruction, at: NaturalLoop) -> Value:
