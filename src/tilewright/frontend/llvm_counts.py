@@ -225,6 +225,8 @@ class Counts(Evolutions):
         last = label in loop.latches
         if not last and label != loop.header:
             return None
+        if self._always(label, target):
+            return Extent.of(int(last))
         within = tuple(one for one in self.function.blocks[label].successors if one != target)
         comparisons = self.stays(label, loop, within)
         if not comparisons:
@@ -238,6 +240,12 @@ class Counts(Evolutions):
             return None
         bounds = tuple(dict.fromkeys(bound for extent in found for bound in extent.bounds))
         return Extent(bounds, max(extent.least for extent in found))
+
+    def _always(self, label: str, target: str) -> bool:
+        """Whether a block's branch has a constant condition, by which it goes to one target."""
+        branch = self.function.blocks[label].terminator
+        known = {("true",): 0, ("false",): 1}.get(tuple(operand.text for operand in branch.operands))
+        return known is not None and branch.targets[known] == target
 
     def _bounds(self, comparison: Comparison, loop: NaturalLoop, *, last: bool, alone: bool) -> Extent | None:
         """How often a comparison holds before it fails; once more where the body comes first (`last`)."""

@@ -10,7 +10,8 @@ from tilewright.llvm.target import compiling
 
 #: Local variables become values, arithmetic and branches take their usual form, loops get a block in front
 #: of them, one back edge and blocks of their own behind them, and test their condition at the end. Twice,
-#: since rotating a loop leaves a copy of its test; `lcssa` gives what leaves a loop a phi.
+#: since rotating a loop leaves a copy of its test, which may be constant by then; `lcssa` gives what leaves
+#: a loop a phi.
 _SHAPING = (
     "sroa",
     "instruction_combine",
@@ -19,6 +20,7 @@ _SHAPING = (
     "loop_rotate",
     "simplify_cfg",
     "instruction_combine",
+    "simplify_cfg",
     "loop_simplify",
     "lcssa",
 )
