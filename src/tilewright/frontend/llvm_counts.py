@@ -15,6 +15,8 @@ from tilewright.frontend.polynomial import Polynomial
 
 _NEGATED = {"eq": "ne", "lt": "ge", "le": "gt"}
 _NEGATED |= {other: one for one, other in _NEGATED.items()}
+#: Which of its two targets a branch takes.
+_CONSTANTS = {"true": 0, "false": 1}
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
@@ -227,6 +229,8 @@ class Counts(Evolutions):
             return None
         if self._always(label, target):
             return Extent.of(int(last))
+        if last and self._is_first(label, target, loop):
+            return Extent.of(2)
         within = tuple(one for one in self.function.blocks[label].successors if one != target)
         comparisons = self.stays(label, loop, within)
         if not comparisons:
@@ -244,8 +248,17 @@ class Counts(Evolutions):
     def _always(self, label: str, target: str) -> bool:
         """Whether a block's branch has a constant condition, by which it goes to one target."""
         branch = self.function.blocks[label].terminator
-        known = {("true",): 0, ("false",): 1}.get(tuple(operand.text for operand in branch.operands))
-        return known is not None and branch.targets[known] == target
+        known = [_CONSTANTS[operand.text] for operand in branch.operands if operand.text in _CONSTANTS]
+        return known != [] and branch.targets[known[0]] == target
+
+    def _is_first(self, label: str, target: str, loop: NaturalLoop) -> bool:
+        """Whether a loop is left in its second iteration: what its branch looks at says which one it is."""
+        branch = self.function.blocks[label].terminator
+        for phi in self.function.blocks[loop.header].phis:
+            if [operand.text for operand in branch.operands] == [phi.result]:
+                values = {pair.label in loop.blocks: pair.text for pair in phi.incoming}
+                return values == {False: "true", True: "false"} and branch.targets[1] == target
+        return False
 
     def _bounds(self, comparison: Comparison, loop: NaturalLoop, *, last: bool, alone: bool) -> Extent | None:
         """How often a comparison holds before it fails; once more where the body comes first (`last`)."""

@@ -20,6 +20,7 @@ from tilewright.frontend.polynomial import Index, Polynomial, Symbol
 
 _NUMBER = re.compile(r"-?\d+$")
 _CONSTANT_GEP = re.compile(r"(getelementptr(?: [a-z]+(?:\([^)]*\))?)*) \((.*)\)$")
+_WORDS = {"null": 0, "false": 0, "true": 1}
 _RANGE = re.compile(r"range\(i\d+ (-?\d+), (-?\d+)\)")
 
 
@@ -199,8 +200,8 @@ class Evolutions(ABC):
         if _NUMBER.match(text):
             value = int(text)
             return Evolution((Polynomial.of(value),), bits, signed=True, unsigned=value >= 0)
-        if text == "null":
-            return Evolution((Polynomial(),), bits, signed=True, unsigned=True)
+        if text in _WORDS:
+            return Evolution((Polynomial.of(_WORDS[text]),), bits, signed=bits > 1, unsigned=True)
         if text.startswith("@"):
             return self._opaque(kind, text)
         constant = _CONSTANT_GEP.match(text)

@@ -156,10 +156,10 @@ def _sign_of_low_bits(
 
 
 def _quotient(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """Divisions of what stays the same in the nest by a positive number, as whole numbers below."""
+    """Divisions by a positive number: of its multiples, or of what stays the same, rounded down."""
     match _operands(evolutions, instruction, at):
         case [
-            Evolution(single=Polynomial() as value),
+            Evolution(single=Polynomial() as value) as dividend,
             Evolution(single=Polynomial(constant=int() as divisor)),
         ]:
             pass
@@ -167,11 +167,18 @@ def _quotient(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop 
             return None
     if instruction.opcode in ("lshr", "ashr"):
         divisor = 1 << divisor
-    if at is None or divisor <= 0 or value.indices or not evolutions.require(value, 0):
-        return None
     bits = bits_of(instruction.kind)
+    if at is None or divisor <= 0 or bits is None:
+        return None
+    # Where a sign is kept, multiples may be negative.
+    plain = dividend.signed and instruction.opcode in ("sdiv", "ashr")
+    if all(factor % divisor == 0 for _, factor in value.terms) and (plain or evolutions.require(value, 0)):
+        terms = tuple((monomial, factor // divisor) for monomial, factor in value.terms)
+        return Evolution((Polynomial(terms),), bits, signed=True, unsigned=not plain)
+    if value.indices or not evolutions.require(value, 0):
+        return None
     found = evolutions.computed(Operator.QUOTIENT, value, Polynomial.of(divisor))
-    return Evolution((found,), bits, signed=True, unsigned=True) if found is not None and bits else None
+    return Evolution((found,), bits, signed=True, unsigned=True) if found is not None else None
 
 
 def _masked(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
@@ -280,7 +287,13 @@ def _behind(
     """A phi that is what another value was one iteration ago."""
     index = evolutions.indices[at.header]
     value = latest.substitute({index: Polynomial.of(index) - 1})
-    return Evolution((value,), start.bits) if value.substitute({index: 0}) == start.single else None
+    assert start.single is not None
+    if value.substitute({index: 0}) == start.single:
+        return Evolution((value,), start.bits)
+    extent = evolutions.extents.get(at.header)
+    if index not in latest.symbols and extent is not None and extent.constant == 2:
+        return Evolution((start.single + (latest - start.single) * index,), start.bits)
+    return None
 
 
 def _select(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
