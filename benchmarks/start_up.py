@@ -1,4 +1,4 @@
-"""What a first use costs: import, first product, second product, call overhead, memory growth.
+"""What a first use costs: import, first and second product, contraction by tables, calls, memory.
 
 Each figure is taken in fresh processes; the table gives the median of several. Run it with
 ``python benchmarks/start_up.py`` on a quiet machine.
@@ -34,6 +34,24 @@ tw.matmul(a[:77], b[:, :55])
 second = time.perf_counter()
 print(json.dumps({"import_ms": (imported - start) * 1e3, "first_call_ms": (first - begin) * 1e3,
                   "second_call_us": (second - again) * 1e6, "compiled_by_second_call": len(compiled)}))
+"""
+
+TABLES = """
+import json, time
+import numpy as np, tilewright as tw
+from tilewright.llvm.target import emit_object
+from tilewright.machine.host import host_machine
+from tilewright.pipeline import run_stages
+from tilewright.spec.scattered import ScatteredGemm
+machine = host_machine()
+tw.matmul(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32))
+begin = time.perf_counter()
+written = run_stages(ScatteredGemm("f32"), machine, until="llvm")
+middle = time.perf_counter()
+emit_object(written.llvm, written.name, machine)
+end = time.perf_counter()
+print(json.dumps({"contraction_ir_ms": (middle - begin) * 1e3, "contraction_code_ms": (end - middle) * 1e3,
+                  "contraction_ms": (end - begin) * 1e3}))
 """
 
 SMALL = """
@@ -96,6 +114,7 @@ def main() -> None:
         runs = (
             ("no cache", FRESH, PROCESSES, "TILEWRIGHT_CACHE=0"),
             ("warm cache", FRESH, PROCESSES, cached),
+            ("no cache", TABLES, PROCESSES, "TILEWRIGHT_CACHE=0"),
             ("small", SMALL, 3, cached),
             ("10,000 shapes", GROWTH, 1, cached),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
@@ -58,7 +59,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
 from tilewright.machine.machine import Machine
-from tilewright.micro.dispatch import Dispatch, DispatchedWeights
+from tilewright.micro.dispatch import Dispatch, DispatchedWeights, TileStrides
 from tilewright.micro.dot import DotKernel
 from tilewright.micro.engine import EngineKernel
 from tilewright.micro.epilogue import EpilogueKernel, Given, Reach
@@ -90,6 +91,11 @@ ADDED_LAST_DEPTH = 4
 
 #: Buffers in the frame start on a cache line.
 LOCAL_ALIGNMENT = 64
+
+
+#: Pointers that registers hold. LLVM takes long over loops around which there are more, and where these only
+#: make tasks what it finds is not felt.
+FEW_POINTERS = 16
 
 
 class ScratchLayout(NamedTuple):
@@ -152,6 +158,7 @@ class _Lowering:
         self.program, self.machine, self.module, self.f = program, machine, module, function
         self.scalars = {name: function.arguments[name] for name in program.scalars}
         self.scalar_type = scalar_type(program)
+        self.alike = len(set(_strides(program.body))) == 1
         self.pointers = {buffer.name: function.arguments[buffer.name] for buffer in program.arguments}
         self.team = Team.of(function, function.arguments["team"]) if has_tasks(program) else None
         if program.scratch:
@@ -370,7 +377,7 @@ class _Lowering:
         for number, (begin, _, step) in enumerate(spans):
             captured |= {f"first {number}": begin, f"step {number}": step}
         captured["threads"] = team.threads
-        environment = Environment(f, captured)
+        environment = Environment(captured)
         number = sum(name.startswith("task_") for name in self.module.functions)
         body = self.module.define(f"task_{number}_{node.axis}", VOID, BODY_ARGUMENTS)
         before = (self.pointers, self.scalars)
@@ -401,7 +408,7 @@ class _Lowering:
         body.ret()
         self.f, self.team = f, team
         self.pointers, self.scalars = before
-        team.run(f, body.callee, environment.place, total)
+        team.run(f, body.callee, environment.keep(f, body), total)
 
     def pack(self, node: Pack, scope: _Scope) -> None:
         if node.stored is not None:
@@ -512,8 +519,11 @@ class _Lowering:
         if node.carry is not None:
             found = self.carry(node.carry, scope)
             carry = [found.sums, found.row, *(self.f.unsigned(test, INT64) for test in found[2:])]
-        # Addresses of operands under way are constants beside few pointers.
-        steps = (a_depth.known, b_depth.known) if kernel.walks_ahead else (None, None)
+        strides = TileStrides(a_lane.known, a_depth.known, b_depth.known, c_column.known)
+        if kernel.walks_ahead:  # addresses of operands under way are constants beside few pointers
+            strides = TileStrides(a_depth=a_depth.known, b_depth=b_depth.known)
+        elif one.m > 1 or not self.alike:
+            strides = TileStrides()
         groups, more = self.groups(node, scope), []
         if groups is not None:
             zero = [] if groups.zero is None else [groups.zero]
@@ -527,7 +537,7 @@ class _Lowering:
             kernel,
             pairs=node.c.interleave == 2,
             carries=node.carry is not None,
-            steps=steps,
+            known=strides,
             weights=DispatchedWeights(
                 panels=node.stored is not None,
                 scales=groups is not None,
@@ -535,6 +545,7 @@ class _Lowering:
             ),
             fetched=0 if node.fetched is None else self.dtype(node.fetched.buffer).size,
             finish=_given(node.finish),
+            padded=node.padded and one.m == 1,
         )
         operands = [*sizes, a, a_lane, a_depth, b, b_depth, c, c_row]
         if node.finish is None:
@@ -686,6 +697,18 @@ def _carries(body: tuple[Statement, ...], axis: str) -> bool:
     return False
 
 
+def _strides(body: tuple[Statement, ...]) -> Iterator[tuple[Expression, ...]]:
+    """Of each tile in a body, what it reads A and B by and the distance of C's columns."""
+    for statement in body:
+        match statement:
+            case TileMatmul(a=a, b=b, c=c):
+                yield *a.strides, *b.strides, c.strides[1]
+            case Loop(body=inner):
+                yield from _strides(inner)
+            case If(then=then, otherwise=otherwise):
+                yield from _strides((*then, *otherwise))
+
+
 def has_tasks(program: Program) -> bool:
     """Whether a program has parallel loops, and so takes a team."""
     return any(map(_has_tasks, program.body))
@@ -699,6 +722,19 @@ def _has_tasks(statement: Statement) -> bool:
             return any(map(_has_tasks, body))
         case If(then=then, otherwise=otherwise):
             return any(map(_has_tasks, (*then, *otherwise)))
+        case _:
+            return False
+
+
+def _makes_tasks(statement: Statement) -> bool:
+    """Whether nothing is left to do in a statement but to make tasks: loops, decisions and names."""
+    match statement:
+        case Loop(execution=Execution.PARALLEL) | Let():
+            return True
+        case Loop(body=body):
+            return all(map(_makes_tasks, body))
+        case If(then=then, otherwise=otherwise):
+            return all(map(_makes_tasks, (*then, *otherwise)))
         case _:
             return False
 
@@ -747,7 +783,8 @@ def lower(program: Program, machine: Machine) -> str:
     program = separate_steps(verify(program), lambda node: _in_registers(node, program, machine))
     layout = data_layout(machine)
     module = Module(program.name, machine.triple, layout, tuning(machine), machine.function_bits)
-    f = module.define(program.name, VOID, signature(program), exported=True)
+    made = len(program.arguments) > FEW_POINTERS and all(map(_makes_tasks, program.body))
+    f = module.define(program.name, VOID, signature(program), exported=True, as_written=made)
     lowering = _Lowering(program, machine, module, f)
     lowering.block(program.body, _Scope({name: f.arguments[name] for name in program.sizes}))
     f.ret()

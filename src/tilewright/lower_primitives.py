@@ -46,7 +46,7 @@ LOWERED: dict[type[Primitive], tuple[str, str]] = {
     Finite: ("softmax_gradient", "emit_finite"),
     Keep: ("softmax", "emit_keep"),
     Normalise: ("softmax", "emit_normalise"),
-    PackTable: ("scattered", "emit_pack_table"),
+    PackTable: ("pack_table", "emit_pack_table"),
     ScatterTile: ("scattered", "emit_scatter_tile"),
     Softmax: ("softmax", "emit_softmax"),
     SoftmaxGradient: ("softmax_gradient", "emit_softmax_gradient"),

@@ -276,7 +276,7 @@ matmul dot 4x1x1 a[x; m, 1]
   rows min(4, m) columns 1 depth m
 matmul turned 1x8x1 a[0; m, 1]
   = 1.0 * c + alpha * a[0; m, 1] . a[0; m, 1]
-  rows 1 columns 8 depth m
+  rows 1 columns 8 depth m padded
 epilogue a[x; m, 1] = alpha * c + 1.0 * t[0; 4, 1] rows 2 columns m - 1
 let y = unless(alpha, ceildiv(m, 2))
 """
@@ -322,6 +322,7 @@ def test_golden() -> None:
     assert (pack.panel, pack.kr, pack.unit, pack.parts) == (4, 2, 8, Parts.WHOLE)
     assert isinstance(dot, TileMatmul)
     assert isinstance(turned, TileMatmul)
+    assert (node.padded, dot.padded, turned.padded) == (False, False, True)
     assert (node.form, dot.form, turned.form) == (Form.OUTER, Form.DOT, Form.TURNED)
     assert epilogue == Epilogue(
         c=Slice("a", Name("x"), (Name("m"), Constant(1))),

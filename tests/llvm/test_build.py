@@ -19,6 +19,7 @@ from tilewright.errors import CompilationFailed
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_assembly, emit_object
+from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
 from tilewright.llvm.values import (
     INT1,
     INT8,
@@ -155,6 +156,54 @@ def test_loops_count_and_carry(begin: int, end: int, step: int) -> None:
     assert compiled(body, ("begin", "end", "step"))(begin, end, step) == 1000 * sum(visited) + 2 ** len(
         visited
     )
+
+
+@pytest.mark.parametrize(("begin", "end"), [(1, 100), (1, 2), (3, 3), (4, 3)])
+def test_walks_take_the_steps_that_they_are_told(begin: int, end: int) -> None:
+    def body(f: Function) -> None:
+        place = f.stack(INT64, 1, 8)
+        f.store(int64(0), place, 8)
+        with f.walk(f.arguments["begin"], f.arguments["end"]) as (at, advance):
+            f.store(f.add(f.load(INT64, place, 8), at), place, 8)
+            with f.branch(f.compare("<", at, 10)) as (near, far):
+                with near:
+                    f.store(f.add(f.load(INT64, place, 8), 1000), place, 8)
+                with far:
+                    f.store(f.add(f.load(INT64, place, 8), 100000), place, 8)
+            advance([f.mul(at, 2)])
+        f.ret(f.load(INT64, place, 8))
+
+    at, expected = begin, 0
+    while at < end:
+        expected += at + (1000 if at < 10 else 100000)
+        at *= 2
+    assert compiled(body, ("begin", "end"))(begin, end) == expected
+
+
+def test_a_body_is_given_what_it_reads() -> None:
+    """Arguments, constants, results and truths; what it does not read has no place in its environment."""
+
+    def body(f: Function) -> None:
+        g = f.arguments
+        task = f.module.define("task", VOID, BODY_ARGUMENTS)
+        values = {"x": g["x"], "seven": int64(7), "sum": f.add(g["x"], g["y"]), "unread": g["y"]}
+        environment = Environment({**values, "more": f.compare(">", g["x"], g["y"]), "p": g["p"]})
+        inside = environment.inside(task)
+        found = task.select(inside["more"], task.mul(inside["sum"], inside["seven"]), inside["x"])
+        task.store(found, task.at(inside["p"], task.mul(task.arguments["task"], 8)), 8)
+        task.ret()
+        Team.of(f, null()).run(f, task.callee, environment.keep(f, task), int64(3))
+        assert inside["seven"].known == 7
+        text = "\n".join(task.lines())
+        assert text.count(" load ") == 4
+        assert inside["unread"].text not in text
+        f.ret()
+
+    function, found = compiled(body, ("x", "y", "p"), None), np.zeros(3, np.int64)
+    function(5, 3, pointer(found))
+    assert found.tolist() == [56, 56, 56]
+    function(3, 5, pointer(found))
+    assert found.tolist() == [3, 3, 3]
 
 
 @settings(deadline=None, max_examples=25)

@@ -45,6 +45,9 @@ CONTRACTIONS: tuple[tuple[str, dict[str, int]], ...] = (
     ("dbea,ec->abcd", {"a": 20, "b": 3, "c": 5, "d": 35, "e": 7}),
     ("gdab,efgc->abcdef", {"a": 4, "b": 17, "c": 18, "d": 2, "e": 3, "f": 33, "g": 3}),
 )
+#: Lines of LLVM IR of the kernel for AVX-512, with a few to spare; there were 5,272 once.
+MOST_LINES = 2600
+
 each_contraction = pytest.mark.parametrize(
     ("subscripts", "sizes"), CONTRACTIONS, ids=[f"{c[0]}-{n}" for n, c in enumerate(CONTRACTIONS)]
 )
@@ -141,6 +144,11 @@ def test_other_rows(target: str) -> None:
         kernel, operands, tables = prepared(subscripts, a, b, np.asarray(c), target)
         kernel.run(*operands, tables)
         close(operands[2], exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b)), "f32")
+
+
+def test_the_code_stays_short() -> None:
+    """LLVM takes 20 ms for a thousand lines: a first contraction waits for as many as there are."""
+    assert len(kernel_of("f32", "znver5").llvm_ir.splitlines()) <= MOST_LINES
 
 
 def test_views_of_any_strides() -> None:

@@ -480,7 +480,8 @@ class TileMatmul:
     Sums go depth by depth, except those of dot products (see `Form`). With `carry`, sums of several depth
     blocks are collected before alpha and beta apply. With `stored`, B stands in words. With `groups`, the sum
     is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
-    Before the depth ends C, or what is `fetched` in its place, is on its way to the cache.
+    Before the depth ends C, or what is `fetched` in its place, is on its way to the cache. With `padded`, A
+    and B have all rows and columns of the tile: those beyond `rows` and `columns` repeat the last ones.
     """
 
     c: Slice
@@ -499,6 +500,7 @@ class TileMatmul:
     groups: Groups | None = None
     finish: Finish | None = None
     fetched: Slice | None = None
+    padded: bool = False
 
 
 def sums_type(node: TileMatmul, a: DType, b: DType) -> DType:

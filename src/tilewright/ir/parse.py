@@ -496,11 +496,15 @@ class _Parser:
             carry = Carry(sums, line.name())
         weights = line.stored(), line.groups()
         fetched = line.slice() if line.take("fetch") else None
+        padded = bool(line.take("padded"))
         finish = line.finish()
         line.end()
         sizes = (rows, columns, depth)
         return TileMatmul(
-            c, a, b, *sizes, tile, alpha, beta, batch, form, carry, *weights, finish=finish, fetched=fetched
+            *(c, a, b, *sizes, tile, alpha, beta, batch, form, carry, *weights),
+            finish=finish,
+            fetched=fetched,
+            padded=padded,
         )
 
     @staticmethod

@@ -178,7 +178,9 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     carry = "" if node.carry is None else f" carry {_print_slice(node.carry.sums)} over {node.carry.axis}"
     weights = _print_stored(node.stored) + _print_groups(node.groups)
     fetched = "" if node.fetched is None else f" fetch {_print_slice(node.fetched)}"
-    yield f"{indent}{INDENT}rows {rows} columns {columns} depth {depth}{batch}{carry}{weights}{fetched}"
+    padded = " padded" if node.padded else ""
+    sizes_text = f"rows {rows} columns {columns} depth {depth}"
+    yield f"{indent}{INDENT}{sizes_text}{batch}{carry}{weights}{fetched}{padded}"
     yield from _print_finish(node.finish, indent)
 
 

@@ -98,15 +98,19 @@ class Module:
         *,
         exported: bool = False,
         attributes: str | None = None,
+        as_written: bool = False,
     ) -> Function:
         """A new function; internal unless exported. Arguments keep their names.
 
         Parameters
         ----------
+        as_written : LLVM takes the code as it stands, in half the time; for loops around calls.
         attributes : as LLVM spells them, in place of those that the module's functions have. Memory and calls
             are what functions of different lengths of vectors share: no vector is an argument or a result.
         """
         function = Function(self, name, result, arguments, exported=exported, attributes=attributes)
+        if as_written:
+            function.attributes = f"{self.attributes if attributes is None else attributes} optnone noinline"
         self.functions[name] = function
         return function
 

@@ -135,6 +135,21 @@ class ControlFlow:
             advance.results.append(result.value)
 
     @contextmanager
+    def walk(self, begin: Value, end: Value, name: str = "at") -> Iterator[tuple[Value, Advance]]:
+        """A loop whose steps differ, tested before the first; the body calls ``advance([next])`` once."""
+        body, done = self.new_block(f"{name}.body"), self.new_block(f"{name}.done")
+        before = self.block
+        self.jump_if(self._below(begin, end), body, done)
+        self.place(body)
+        index, advance = self._phi(INT64), Advance()
+        index.add(begin, before)
+        yield index.value, advance
+        (following,) = advance.values
+        index.add(following, self.block)
+        self.jump_if(self._below(following, end), body, done)
+        self.place(done)
+
+    @contextmanager
     def once_if(
         self, condition: Value, initial: Sequence[Value]
     ) -> Iterator[tuple[tuple[Value, ...], Advance]]:

@@ -14,10 +14,12 @@ is at least 0 and less than `threads`, and differs between bodies that run at th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.control import Block
 from tilewright.llvm.values import INT1, INT64, POINTER, VOID, Type, Value, int64, null
 
 #: Bytes of the fields of `struct tw_team`.
@@ -29,6 +31,9 @@ RUN_ARGUMENTS = (("team", POINTER), ("body", POINTER), ("env", POINTER), ("tasks
 
 _WORD_BYTES = 8
 _ALONE = "run_alone"
+
+#: Values in a line that the body of a function reads or writes.
+_NAMES = re.compile(r"%[\w.]+")
 
 
 class Team(NamedTuple):
@@ -68,24 +73,43 @@ def _alone(module: Module) -> Callee:
 class Environment:
     """Values of one function that the body of its tasks needs, in the frame of that function.
 
-    Before: ``values = {"m": %m, "one": 1}``. After: in the body, ``{"m": a load, "one": 1}``; what is known
-    at compile time stays known.
+    Before: ``values = {"m": %m, "n": %n, "one": 1}``. After: in the body, ``{"m": a load, "n": a load,
+    "one": 1}``; what is known at compile time stays known. What the body does not read is not kept, and
+    arguments are stored where the function begins: one that lives through its loops takes a register there,
+    and LLVM long to find one for dozens.
     """
 
-    def __init__(self, f: Function, values: Mapping[str, Value]) -> None:
+    def __init__(self, values: Mapping[str, Value]) -> None:
         self._values = values
-        self._kept = {name: value for name, value in values.items() if value.known is None}
-        self.place = f.stack(INT64, max(1, len(self._kept)), _WORD_BYTES)
-        for number, value in enumerate(self._kept.values()):
-            held = f.unsigned(value, INT64) if value.type == INT1 else value
-            f.store(held, f.at(self.place, number * _WORD_BYTES), _WORD_BYTES)
+        self._held: dict[str, Value] = {}
 
     def inside(self, body: Function) -> dict[str, Value]:
-        """The values, in the body."""
-        place = body.arguments["env"]
+        """The values, in a body that begins here; `keep` writes their loads."""
         found = dict(self._values)
-        for number, (name, value) in enumerate(self._kept.items()):
-            kind: Type = INT64 if value.type == INT1 else value.type
-            held = body.load(kind, body.at(place, number * _WORD_BYTES), _WORD_BYTES)
-            found[name] = body.compare("!=", held, 0) if value.type == INT1 else held
+        for name, value in self._values.items():
+            if value.known is None:
+                kind: Type = INT64 if value.type == INT1 else value.type
+                held = self._held[name] = Value(kind, body.new_name())
+                found[name] = body.compare("!=", held, 0) if value.type == INT1 else held
         return found
+
+    def keep(self, f: Function, body: Function) -> Value:
+        """Stores what a finished body reads, in the frame of its caller; the address that it is given."""
+        read = {name for block in body.blocks for line in block.lines for name in _NAMES.findall(line)}
+        kept = [name for name, held in self._held.items() if held.text in read]
+        place = f.stack(INT64, max(1, len(kept)), _WORD_BYTES)
+        arguments, stores, loads = set(f.arguments.values()), Block("first"), list[str]()
+        for number, name in enumerate(kept):
+            value, held, offset = self._values[name], self._held[name], number * _WORD_BYTES
+            here, f.block = f.block, stores if value in arguments else f.block
+            word = f.unsigned(value, INT64) if value.type == INT1 else value
+            f.store(word, f.at(place, offset), _WORD_BYTES)
+            f.block = here
+            address = body.new_name()
+            loads += [
+                f"{address} = getelementptr i8, {body.arguments['env'].typed}, i64 {offset}",
+                f"{held.text} = load {held.type.text}, ptr {address}, align {_WORD_BYTES}",
+            ]
+        f.blocks[0].lines[:0] = stores.lines
+        body.blocks[0].lines[:0] = loads
+        return place

@@ -91,7 +91,7 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         )
 
     tile = TileMatmul(
-        c=Slice("c", Name("place"), (Name("row_step"), Name("column_step"))),
+        c=Slice("c", Name("place"), (Name("row_step"), Constant(1))),
         a=Slice("a_pack", (i - ic) * depth, (Constant(1), Constant(cut.mr))),
         b=Slice("b_pack", (j - jc) * depth, (Constant(1), Constant(cut.nr))),
         rows=Element("m_count", ceildiv(i, cut.mr)),
@@ -100,6 +100,7 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         tile=Tile(cut.mr, cut.nr, 1),
         alpha=Scalar("alpha"),
         beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+        padded=True,
     )
     held = Slice("tile", Constant(0), (Constant(cut.nr), Constant(1)))
     apart = TileMatmul(
@@ -112,6 +113,7 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         tile=tile.tile,
         alpha=tile.alpha,
         beta=Scalar(0.0),
+        padded=True,
     )
     scatter = ScatterTile(
         Slice("c", Name("c0"), (Constant(0), Constant(0))),
@@ -124,7 +126,10 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         tile.beta,
     )
     stepped = AllOf(
-        tuple(Compare(Relation.LT, Constant(NO_STEP), Name(f"{axis}_step")) for axis in ("row", "column"))
+        (
+            Compare(Relation.LT, Constant(NO_STEP), Name("row_step")),
+            Compare(Relation.EQ, Name("column_step"), Constant(1)),
+        )
     )
     place = Name("c0") + Element("cm", i) + Element("cn", j)
     ir = Loop(

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.values import VOID, Type, Value, int64
+from tilewright.llvm.values import INT64, VOID, Type, Value, int64
 from tilewright.machine.isa import Isa
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import I64, DType
 
 
 class Window(NamedTuple):
@@ -26,6 +26,10 @@ class Window(NamedTuple):
             place, f.mul(self.column, column) if isinstance(column, int) else f.mul(column, self.column)
         )
         return f.at(self.pointer, f.mul(offset, self.dtype.size))
+
+    def entry(self, f: Function, index: Value) -> Value:
+        """A number of a table of 64-bit integers."""
+        return f.load(INT64, f.at(self.pointer, f.mul(index, I64.size)), I64.size)
 
 
 #: What a primitive is given: windows, integers and scalars by the names of its fields.
@@ -68,12 +72,15 @@ class Rows:
         else:
             marks.append(str(value.known).replace("-", "m"))
 
-    def call(self, write: Callable[[Function, Operands], None]) -> None:
-        """Calls the function, which is written where the module has none of its name."""
+    def call(self, write: Callable[[Function, Operands], None], *, as_written: bool = False) -> None:
+        """Calls the function, which is written where the module has none of its name.
+
+        `as_written` as `Module.define` has it.
+        """
         module: Module = self.caller.module
         callee: Callee | None = module.find(self.name)
         if callee is None:
-            f = module.define(self.name, VOID, self.kinds)
+            f = module.define(self.name, VOID, self.kinds, as_written=as_written)
             write(f, {name: self._inside(f, name, operand) for name, operand in self.given.items()})
             f.ret()
             callee = f.callee

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
@@ -43,6 +44,22 @@ class DispatchedWeights(NamedTuple):
 _PLAIN = DispatchedWeights()
 
 
+class TileStrides(NamedTuple):
+    """Strides in elements that all calls of a tile agree on, and that are known; None for others.
+
+    a_lane : from row to row of A. a_depth, b_depth : from one step of the depth to the next.
+    c_column : from column to column of C.
+    """
+
+    a_lane: int | None = None
+    a_depth: int | None = None
+    b_depth: int | None = None
+    c_column: int | None = None
+
+
+_AT_RUN_TIME = TileStrides()
+
+
 class Dispatch:
     """The functions of one tile in a module: one for each height, and the one that calls them.
 
@@ -51,10 +68,11 @@ class Dispatch:
     kernel : the register tile.
     pairs : elements of C are pairs of numbers: two columns of the tile are adjacent whatever the stride.
     carries : sums are kept outside of C between depth blocks.
-    steps : elements from one step of the depth to the next in A and in B, where all calls agree on them.
+    known : strides that all calls agree on: their addresses are constants, which compile sooner.
     weights : what tiles of packed weights take.
     fetched : bytes of an element of what is fetched in place of C; 0 where C is.
     finish : steps on whole tiles, in registers: `emit_whole` alone.
+    padded : A and B have all rows and columns of the tile, those that C lacks like its last ones.
     """
 
     def __init__(
@@ -63,24 +81,26 @@ class Dispatch:
         *,
         pairs: bool = False,
         carries: bool = False,
-        steps: tuple[int | None, int | None] = (None, None),
+        known: TileStrides = _AT_RUN_TIME,
         weights: DispatchedWeights = _PLAIN,
         fetched: int = 0,
         finish: tuple[Given, ...] = (),
+        padded: bool = False,
     ) -> None:
-        self.kernel, self.pairs, self.carries, self.steps = kernel, pairs, carries, steps
+        self.kernel, self.pairs, self.carries, self.known = kernel, pairs, carries, known
         self.weights, self.fetched, self.finish = weights, fetched, finish
+        self.padded = padded
         self.isa, self.tile, self.element = kernel.isa, kernel.tile, kernel.element
         self.edge = kernel.edge
 
     @property
     def name(self) -> str:
         """The name of the dispatching function in a module."""
-        steps = "".join(f"_{name}{step}" for name, step in zip("ab", self.steps, strict=True) if step)
+        known = "".join(f"_{step}" for step in self.known if step)
         weights = "_scaled" * self.weights.scales + "_zeros" * self.weights.zeros
         fetched = f"_fetch{self.fetched}" if self.fetched else ""
-        marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}"
-        return f"{self.kernel.name}{steps}{marks}{steps_name(self.finish)}"
+        marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}{'_padded' * self.padded}"
+        return f"{self.kernel.name}{known}{marks}{steps_name(self.finish)}"
 
     def row_variants(self) -> tuple[int, ...]:
         """Heights of the straight-line tiles, tallest first; any height is a sum of them.
@@ -98,11 +118,25 @@ class Dispatch:
         (12, 8, 4, 2, 1)
         """
         unit = self.kernel.instruction.m
+        if self.padded:
+            return (self.tile.mr, *self._padded_height())
         return (
             self.tile.mr,
             *(height for height in PARTIAL_HEIGHTS if height < self.tile.mr and height % unit == 0),
             *((unit,) if unit > max(PARTIAL_HEIGHTS) and unit < self.tile.mr else ()),
         )
+
+    def _padded_height(self) -> tuple[int, ...]:
+        """The height that takes fewer rows: one for all where rows may be computed that nobody asked for.
+
+        The least whose sums keep the unit busy, since fewer take as long; else the largest. It divides the
+        tile's, so that no row is read which the panel lacks.
+        """
+        isa, mr = self.isa, self.tile.mr
+        heights = [height for height in range(2, mr) if mr % height == 0]
+        busy = isa.fma_per_cycle * isa.fma_latency
+        enough = [height for height in heights if height * self.kernel.vectors >= busy]
+        return tuple(enough[:1] or heights[-1:])
 
     def parts(self, rows: int) -> tuple[Part, ...]:
         """The column variants of one height, in the order they are tested."""
@@ -111,7 +145,7 @@ class Dispatch:
             return whole
         counts = range(1, self.kernel.vectors + 1)
         masked = tuple(Part(rows, (self.kernel.lanes,) * vectors, masked=True) for vectors in counts)
-        return (*(whole if rows == self.tile.mr else ()), *masked)
+        return (*(whole if rows == self.tile.mr and not self.padded else ()), *masked)
 
     def arguments(self, *sizes: str) -> list[tuple[str, Type]]:
         """The C signature of a tile function; strides are in elements."""
@@ -132,6 +166,7 @@ class Dispatch:
             *(_SCALES if self.weights.scales else ()),
             *((("zero", POINTER),) if self.weights.zeros else ()),
             *(_AHEAD if self.fetched else ()),
+            *((("left", INT64),) if self.padded and "rows" not in sizes else ()),
             *((f"step{n}{part}", kind) for n in self._operands for part, kind in _OPERAND),
         ]
 
@@ -165,10 +200,10 @@ class Dispatch:
             columns=g["columns"],
             depth=g["depth"],
             a=g["a"],
-            a_lane=g["a_lane"],
-            a_depth=_known_or(self.steps[0], g["a_depth"]),
+            a_lane=_known_or(self.known.a_lane, g["a_lane"]),
+            a_depth=_known_or(self.known.a_depth, g["a_depth"]),
             b=g["b"],
-            b_depth=_known_or(self.steps[1], g["b_depth"]),
+            b_depth=_known_or(self.known.b_depth, g["b_depth"]),
             c=g["c"],
             c_row=g["c_row"],
             alpha=g["alpha"],
@@ -179,6 +214,8 @@ class Dispatch:
             groups=self._groups(f) if self.weights.scales else None,
             ahead=Ahead(g["ahead"], g["ahead_row"], self.fetched) if self.fetched else None,
             steps=self._steps(f) if self.finish else None,
+            padded=self.padded,
+            rows=g["left"] if self.padded and rows == self.row_variants()[-1] else None,
         )
         parts = self.parts(rows)
         if self.finish:
@@ -223,21 +260,26 @@ class Dispatch:
         f = module.define(self.name, VOID, self.arguments("rows", "columns"))
         rows, columns = f.arguments["rows"], f.arguments["columns"]
         whole = f.compare("==", columns, self.tile.nr)
-        adjacent = f.compare("==", f.arguments["c_column"], 2 if self.pairs else 1)
-        full = f.both(f.compare("==", rows, self.tile.mr), f.both(whole, adjacent))
+        direct: list[Value] = []  # what has to hold where variants write to C themselves
+        if self.known.c_column != (2 if self.pairs else 1):
+            direct.append(f.compare("==", f.arguments["c_column"], 2 if self.pairs else 1))
+        full = reduce(f.both, direct, f.both(f.compare("==", rows, self.tile.mr), whole))
         with f.when(full):
             target = _Target.of(f, self.kernel.c.size)
             g = f.arguments
-            self._call(
-                f, heights[self.tile.mr], target, int64(self.tile.nr), (g["a"], target.c, g.get("sums"))
-            )
+            places = (g["a"], target.c, g.get("sums"))
+            self._call(f, heights[self.tile.mr], target, (rows, int64(self.tile.nr)), places)
             f.ret()
         if self.edge is Edge.SPILL:
-            adjacent = f.both(adjacent, whole)
+            direct.append(whole)
         if self.kernel.instruction.m > 1:
             last_rows = f.both(rows, int64(self.kernel.instruction.m - 1))
-            adjacent = f.both(adjacent, f.compare("==", last_rows, 0))
-        with f.when(adjacent):
+            direct.append(f.compare("==", last_rows, 0))
+        if not direct:
+            self._cover(f, heights, _Target.of(f, self.kernel.c.size), columns)
+            f.ret()
+            return f.callee
+        with f.when(reduce(f.both, direct)):
             self._cover(f, heights, _Target.of(f, self.kernel.c.size), columns)
             f.ret()
         self._spill(f, heights)
@@ -249,41 +291,41 @@ class Dispatch:
         g = f.arguments
         a_step = f.mul(g["a_lane"], self.kernel.a.dtype.size)
         c_step = f.mul(target.row, target.size)
-        rows = g["rows"]
-        state: list[Value] = [int64(0), g["a"], target.c]
-        if self.carries:
-            state.append(g["sums"])
-            sums_step = f.mul(g["sums_row"], self.kernel.acc.size)
-        unit = self.kernel.instruction.m
-        for height, callee in heights.items():
+        sums_step = f.mul(g["sums_row"], self.kernel.acc.size) if self.carries else int64(0)
+        smallest = min(heights)
+        with f.walk(int64(0), g["rows"], "height") as (done, advance):
+            left = f.sub(g["rows"], done)
             # Units of several rows compute whole ones; what is beyond the last row goes nowhere.
-            end = f.add(rows, 1 - height if height > unit or unit == 1 else 0)
-            with f.carried_loop(state[0], end, int64(height), state, "height") as (_, values, advance):
-                done, a, c, *sums = values
-                self._call(f, callee, target, columns, (a, c, *sums))
-                following = [
-                    f.add(done, height),
-                    f.at(a, f.mul(a_step, height)),
-                    f.at(c, f.mul(c_step, height)),
-                ]
-                following.extend(f.at(value, f.mul(sums_step, height)) for value in sums)
-                advance(following)
-            state = advance.results
+            height, callee = int64(smallest), Value(POINTER, heights[smallest].text)
+            for taller in sorted(heights)[1:]:
+                enough = f.compare(">=", left, taller)
+                height = f.select(enough, int64(taller), height)
+                callee = f.select(enough, Value(POINTER, heights[taller].text), callee)
+            a, c = f.at(g["a"], f.mul(a_step, done)), f.at(target.c, f.mul(c_step, done))
+            sums = f.at(g["sums"], f.mul(sums_step, done)) if self.carries else None
+            self._call(f, Callee(VOID, callee.text), target, (left, columns), (a, c, sums))
+            advance([f.add(done, height)])
 
     def _call(
-        self, f: Function, callee: Callee, target: _Target, columns: Value, places: tuple[Value | None, ...]
+        self,
+        f: Function,
+        callee: Callee,
+        target: _Target,
+        sizes: tuple[Value, Value],
+        places: tuple[Value | None, ...],
     ) -> None:
-        """Calls one height at the places of A, C and the sums."""
+        """Calls one height, given rows that are left and columns, at the places of A, C and the sums."""
         g, a, c = f.arguments, places[0], places[1]
         assert a is not None
         assert c is not None
         walk = [g["depth"], a, g["a_lane"], g["a_depth"], g["b"], g["b_depth"]]
-        arguments = [columns, *walk, c, target.row, target.alpha, target.beta]
+        arguments = [sizes[1], *walk, c, target.row, target.alpha, target.beta]
         if self.carries:
             assert places[2] is not None
             arguments += [places[2], g["sums_row"], g["first"], g["last"]]
         more = (*(name for name, _ in _SCALES), "zero", *(name for name, _ in _AHEAD))
         arguments += [g[name] for name in more if name in g]
+        arguments += [sizes[0]] if self.padded else []
         f.call(callee, arguments)
 
     def _spill(self, f: Function, heights: dict[int, Callee]) -> None:

@@ -120,7 +120,9 @@ class TileCall(NamedTuple):
     to the next where B is not packed and steps have several. `alpha` None means 1; `beta` None
     means that C is replaced. With alpha and beta 1, at the cost of neither, `added` adds C to the finished
     sums, and `chain` continues the sums that C holds, always or where a condition holds. `prefetch`
-    fetches C, or what is `ahead`, before the depth ends. `steps` follow on what is stored.
+    fetches C, or what is `ahead`, before the depth ends. `steps` follow on what is stored. With `padded`,
+    B has all columns of the tile. C has `rows` rows where that is given; those of A beyond repeat the last
+    one, and are stored where that is.
     """
 
     columns: Value
@@ -144,6 +146,8 @@ class TileCall(NamedTuple):
     groups: GroupCall | None = None
     ahead: Ahead | None = None
     steps: TileSteps | None = None
+    padded: bool = False
+    rows: Value | None = None
 
 
 class Ahead(NamedTuple):
@@ -286,6 +290,9 @@ class MicroKernel(ABC):
             for first, rows, sums in grouped(self, f, part, call, masks):
                 self._end(f, part._replace(rows=rows), self._below(f, call, first), sums, masks)
             return
+        stored = masks
+        if call.padded:
+            masks = [None] * len(part.widths)
         acc = self.begin(f, part)
         if isinstance(call.chain, Value):
             with f.once_if(call.chain, acc) as (_, advance):
@@ -298,7 +305,20 @@ class MicroKernel(ABC):
         else:
             acc = self._walk_batch(f, part, call, masks, acc)
         for first, rows, sums in self.strips(f, part, acc):
-            self._end(f, part._replace(rows=rows), self._below(f, call, first), sums, masks)
+            strip, below = part._replace(rows=rows), self._below(f, call, first)
+            if not (part.masked and self._fetches(part, call)):
+                self._end(f, strip, below, sums, stored)
+                continue
+            with f.branch(f.compare("==", call.columns, sum(part.widths))) as (whole, partial):
+                with whole:  # some CPUs take tens of cycles for a store under a mask
+                    self._end(f, strip, below, sums, masks)
+                with partial:
+                    self._end(f, strip, below, sums, stored)
+
+    def _fetches(self, part: Part, call: TileCall) -> bool:
+        """Whether C is fetched before the depth ends: of tiles that may be whole."""
+        wide = not part.masked or (call.padded and len(part.widths) == self.vectors)
+        return call.prefetch and wide and part.rows == self.tile.mr
 
     def strips(self, f: Function, part: Part, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
         """Rows of the part that are finished and stored together: the first, how many, their sums."""
@@ -371,7 +391,11 @@ class MicroKernel(ABC):
 
     def _rows_of_c(self, f: Function, part: Part, call: TileCall) -> list[Value]:
         row_bytes = f.mul(call.c_row, self.c.size)
-        return [f.at(call.c, f.mul(row_bytes, row)) for row in range(part.rows)]
+        if call.rows is None:
+            return [f.at(call.c, f.mul(row_bytes, row)) for row in range(part.rows)]
+        last = f.sub(call.rows, 1)
+        rows = [int64(0), *(f.minimum(int64(row), last) for row in range(1, part.rows))]
+        return [f.at(call.c, f.mul(row_bytes, row)) for row in rows]
 
     def group_bytes(self, f: Function, call: TileCall, depth: Value) -> tuple[Value, Value]:
         """Bytes of A and of B from one group of depths to the next: whole steps of the instruction."""
@@ -433,7 +457,7 @@ class MicroKernel(ABC):
             state = self._loop(f, part, call, pointers, masks, (int64(0), end, UNIT_UNROLL), state)
             done = f.mul(f.shift_right(call.depth, int64(UNIT_UNROLL.bit_length() - 1)), UNIT_UNROLL)
             state = self._loop(f, part, call, pointers, masks, (done, call.depth, 1), state)
-        elif not call.prefetch or part.masked or part.rows < self.tile.mr:
+        elif not self._fetches(part, call):
             state = self._loop(f, part, call, pointers, masks, (int64(0), call.depth, 1), state)
         else:
             state = self._loop_around_prefetch(f, part, call, pointers, masks, state)

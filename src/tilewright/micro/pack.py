@@ -67,14 +67,14 @@ def square_function(module: Module, bits: int, width: int) -> Callee:
     known = module.find(name)
     if known is not None:
         return known
-    f = module.define(name, VOID, _SQUARE)
+    f = module.define(name, VOID, SQUARE_ARGUMENTS)
     for p, column in enumerate(_turned(f, bits, width)):
         f.store(column, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)), 1)
     f.ret()
     return f.callee
 
 
-_SQUARE = [("to", POINTER), ("to_step", INT64), ("from", POINTER), ("lanes", POINTER)]
+SQUARE_ARGUMENTS = [("to", POINTER), ("to_step", INT64), ("from", POINTER), ("lanes", POINTER)]
 
 
 def _turned(f: Function, bits: int, width: int) -> list[Value]:
@@ -372,7 +372,7 @@ class PackKernel:
         last = f.sub(left, 1)
         for width in dict.fromkeys(width for _, width in self.chunks):
             starts = [start for start, chunk in self.chunks if chunk == width]
-            square = self._square(f.module, width)
+            square = self.square(f.module, width)
             offsets = f.stack(INT64, width, CACHE_LINE)
             final = f.sub(words, width)
             with f.loop(int64(starts[0]), int64(starts[-1] + width), int64(width), "chunk") as start:
@@ -386,7 +386,7 @@ class PackKernel:
                     place = f.at(source, f.mul(at, word_bytes))
                     f.call(square, [to, int64(self.group_bytes), place, offsets])
 
-    def _square(self, module: Module, width: int) -> Callee:
+    def square(self, module: Module, width: int) -> Callee:
         """The function that turns a square of words and stores what they give."""
         if self._plain:
             return square_function(module, self.word_bits, width)
@@ -394,7 +394,7 @@ class PackKernel:
         known = module.find(name)
         if known is not None:
             return known
-        f = module.define(name, VOID, _SQUARE)
+        f = module.define(name, VOID, SQUARE_ARGUMENTS)
         for p, words in enumerate(_turned(f, self.word_bits, width)):
             self._store(f, words, width, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)))
         f.ret()

@@ -129,9 +129,9 @@ class _Batch:
         f.place(together)
         tasks = f.minimum(f.mul(team.threads, TASKS_PER_THREAD), g["count"])
         each = f.ceildiv(g["count"], tasks)
-        environment = Environment(f, {**g, "each": each})
+        environment = Environment({**g, "each": each})
         body = self.body(environment)
-        team.run(f, body.callee, environment.place, f.ceildiv(g["count"], each))
+        team.run(f, body.callee, environment.keep(f, body), f.ceildiv(g["count"], each))
         f.ret()
 
     def worthwhile(self, f: Function, threads: Value) -> Value:

@@ -120,11 +120,14 @@ class Cut(NamedTuple):
 
 
 def _chunks(size: int, cut: Cut) -> Array:
-    """Lengths of the parts of a dimension that are a panel each: alike, whole units but the last.
+    """Lengths of the parts of a dimension that are a panel each: columns alike, rows as whole as may be.
 
-    >>> _chunks(84, Cut(32, 16, 1, 16, 32)).tolist(), _chunks(24, Cut(14, 1, 1, 16, 32)).tolist()
-    ([32, 32, 20], [12, 12])
+    >>> _chunks(84, Cut(32, 16, 1, 16, 32)).tolist(), _chunks(28, Cut(12, 1, 1, 16, 32)).tolist()
+    ([32, 32, 20], [12, 12, 4])
     """
+    if cut.unit == 1:
+        full, rest = divmod(size, cut.width)
+        return np.array([cut.width] * full + [rest] * bool(rest), np.int64)
     parts = -(-size // cut.width)
     each = -(-size // (parts * cut.unit)) * cut.unit
     full, rest = divmod(size, each)
