@@ -32,6 +32,9 @@ def _shortened(text: str) -> str:
     factors = [letters for name, letters in names if (name, letters) != own]
     keeps = sign == "+=" or own in names
     pairs = [",".join(factors[place : place + 2]) for place in range(0, len(factors), 2)]
-    side = re.search(r"(lower|upper) triangle", text)
-    words = [f"{'+'.join(pairs)}->{own[1]}", *([] if keeps else ["set"]), *([side[1]] if side else [])]
+    words = [
+        f"{'+'.join(pairs)}->{own[1]}",
+        *([] if keeps else ["set"]),
+        *(["triangle"] if "triangle" in text else []),
+    ]
     return re.sub(r"\d", "", " ".join(words))

@@ -154,7 +154,7 @@ void out_of_place(float *d, const float *a, const float *b, int m, int n, int k)
     } while (++i < m);
 }
 
-// syrk_lower(f64 c[n*n], f64 a[n*k], int n, int k) replaced mk,kn->mn lower
+// syrk_lower(f64 c[n*n], f64 a[n*k], int n, int k) replaced mk,kn->mn triangle
 void syrk_lower(double *c, const double *a, int n, int k) {
     for (int i = 0; i < n; ++i)
         for (int j = 0; j <= i; ++j)
@@ -162,7 +162,7 @@ void syrk_lower(double *c, const double *a, int n, int k) {
                 c[i * n + j] += a[i * k + p] * a[j * k + p];
 }
 
-// syrk_upper(f64 c[n*n], f64 a[n*k], int n, int k) replaced mk,kn->mn upper
+// syrk_upper(f64 c[n*n], f64 a[n*k], int n, int k) replaced mk,kn->mn triangle
 void syrk_upper(double *c, const double *a, int n, int k) {
     for (int i = 0; i < n; ++i)
         for (int p = 0; p < k; ++p)
@@ -170,7 +170,7 @@ void syrk_upper(double *c, const double *a, int n, int k) {
                 c[i * n + j] += a[i * k + p] * a[j * k + p];
 }
 
-// polybench_syrk(int n, int k, f64 alpha=3, f64 beta=-2, f64 c[n*n], f64 a[n*k]) replaced mk,kn->mn lower
+// polybench_syrk(int n, int k, f64 alpha=3, f64 beta=-2, f64 c[n*n], f64 a[n*k]) replaced mk,kn->mn triangle
 void polybench_syrk(int n, int k, double alpha, double beta, double c[n][n], double a[n][k]) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j <= i; j++)
@@ -181,7 +181,7 @@ void polybench_syrk(int n, int k, double alpha, double beta, double c[n][n], dou
     }
 }
 
-// syr2k_lower(f64 c[n*n], f64 a[n*k], f64 b[n*k], int n, int k) replaced mk,kn+mk,kn->mn lower
+// syr2k_lower(f64 c[n*n], f64 a[n*k], f64 b[n*k], int n, int k) replaced mk,kn+mk,kn->mn triangle
 void syr2k_lower(double *c, const double *a, const double *b, int n, int k) {
     for (int i = 0; i < n; ++i)
         for (int j = 0; j <= i; ++j)
@@ -189,7 +189,7 @@ void syr2k_lower(double *c, const double *a, const double *b, int n, int k) {
                 c[i * n + j] += a[i * k + p] * b[j * k + p] + b[i * k + p] * a[j * k + p];
 }
 
-// syr2k_upper_twice(f64 c[n*n], f64 a[n*k], f64 b[n*k], int n, int k) replaced mk,kn+mk,kn->mn upper
+// syr2k_upper_twice(f64 c[n*n], f64 a[n*k], f64 b[n*k], int n, int k) replaced mk,kn+mk,kn->mn triangle
 void syr2k_upper_twice(double *c, const double *a, const double *b, int n, int k) {
     for (int i = 0; i < n; ++i)
         for (int j = i; j < n; ++j)
@@ -199,7 +199,7 @@ void syr2k_upper_twice(double *c, const double *a, const double *b, int n, int k
             }
 }
 
-// polybench_syr2k(int n, int k, f64 alpha=3, f64 beta=-2, f64 c[n*n], f64 a[n*k], f64 b[n*k]) replaced mk,kn+mk,kn->mn upper
+// polybench_syr2k(int n, int k, f64 alpha=3, f64 beta=-2, f64 c[n*n], f64 a[n*k], f64 b[n*k]) replaced mk,kn+mk,kn->mn triangle
 void polybench_syr2k(int n, int k, double alpha, double beta, double c[n][n], double a[n][k], double b[n][k]) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j <= i; j++)

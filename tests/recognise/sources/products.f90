@@ -118,7 +118,7 @@ contains
     end do
   end subroutine
 
-  ! symmetric_update(f64 c[n*n] alone, f64 a[n*k], int n, int k) replaced mk,kn->mn lower
+  ! symmetric_update(f64 c[n*n] alone, f64 a[n*k], int n, int k) replaced mk,kn->mn triangle
   subroutine symmetric_update(c, a, n, k) bind(c)
     integer(c_int), value :: n, k
     real(c_double) :: c(n, n), a(n, k)

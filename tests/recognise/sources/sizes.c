@@ -214,3 +214,13 @@ void blocked_by_count(float *c, const float *a, const float *b, int m, int n, in
                     for (int j = 0; j < 4; ++j)
                         c[(4 * io + i) * 4 * n + 4 * jo + j] += a[(4 * io + i) * k + p] * b[p * 4 * n + 4 * jo + j];
 }
+
+// few_iterations(f32 c[m*n], f32 a[m*2*k], f32 b[2*k*n], int m, int n, int k) replaced mk,kn->mn
+void few_iterations(float *c, const float *a, const float *b, int m, int n, int k) {
+    for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j)
+            for (int q = 0; q <= 1; ++q)
+                for (int once = 0; once < 3; once += 3)
+                    for (int p = 0; p < k; ++p)
+                        c[i * n + j] += a[(i * 2 + q) * k + p] * b[(q * k + p) * n + j];
+}

@@ -39,7 +39,7 @@ __attribute__((weak)) __bf16 __truncsfbf2(float value) {
 // scalar_{i8,u8,i16}_i32(i32 c[m*n], NAME a[m*k], NAME b[k*n], int m, int n, int k) replaced mk,kn->mn set
 // scalar_{f16,bf16}_f32(f32 c[m*n], NAME a[m*k], NAME b[k*n], int m, int n, int k) replaced mk,kn->mn set
 // narrowed_{f16,bf16}(NAME c[m*n], NAME a[m*k], NAME b[k*n], int m, int n, int k) replaced mk,kn->mn set
-// mixed_f32_f64(f64 c[m*n], f32 a[m*k], f32 b[k*n], int m, int n, int k) replaced mk,kn->mn set
+// mixed_f32_f64(f64 c[m*n], f32 a[m*k], f32 b[k*n], int m, int n, int k) any
 // mixed_u8_i8(i32 c[m*n], u8 a[m*k], i8 b[k*n], int m, int n, int k) replaced mk,kn->mn
 // wrapping_i8(i8 c[m*n], i8 a[m*k], i8 b[k*n], int m, int n, int k) any
 */
