@@ -27,6 +27,7 @@ LAYERS = (
     "api",
     "functions",
     "triangles",
+    "loops",
     "reductions",
     "explore",
     "library",

@@ -46,6 +46,7 @@ from tilewright.functions import (
     softmax,
     tanh,
 )
+from tilewright.loops import accelerate
 from tilewright.machine.host import machine
 from tilewright.reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
 from tilewright.runtime.einsum_front import einsum
@@ -103,6 +104,7 @@ __all__ = [
     "TilewrightError",
     "Trmm",
     "Unary",
+    "accelerate",
     "attention",
     "attention_backward",
     "attention_partial",

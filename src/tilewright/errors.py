@@ -158,6 +158,24 @@ class NotExplained(TilewrightError, TypeError):
     message = "explain takes a problem, or one of {known} and its arguments; found {found}"
 
 
+class NotAccelerated(TilewrightError, TypeError):
+    """`accelerate` is given something that is no function, or is asked about one that it has not seen."""
+
+    message = (
+        "accelerate takes a function written in Python or compiled by Numba, and accelerate.report what it "
+        "returned; found {found}"
+    )
+
+
+class SourceMissing(TilewrightError, OSError):
+    """The source of a function whose loops are to be read is not there."""
+
+    message = (
+        "accelerate reads the source of {name}, which Python does not find; write the function into a file, "
+        "not into exec or an interactive session without source"
+    )
+
+
 class MissingOut(TilewrightError, ValueError):
     """beta is not 0 but there is no C to read."""
 

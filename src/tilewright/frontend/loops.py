@@ -230,7 +230,8 @@ def _assembled(step: _Step, term: Term, beta: Factor) -> Product:
         raise Refused(store.where, f"runs the loop over {pair[0]} as often as {pair[1]} says")
     space = fused(space)
     dimensions = [_dimension(space, own, store.where) for own in space.ranges]
-    if all(dimension.role is not Role.M for dimension in dimensions):
+    roles = {dimension.role for dimension in dimensions}
+    if Role.N in roles and Role.M not in roles:
         left, right = right, left
         space = replace(space, offsets=(space.offsets[0], space.offsets[2], space.offsets[1]))
         dimensions = [_dimension(space, own, store.where) for own in space.ranges]

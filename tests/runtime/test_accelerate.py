@@ -1,0 +1,493 @@
+"""`tilewright.accelerate`: functions compute what they did, nests are calls, everything else is as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import logging
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import python_programs as programs
+
+import tilewright as tw
+from tilewright.errors import NotAccelerated, SourceMissing
+
+Array = np.ndarray[Any, Any]
+
+#: Function, shapes of its arrays and the subscripts of its nests.
+PROGRAMS: list[tuple[Callable[..., Any], list[tuple[int, ...]], list[str]]] = [
+    (programs.plain, [(7, 9), (9, 8), (7, 8)], ["ik,kj->ij"]),
+    (programs.scalar_sum, [(7, 9), (9, 8)], ["ik,kj->ij"]),
+    (programs.generator, [(7, 9), (9, 8)], ["ik,kj->ij"]),
+    (programs.scaled, [(7, 9), (9, 8), (7, 8)], ["ik,kj->ij"]),
+    (programs.transposed, [(8, 9), (9, 7), (7, 8)], ["ik,kj->ji"]),
+    (programs.offsets, [(13, 19), (18, 12), (13, 9)], ["ik,kj->ij"]),
+    (programs.blocked, [(11, 11), (11, 11), (11, 11)], ["ik,kj->ij"]),
+    (programs.batched, [(3, 5, 6), (3, 6, 4), (3, 5, 4)], ["bik,bkj->bij"]),
+    (programs.matrix_vector, [(17, 19), (19,), (17,)], ["ik,k->i"]),
+    (programs.vector_matrix, [(17, 19), (17,), (19,)], ["ij,i->j"]),
+    (programs.lower, [(9, 6), (9, 9)], ["ik,jk->ij"]),
+    (programs.upper, [(9, 6), (9, 6), (9, 9)], ["ik,jk->ij"]),
+    (programs.contraction, [(3, 4, 2, 5), (3, 2, 6, 3), (6, 4, 5, 3)], ["pjqk,mqip->ijkm"]),
+    (programs.elementwise, [(13, 17), (17, 13), (13, 17)], ["ij,ji->ij"]),
+    (programs.correlation, [(14, 4), (5, 4), (10,)], ["ikc,kc->i"]),
+    (programs.dot, [(15, 17), (17, 15)], ["ij,ji->"]),
+    (programs.two_nests, [(9, 9), (9, 9), (9, 9)], ["ik,kj->ij", "ij,kj->ik"]),
+]
+
+
+def arrays_of(shapes: list[tuple[int, ...]], dtype: str) -> list[Array]:
+    rng = np.random.default_rng(0)
+    return [rng.integers(-4, 5, shape).astype(dtype) for shape in shapes]
+
+
+def replaced(function: Callable[..., Any]) -> list[str]:
+    return [nest.subscripts for nest in tw.accelerate.report(function) if nest.replaced]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c16"])
+@pytest.mark.parametrize(
+    ("function", "shapes", "subscripts"), PROGRAMS, ids=[p[0].__name__ for p in PROGRAMS]
+)
+def test_programs(
+    function: Callable[..., Any], shapes: list[tuple[int, ...]], subscripts: list[str], dtype: str
+) -> None:
+    fast = tw.accelerate(function)
+    assert replaced(fast) == subscripts
+    ours, theirs = arrays_of(shapes, dtype), arrays_of(shapes, dtype)
+    if dtype == "c16" and function is programs.dot:
+        return
+    result, expected = fast(*ours), function(*theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert type(result) is type(expected)
+    np.testing.assert_array_equal(result, expected)
+    with_floats = (programs.scaled, programs.batched, programs.two_nests, programs.upper)
+    mixed = dtype == "i4" and function in with_floats
+    assert all(bool(nest.as_written) == mixed for nest in tw.accelerate.report(fast) if nest.replaced)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "called"),
+    [
+        (("f4", "f4", "f8"), True),
+        (("f8", "f8", "f4"), True),
+        (("f4", "f8", "f8"), True),
+        (("f2", "f2", "f2"), True),
+        (("f2", "f2", "f4"), True),
+        (("c8", "f4", "c8"), True),
+        (("i1", "i1", "i4"), False),
+        (("i4", "i4", "f8"), False),
+        (("f8", "f8", "i4"), False),
+        (("i8", "i4", "i8"), True),
+        (("?", "?", "i4"), False),
+        (("O", "O", "O"), False),
+    ],
+)
+def test_types(dtypes: tuple[str, str, str], called: bool) -> None:
+    fast = tw.accelerate(programs.plain)
+    rng = np.random.default_rng(0)
+    shapes = [(7, 9), (9, 8), (7, 8)]
+    made = [rng.integers(0, 3, shape).astype(dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    expected = made[2].copy()
+    programs.plain(made[0], made[1], expected)
+    fast(*made)
+    assert made[2].dtype == expected.dtype
+    np.testing.assert_array_equal(made[2], expected)
+    assert (tw.accelerate.report(fast)[0].as_written == "") == called
+
+
+def test_loop_variables_keep_their_last_values() -> None:
+    fast = tw.accelerate(programs.last_values)
+    a, b, c = arrays_of([(7, 9), (9, 8), (7, 8)], "f8")
+    assert fast(a, b, c) == programs.last_values(a, b, c.copy())
+    assert tw.accelerate.report(fast)[0].as_written == ""
+
+
+def test_lists_run_as_written() -> None:
+    fast = tw.accelerate(programs.depth_first)
+    a, b, c = arrays_of([(7, 9), (9, 8), (7, 8)], "i8")
+    lists = [x.tolist() for x in (a, b, c)]
+    fast(*lists)
+    np.testing.assert_array_equal(lists[2], c - a @ b)
+    assert "list" in tw.accelerate.report(fast)[0].as_written
+
+
+@pytest.mark.parametrize("part", ["result", "factor", "rows"])
+def test_shared_memory_runs_as_written(part: str) -> None:
+    fast = tw.accelerate(programs.plain)
+
+    def made() -> tuple[Array, Array, Array]:
+        (w,) = arrays_of([(30, 40)], "f8")
+        a, b = w[:8, :8], w[8:16, :8]
+        c = {"result": w[:8, :8], "factor": w[9:17, :8], "rows": w[4:12, 4:12]}[part]
+        return a, b, c
+
+    ours, theirs = made(), made()
+    fast(*ours)
+    programs.plain(*theirs)
+    np.testing.assert_array_equal(ours[2], theirs[2])
+    assert "shares memory" in tw.accelerate.report(fast)[0].as_written
+
+
+def test_blocks_of_one_array_are_apart() -> None:
+    fast = tw.accelerate(programs.plain)
+    (w,) = arrays_of([(30, 40)], "f8")
+    expected = w[:8, 20:28] + w[:8, :8] @ w[8:16, :8]
+    fast(w[:8, :8], w[8:16, :8], w[:8, 20:28])
+    np.testing.assert_array_equal(w[:8, 20:28], expected)
+    assert tw.accelerate.report(fast)[0].as_written == ""
+
+
+def test_a_result_that_repeats_runs_as_written() -> None:
+    fast = tw.accelerate(programs.plain)
+    a, b = arrays_of([(7, 9), (9, 8)], "f8")
+    one, other = (np.lib.stride_tricks.as_strided(np.zeros(8), (7, 8), (0, 8)) for _ in range(2))
+    fast(a, b, one)
+    programs.plain(a, b, other)
+    np.testing.assert_array_equal(one, other)
+
+
+def negative(A: Array, B: Array, C: Array) -> None:
+    for i in range(-6, 0):
+        for j in range(8):
+            for k in range(-9, 0):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def wrapping(A: Array, B: Array, C: Array) -> None:
+    for i in range(-3, 3):
+        for j in range(8):
+            for k in range(9):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+@pytest.mark.parametrize(("function", "called"), [(negative, True), (wrapping, False)])
+def test_negative_subscripts(function: Callable[..., Any], called: bool) -> None:
+    fast = tw.accelerate(function)
+    a, b, c = arrays_of([(7, 9), (9, 8), (7, 8)], "f8")
+    expected = c.copy()
+    function(a, b, expected)
+    fast(a, b, c)
+    np.testing.assert_array_equal(c, expected)
+    assert (tw.accelerate.report(fast)[0].as_written == "") == called
+
+
+def test_subscripts_out_of_bounds_raise_where_they_did() -> None:
+    fast = tw.accelerate(programs.plain)
+    a, b, c = arrays_of([(7, 9), (8, 8), (7, 8)], "f8")
+    theirs = c.copy()
+    with pytest.raises(IndexError) as ours:
+        fast(a, b, c)
+    with pytest.raises(IndexError) as original:
+        programs.plain(a, b, theirs)
+    np.testing.assert_array_equal(c, theirs)
+    frames = [traceback.extract_tb(error.tb)[-1] for error in (ours, original)]
+    assert frames[0].lineno == frames[1].lineno
+    assert frames[0].filename == frames[1].filename
+    assert frames[0].name == frames[1].name
+
+
+@pytest.mark.parametrize("sizes", [(0, 9, 8), (7, 0, 8), (7, 9, 0)])
+def test_empty_loops(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    c = np.ones((m, n))
+    tw.accelerate(programs.plain)(np.ones((m, k)), np.ones((k, n)), c)
+    np.testing.assert_array_equal(c, np.ones((m, n)))
+
+
+def test_attributes() -> None:
+    ours, theirs = programs.Layer(7), programs.Layer(7)
+    fast = tw.accelerate(programs.Layer.forward)
+    (x,) = arrays_of([(7, 7)], "f8")
+    np.testing.assert_array_equal(fast(ours, x), theirs.forward(x))
+    assert tw.accelerate.report(fast)[0].as_written == ""
+
+
+def test_properties_run_as_written() -> None:
+    fast = tw.accelerate(programs.Layer.lost)
+    layer = programs.Layer(7)
+    fast(layer, layer.weight)
+    assert "self.fresh is a property" in tw.accelerate.report(fast)[0].as_written
+
+
+def test_shadowed_built_in_functions_run_as_written() -> None:
+    range = reversed_range  # noqa: A001
+
+    @tw.accelerate
+    def product(A: Array, B: Array, C: Array) -> None:
+        for i in range(7):
+            for j in range(7):
+                for k in range(7):
+                    C[i, j] += A[i, k] * B[k, j]
+
+    a, b, c = arrays_of([(7, 7), (7, 7), (7, 7)], "f8")
+    expected = c + a @ b
+    product(a, b, c)
+    np.testing.assert_array_equal(c, expected)
+    assert "range is not the built-in" in tw.accelerate.report(product)[0].as_written
+
+
+def reversed_range(count: int) -> list[int]:
+    return list(range(count))[::-1]
+
+
+def test_closures_defaults_and_attributes_stay() -> None:
+    scale, calls = 3.0, 0
+
+    def product(A: Array, B: Array, /, C: Array, n: int = 7, *, add: float = 1.0) -> Array:
+        """A product."""
+        nonlocal calls
+        calls += 1
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    C[i, j] += scale * A[i, k] * B[k, j]
+        return C + add
+
+    product.mark = "kept"  # type: ignore[attr-defined]
+    fast = tw.accelerate(product)
+    a, b, c = arrays_of([(7, 7), (7, 7), (7, 7)], "f8")
+    expected = c + 3 * a @ b + 1
+    np.testing.assert_array_equal(fast(a, b, c), expected)
+    assert calls == 1
+    scale = 5.0
+    np.testing.assert_array_equal(fast(a, b, np.zeros((7, 7)), add=0), 5 * a @ b)
+    assert inspect.signature(fast) == inspect.signature(product)
+    assert (fast.__doc__, fast.__name__, fast.__module__) == ("A product.", "product", __name__)
+    assert fast.__qualname__ == product.__qualname__
+    assert fast.mark == "kept"  # type: ignore[attr-defined]
+    assert fast.__wrapped__ is product  # type: ignore[attr-defined]
+    assert inspect.getsource(fast) == inspect.getsource(product)
+
+
+class Base:
+    """What a method finds by super()."""
+
+    def size(self) -> int:
+        return 7
+
+
+class Derived(Base):
+    """Methods of all kinds."""
+
+    @tw.accelerate
+    def size(self) -> int:
+        C = np.zeros((7, 7))
+        for i in range(7):
+            for j in range(7):
+                for k in range(7):
+                    C[i, j] += C7[i, k] * C7[k, j]
+        return super().size() + int(C[0, 0])
+
+    @tw.accelerate
+    @staticmethod
+    def still(A: Array, C: Array) -> None:
+        for i in range(7):
+            for j in range(7):
+                for k in range(7):
+                    C[i, j] += A[i, k] * A[k, j]
+
+    @tw.accelerate
+    def private(self, C: Array) -> None:
+        self.__hidden = C
+        for i in range(7):
+            for j in range(7):
+                for k in range(7):
+                    C[i, j] += C7[i, k] * C7[k, j]
+
+
+C7 = np.ones((7, 7))
+
+
+def test_methods() -> None:
+    assert Derived().size() == 14
+    c = np.zeros((7, 7))
+    Derived.still(C7, c)
+    assert c[0, 0] == 7
+    assert replaced(Derived.size) == replaced(Derived.still) == ["ik,kj->ij"]
+    Derived().private(c)
+    assert c[0, 0] == 14
+    assert "private name" in tw.accelerate.report(Derived.private)[0].text
+
+
+def test_what_may_be_left_in_the_middle_stays() -> None:
+    @tw.accelerate
+    def generator(C: Array) -> Iterator[int]:
+        for i in range(7):
+            for k in range(7):
+                C[i] += C7[i, k] * C7[k, 0]
+            yield i
+
+    @tw.accelerate
+    async def coroutine(C: Array) -> float:
+        for i in range(7):
+            for k in range(7):
+                C[i] += C7[i, k] * C7[k, 0]
+        return float(C[0])
+
+    @tw.accelerate
+    async def both(C: Array) -> AsyncIterator[int]:
+        for i in range(7):
+            yield int(C[i])
+
+    c = np.zeros(7)
+    assert list(generator(c)) == list(range(7))
+    assert asyncio.run(coroutine(c)) == 14
+    for function in (generator, coroutine, both):
+        assert "left in the middle" in tw.accelerate.report(function)[0].text
+
+
+def test_other_decorators() -> None:
+    with pytest.raises(NotAccelerated, match="found _lru_cache_wrapper"):
+        tw.accelerate(functools.lru_cache(programs.plain))
+
+    def outside(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*values: Any) -> Any:
+            return function(*values)
+
+        return call
+
+    @outside
+    @tw.accelerate
+    def above(C: Array) -> None:
+        for i in range(17):
+            for k in range(17):
+                C[i] += C17[i, k] * C17[k, 0]
+
+    c = np.zeros(17)
+    above(c)
+    assert c[0] == 17
+    assert replaced(above.__wrapped__) == ["ik,k->i"]  # type: ignore[attr-defined]
+    assert "nearest to the function" in tw.accelerate.report(tw.accelerate(above))[0].text
+
+
+C17 = np.ones((17, 17))
+
+
+def early(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            if A[i, k] == 0:
+                break
+            C[i] += A[i, k] * B[k]
+
+
+def divided(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i] += A[i, k] / B[k]
+
+
+def called(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i] += abs(A[i, k]) * B[k]
+
+
+def indirect(A: Array, B: Array, C: Array, rows: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i] += A[rows[i], k] * B[k]
+
+
+def iterated(A: Array, B: Array, C: Array) -> None:
+    for i, row in enumerate(A):
+        for k in range(7):
+            C[i] += row[k] * B[k]
+
+
+def sliced(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i, :] += A[i, k] * B[k, :]
+
+
+def kept_sum(A: Array, B: Array, C: Array) -> float:
+    for i in range(7):
+        s = 0.0
+        for k in range(7):
+            s += A[i, k] * B[k]
+        C[i] = s
+    return s
+
+
+def rewritten(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i] += A[i, k] * B[k]
+            i = 0  # noqa: PLW2901
+
+
+def with_else(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i] += A[i, k] * B[k]
+    else:  # noqa: PLW0120
+        C[0] = 0
+
+
+def unused(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        t = B[i + 100]
+        for k in range(7):
+            C[i] += A[i, k] * B[k]
+        del t
+
+
+REFUSED = [
+    (early, "has a condition"),
+    (divided, "divides"),
+    (called, "calls abs"),
+    (indirect, "counts with rows[i]"),
+    (iterated, "more than one variable"),
+    (sliced, "takes a part of C"),
+    (kept_sum, "leaves s"),
+    (rewritten, "assigns the loop variable i"),
+    (with_else, "else"),
+    (unused, "deletes"),
+]
+
+
+@pytest.mark.parametrize(("function", "reason"), REFUSED, ids=[row[0].__name__ for row in REFUSED])
+def test_refused(function: Callable[..., Any], reason: str) -> None:
+    fast = tw.accelerate(function)
+    report = tw.accelerate.report(fast)
+    assert not report[0].replaced
+    assert reason in report[0].text
+    assert report[0].line == function.__code__.co_firstlineno + 1
+
+
+def test_an_outer_loop_may_stay_around_a_product() -> None:
+    fast = tw.accelerate(programs.two_nests)
+    report = tw.accelerate.report(fast)
+    first = programs.two_nests.__code__.co_firstlineno
+    assert [(nest.line - first, nest.replaced) for nest in report] == [(2, False), (4, True), (10, True)]
+
+
+def test_report_is_readable(caplog: pytest.LogCaptureFixture) -> None:
+    fast = tw.accelerate(programs.plain)
+    line = programs.plain.__code__.co_firstlineno + 1
+    text = str(tw.accelerate.report(fast))
+    assert text.startswith(f"line {line}: replaced by ik,kj->ij  (C[m,n] += A[m,k]*B[k,n], m=A.shape[0], ")
+    with caplog.at_level(logging.DEBUG, "tilewright"):
+        fast(np.ones((2, 2)), np.ones((2, 2)), np.ones((2, 2)))
+    assert "few iterations" in caplog.text
+    assert str(tw.accelerate.report(fast)).endswith("few iterations are faster as written")
+
+
+def test_errors() -> None:
+    with pytest.raises(NotAccelerated, match="found int"):
+        tw.accelerate(3)  # type: ignore[type-var]
+    with pytest.raises(NotAccelerated, match="plain, as it is"):
+        tw.accelerate.report(programs.plain)
+    namespace: dict[str, Any] = {}
+    exec("def made(): pass", namespace)
+    with pytest.raises(SourceMissing, match="the source of made"):
+        tw.accelerate(namespace["made"])
