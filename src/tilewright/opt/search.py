@@ -77,7 +77,7 @@ class Search:
         product = recognise(candidate.nest)
         if isinstance(product, Refusal):
             return product
-        product = replace(product, conditions=(*product.conditions, *candidate.conditions))
+        product = replace(product, conditions=(*candidate.conditions, *product.conditions))
         found = Found(product, candidate.place)
         cpu, features = (
             self.module.attribute(self.function, f"target-{what}") for what in ("cpu", "features")

@@ -81,10 +81,13 @@ def define_call(
     taken = _values(symbols)
     f = module.define(name, INT1, _parameters(taken), exported=True)
     invariants = _invariants(f, taken)
-    counts = {dimension: invariants.count(dimension.extent) for dimension in plan.product.dimensions}
-    call = _Call(f, invariants, plan, counts)
-    work = call.work()
-    with f.when(f.compare("<=", int64(plan.least_work), work)):
+    with ExitStack() as checked:
+        if any(isinstance(symbol, Reloaded) for symbol in symbols):
+            _read_memory(plan.product, invariants, checked)
+        counts = {dimension: invariants.count(dimension.extent) for dimension in plan.product.dimensions}
+        call = _Call(f, invariants, plan, counts)
+        work = call.work()
+        checked.enter_context(f.when(f.compare("<=", int64(plan.least_work), work)))
         conditions = Conditions(invariants, plan.product, counts)
         conditions.write()
         for symbol in symbols:
@@ -96,6 +99,24 @@ def define_call(
             call.write(work, kernels)
     f.ret(Value(INT1, "false"))
     return taken
+
+
+def _read_memory(product: Product, invariants: Invariants, checked: ExitStack) -> None:
+    """What the program keeps in memory, read once the conditions hold under which it reads that too."""
+    f, known = invariants.f, set[Symbol]()
+    conditions = Conditions(invariants, product, {})
+
+    def check() -> None:
+        checked.enter_context(f.when(f.both(conditions.holds, invariants.exact.right)))
+
+    for condition in product.conditions:
+        if isinstance(condition, Within):
+            read = {one for one in symbols_below(_named_within(condition)) if isinstance(one, Reloaded)}
+            if not read <= known:
+                check()
+                known |= read
+            conditions.within(condition)
+    check()
 
 
 def _values(symbols: Iterator[Symbol] | Sequence[Symbol]) -> tuple[SsaValue, ...]:
@@ -115,27 +136,32 @@ def _invariants(f: Function, taken: Sequence[SsaValue]) -> Invariants:
 
 def _named(product: Product) -> Iterator[Symbol]:
     """The symbols that a product's records name."""
-
-    def of(*values: Polynomial) -> Iterator[Symbol]:
-        for value in values:
-            yield from (symbol for symbol in sorted(value.symbols) if not isinstance(symbol, Index))
-
-    def bounds(extent: Extent) -> Iterator[Symbol]:
-        yield from of(*(bound.span for bound in extent.bounds))
-
     for operand in (product.a, product.b, product.c, *(product.second or ())):
         yield operand.memory.base
-        yield from of(operand.offset)
+        yield from _symbols(operand.offset)
     for one in product.dimensions:
-        yield from of(one.a, one.b, one.c)
-        yield from bounds(one.extent)
+        yield from _symbols(one.a, one.b, one.c, *_spans(one.extent))
     for factor in (product.alpha, product.beta):
         yield from (scalar.symbol for scalar in factor.scalars)
     for condition in product.conditions:
         if isinstance(condition, Within):
-            yield from of(condition.value, condition.low, condition.high)
-            for _, extent in condition.loops:
-                yield from bounds(extent)
+            yield from _named_within(condition)
+
+
+def _named_within(condition: Within) -> Iterator[Symbol]:
+    """The symbols that a condition names."""
+    yield from _symbols(condition.value, condition.low, condition.high)
+    for _, extent in condition.loops:
+        yield from _symbols(*_spans(extent))
+
+
+def _symbols(*values: Polynomial) -> Iterator[Symbol]:
+    for value in values:
+        yield from (symbol for symbol in sorted(value.symbols) if not isinstance(symbol, Index))
+
+
+def _spans(extent: Extent) -> Iterator[Polynomial]:
+    yield from (bound.span for bound in extent.bounds)
 
 
 class _Call:

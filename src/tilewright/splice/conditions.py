@@ -39,11 +39,11 @@ class Conditions:
     holds: Value = field(default=TRUE)
 
     def write(self) -> Value:
-        """Every condition of the product, and those of the integers that it keeps in memory."""
+        """Every condition of the product."""
         for condition in self.product.conditions:
             match condition:
                 case Within():
-                    self._within(condition)
+                    self.within(condition)
                 case Disjoint(other="a"):
                     self._disjoint(self._interval(self.product.a, "a"))
                 case Disjoint():
@@ -103,7 +103,8 @@ class Conditions:
         if found is not None:
             self.require(found)
 
-    def _within(self, condition: Within) -> None:
+    def within(self, condition: Within) -> None:
+        """A number is in its range in the first and the last iterations."""
         f, invariants = self.invariants.f, self.invariants
         for indices in self._corners(condition.loops):
             value = invariants.integer(condition.value, invariants.exact, indices)
