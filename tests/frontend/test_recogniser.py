@@ -162,3 +162,23 @@ def test_triangles() -> None:
     assert isinstance(lower, Product)
     assert isinstance(upper, Product)
     assert (lower.triangle, upper.triangle) == (Triangle.LOWER, Triangle.UPPER)
+
+
+BACKWARDS = """
+for i in range(m - 1, -1, -1):
+    for j in range(n - 1, -1, -1):
+        for k in range(l - 1, -1, -1):
+            C[i, j] += A[i, k] * B[k, j]
+"""
+
+
+def test_loops_that_walk_memory_backwards_are_turned() -> None:
+    nest, product = found_in(BACKWARDS, DENSE)
+    assert isinstance(product, Product)
+    _, forwards = found_in(PLAIN, DENSE)
+    assert isinstance(forwards, Product)
+    assert [(one.a, one.b, one.c) for one in product.dimensions] == [
+        (one.a, one.b, one.c) for one in forwards.dimensions
+    ]
+    for numbers in (NUMBERS, *EMPTY):
+        same_results(nest, product, numbers)

@@ -15,6 +15,7 @@ from tilewright.frontend.nests import Extent, Factor, Product, Refusal, Role, Sc
 from tilewright.frontend.polynomial import Polynomial
 from tilewright.machine.host import host_machine
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from tilewright.spec.problem import Gemm
 from tilewright.splice.plan import LEAST_WORK, Strategy, plan
 
 POINTERS = [("a", "ptr"), ("b", "ptr"), ("c", "ptr")]
@@ -279,3 +280,17 @@ def test_sums_that_only_reach_c_in_part() -> None:
     """Integers summed in 64 bits into 32 of them: bits that do not reach C need no sums."""
     found = plan(gemm(I32, (M, N, K), FOURS, acc=I64), host_machine())
     assert not isinstance(found, Refusal)
+
+
+def test_a_single_row_or_column_stands_as_suits_the_matrix() -> None:
+    def layout(*dimensions: tuple[Role, int, int, int, int]) -> str:
+        found = plan(around(*dimensions), host_machine())
+        assert not isinstance(found, Refusal)
+        problem = found.ways[-1].problem
+        assert isinstance(problem, Gemm)
+        return problem.c.value
+
+    assert layout((Role.M, 100, 100, 0, 1), (Role.K, 100, 1, 1, 0)) == "row"  # sums along rows of A
+    assert layout((Role.M, 100, 1, 0, 1), (Role.K, 100, 100, 1, 0)) == "col"  # rows of A's transpose, scaled
+    assert layout((Role.N, 100, 0, 100, 1), (Role.K, 100, 1, 1, 0)) == "col"
+    assert layout((Role.N, 100, 0, 1, 1), (Role.K, 100, 1, 100, 0)) == "row"

@@ -89,12 +89,29 @@ def normalised(space: Space) -> Space:
     return space
 
 
+def ascending(space: Space) -> Space:
+    """The space with loops that walk memory backwards turned around, where all operands walk so.
+
+    ``C[i, j] for i in range(m - 1, -1, -1)`` is ``C[i, j] for i in range(m)``: adjacent elements are only
+    seen as such in the order of memory.
+    """
+    for index, extent in space.ranges:
+        strides, count = space.strides(index), _count(extent)
+        apart = index in (space.ordered or ()) or not _independent(space, index)
+        if strides is None or count is None or apart or not any(strides):
+            continue
+        if all(coefficient < 0 for stride in strides for _, coefficient in stride.terms):
+            space = space.with_index(index, count - 1 - index)
+    return space
+
+
 def fused(space: Space) -> Space:
     """The space with one loop in the place of two, where the outer one moves on from where the inner ends.
 
     ``C[i*n + j] for i in range(m) for j in range(n)`` is ``C[x] for x in range(m*n)``; n may then not be
     negative, where run time gives it.
     """
+    space = ascending(space)
     for outer, outer_extent in space.ranges:
         for inner, inner_extent in space.ranges:
             together = outer == inner or {outer, inner} & set(space.ordered or ())
