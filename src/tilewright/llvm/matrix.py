@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import INT32, Value, element_of, int32, is_float, poison, vector_of
+from tilewright.llvm.values import (
+    INT1,
+    INT32,
+    INT64,
+    POINTER,
+    VOID,
+    Type,
+    Value,
+    element_of,
+    int32,
+    is_float,
+    poison,
+    vector_of,
+)
 
-#: What the names of all matrix intrinsics begin with.
+#: What the names of all matrix intrinsics begin with, and that of the one that multiplies.
 PREFIX = "@llvm.matrix."
+MULTIPLY = f"{PREFIX}multiply."
 
 
 def column_of(f: Function, elements: Sequence[Value]) -> Value:
@@ -40,6 +54,49 @@ def multiply_matrices(f: Function, left: Value, right: Value, sizes: tuple[int, 
     operands = (left, right, *(int32(size) for size in sizes))
     arguments = ", ".join(value.typed for value in operands)
     return f.emit(kind, f"call {_contract(left)}{kind.text} {intrinsic.text}({arguments})")
+
+
+class MatrixAt(NamedTuple):
+    """A matrix in memory: its first element, elements from one row or column to the next, which of both."""
+
+    pointer: Value
+    leading: Value
+    rows_adjacent: bool
+
+
+def load_matrix(f: Function, element: Type, place: MatrixAt, sizes: tuple[int, int]) -> Value:
+    """A matrix of rows and columns as a flat vector of columns.
+
+    Source: LLVM Language Reference, llvm.matrix.column.major.load.
+    """
+    rows, columns = sizes
+    kind = vector_of(element, rows * columns)
+    name = f"llvm.matrix.column.major.load.{kind.suffix}.i64"
+    intrinsic = f.module.declare(name, kind, (POINTER, INT64, INT1, INT32, INT32))
+    high, wide = (rows, columns) if place.rows_adjacent else (columns, rows)
+    found = f.call(intrinsic, [place.pointer, place.leading, Value(INT1, "false"), int32(high), int32(wide)])
+    return found if place.rows_adjacent else _transposed(f, found, (columns, rows))
+
+
+def store_matrix(f: Function, value: Value, place: MatrixAt, sizes: tuple[int, int]) -> None:
+    """Writes a flat vector of columns to where a matrix of rows and columns stands.
+
+    Source: LLVM Language Reference, llvm.matrix.column.major.store.
+    """
+    rows, columns = sizes
+    name = f"llvm.matrix.column.major.store.{value.type.suffix}.i64"
+    intrinsic = f.module.declare(name, VOID, (value.type, POINTER, INT64, INT1, INT32, INT32))
+    if not place.rows_adjacent:
+        value, (rows, columns) = _transposed(f, value, sizes), (columns, rows)
+    given = [value, place.pointer, place.leading, Value(INT1, "false"), int32(rows), int32(columns)]
+    f.call(intrinsic, given)
+
+
+def _transposed(f: Function, value: Value, sizes: tuple[int, int]) -> Value:
+    """The transpose of a matrix of so many rows and columns."""
+    name = f"llvm.matrix.transpose.{value.type.suffix}"
+    intrinsic = f.module.declare(name, value.type, (value.type, INT32, INT32))
+    return f.call(intrinsic, [value, *map(int32, sizes)])
 
 
 def add_product(f: Function, acc: Value, product: Value) -> Value:

@@ -68,7 +68,7 @@ def replace_products(text: str, options: Options) -> Rewritten:
         search = Search(module, function, splicer, options)
         search.run()
         remarks += search.remarks
-        if any(remark.replaced for remark in search.remarks):
+        if search.lines is not function.lines:
             bodies[name] = search.lines
     if not bodies:
         return Rewritten(None, tuple(remarks), text, splicer)

@@ -15,6 +15,8 @@ from tilewright.frontend.llvm_text import NAME
 from tilewright.frontend.loops import recognise
 from tilewright.frontend.nests import Product, Refusal
 from tilewright.frontend.product_text import product_text
+from tilewright.llvm.matrix import MULTIPLY
+from tilewright.machine.machine import Machine
 from tilewright.opt.machines import machine_of
 from tilewright.opt.records import Options, Remark
 from tilewright.splice.splice import Splicer
@@ -49,10 +51,22 @@ class Search:
         self._splicer = splicer
 
     def run(self) -> None:
-        """Looks at every nest."""
+        """Looks at every nest, and at every product of LLVM's matrices."""
         if len(self.function.blocks) > LEAST_DEPTH:
             for root in nests(self.function, self.module):
                 self._visit(root)
+        if any(MULTIPLY in line for line in self.lines):
+            self._multiply()
+
+    def _multiply(self) -> None:
+        """Has matrices multiplied by the target's register tiles; without any, LLVM multiplies them."""
+        machine = self._machine()
+        if isinstance(machine, Machine):
+            lines = self._splicer.multiply_by_tiles(
+                self.lines, machine, assume_reassociation=self.options.assume_reassociation
+            )
+            if lines != list(self.lines):
+                self.lines = lines
 
     def _visit(self, root: Root, above: str = "") -> None:
         """Looks at a nest, and at those in it if it is refused; the reason `above` is not repeated."""
@@ -79,18 +93,24 @@ class Search:
             return product
         product = replace(product, conditions=(*candidate.conditions, *product.conditions))
         found = Found(product, candidate.place)
-        cpu, features = (
-            self.module.attribute(self.function, f"target-{what}") for what in ("cpu", "features")
-        )
-        try:
-            machine = machine_of(self.module.triple, cpu, features, self.options)
-        except TilewrightError as error:
-            return Refusal(product.where, f"is for a target without kernels: {error}")
+        machine = self._machine()
+        if isinstance(machine, TilewrightError):
+            return Refusal(product.where, f"is for a target without kernels: {machine}")
         lines = self._splicer.splice(self.lines, found, machine)
         if isinstance(lines, Refusal):
             return lines
         self.lines = lines
         return found
+
+    def _machine(self) -> Machine | TilewrightError:
+        """What the function is compiled for, or why nobody knows."""
+        cpu, features = (
+            self.module.attribute(self.function, f"target-{what}") for what in ("cpu", "features")
+        )
+        try:
+            return machine_of(self.module.triple, cpu, features, self.options)
+        except TilewrightError as error:
+            return error
 
 
 def _reason(root: Root, refusal: Refusal) -> str:

@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 from tilewright.errors import NotAModule, TilewrightError
 from tilewright.frontend.nests import Where
 from tilewright.llvm.canonical import optimise_module
+from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.llvm.target import compiling, initialize
 from tilewright.opt.records import Form, Optimised, Options, Remark
 from tilewright.opt.rewrite import rewrite
@@ -49,6 +50,8 @@ def optimise_here(work: Work) -> Optimised:
     found = rewrite(module, target, work.options)
     finished = module if found.module is None else found.module
     dumps = (("shaped", found.shaped), ("spliced", str(finished))) if work.dump else ()
+    if PREFIX in str(finished):  # what is left of matrix intrinsics: code generation would abort
+        lower_matrices(finished, target)
     optimise_module(finished, target)
     if found.module is not None:
         # Behind the optimiser: kernels have the form that they are tested in everywhere else.

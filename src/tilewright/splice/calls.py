@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 from tilewright.frontend.llvm_symbols import Reloaded, SsaValue
 from tilewright.frontend.nests import Dimension, Extent, Factor, Product, Role, Scalar, Within
 from tilewright.frontend.polynomial import Index, Polynomial, Symbol
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.convert import Convert
+from tilewright.llvm.matrix import MatrixAt, add_product, load_matrix, multiply_matrices, store_matrix
 from tilewright.llvm.values import (
     INT1,
     INT64,
@@ -25,7 +26,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.lower import SCRATCH_ALIGNMENT
 from tilewright.spec.dtype import DTYPES, DType
-from tilewright.spec.problem import Layout
+from tilewright.spec.problem import BatchReduceGemm, Layout
 from tilewright.splice.arithmetic import Invariants, kind_of, least, symbols_below
 from tilewright.splice.conditions import Conditions
 from tilewright.splice.kernels import Kernel
@@ -205,6 +206,11 @@ class _Call:
 
     def write(self, work: Value, kernels: Sequence[tuple[Way, Kernel]]) -> None:
         """Calls the first kernel that is for so much work, and returns true."""
+        if self.plan.intrinsic:
+            with self._around() as (pointers, _, _):
+                self._multiply(pointers)
+            self.f.ret(Value(INT1, "true"))
+            return
         (way, kernel), *rest = kernels
         if not rest:
             self._run(kernel)
@@ -232,23 +238,37 @@ class _Call:
             f.ret(Value(INT1, "true"))
 
     def _loops(self, kernel: Kernel, scratch: Value) -> None:
-        f, plan, invariants = self.f, self.plan, self.invariants
-        product, depth = plan.product, self.given["k"]
+        f, plan = self.f, self.plan
+        acc = plan.types.acc
+        alpha, beta = self._factor(plan.product.alpha, acc), self._factor(plan.product.beta, acc)
+        with self._around() as (pointers, depth, first):
+            if first is not None:
+                beta = f.select(first, beta, constant(acc, 1))
+            given = {**self.given, **pointers, "k": depth, "alpha": alpha, "beta": beta, "scratch": scratch}
+            callee = f.module.declare(kernel.name, VOID, [kind for _, kind in kernel.arguments])
+            f.call(callee, [given[name] for name, _ in kernel.arguments])
+
+    @contextmanager
+    def _around(self) -> Iterator[tuple[dict[str, Value], Value, Value | None]]:
+        """The loops around a call.
+
+        Yields where the operands begin, the depth, and whether this is the first call of several that sum
+        into the same elements; None where there is one.
+        """
+        f, invariants, around = self.f, self.invariants, self.plan.around
+        depth, counts = self.given["k"], dict(self.counts)
         pointers = {
             matrix.name: invariants.address(matrix.operand.memory.base, matrix.operand.offset)
-            for matrix in plan.matrices
+            for matrix in self.plan.matrices
         }
-        acc = plan.types.acc
-        alpha, beta = self._factor(product.alpha, acc), self._factor(product.beta, acc)
-        deep = [one for one in plan.around if one.role is Role.K]
-        counts = dict(self.counts)
+        deep = [one for one in around if one.role is Role.K]
         for one in deep:  # where one of several depths is 0, one call of depth 0 does what beta asks for
             some = f.compare("<", int64(0), counts[one])
             depth = f.select(some, depth, int64(0))
             counts[one] = f.maximum(counts[one], int64(1))
         with ExitStack() as loops:
             first: Value | None = None
-            for one in plan.around:
+            for one in around:
                 index = loops.enter_context(f.loop(int64(0), counts[one], int64(1)))
                 pointers = {
                     name: f.at(place, f.mul(index, invariants.integer(getattr(one, name), f)))
@@ -257,11 +277,25 @@ class _Call:
                 if one in deep:
                     begins = f.compare("==", index, 0)
                     first = begins if first is None else f.both(first, begins)
-            if first is not None:
-                beta = f.select(first, beta, constant(acc, 1))
-            given = {**self.given, **pointers, "k": depth, "alpha": alpha, "beta": beta, "scratch": scratch}
-            callee = f.module.declare(kernel.name, VOID, [kind for _, kind in kernel.arguments])
-            f.call(callee, [given[name] for name, _ in kernel.arguments])
+            yield pointers, depth, first
+
+    def _multiply(self, pointers: Mapping[str, Value]) -> None:
+        """The product as one intrinsic on whole matrices, loaded and stored by others."""
+        f, (a, b, c), whole = self.f, self.plan.matrices, self.plan.ways[0].problem
+        assert isinstance(whole, BatchReduceGemm)
+        places = {
+            one.name: MatrixAt(
+                pointers[one.name], self.given[f"ld_{one.name}"], rows_adjacent=one.layout is Layout.COL
+            )
+            for one in (a, b, c)
+        }
+        kind = element_type(whole.dtype)
+        left = load_matrix(f, kind, places["a"], (whole.m, whole.k))
+        right = load_matrix(f, kind, places["b"], (whole.k, whole.n))
+        product = multiply_matrices(f, left, right, (whole.m, whole.k, whole.n))
+        if whole.beta:
+            product = add_product(f, load_matrix(f, kind, places["c"], (whole.m, whole.n)), product)
+        store_matrix(f, product, places["c"], (whole.m, whole.n))
 
     def _factor(self, factor: Factor, acc: DType) -> Value:
         """alpha or beta, in the type of the sums."""

@@ -24,6 +24,7 @@ class Kernel:
     name : its symbol, the only one that other modules see.
     arguments : names and types, in order.
     scratch_bytes : memory that it is given, with room to begin on a page; 0 where it needs none.
+    inlined : it becomes a part of each of its callers.
     text : a module of its own.
     """
 
@@ -31,6 +32,7 @@ class Kernel:
     arguments: tuple[tuple[str, Type], ...]
     scratch_bytes: int
     text: str
+    inlined: bool
 
 
 class Kernels:
@@ -38,26 +40,36 @@ class Kernels:
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._found: dict[tuple[Problem, Machine], Kernel] = {}
-        self._taken: dict[str, str] = {}
+        self._found: dict[tuple[Problem, Machine, bool], Kernel] = {}
+        self._taken: dict[str, Kernel] = {}
 
-    def find(self, problem: Problem, machine: Machine) -> Kernel:
-        """The kernel of a problem on a machine, compiled as far as LLVM IR."""
-        key = (problem, machine)
+    def find(self, problem: Problem, machine: Machine, *, inlined: bool = False) -> Kernel:
+        """The kernel of a problem on a machine, compiled as far as LLVM IR.
+
+        One is only inlined if its functions have the same attributes: others, of streaming vectors, are not.
+        """
+        key = (problem, machine, inlined)
         if key not in self._found:
-            self._found[key] = self._make(problem, machine)
+            self._found[key] = self._make(problem, machine, inlined=inlined)
         return self._found[key]
 
     def take(self, kernel: Kernel) -> None:
         """Puts a kernel into the module."""
-        self._taken[kernel.name] = kernel.text
+        self._taken[kernel.name] = kernel
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The modules of the kernels that were taken."""
-        return tuple(self._taken.values())
+    def declarations(self) -> tuple[str, ...]:
+        """How modules name the kernels that were taken."""
+        return tuple(
+            f"declare void @{kernel.name}({', '.join(kind.text for _, kind in kernel.arguments)})"
+            for kernel in self._taken.values()
+        )
 
-    def _make(self, problem: Problem, machine: Machine) -> Kernel:
+    def texts(self, *, inlined: bool) -> tuple[str, ...]:
+        """The modules of the kernels that were taken: those to be inlined, or the others."""
+        return tuple(kernel.text for kernel in self._taken.values() if kernel.inlined is inlined)
+
+    def _make(self, problem: Problem, machine: Machine, *, inlined: bool) -> Kernel:
         name = f"{self._prefix}{len(self._found)}_{kernel_name(problem, machine.isa.name)}"
         state = Compilation(problem, machine, name)
         for stage in STAGES:
@@ -67,21 +79,24 @@ class Kernels:
             if stage.name == "llvm":
                 break
         room = scratch_layout(state.program).bytes
+        kinds = {line.partition(") ")[2] for line in _DEFINITION.findall(state.llvm)}
+        inlined = inlined and len(kinds) == 1
+        attributes = "alwaysinline" if inlined else _compiled_for(machine)
         return Kernel(
             name,
             tuple(signature(state.program)),
             room and room + SCRATCH_ALIGNMENT,
-            _compiled_for(machine, state.llvm),
+            _DEFINITION.sub(rf"\1 {attributes} {{", state.llvm),
+            inlined,
         )
 
 
-def _compiled_for(machine: Machine, text: str) -> str:
-    """A module whose functions say which CPU they are for, whatever the rest of a program is compiled for.
+def _compiled_for(machine: Machine) -> str:
+    """What functions say of the CPU that they are for, whatever the rest of a program is compiled for.
 
-    Before: ``define void @gemm(ptr %a) nounwind {``. After: ``define void @gemm(ptr %a) nounwind
-    "target-cpu"="znver5" "target-features"="+avx512f" {``
+    >>> from tilewright.machine.catalog import find_machine
+    >>> _compiled_for(find_machine("pwr10")).partition(" ")[0]
+    '"target-cpu"="pwr10"'
     """
     attributes = f'"target-cpu"="{machine.cpu}"'
-    if machine.features:
-        attributes += f' "target-features"="{machine.features}"'
-    return _DEFINITION.sub(rf"\1 {attributes} {{", text)
+    return f'{attributes} "target-features"="{machine.features}"' if machine.features else attributes

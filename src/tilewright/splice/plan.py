@@ -111,6 +111,7 @@ class Plan:
     ways : kernels, those for less work first; the last one takes any.
     least_work : multiply-adds below which the loops stay.
     work : multiply-adds of one call, where they are known.
+    intrinsic : no kernel is called, but one intrinsic multiplies all of the matrices.
     m, n, k : the dimensions that kernels walk; None where there are none of a role, whose size is then 1.
     around : the dimensions of loops around the call, outermost first; those of the depth come last.
     """
@@ -123,6 +124,7 @@ class Plan:
     n: Dimension | None
     k: Dimension | None
     around: tuple[Dimension, ...]
+    intrinsic: bool = False
 
     @property
     def matrices(self) -> tuple[Matrix, Matrix, Matrix]:
@@ -159,6 +161,13 @@ def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO)
     work = None if None in sizes else prod(size for size in sizes if size is not None)
     try:
         machine.isa.tile(types.a, types.b)
+        if strategy is Strategy.INTRINSIC:
+            whole = _exact(product, matrices, types, sizes)
+            several = any(one.role is Role.K for one in around)
+            small = whole is not None and max(whole.m, whole.n, whole.k) <= LARGEST_INTRINSIC
+            if whole is None or several or not (small and types.uniform):
+                return Refusal(product.where, NO_INTRINSIC)
+            return Plan(product, (Way(whole),), 0, work, m, n, k, around, intrinsic=True)
         ways, least = _ways(product, matrices, types, sizes, strategy)
     except TilewrightError as error:
         return Refusal(product.where, f"has no kernel: {error}")
@@ -166,6 +175,14 @@ def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO)
         return Refusal(product.where, f"makes {work} multiply-adds, for which loops are as fast")
     return Plan(product, ways, least, work, m, n, k, around)
 
+
+#: Sizes up to which a matrix is one value: LLVM writes out every vector of it.
+LARGEST_INTRINSIC = 32
+
+NO_INTRINSIC = (
+    "is none of whole matrices of one type, each in one piece and of known sizes up to "
+    f"{LARGEST_INTRINSIC}, as the strategy intrinsic wants them"
+)
 
 #: Loops around calls: no iteration of the first three touches what another writes.
 _OUTER = (Role.BATCH, Role.M, Role.N, Role.K)

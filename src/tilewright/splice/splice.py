@@ -16,6 +16,7 @@ from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.splice.calls import define_call, define_value
 from tilewright.splice.kernels import Kernel, Kernels
+from tilewright.splice.matrices import multiply_by_tiles
 from tilewright.splice.plan import Plan, Strategy, Way, plan
 from tilewright.splice.text import phis, put_ahead
 
@@ -38,6 +39,7 @@ class Splicer:
         prefixes = (f"tilewright_{number}_" for number in count())
         self._prefix = next(prefix for prefix in prefixes if f"@{prefix}" not in text)
         self._kernels = Kernels(self._prefix)
+        self._machines: dict[str, Machine] = {}
         self._number = 0
 
     def splice(self, lines: Sequence[str], found: Found, machine: Machine) -> list[str] | Refusal:
@@ -61,21 +63,33 @@ class Splicer:
         number, self._number = self._number, self._number + 1
         done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
         taken = define_call(self._module, call, planned, self._kernels_of(planned, machine))
+        self._machines[call] = machine
         code = [_call(f"%{done}", "i1", call, taken)]
         leaving: dict[str, str] = {}
         for phi in behind:
             function = f"{self._prefix}leaving_{number}_{len(leaving)}"
             leaving[phi.name] = f"%{function}"
+            self._machines[function] = machine
             given = define_value(self._module, function, Polynomial.of(values[phi.name]), phi.kind)
             code.append(_call(f"%{function}", phi.kind, function, given))
         code.append(f"br i1 %{done}, label %{place.exit}, label %{place.header}")
         return put_ahead(lines, place, f"{self._prefix}{number}", code, leaving)
+
+    def multiply_by_tiles(
+        self, lines: Sequence[str], machine: Machine, *, assume_reassociation: bool
+    ) -> list[str]:
+        """A function whose `llvm.matrix.multiply` are products of register tiles; see there."""
+        if self._strategy is Strategy.GENERIC:
+            return list(lines)
+        return multiply_by_tiles(lines, self._kernels, machine, assume_reassociation=assume_reassociation)
 
     def _kernels_of(self, planned: Plan, machine: Machine) -> list[tuple[Way, Kernel]]:
         """The ways of a plan that are taken; one for little work only where it allocates nothing.
 
         Of products whose work is known, that is one.
         """
+        if planned.intrinsic:
+            return []
         if self._strategy is Strategy.GENERIC:
             machine = machine.with_lowering(Lowering.GENERIC)
         found = [(way, self._kernels.find(way.problem, machine)) for way in planned.ways]
@@ -93,15 +107,24 @@ class Splicer:
         for name, function in self._module.functions.items():
             kinds = ", ".join(value.type.text for value in function.arguments.values())
             found.append(f"declare {function.result.text} @{name}({kinds})")
-        return tuple(found)
+        return (*found, *self._kernels.declarations)
 
     def link(self, module: Any) -> None:
         """Puts the functions into an LLVM module whose text has been spliced; they may be inlined."""
-        self._add(module, [str(self._module)])
+        functions = [
+            line
+            for name, function in self._module.functions.items()
+            for line in multiply_by_tiles(
+                list(function.lines()), self._kernels, self._machines[name], assume_reassociation=True
+            )
+        ]
+        declarations = dict.fromkeys([*self._module.declarations.values(), *self._kernels.declarations])
+        text = "\n".join([*self._module.header, *declarations, *functions])
+        self._add(module, [text, *self._kernels.texts(inlined=True)])
 
     def link_kernels(self, module: Any) -> None:
         """Puts the kernels in, behind the optimiser: it would make them up to 10 % slower."""
-        self._add(module, self._kernels.texts)
+        self._add(module, self._kernels.texts(inlined=False))
 
     def _add(self, module: Any, texts: Sequence[str]) -> None:
         for text in texts:

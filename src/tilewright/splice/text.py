@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tilewright.frontend.llvm_symbols import Place
 
-_LABEL = re.compile(r'^("(?:[^"\\]|\\.)*"|[-\w.$]+):')
+#: How the first line of a block begins.
+LABEL = re.compile(r'^("(?:[^"\\]|\\.)*"|[-\w.$]+):')
 _PHI = re.compile(r"^  (%\S+) = phi (.+?) \[ ")
 
 
@@ -71,7 +72,7 @@ def _block(lines: Sequence[str], label: str) -> tuple[int, int]:
     """The first line of a block, and the line behind its last; the entry may have no label of its own."""
     starts = {0: ""}
     for number, line in enumerate(lines):
-        match = _LABEL.match(line)
+        match = LABEL.match(line)
         if match:
             starts[number] = match[1]
     named = [number for number, name in starts.items() if name == label]
