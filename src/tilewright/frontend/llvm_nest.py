@@ -174,7 +174,7 @@ class Reader:
         counts.extents[loop.header] = extent
         index = counts.indices[loop.header]
         tested_first = label not in loop.latches
-        if not tested_first or extent.least == 0:
+        if extent.least == 0:
             counts.facts.add(*(bound.span - Polynomial.of(index) * bound.step - 1 for bound in extent.bounds))
         before: list[Statement] = []
         after: list[Statement] = []
@@ -400,7 +400,9 @@ class Reader:
         if _SILENT.match(instruction.callee) or _PURE.match(instruction.callee):
             return
         if not _MEMSET.match(instruction.callee):
-            raise self._refuse(f"calls {instruction.callee.lstrip('@') or 'a function'}", instruction)
+            known = instruction.callee.startswith("@")
+            name = instruction.callee[1:] if known else "a function by its address"
+            raise self._refuse(f"calls {name}", instruction)
         (_, pointer), (_, byte), length, (_, volatile) = instruction.operands
         place = self._counts.address(pointer, loop)
         span = self._counts.one(self._counts.of(*length, loop))

@@ -1,0 +1,132 @@
+"""Loops in LLVM IR that are no nests, each with the reason; and what is no reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.frontend.llvm_ir import read_module
+from tilewright.frontend.llvm_loops import nests
+from tilewright.frontend.llvm_symbols import Candidate
+from tilewright.frontend.nests import Refusal, Within
+
+TEXT = """
+declare void @count(ptr)
+declare void @abort()
+
+define float @f(ptr %p, ptr %q, i64 %n, i64 %m, i1 %flag) {{
+entry:
+  br label %loop
+
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %latch ]
+  %a = getelementptr inbounds float, ptr %p, i64 %i
+  %b = getelementptr inbounds float, ptr %q, i64 %i
+  {body}
+
+latch:
+  %next = add nuw nsw i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %exit
+
+exit:
+  {behind}
+  ret float 0.0
+
+panic:
+  call void @abort()
+  unreachable
+}}
+"""
+#: What is in the loop's first block, and why it is no nest.
+BODIES = {
+    "store volatile float 0.0, ptr %a, align 4": "touches memory that is volatile",
+    "%x = load atomic float, ptr %a unordered, align 4": "touches memory that is atomic",
+    "%x = atomicrmw fadd ptr %a, float 1.0 monotonic, align 4": "changes memory atomically",
+    "fence seq_cst": "orders its accesses to memory",
+    "call void @count(ptr %a)": "calls count",
+    "%x = call float %p(float 0.0)": "calls a function by its address",
+    "store x86_fp80 0xK00000000000000000000, ptr %a, align 16": "touches memory as x86_fp80",
+    "call void @llvm.memset.p0.i64(ptr %a, i8 1, i64 %n, i1 false)": "fills memory",
+    "%k = load i64, ptr %b, align 8\n  %r = getelementptr float, ptr %p, i64 %k\n  store float 0.0, ptr %r": (
+        "writes memory at an address that is not affine in its indices"
+    ),
+    "%s = mul i64 %i, %i\n  %o = and i64 %s, %m\n  %r = getelementptr float, ptr %p, i64 %o\n"
+    "  %x = load float, ptr %r, align 4\n  store float %x, ptr %a, align 4": (
+        "reads memory at an address that is not affine in its indices"
+    ),
+}
+#: The end of the loop's first block, and why it is no nest.
+BRANCHES = {
+    "%c = icmp eq i64 %i, %m\n  br i1 %c, label %exit, label %latch": "leaves from the middle",
+    "br i1 %flag, label %latch, label %panic": "may stop the program",
+    "switch i64 %i, label %latch [ i64 3, label %panic ]": "goes several ways",
+}
+
+
+def read(body: str, behind: str = "") -> Candidate | Refusal:
+    module = read_module(TEXT.format(body=body, behind=behind))
+    return nests(module.functions["f"], module)[0].read()
+
+
+def ranges(found: Candidate | Refusal) -> list[tuple[str, str]]:
+    assert isinstance(found, Candidate)
+    return [(str(one.low), str(one.value)) for one in found.conditions if isinstance(one, Within)]
+
+
+def reason(found: Candidate | Refusal) -> str:
+    assert isinstance(found, Refusal)
+    return found.reason
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_bodies(body: str) -> None:
+    assert reason(read(f"{body}\n  br label %latch")) == BODIES[body]
+
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_branches(branch: str) -> None:
+    assert reason(read(branch)) == BRANCHES[branch]
+
+
+def test_subscripts_that_are_checked_become_conditions() -> None:
+    found = read("%c = icmp ult i64 %i, %m\n  br i1 %c, label %latch, label %panic")
+    assert ranges(found) == [("0", "%m:i64"), ("0", "-1 + %m:i64 + -1*i.loop")]
+
+
+def test_calls_that_change_nothing_are_passed() -> None:
+    found = read("call void @llvm.assume(i1 %flag)\n  store float 0.0, ptr %a, align 4\n  br label %latch")
+    assert isinstance(found, Candidate)
+    assert len(found.nest.body) == 1
+
+
+def test_numbers_of_iterations_may_be_used_behind_a_nest() -> None:
+    found = read("br label %latch", "%end = phi i64 [ %next, %latch ]")
+    assert isinstance(found, Candidate)
+    assert [(name, str(value)) for name, value in found.place.leaving] == [("%end", "%n:i64")]
+    # A loop that tests at its end runs once where n is 0 or less.
+    assert ranges(found) == [("1", "%n:i64")]
+
+
+@pytest.mark.parametrize(
+    ("behind", "left"),
+    [("%x = fadd float %v, 1.0", "%v"), ("%x = phi float [ %v, %latch ]", "%v")],
+)
+def test_elements_behind_a_nest(behind: str, left: str) -> None:
+    found = read("%v = load float, ptr %a, align 4\n  br label %latch", behind)
+    assert reason(found) == f"leaves {left} to the code behind it"
+
+
+def test_values_from_one_iteration_to_the_next() -> None:
+    text = TEXT.format(body="%t = fadd fast float %s, 1.0\n  br label %latch", behind="")
+    text = text.replace("  %a = ", "  %s = phi float [ 0.0, %entry ], [ %t, %latch ]\n  %a = ")
+    module = read_module(text)
+    found = nests(module.functions["f"], module)[0].read()
+    assert reason(found) == "carries a value from one iteration of its outermost loop to the next"
+
+
+def test_several_ways_back() -> None:
+    text = TEXT.format(body="br i1 %flag, label %loop, label %latch", behind="")
+    text = text.replace("[ %next, %latch ]", "[ %next, %latch ], [ %i, %loop ]")
+    module = read_module(text)
+    found = nests(module.functions["f"], module)[0].read()
+    assert reason(found) == "goes back to its beginning from several places"
