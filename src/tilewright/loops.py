@@ -24,15 +24,18 @@ class Accelerate:
 
     Parameters
     ----------
-    function : a function, method, `staticmethod` or `classmethod` whose source is there.
+    function : a function, method, `staticmethod` or `classmethod` whose source is there; or what
+        ``numba.njit`` has returned, of whose LLVM IR nests become kernels, with what `tilewright opt` asks
+        of them: sums of floats need ``fastmath=True``.
 
     Returns
     -------
-    A function of the same signature, name, defaults and closure. `__wrapped__` is the original.
+    A function of the same signature, name, defaults and closure. `__wrapped__` is the original. For a
+    function of Numba's another one of Numba's, without its cache on disk.
 
     Raises
     ------
-    NotAccelerated : for something that is no function of Python's.
+    NotAccelerated : for something that is neither.
     SourceMissing : where the source cannot be read.
 
     Notes
@@ -74,7 +77,7 @@ class Accelerate:
 
         Parameters
         ----------
-        function : what `accelerate` has returned.
+        function : what `accelerate` has returned; one of Numba's has nests once it has been compiled.
 
         Returns
         -------

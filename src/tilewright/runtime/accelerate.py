@@ -15,6 +15,7 @@ from tilewright.frontend.loops import contraction
 from tilewright.frontend.nests import Product, Refusal
 from tilewright.frontend.product_text import product_text
 from tilewright.frontend.python_loops import PythonNest, assigned_names, python_nest
+from tilewright.runtime.numba_loops import REMARKS, is_numba_function, nests_of, recompiled
 from tilewright.runtime.python_nest import NestCall, refusal_of
 
 #: The variable through which a function finds what its nests have become.
@@ -81,6 +82,8 @@ def accelerated(function: Any) -> Any:
             return type(function)(accelerated(function.__func__))
         case types.FunctionType():
             return _rewritten(function)
+        case _ if is_numba_function(function):
+            return recompiled(function)
         case _:
             raise NotAccelerated(found=type(function).__name__)
 
@@ -90,6 +93,8 @@ def report_of(function: Any) -> Report:
     plain = (
         function.__func__ if isinstance(function, types.MethodType | staticmethod | classmethod) else function
     )
+    if hasattr(plain, REMARKS):
+        return Report(NestReport(*nest) for nest in nests_of(plain))
     found = getattr(plain, REPORT, None)
     if not isinstance(found, Report):
         raise NotAccelerated(found=f"{getattr(plain, '__name__', type(plain).__name__)}, as it is")
