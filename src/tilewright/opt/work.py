@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle
 import re
@@ -44,9 +45,8 @@ def optimise_here(work: Work) -> Optimised:
     ------
     NotAModule : the source is not LLVM IR, or breaks its rules.
     """
-    initialize()
-    module = _read(work)
-    target = _target_machine(module, work)
+    module = read_module_of(work)
+    target = target_machine_of(module, work)
     found = rewrite(module, target, work.options)
     finished = module if found.module is None else found.module
     dumps = (("shaped", found.shaped), ("spliced", str(finished))) if work.dump else ()
@@ -60,7 +60,9 @@ def optimise_here(work: Work) -> Optimised:
         return Optimised(_written(finished, target, work.form), found.remarks, dumps)
 
 
-def _read(work: Work) -> Any:
+def read_module_of(work: Work) -> Any:
+    """LLVM's module of the source, verified; one that names no target is for this machine."""
+    initialize()
     try:
         if work.source.startswith(_BITCODE):
             module = llvm.parse_bitcode(work.source)
@@ -84,7 +86,7 @@ def _not_a_module(work: Work, error: Exception) -> NotAModule:
     return NotAModule(name=work.name, version=llvm.llvm_version_info[0], reason=reason)
 
 
-def _target_machine(module: Any, work: Work) -> Any:
+def target_machine_of(module: Any, work: Work) -> Any:
     """Code for the module's triple; the CPU is for functions that do not name one themselves."""
     try:
         target = llvm.Target.from_triple(module.triple)
@@ -141,6 +143,7 @@ def read_answer(text: bytes) -> Optimised:
 
 def main() -> None:
     """The child's whole life: work from standard input, the answer to standard output."""
+    gc.disable()  # records by the hundred thousand and no cycles among them; the process ends soon
     work: Work = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent
     try:
         text = answer(optimise_here(work))
