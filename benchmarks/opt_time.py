@@ -1,10 +1,11 @@
 """How long `tilewright opt` takes for a module of 2,000 functions in which nothing is a product of matrices.
 
 The functions are C as programs have it: strings, lists, trees, tables, state machines, filters, sparse and
-triangular solvers, dynamic programming; about half have loops, a quarter have nests. Constants differ, so that no two
-are the same. clang turns them into LLVM IR once, without any pass. Then `optimise` and `clang -O3` on the same
-file take turns; medians of wall-clock time, both writing LLVM IR. The share of each step is measured in this
-process. Run it with ``python benchmarks/opt_time.py`` on a quiet machine; it needs clang.
+triangular solvers, dynamic programming. About half have loops, a quarter have nests; constants differ, so
+that no two are the same. clang turns them into LLVM IR once, without any pass. Then `optimise` and ``clang -O3``
+on the same file take turns, both writing LLVM IR; medians of wall-clock time. The share of each step is
+measured in this process.
+Run it with ``python benchmarks/opt_time.py`` on a quiet machine; it needs clang.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from string import Template
+from typing import Any
 
 from tilewright.explore.statistics import median
 from tilewright.llvm.canonical import optimise_module, shape_loops
@@ -30,77 +33,27 @@ FUNCTIONS = 2000
 #: What is asked of the whole, in seconds.
 ASKED = 10.0
 
-HEAD = """#include <stddef.h>
-extern int read_one(int);
-extern int look_at(int *);
-extern void say(const char *, ...);
-struct node { struct node *next, *left, *right; int key; double weight; char *name; };
-struct body { float x, y, z, mass; };
-"""
-
-#: Bodies of functions; {n} is the function's number, {a}, {b}, {c} are small numbers.
-PLAIN = (
-    "int f{n}(int x, int y) {{ return (x + {a}) * (y ^ {b}) - (x >> {c}); }}",
-    "double f{n}(const struct node *p) {{ return p && p->key > {a} ? p->weight * {b}.5 : -1.0; }}",
-    "void f{n}(struct node *p, int key) {{ p->key = key + {a}; p->weight += {b}; p->next = p->left; }}",
-    "int f{n}(int a, int b) {{ switch (a & 7) {{ case 0: return b + {a}; case 1: return b * {b}; case 2: return "
-    "read_one(a); case 3: return b - a; case 4: return a / ({c} + 1); default: return a ^ b; }} }}",
-    "struct node *f{n}(struct node *p, int key) {{ if (!p || p->key == key + {a}) return p; return f{n}(key < "
-    "p->key ? p->left : p->right, key); }}",
-    "unsigned f{n}(unsigned x) {{ x ^= x << 13; x ^= x >> {c}; x *= {b}u; return x + {a}; }}",
-    'int f{n}(int x) {{ if (x < {a}) {{ say("%d", x); return -1; }} if (x > {b}00) return read_one(x); return x; }}',
-    "float f{n}(struct body p, struct body q) {{ float x = p.x - q.x, y = p.y - q.y, z = p.z - q.z; return x * x + "
-    "y * y + z * z + {a}.25f; }}",
-)
-LOOPS = (
-    "int f{n}(const char *s, int c) {{ int k = 0; while (*s) if (*s++ == c + {a}) k++; return k; }}",
-    "double f{n}(struct node *p) {{ double s = {a}; for (; p; p = p->next) if (p->key > {b}) s += p->weight; return s; }}",
-    "long f{n}(long x) {{ long s = 0; do {{ s += x % 10 * {a}; x /= 10; }} while (x); return s; }}",
-    "void f{n}(char *o, const char *i) {{ int s = 0; for (; *i; i++) switch (s) {{ case 0: if (*i == 34) s = 1; else "
-    "*o++ = *i; break; case 1: s = *i == 92 ? 2 : *i == 34 ? 0 : 1; break; case 2: *o++ = *i + {c}; s = 1; }} *o = 0; }}",
-    "int f{n}(const int *x, int n, int v) {{ int l = 0, h = n; while (l < h) {{ int m = (l + h) / 2; if (x[m] < v + "
-    "{a}) l = m + 1; else h = m; }} return l; }}",
-    "float f{n}(const float *x, int n) {{ float m = x[0], s = {a}; for (int i = 0; i < n; i++) if (x[i] > m) m = x[i]; "
-    "for (int i = 0; i < n; i++) s += (x[i] - m) * (x[i] - m); return s; }}",
-    "int f{n}(int x) {{ int r = 0; for (int i = 0; i < x; i++) {{ if (read_one(i) > {b}) break; r += look_at(&i); }} "
-    "return r; }}",
-)
-NESTS = (
-    "void f{n}(int *x, int n) {{ for (int i = 1; i < n; i++) {{ int v = x[i], j = i - 1; while (j >= 0 && x[j] > v) "
-    "{{ x[j + 1] = x[j]; j--; }} x[j + 1] = v + {a}; }} }}",
-    "void f{n}(float *o, const float *x, int w, int h) {{ for (int y = 1; y < h - 1; y++) for (int i = 1; i < w - 1; "
-    "i++) o[y * w + i] = {a}.0f * x[y * w + i] - x[y * w + i - 1] - x[y * w + i + 1] - x[(y - 1) * w + i]; }}",
-    "void f{n}(unsigned *h, const unsigned char *x, int w, int m) {{ for (int y = 0; y < m; y++) for (int i = 0; i < w; "
-    "i++) h[x[y * w + i] >> {c}] += {a}; }}",
-    "unsigned f{n}(const unsigned char *p, int n) {{ unsigned c = {a}; for (int i = 0; i < n; i++) {{ c ^= p[i]; for "
-    "(int k = 0; k < 8; k++) c = (c >> 1) ^ (0xEDB88320u & -(c & 1)); }} return c; }}",
-    "void f{n}(double *a, int n) {{ for (int k = 0; k < n; k++) for (int i = k + 1; i < n; i++) {{ a[i * n + k] /= "
-    "a[k * n + k] + {a}; for (int j = k + 1; j < n; j++) a[i * n + j] -= a[i * n + k] * a[k * n + j]; }} }}",
-    "void f{n}(double *y, const double *x, const int *r, const int *c, const double *v, int n) {{ for (int i = 0; i < n; "
-    "i++) {{ double s = {a}; for (int k = r[i]; k < r[i + 1]; k++) s += v[k] * x[c[k]]; y[i] = s; }} }}",
-    "int f{n}(int *d, int n) {{ for (int k = 0; k < n; k++) for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) if "
-    "(d[i * n + k] + d[k * n + j] < d[i * n + j]) d[i * n + j] = d[i * n + k] + d[k * n + j] + {a}; return d[0]; }}",
-    "void f{n}(float *o, const float *x, int w, int h) {{ for (int y = 0; y < h; y++) for (int i = 0; i < w; i++) "
-    "o[i * h + y] = x[y * w + i] * {a}.5f; }}",
-    "int f{n}(const char *a, const char *b, int *t, int n, int m) {{ for (int i = 1; i <= n; i++) for (int j = 1; j <= "
-    "m; j++) {{ int c = a[i - 1] != b[j - 1], x = t[(i - 1) * m + j] + {a}, y = t[i * m + j - 1] + 1, z = t[(i - 1) * "
-    "m + j - 1] + c; t[i * m + j] = x < y ? (x < z ? x : z) : y < z ? y : z; }} return t[n * m]; }}",
-)
+#: The functions, one line each behind a comment that names their kind.
+FUNCTION_TEXTS = Path(__file__).with_name("opt_functions.c")
 #: How many functions of each kind there are for each other.
-MIX = ((PLAIN, 2), (LOOPS, 1), (NESTS, 1))
+MIX = {"plain": 2, "loops": 1, "nests": 1}
 
 
 def source(functions: int) -> str:
     """C that is the same whenever it is asked for."""
+    head, *parts = FUNCTION_TEXTS.read_text().split("\n// ")
+    bodies = {
+        name: [Template(line) for line in lines] for name, *lines in (part.splitlines() for part in parts)
+    }
     chance = random.Random(0)
-    kinds = [kind for kind, share in MIX for _ in range(share)]
+    kinds = [bodies[name] for name, share in MIX.items() for _ in range(share)]
     lines = [
-        chance.choice(chance.choice(kinds)).format(
+        chance.choice([body for body in chance.choice(kinds) if body.template]).substitute(
             n=number, a=chance.randrange(1, 50), b=chance.randrange(2, 99), c=chance.randrange(1, 8)
         )
         for number in range(functions)
     ]
-    return HEAD + "\n".join(lines)
+    return head + "\n" + "\n".join(lines)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -114,7 +67,7 @@ def steps(content: bytes) -> dict[str, float]:
     work = Work(content, "module", Form.LL, Options())
     found = {}
 
-    def timed(name: str, step: Callable[[], object]) -> object:
+    def timed(name: str, step: Callable[[], Any]) -> Any:
         start = time.process_time()
         result = step()
         found[name] = time.process_time() - start
@@ -122,17 +75,19 @@ def steps(content: bytes) -> dict[str, float]:
 
     module = timed("read", lambda: read_module_of(work))
     target = target_machine_of(module, work)
-    shaped = module.clone()  # type: ignore[attr-defined]
+    shaped = module.clone()
     timed("shape loops", lambda: shape_loops(shaped, target))
     text = str(shaped)
     rewritten = timed("search", lambda: replace_products(text, work.options))
-    assert rewritten.count == 0, "something was a product"  # type: ignore[attr-defined]
+    assert rewritten.count == 0, "something was a product"
     timed("LLVM's -O3", lambda: optimise_module(module, target))
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--functions", type=int, default=FUNCTIONS)
     parser.add_argument("--runs", type=int, default=5)
     chosen = parser.parse_args()
@@ -154,7 +109,10 @@ def main() -> None:
     print(f"{chosen.functions} functions, {nests} nests, {len(content) / 1e6:.1f} MB of LLVM IR")
     for name, found in times.items():
         print(f"{name:16} {median(found):6.2f} s   (runs: {', '.join(f'{one:.2f}' for one in found)})")
-    print("of which, processor time: " + ", ".join(f"{name} {one:.2f} s" for name, one in steps(content).items()))
+    print(
+        "of which, processor time: "
+        + ", ".join(f"{name} {one:.2f} s" for name, one in steps(content).items())
+    )
     verdict = "met" if median(times["tilewright opt"]) <= ASKED else "missed"
     print(f"asked: {ASKED:g} s: {verdict}")
 

@@ -1044,7 +1044,16 @@ class NotAModule(TilewrightError, ValueError):
 class OptimiserFailed(TilewrightError, RuntimeError):
     """LLVM ended the process that optimised a module, or it could not be started."""
 
-    message = "LLVM gave up on {name}: {reason}; nothing was written"
+    message = "{name} could not be optimised: {reason}; nothing was written"
+
+
+class TargetNotOfModule(TilewrightError, ValueError):
+    """A target of another architecture than the module's."""
+
+    message = (
+        "--target {found} is {arch}, {name} is for {triple}; name a machine of that architecture, "
+        "or none: then functions are compiled for the CPUs that they name themselves"
+    )
 
 
 class BinaryToTerminal(TilewrightError, ValueError):

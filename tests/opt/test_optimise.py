@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tilewright.errors import InvalidChoice, NotAModule, OptimiserFailed
+from tilewright.errors import InvalidChoice, NotAModule, OptimiserFailed, TargetNotOfModule
 from tilewright.frontend.llvm_ir import read_module
 from tilewright.llvm.canonical import optimise_module
 from tilewright.llvm.jit import Linked
@@ -138,7 +138,45 @@ def test_caches_of_a_cpu_are_those_of_the_catalogue_or_of_the_caller() -> None:
     assert (given.l2.size, given.l3.size) == (2**18, 2**22)
 
 
+def test_functions_that_want_no_optimisation() -> None:
+    marked = PRODUCT.replace("{ nounwind uwtable ", "{ noinline nounwind optnone uwtable ")
+    assert marked != PRODUCT
+    lines = [str(remark) for remark in optimised(marked).remarks]
+    assert "refused product:2, since it is compiled without optimisation" in lines[0]
+
+
+def test_loops_that_a_compiler_has_vectorised_before() -> None:
+    initialize()
+    module = llvm.parse_assembly(PRODUCT)
+    optimise_module(module, llvm.Target.from_triple(module.triple).create_target_machine(opt=3))
+    lines = [str(remark) for remark in optimised(str(module)).remarks]
+    assert any("unrolled or vectorised it before" in line for line in lines)
+
+
+def test_addresses_of_32_bits() -> None:
+    small = re.sub(r'target datalayout = ".*"', "", PRODUCT).replace("x86_64-pc", "i686-pc")
+    small = small.replace('"target-cpu"="x86-64-v3"', "").replace('"target-features"=', '"no"=')
+    (line, *_) = [str(remark) for remark in optimised(small).remarks]
+    assert line == "refused product:2, since it has addresses of 32 bits, and kernels those of 64"
+
+
+def test_chains_of_values_that_are_too_long() -> None:
+    links = "".join(f"  %x{number + 1} = udiv i32 %x{number}, %n\n" for number in range(3000))
+    start = "define dso_local void @product("
+    head, function = PRODUCT.split(start)
+    function = function.replace("entry:\n", f"entry:\n  %x0 = add i32 %m, %n\n{links}", 1)
+    function = function.replace("store i32 %k, ptr", "store i32 %x3000, ptr", 1)
+    lines = [str(remark) for remark in optimised(head + start + function).remarks]
+    assert lines[0] == "refused product:2, since it computes with integers that depend on too many others"
+    assert lines[-1].startswith("refused turn")
+
+
 # Failures
+
+
+def test_a_target_of_another_architecture() -> None:
+    with pytest.raises(TargetNotOfModule, match=r"neoverse-v2 is aarch64, a\.ll is for x86_64"):
+        optimised(options=Options(target=find_machine("neoverse-v2")))
 
 
 def test_text_that_is_no_module() -> None:

@@ -28,6 +28,10 @@ _LINE, _INLINED, _SUBPROGRAM_NAME = (
     re.compile(pattern) for pattern in (r"\bline: (\d+)", r"\binlinedAt: !(\d+)", r'\bname: "([^"]*)"')
 )
 _DEBUG = re.compile(r" !dbg !(\d+)")
+_LOOP = re.compile(r"!llvm\.loop !(\d+)")
+_NODES = re.compile(r"!(\d+)")
+_NAMED_NODE = re.compile(r'^!\{!"([^"]*)"')
+_POINTER = re.compile(r"(?:^|-)p(?:0)?:(\d+)")
 
 
 @dataclass(frozen=True)
@@ -265,18 +269,37 @@ class Module:
 
     @cached_property
     def _groups(self) -> Mapping[int, Mapping[str, str]]:
-        """The attributes of each group that are strings."""
+        """The attributes of each group: strings with their values, and words."""
         found = {}
         for line in self.lines:
             group = _GROUP.match(line) if line.startswith("attributes #") else None
             if group:
-                found[int(group[1])] = dict(_STRING.findall(group[2]))
+                words = dict.fromkeys(_STRING.sub("", group[2]).split(), "")
+                found[int(group[1])] = words | dict(_STRING.findall(group[2]))
         return MappingProxyType(found)
 
     def attribute(self, function: Function, name: str) -> str:
         """An attribute of a function that is a string, such as "target-cpu"; "" where it has none."""
         values = (self._groups.get(number, {}).get(name, "") for number in function.groups)
         return next(filter(None, values), "")
+
+    def marks(self, function: Function, word: str) -> bool:
+        """Whether a function has an attribute that is a word, such as "optnone"."""
+        return any(word in self._groups.get(number, {}) for number in function.groups)
+
+    @property
+    def pointer_bits(self) -> int:
+        """The size of addresses."""
+        found = _POINTER.search(self.datalayout)
+        return int(found[1]) if found else 64
+
+    def loop_properties(self, function: Function, label: str) -> frozenset[str]:
+        """What the branch of a block says of the loop that it goes back to: "llvm.loop.mustprogress"."""
+        block = function.blocks[label]
+        found = _LOOP.search("\n".join(function.lines[block.start : block.stop]))
+        node = self._nodes.get(int(found[1]), "") if found else ""
+        parts = (self._nodes.get(int(number), "") for number in _NODES.findall(node))
+        return frozenset(name for part in parts for name in _NAMED_NODE.findall(part))
 
     def name_in_source(self, function: Function) -> str:
         """What the source calls a function, where debug information says it; else its symbol."""

@@ -12,11 +12,12 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tilewright.errors import NotAModule, TilewrightError
+from tilewright.errors import NotAModule, TargetNotOfModule, TilewrightError
 from tilewright.frontend.nests import Where
 from tilewright.llvm.canonical import optimise_module
 from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.llvm.target import compiling, initialize
+from tilewright.machine.machine import triple_arch
 from tilewright.opt.records import Form, Optimised, Options, Remark
 from tilewright.opt.rewrite import rewrite
 
@@ -25,6 +26,9 @@ _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
 #: The code generator's optimisations are those of -O3, too.
 _CODE_LEVEL = 3
+
+#: Frames of Python: values behind longer chains of others are refused, sooner than the stack of C ends.
+RECURSION = 5_000
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ def target_machine_of(module: Any, work: Work) -> Any:
     except RuntimeError as error:
         raise _not_a_module(work, error) from error
     machine = work.options.target
+    if machine is not None and machine.arch != triple_arch(module.triple):
+        raise TargetNotOfModule(found=machine.name, arch=machine.arch, name=work.name, triple=module.triple)
     code = target.create_target_machine(
         cpu=machine.cpu if machine else "",
         features=machine.features if machine else "",
@@ -143,6 +149,7 @@ def read_answer(text: bytes) -> Optimised:
 
 def main() -> None:
     """The child's whole life: work from standard input, the answer to standard output."""
+    sys.setrecursionlimit(RECURSION)
     gc.disable()  # records by the hundred thousand and no cycles among them; the process ends soon
     work: Work = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent
     try:

@@ -1,0 +1,59 @@
+"""What remarks say of nests: products, and reasons in the words of the source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tilewright.frontend.llvm_loops import Root
+from tilewright.frontend.llvm_text import NAME
+from tilewright.frontend.nests import Product, Refusal
+from tilewright.frontend.product_text import product_text
+
+#: A value and its type, as symbols are named: "%n:i32". The type helps nobody who reads a remark.
+_TYPED = re.compile(rf"(%{NAME}):\w+(?::unsigned)?")
+#: How nests name the index of a loop: by the loop's header.
+_INDEX = re.compile(rf"\bi\.{NAME}")
+
+#: What LLVM leaves at loops that it has unrolled or vectorised, so that it does not do so again.
+_SPOILT = frozenset(
+    ("llvm.loop.isvectorized", "llvm.loop.unroll.disable", "llvm.loop.unroll.runtime.disable")
+)
+
+
+def reason(root: Root, refusal: Refusal) -> str:
+    """A refusal's reason, with loops named by their lines and the line that it is about."""
+    names = _index_names(root)
+    text = _INDEX.sub(lambda found: names.get(found[0], found[0]), refusal.reason)
+    if any(
+        _SPOILT & root.module.loop_properties(root.flow.function, one.loop.latches[0])
+        for one, _ in _loops(root)
+    ):
+        text += "; a compiler has unrolled or vectorised it before (see docs/loops.md)"
+    return text if refusal.where.line in (root.where.line, None) else f"{text} (line {refusal.where.line})"
+
+
+def _index_names(root: Root) -> dict[str, str]:
+    """What a reader calls the indices of a nest: by the lines of the loops, or how deep these stand."""
+    loops = list(_loops(root))
+    lines = [one.where.line for one, _ in loops]
+    return {
+        f"i.{one.loop.header}": f"the index of line {line}"
+        if line and lines.count(line) == 1
+        else f"the index of loop {depth}"
+        for (one, depth), line in zip(loops, lines, strict=True)
+    }
+
+
+def _loops(root: Root, depth: int = 1) -> Iterator[tuple[Root, int]]:
+    """A loop and those in it, with how deep each stands."""
+    yield root, depth
+    for inner in root.inner:
+        yield from _loops(inner, depth + 1)
+
+
+def described(product: Product) -> str:
+    """A product and its element types, those of A, B and C where they differ."""
+    types = dict.fromkeys(str(operand.dtype) for operand in (product.a, product.b, product.c))
+    text = _TYPED.sub(r"\1", product_text(product))
+    return f"{text}, {' '.join(types)}"
