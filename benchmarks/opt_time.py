@@ -2,9 +2,9 @@
 
 The functions are C as programs have it: strings, lists, trees, tables, state machines, filters, sparse and
 triangular solvers, dynamic programming. About half have loops, a quarter have nests; constants differ, so
-that no two are the same. clang turns them into LLVM IR once, without any pass. Then `optimise` and ``clang -O3``
-on the same file take turns, both writing LLVM IR; medians of wall-clock time. The share of each step is
-measured in this process.
+that no two are the same. clang turns them into LLVM IR once, without any pass. Then `optimise` and ``clang
+-O3`` on the same file take turns, both writing LLVM IR; medians of wall-clock time. The share of each step
+is measured in this process.
 Run it with ``python benchmarks/opt_time.py`` on a quiet machine; it needs clang.
 """
 
