@@ -240,3 +240,9 @@ def test_calls_that_hide_a_product_are_inlined() -> None:
     found = optimised(called.replace("define", TIMES + "define", 1))
     assert str(found.remarks[0]).startswith("replaced product:2: %c[m,n] = ")
     assert found.replaced == 2
+
+
+def test_assembly_of_this_host_in_a_module() -> None:
+    text = PRODUCT + '\ndefine void @stops() {\n  call void asm sideeffect "nop", ""()\n  ret void\n}\n'
+    host = re.sub(r'target triple = ".*"', f'target triple = "{llvm.get_default_triple()}"', text)
+    assert optimise(host, ".o", HOST).replaced == 2

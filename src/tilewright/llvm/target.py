@@ -26,6 +26,15 @@ def initialize() -> None:
     llvm.initialize_all_asmprinters()
 
 
+@lru_cache(maxsize=1)
+def initialize_assembler() -> None:
+    """Registers the assembly parser of this host, which modules with inline assembly need.
+
+    llvmlite has no parser of other targets; LLVM aborts on inline assembly for these.
+    """
+    llvm.initialize_native_asmparser()
+
+
 @lru_cache(maxsize=32)
 def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -> Any:
     """The LLVM target machine: position-independent code for one CPU."""

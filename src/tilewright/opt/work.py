@@ -16,7 +16,7 @@ from tilewright.errors import NotAModule, TargetNotOfModule, TilewrightError
 from tilewright.frontend.nests import Where
 from tilewright.llvm.canonical import optimise_module
 from tilewright.llvm.matrix import PREFIX, lower_matrices
-from tilewright.llvm.target import compiling, initialize
+from tilewright.llvm.target import compiling, initialize, initialize_assembler
 from tilewright.machine.machine import triple_arch
 from tilewright.opt.records import Form, Optimised, Options, Remark
 from tilewright.opt.rewrite import rewrite
@@ -67,6 +67,7 @@ def optimise_here(work: Work) -> Optimised:
 def read_module_of(work: Work) -> Any:
     """LLVM's module of the source, verified; one that names no target is for this machine."""
     initialize()
+    initialize_assembler()
     try:
         if work.source.startswith(_BITCODE):
             module = llvm.parse_bitcode(work.source)
