@@ -9,8 +9,8 @@ from itertools import permutations
 from tilewright.frontend.llvm_symbols import Reloaded
 from tilewright.frontend.nests import Dimension, Disjoint, Extent, Injective, Operand, Product, Within
 from tilewright.frontend.polynomial import Index, Polynomial, Symbol
-from tilewright.llvm.values import INT1, Value, int64
-from tilewright.splice.arithmetic import Invariants, kind_of, least, most
+from tilewright.llvm.values import INT1, INT64, Value, int64
+from tilewright.splice.arithmetic import Exact, Invariants, kind_of, least, most
 
 TRUE = Value(INT1, "true")
 
@@ -45,9 +45,9 @@ class Conditions:
                 case Within():
                     self.within(condition)
                 case Disjoint(other="a"):
-                    self._disjoint(self._interval(self.product.a, "a"))
+                    self._disjoint(self.product.a, "a")
                 case Disjoint():
-                    self._disjoint(self._interval(self.product.b, "b"))
+                    self._disjoint(self.product.b, "b")
                 case Injective():
                     self._injective()
         return self.holds
@@ -60,16 +60,22 @@ class Conditions:
         """No element of C is what a symbol was read from."""
         f, kind = self.invariants.f, kind_of(symbol)
         begin = f.as_integer(self.invariants.address(symbol.base, symbol.offset))
-        self._disjoint(Interval(begin, f.add(begin, bytes_of(kind.text))))
+        c = self._interval(self.product.c, "c", self.invariants.exact)
+        self.require(self._apart(c, Interval(begin, f.add(begin, bytes_of(kind.text)))))
 
-    def _interval(self, operand: Operand, name: str) -> Interval:
-        """The bytes from the first to the last that the loops touch of an operand."""
+    def _interval(
+        self, operand: Operand, name: str, exact: Exact, pitch: Polynomial | None = None
+    ) -> Interval:
+        """The bytes from the first to the last that the loops touch of an operand.
+
+        Given a pitch, those of one row: without the dimensions that move the operand by it.
+        """
         assert operand.dtype is not None
-        f, exact = self.invariants.f, self.invariants.exact
+        f = self.invariants.f
         low, high = int64(0), int64(operand.dtype.size)
         for dimension, count in self.counts.items():
             stride: Polynomial = getattr(dimension, name)
-            if not stride.terms:
+            if not stride.terms or (pitch is not None and stride in (pitch, -pitch)):
                 continue
             reach = exact.mul(exact.sub(count, 1), self.invariants.integer(stride, exact))
             low = exact.add(low, least(f, reach, int64(0)))
@@ -77,10 +83,56 @@ class Conditions:
         start = f.as_integer(self.invariants.address(operand.memory.base, operand.offset))
         return Interval(f.add(start, low), f.add(start, high))
 
-    def _disjoint(self, other: Interval) -> None:
-        f, c = self.invariants.f, self._interval(self.product.c, "c")
-        before, behind = f.compare("<=", c.end, other.begin), f.compare("<=", other.end, c.begin)
-        self.require(f.either(before, behind))
+    def _disjoint(self, other: Operand, name: str) -> None:
+        """No element of C is one of another operand."""
+        f, exact, c = self.invariants.f, self.invariants.exact, self.product.c
+        far = self._apart(self._interval(c, "c", exact), self._interval(other, name, exact))
+        pitch = self._common_pitch(other, name)
+        if pitch is not None:
+            with f.once_if(f.negate(far), [far]) as (_, advance):
+                advance([self._interleaved(other, name, pitch)])
+            far = advance.results[0]
+        self.require(far)
+
+    def _apart(self, left: Interval, right: Interval) -> Value:
+        """Whether one interval ends before the other one begins."""
+        f = self.invariants.f
+        return f.either(f.compare("<=", left.end, right.begin), f.compare("<=", right.end, left.begin))
+
+    def _common_pitch(self, other: Operand, name: str) -> Polynomial | None:
+        """A stride of C that another operand has, as blocks of one array do; not that of one element."""
+        assert self.product.c.dtype is not None
+        assert other.dtype is not None
+        strides: list[Polynomial] = [getattr(one, name) for one in self.counts]
+        return next(
+            (
+                one.c
+                for one in self.counts
+                if one.c.terms
+                and (one.c in strides or -one.c in strides)
+                and abs(one.c.constant or 0) not in (self.product.c.dtype.size, other.dtype.size)
+            ),
+            None,
+        )
+
+    def _interleaved(self, other: Operand, name: str, pitch: Polynomial) -> Value:
+        """Whether rows of C and of another operand, as far apart from one another in both, never meet.
+
+        All of C lies at the places of its first row plus multiples of the pitch; so does the other operand.
+        Where the other one's first row, moved by multiples of the pitch, begins behind C's and ends before
+        the next one of C, no two rows have a byte in common.
+        """
+        f, invariants = self.invariants.f, self.invariants
+        exact = Exact(f)  # of this branch
+        length = invariants.integer(pitch, exact)
+        length = most(f, length, exact.sub(int64(0), length))
+        c, row = (self._interval(*one, exact, pitch) for one in ((self.product.c, "c"), (other, name)))
+        divisor = most(f, length, int64(1))
+        rest = f.emit(INT64, f"srem {exact.sub(row.begin, c.begin).typed}, {divisor.text}")
+        behind = f.select(f.compare("<", rest, 0), f.add(rest, divisor), rest)
+        first = f.compare("<=", f.sub(c.end, c.begin), behind)
+        second = f.compare("<=", exact.add(behind, f.sub(row.end, row.begin)), length)
+        return f.both(f.both(first, second), exact.right)
 
     def _injective(self) -> None:
         """In some order of C's dimensions, each step is longer than all that the ones before it reach."""
