@@ -16,6 +16,7 @@ from tilewright.runtime.operands import Array
 from tilewright.runtime.pair_cost import MOST_STACKS, Price, Pricing, Way
 from tilewright.runtime.recipes import Made, Placed, product_step
 from tilewright.runtime.scattered_pairs import ByTables
+from tilewright.runtime.sum_of_products import plan_products
 from tilewright.runtime.transpose import transpose
 
 #: Pairings kept; one takes about 50 us to make.
@@ -215,29 +216,41 @@ def plan_pairing(
     if not roles.summed:
         return ByProducts(labels, _by_elements(labels, sizes))
     c = None if target is None else Axes.of(labels_out, shape, target)
-    price = Pricing.of(dtype, (a, b)).cheapest(roles, a, b, c)
+    pricing = Pricing.of(dtype, (a, b))
+    price = pricing.cheapest(roles, a, b, c)
+    two_vectors = int(pricing.rate)
     if price.way is Way.TABLES:
         # Arrays that tables do not serve, such as those in another byte order, are copied where they have to.
-        copying = Pricing.of(dtype, (a, b))._replace(by_tables=False).cheapest(roles, a, b, c)
-        return ByTables(
-            labels, tuple(sizes.values()), shape, _pairing(labels, roles, sizes, copying, (a, b, c))
-        )
-    pairing = _pairing(labels, roles, sizes, price, (a, b, c))
-    one_matrix = not roles.batch and bool(roles.rows) is not bool(roles.columns)
-    matrices = (roles.rows and roles.columns) or (one_matrix and prod(sizes.values()) > _LONG_READS)
-    return pairing if matrices else ByProducts(labels, pairing)
+        copying = pricing._replace(by_tables=False).cheapest(roles, a, b, c)
+        pairing = _pairing(labels, roles, copying, (a, b, c), two_vectors)
+        return ByTables(labels, tuple(sizes.values()), shape, pairing)
+    pairing = _pairing(labels, roles, price, (a, b, c), two_vectors)
+    if roles.rows and roles.columns:
+        return pairing
+    by_products = ByProducts(labels, pairing)
+    matrix = "a" if roles.rows else "b"
+    own = price.rows + price.columns
+    if own and matrix not in price.moved and prod(sizes.values()) > _LONG_READS:
+        if not roles.batch:
+            return pairing
+        # More of it is adjacent than a kernel of elements walks on.
+        call = dtype and plan_products(labels[:2], labels_out, dtype, shapes, strides)
+        if call and call.run < 2 * min(two_vectors, count(own, sizes)):
+            return pairing
+    return by_products
 
 
 def _pairing(
     labels: tuple[str, str, str],
     roles: Roles,
-    sizes: Mapping[str, int],
     price: Price,
     operands: tuple[Axes, Axes, Axes | None],
+    two_vectors: int,
 ) -> Pairing:
-    """The views of a way without tables."""
+    """The views of a way without tables; of elements, two vectors are what a register tile has as columns."""
     labels_a, labels_b, labels_out = labels
     a, b, c = operands
+    sizes = {**a.sizes, **b.sizes}
     # What is copied has its axes in the order that is asked for.
     left, right = (None if name in price.moved else own for name, own in (("a", a), ("b", b)))
     groups = (
@@ -246,8 +259,16 @@ def _pairing(
         *neighbours("".join(label for label in price.loops if label in labels_b), (right, c)),
     )
     nearest = labels_out[-1:] if c is None else c.outermost_first(labels_out)[-1:]
-    # The transposed product where that makes the last axis of the result contiguous.
-    turned = bool(nearest and roles.columns) and nearest in price.rows
+    # The transposed product where that makes the last axis of the result contiguous; of a matrix and a
+    # vector, the matrix first: its rows are then read several at a time.
+    turned = bool(nearest and roles.columns) and (nearest in price.rows or not (price.rows or groups))
+    if c is None:
+        # A result in any order: few rows and many columns, where these are adjacent.
+        narrow_rows, narrow_columns = (count(own, sizes) < two_vectors for own in (price.rows, price.columns))
+        if narrow_columns and not narrow_rows and left is not None and left.nearest in price.rows:
+            turned = bool(roles.columns)
+        elif narrow_rows and not narrow_columns and right is not None and right.nearest in price.columns:
+            turned = turned and not price.rows
     stack = _Stack(groups, sizes, vectors=bool(roles.summed) and not groups)
     groups_a, groups_b = (price.rows, price.summed), (price.summed, price.columns)
     made = (price.rows, price.columns)

@@ -124,6 +124,11 @@ class ProductsCall(NamedTuple):
     numbers: tuple[int, ...]
     work: int
 
+    @property
+    def run(self) -> int:
+        """Elements that vectors go along: summed ones where all operands walk these, else of the result."""
+        return self.numbers[4 if self.problem.walk is Walk.ALONG else 3]
+
     def __call__(self, *operands: Array) -> Array:
         """The result."""
         found = np.empty(self.shape, operands[0].dtype)
