@@ -9,8 +9,7 @@ import logging
 import math
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +18,21 @@ from tilewright.cached import cached_property
 from tilewright.errors import TilewrightError
 from tilewright.frontend.nests import Extent, Factor, Product, Role, Triangle
 from tilewright.frontend.polynomial import Polynomial, Symbol
-from tilewright.frontend.python_loops import Axis, PythonNest
+from tilewright.frontend.python_loops import PythonNest
 from tilewright.runtime.einsum_front import einsum
 from tilewright.runtime.matmul_front import matmul
+from tilewright.runtime.nest_views import AsWritten, AxisPlan, operand_plan
 from tilewright.runtime.operands import overlaps_itself
 from tilewright.runtime.syr2k import symmetric
 
 Array: TypeAlias = NDArray[Any]
 
 #: Iterations below which the loops themselves are faster: looking at the values takes as long as this many
-#: (about 15 us, of 0.1 us and more for each iteration of CPython).
-FEWEST_ITERATIONS = 150
+#: (about 10 us, of 0.1 us and more for each iteration of CPython).
+FEWEST_ITERATIONS = 100
+#: Elements of a result up to which adding it to C in a second step takes less time than alpha and beta, which
+#: `matmul` takes in Python (40 us, of 1 ns and a little more for each element in the caches).
+SMALL_RESULT = 2**14
 #: How much work `numpy.shares_memory` may do to show that views are apart; strides of few axes take less.
 OVERLAP_WORK: Any = 10_000
 #: Kinds of dtypes whose products are computed: integers, floats and complex numbers.
@@ -42,35 +45,6 @@ PLAIN_LOOKUPS: tuple[object, ...] = (object.__getattribute__, types.ModuleType._
 LETTERS = "ijklmnpqrstuvwxyzabcdefgho"
 
 logger = logging.getLogger("tilewright")
-
-
-class AsWritten(Exception):
-    """The loops have to run as they are written; the argument says why."""
-
-
-class AxisPlan(NamedTuple):
-    """One axis of an operand: the first subscript, and how far each dimension moves it."""
-
-    start: Polynomial
-    steps: tuple[tuple[int, Polynomial], ...]
-
-
-@dataclass(frozen=True)
-class OperandPlan:
-    """One operand: the expression that gives the array, and its axes."""
-
-    name: str
-    axes: tuple[AxisPlan, ...]
-
-    def labels(self, letters: Sequence[str]) -> str | None:
-        """The letters of the axes of a slice; None where an axis is moved by two dimensions."""
-        moved = [axis.steps for axis in self.axes if axis.steps]
-        single = all(len(steps) == 1 for steps in moved)
-        return "".join(letters[steps[0][0]] for steps in moved) if single else None
-
-    def dimensions(self) -> list[int]:
-        """The numbers of the dimensions that move it, in the order of its axes."""
-        return list(dict.fromkeys(number for axis in self.axes for number, _ in axis.steps))
 
 
 class NestCall:
@@ -86,6 +60,7 @@ class NestCall:
     def __init__(self, nest: PythonNest, product: Product) -> None:
         self.nest, self.product = nest, product
         self.last_reason = ""
+        self._types: dict[tuple[Any, ...], np.dtype[Any]] = {}
         self.kept = next((name for name in nest.kept if nest.arrays.get(name) == 0), None)
         self.dimensions = product.dimensions
         expressions = [*map(_parsed, nest.arrays), *nest.integers.values(), *nest.scalars.values()]
@@ -94,7 +69,7 @@ class NestCall:
         self.results = tuple(dict.fromkeys(v.name for v in nest.variables))
         if self.kept is not None:
             self.results = (*self.results, self.kept)
-        self.a, self.b, self.c = (_operand_plan(product, nest, name) for name in "abc")
+        self.a, self.b, self.c = (operand_plan(product, nest, name) for name in "abc")
 
     @cached_property
     def letters(self) -> tuple[str, ...]:
@@ -106,12 +81,7 @@ class NestCall:
     @cached_property
     def subscripts(self) -> str:
         """The product in the notation of `einsum`."""
-        labels = []
-        for plan in (self.a, self.b, self.c):
-            own = plan.labels(self.letters)
-            repeats = own is not None and plan is self.c and len(set(own)) < len(own)
-            several = "".join(self.letters[number] for number in plan.dimensions())
-            labels.append(several if own is None or repeats else own)
+        labels = ["".join(self.letters[n] for n in plan.dimensions) for plan in (self.a, self.b, self.c)]
         return f"{labels[0]},{labels[1]}->{labels[2]}"
 
     @cached_property
@@ -121,7 +91,7 @@ class NestCall:
         return _function(self.names, [ast.Tuple(list(group), ast.Load()) for group in groups])
 
     @cached_property
-    def sizes(self) -> Callable[..., tuple[tuple[int, ...], ...]]:
+    def sizes(self) -> Callable[..., tuple[Any, ...]]:
         """Integers to how often dimensions and loops count, last values of variables, and places of axes."""
         symbols = {symbol: f"_{number}" for number, symbol in enumerate(self.nest.integers)}
         last: dict[str, Polynomial] = {}
@@ -135,9 +105,8 @@ class NestCall:
             last[variable.name] = variable.value
         known = {**symbols, **indices}
         places = [
-            f"({_text(axis.start, symbols)}, {', '.join(_text(step, symbols) for _, step in axis.steps)})"
+            f"({''.join(f'{_axis_text(axis, symbols)}, ' for axis in plan.axes)})"
             for plan in (self.a, self.b, self.c)
-            for axis in plan.axes
         ]
         groups = (
             [_extent_text(dimension.extent, symbols) for dimension in self.dimensions],
@@ -149,7 +118,7 @@ class NestCall:
         lines = [f"def sizes({', '.join(symbols.values())}):", *text, f"return {result}"]
         namespace: dict[str, Any] = {"min": min, "max": max}
         exec(compile("\n    ".join(lines), "<sizes of loops>", "exec"), namespace)  # noqa: S102 (our own text)
-        made: Callable[..., tuple[tuple[int, ...], ...]] = namespace["sizes"]
+        made: Callable[..., tuple[Any, ...]] = namespace["sizes"]
         return made
 
     def __call__(self, *values: Any) -> tuple[Any, ...] | None:
@@ -195,15 +164,15 @@ class NestCall:
         by_name = dict(zip(self.nest.arrays, arrays, strict=True))
         factors = dict(zip(self.nest.scalars, scalars, strict=True))
         alpha, beta = (_number(factor, factors) for factor in (self.product.alpha, self.product.beta))
-        kinds = self.check_types(by_name, [*factors.values()])
-        waiting = iter(places)
-        a, b = (self.view(plan, by_name[plan.name], counts, waiting) for plan in (self.a, self.b))
+        together = self.check_types(by_name, [*factors.values()])
+        a = self.a.view(by_name[self.a.name], counts, places[0])
+        b = self.b.view(by_name[self.b.name], counts, places[1])
         if self.kept is not None:
             total = einsum(self.subscripts, a, b)[()]
             return (*last, beta * by_name[self.kept] + alpha * total)
-        c = self.view(self.c, by_name[self.c.name], counts, waiting)
+        c = self.c.view(by_name[self.c.name], counts, places[2])
         self.check_memory(a, b, c)
-        self.multiply(a, b, c, alpha, beta, kinds)
+        self.multiply(a, b, c, alpha, beta, together)
         return tuple(last)
 
     def check_attributes(self, named: dict[str, Any]) -> None:
@@ -249,6 +218,15 @@ class NestCall:
             if type(scalar) not in (int, float, complex) and not isinstance(scalar, np.number):
                 raise AsWritten(f"a factor is {type(scalar).__name__} and no number")
         a, b, c = (arrays[plan.name] for plan in (self.a, self.b, self.c))
+        stored = type(c) if self.kept is not None else c.dtype
+        key = (a.dtype, b.dtype, stored, *map(type, scalars))
+        known = self._types.get(key)
+        if known is None:
+            known = self._types[key] = self.common_type(a, b, c, scalars)
+        return known
+
+    def common_type(self, a: Array, b: Array, c: Any, scalars: list[Any]) -> np.dtype[Any]:
+        """The dtype that a nest computes in, if a product of arrays computes the same in it."""
         factors = np.result_type(a, b)
         together: np.dtype[Any] = np.result_type(a, b, c, *scalars)
         kinds = INTEGERS if factors.kind in INTEGERS else FLOATS
@@ -261,40 +239,9 @@ class NestCall:
             raise AsWritten(f"{together} is stored as {target}")
         return together
 
-    def view(self, plan: OperandPlan, array: Array, counts: tuple[int, ...], places: Any) -> Array:
-        """The elements that a nest takes of an array, an axis for each of the operand's letters."""
-        subscripts: list[Any] = []
-        starts, strides = [], dict.fromkeys(plan.dimensions(), 0)
-        for length, stride, axis in zip(array.shape, array.strides, plan.axes, strict=True):
-            start, *steps = next(places)
-            low = high = start
-            for (number, _), step in zip(axis.steps, steps, strict=True):
-                moved = step * (counts[number] - 1)
-                low, high = low + min(moved, 0), high + max(moved, 0)
-                strides[number] += step * stride
-            if low < 0 and high < 0:
-                start, low, high = start + length, low + length, high + length
-            if low < 0 or high >= length:
-                raise AsWritten(f"subscripts of {plan.name} reach {low} to {high}, of {length}")
-            starts.append(start)
-            if len(steps) == 1:
-                end = start + steps[0] * counts[axis.steps[0][0]]
-                subscripts.append(slice(start, end if end >= 0 else None, steps[0]))
-            else:
-                subscripts.append(start)
-        labels = plan.labels(self.letters)
-        if labels is not None and (plan is not self.c or len(set(labels)) == len(labels)):
-            result: Array = array[tuple(subscripts)]
-            return result
-        if plan is self.c and not array.flags.writeable:
-            raise AsWritten(f"{plan.name} is read-only")
-        first = array[tuple(slice(start, start + 1) for start in starts)]
-        shape = [counts[number] for number in strides]
-        return np.lib.stride_tricks.as_strided(first, shape, list(strides.values()))
-
     def check_memory(self, a: Array, b: Array, c: Array) -> None:
         """That no element of C is read as a factor, and none stored twice."""
-        if not c.flags.writeable or overlaps_itself(c):
+        if not c.flags.writeable or (not c.flags.forc and overlaps_itself(c)):
             raise AsWritten(f"{self.c.name} is read-only, or elements of it share memory")
         for name, factor in ((self.a.name, a), (self.b.name, b)):
             if np.may_share_memory(factor, c):
@@ -325,14 +272,21 @@ class NestCall:
             assert turned is not None
             self.triangle(*_turned(turned, a, b, c), alpha, beta)
             return
-        if turned is not None and same:
-            a, b, c = _turned(turned, a, b, c)
-            matmul(a, b, out=c, alpha=alpha, beta=beta)
+        matrices = _turned(turned, a, b, c) if turned is not None and same else None
+        if matrices is not None and c.size > SMALL_RESULT:
+            matmul(matrices[0], matrices[1], out=matrices[2], alpha=alpha, beta=beta)
             return
         if self.product.alpha.is_one and self.product.beta.is_zero and same:
-            einsum(self.subscripts, a, b, out=c)
+            if matrices is None:
+                einsum(self.subscripts, a, b, out=c)
+            else:
+                matmul(matrices[0], matrices[1], out=matrices[2])
             return
-        total = einsum(self.subscripts, a, b, dtype=together)
+        if matrices is None:
+            total = einsum(self.subscripts, a, b, dtype=together)
+        else:
+            a, b, c = matrices
+            total = matmul(a, b)
         if self.product.alpha == Factor(-1):
             old = c if self.product.beta.is_one else beta * c
             np.subtract(old, total, out=c, casting="same_kind")
@@ -364,29 +318,9 @@ def refusal_of(nest: PythonNest, product: Product) -> str:
     return ""
 
 
-def _operand_plan(product: Product, nest: PythonNest, name: str) -> OperandPlan:
-    operand = getattr(product, name)
-    strides = [getattr(dimension, name) for dimension in product.dimensions]
-    array = operand.memory.name
-    axes = []
-    for number in range(nest.arrays[array]):
-        axis = Axis.of(array, number)
-        steps = (
-            (n, _coefficient(stride, axis)) for n, stride in enumerate(strides) if axis in stride.symbols
-        )
-        axes.append(AxisPlan(_coefficient(operand.offset, axis), tuple(steps)))
-    return OperandPlan(array, tuple(axes))
-
-
 def _turned(turned: tuple[bool, bool, bool], a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     """Some of three matrices transposed."""
     return a.T if turned[0] else a, b.T if turned[1] else b, c.T if turned[2] else c
-
-
-def _coefficient(polynomial: Polynomial, symbol: Symbol) -> Polynomial:
-    """What a symbol is multiplied with."""
-    one = polynomial.substitute({symbol: 1})
-    return one - polynomial.substitute({symbol: 0})
 
 
 def _number(factor: Factor, scalars: dict[Symbol, Any]) -> Any:
@@ -417,6 +351,11 @@ def _text(polynomial: Polynomial, names: dict[Symbol, str] | dict[Symbol, Any]) 
         for monomial, coefficient in polynomial.terms
     )
     return f"({' + '.join(products) or '0'})"
+
+
+def _axis_text(axis: AxisPlan, names: dict[Symbol, str]) -> str:
+    parts = [axis.start, *(step for _, step in axis.steps)]
+    return f"({''.join(f'{_text(part, names)}, ' for part in parts)})"
 
 
 def _extent_text(extent: Extent, names: dict[Symbol, str]) -> str:
