@@ -282,11 +282,13 @@ class NestCall:
             else:
                 matmul(matrices[0], matrices[1], out=matrices[2])
             return
-        if matrices is None:
-            total = einsum(self.subscripts, a, b, dtype=together)
-        else:
+        if matrices is not None:
             a, b, c = matrices
             total = matmul(a, b)
+        elif same:
+            total = einsum(self.subscripts, a, b)
+        else:
+            total = einsum(self.subscripts, a, b, dtype=together)
         if self.product.alpha == Factor(-1):
             old = c if self.product.beta.is_one else beta * c
             np.subtract(old, total, out=c, casting="same_kind")
