@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.frontend.llvm_evolution import Evolution, Evolutions
+from tilewright.frontend.llvm_facts import bits_of
 from tilewright.frontend.llvm_flow import Flow, NaturalLoop
 from tilewright.frontend.llvm_instruction import Instruction
 from tilewright.frontend.llvm_ir import Function, Module
-from tilewright.frontend.llvm_rules import RULES
+from tilewright.frontend.llvm_rules import OVERFLOW, RULES
 from tilewright.frontend.nests import Bound, Extent
 from tilewright.frontend.polynomial import Polynomial
 
@@ -43,6 +44,11 @@ class Comparison:
 
 #: Blocks that are looked at to see that control does not come back: a panic takes three or four.
 _WAYS_OUT = 16
+
+
+def _wide(value: Polynomial) -> Evolution:
+    """A number of more bits than any variable has."""
+    return Evolution((value,), 128, signed=True)
 
 
 def ends_badly(function: Function, label: str) -> bool:
@@ -86,6 +92,8 @@ class Counts(Evolutions):
                 signs = (True, False) if "samesign" in definition.flags else (predicate.startswith("s"),)
                 name = predicate if predicate in ("eq", "ne") else predicate[1:]
                 return [Comparison(name if truth else _NEGATED[name], one, other, signs)]
+            case Instruction(opcode="extractvalue") if not truth:
+                return self._without_overflow(definition)
             case Instruction(opcode="xor", operands=(left, (_, "true"))):
                 return self.comparisons(left.text, at, truth=not truth)
             case Instruction(opcode="freeze", operands=(left,)):
@@ -102,6 +110,32 @@ class Counts(Evolutions):
                 return None
         lists = [self.comparisons(part, at, truth=truth) for part in parts]
         return None if None in lists else [one for part in lists if part for one in part]
+
+    def _without_overflow(self, definition: Instruction) -> list[Comparison] | None:
+        """What holds where the second value of `llvm.sadd.with.overflow` and its like is false."""
+        call = self.function.definitions.get(definition.operands[0].text)
+        found = OVERFLOW.match(call.callee) if call is not None else None
+        home = self.home(definition.operands[0].text)
+        if call is None or found is None or not definition.text.endswith(", 1"):
+            return None
+        signed = found[1] == "s"
+        operands = [self.of(kind, text, home) for kind, text in call.operands]
+        exact = [one.single for one in operands if one is not None and self.exact(one, signed=signed)]
+        match exact, found[2]:
+            case [Polynomial() as left, Polynomial() as right], "add":
+                value = left + right
+            case [Polynomial() as left, Polynomial() as right], "sub":
+                value = left - right
+            case [Polynomial() as left, Polynomial() as right], _:
+                value = left * right
+            case _:
+                return None
+        bits = bits_of(call.operands[0].kind) or 0
+        low = -(1 << bits - 1) if signed else 0
+        limits = (("ge", low), ("lt", low + (1 << bits)))
+        return [
+            Comparison(name, _wide(value), _wide(Polynomial.of(limit)), (True,)) for name, limit in limits
+        ]
 
     def stays(self, label: str, at: NaturalLoop | None, targets: tuple[str, ...]) -> list[Comparison] | None:
         """The comparisons that hold exactly where a block's branch goes to one of two targets."""
@@ -268,9 +302,11 @@ class Counts(Evolutions):
         if comparison.left.single is None or any(index in bound.symbols for bound in comparison.right.bounds):
             return None
         form = comparison.left.single.linear([index])
-        step = form.coefficient(index).constant if form else None
-        if form is None or not step:
+        if form is None or not form.coefficient(index):
             return None
+        step = form.coefficient(index).constant
+        if step is None:
+            return self._strides(comparison, form.rest, form.coefficient(index), last=last)
         match comparison.predicate, step > 0:
             case ("lt" | "le", True) | ("gt" | "ge", False):
                 spans = self._until(comparison, form.rest, step)
@@ -285,6 +321,24 @@ class Counts(Evolutions):
         bounds = tuple(Bound(*_reduced(span, abs(step))) for span in spans)
         sure = comparison.predicate == "ne" or all(self.facts.proves(bound.span - 1) for bound in bounds)
         return Extent(bounds, int(last and not sure))
+
+    def _strides(
+        self, comparison: Comparison, start: Polynomial, step: Polynomial, *, last: bool
+    ) -> Extent | None:
+        """The same where only run time knows the step, and the way is a multiple of it."""
+        right = comparison.right.single
+        if right is None or comparison.predicate not in ("lt", "ne"):
+            return None
+        count = _quotient(right - start + (step if last else 0), step)
+        low = -(1 << comparison.left.bits - 1) if comparison.signs[0] else 0
+        high = low + (1 << comparison.left.bits)
+        if count is None or not self.require(step, 1):
+            return None
+        if not self.require(start, low, high) or not self.require(right, low, high):
+            return None
+        if comparison.predicate == "ne" and not self.require(count, int(last)):
+            return None
+        return Extent((Bound(count),), int(last and not self.facts.proves(count - 1)))
 
     def _until(self, comparison: Comparison, start: Polynomial, step: int) -> list[Polynomial] | None:
         """How far the left side goes before it passes the right one."""
@@ -321,6 +375,24 @@ class Counts(Evolutions):
         if straight or (met and self.require(span, 0, 1 << min(left.bits, 63))):
             return [span]
         return None
+
+
+def _quotient(value: Polynomial, divisor: Polynomial) -> Polynomial | None:
+    """A polynomial divided by one term, where that leaves nothing over."""
+    if len(divisor.terms) != 1:
+        return None
+    ((divided_by, by),) = divisor.terms
+    terms = []
+    for monomial, factor in value.terms:
+        left = list(monomial)
+        for symbol in divided_by:
+            if symbol not in left:
+                return None
+            left.remove(symbol)
+        if factor % by:
+            return None
+        terms.append((tuple(left), factor // by))
+    return sum((Polynomial((term,)) for term in terms), Polynomial())
 
 
 def _reduced(span: Polynomial, step: int) -> tuple[Polynomial, int]:

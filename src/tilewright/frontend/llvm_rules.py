@@ -12,7 +12,8 @@ from tilewright.frontend.llvm_symbols import Operator, Reloaded
 from tilewright.frontend.polynomial import Polynomial
 
 _EXTREME = re.compile(r"@llvm\.([su])(min|max)\.i\d+$")
-_OVERFLOW = re.compile(r"@llvm\.([su])(add|sub|mul)\.with\.overflow\.i\d+$")
+#: Arithmetic that says whether it wrapped around: the sign, and the operation.
+OVERFLOW = re.compile(r"@llvm\.([su])(add|sub|mul)\.with\.overflow\.i\d+$")
 _FIRST_FIELD = re.compile(r", 0$")
 
 
@@ -370,7 +371,7 @@ def _call(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | No
 def _checked(evolutions: Evolutions, instruction: Instruction, _: NaturalLoop | None) -> Evolution | None:
     """The number that `llvm.sadd.with.overflow` and its like compute."""
     call = evolutions.function.definitions.get(instruction.operands[0].text)
-    found = _OVERFLOW.match(call.callee) if call is not None else None
+    found = OVERFLOW.match(call.callee) if call is not None else None
     if call is None or found is None or not _FIRST_FIELD.search(instruction.text):
         return None
     arithmetic = Instruction(call.result, found[2], call.text, call.line, instruction.kind, call.operands)
