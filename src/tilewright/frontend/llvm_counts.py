@@ -307,6 +307,10 @@ class Counts(Evolutions):
         step = form.coefficient(index).constant
         if step is None:
             return self._strides(comparison, form.rest, form.coefficient(index), last=last)
+        if comparison.predicate == "eq" and comparison.right.single is not None:
+            # It is left in the iteration in which the sides differ: the second one at the latest.
+            apart = (comparison.right.single - form.rest).constant
+            return None if apart is None else Extent.of(int(last) + (apart == 0))
         match comparison.predicate, step > 0:
             case ("lt" | "le", True) | ("gt" | "ge", False):
                 spans = self._until(comparison, form.rest, step)
