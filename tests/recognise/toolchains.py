@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from recognise.calls import SOURCES
-
 #: A compiler that takes longer than this hangs.
 SECONDS = 120
 
@@ -70,11 +68,11 @@ SOURCE_TOOLCHAINS = {
 }
 
 
-def compiled(toolchain: Toolchain, source: str, folder: Path) -> ctypes.CDLL:
-    """A source as a library, made by its compiler."""
-    library = folder / f"{source}.so"
-    command = toolchain.command([SOURCES / source], library)
+def library(toolchain: Toolchain, path: Path, folder: Path) -> ctypes.CDLL:
+    """A source as a library in a folder, made by its compiler."""
+    made = folder / f"{path.name}.so"
+    command = toolchain.command([path], made)
     # flang writes module files where it runs.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stderr
-    return ctypes.CDLL(str(library))
+    return ctypes.CDLL(str(made))

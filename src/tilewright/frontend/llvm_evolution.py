@@ -223,16 +223,27 @@ class Evolutions(ABC):
             return self._found[text]
         instruction = self.function.definitions.get(text)
         home = self.home(text)
-        found = None
-        if instruction is not None:
-            rule = self.rules.get(instruction.opcode)
-            found = rule(self, instruction, home) if rule else None
-        if home is None and (found is None or not (found.signed or kind == "ptr") or found.single is None):
-            self._learn(instruction, found, text, kind)
-            found = self._opaque(kind, text)
+        found: Evolution | None
+        if home is None:
+            # The same wherever the nest reads it, also where it is known to be positive.
+            with self.facts.without_assumptions():
+                found = self._before_the_nest(instruction, kind, text)
+        else:
+            found = self._by_rule(instruction, home)
         if not self.pending:
             self._found[text] = found
         return found
+
+    def _by_rule(self, instruction: Instruction | None, home: NaturalLoop | None) -> Evolution | None:
+        rule = self.rules.get(instruction.opcode) if instruction is not None else None
+        return rule(self, instruction, home) if rule and instruction is not None else None
+
+    def _before_the_nest(self, instruction: Instruction | None, kind: str, text: str) -> Evolution:
+        found = self._by_rule(instruction, None)
+        if found is not None and (found.signed or kind == "ptr") and found.single is not None:
+            return found
+        self._learn(instruction, found, text, kind)
+        return self._opaque(kind, text)
 
     def _left(self, value: Evolution, loop: NaturalLoop, text: str) -> Evolution | None:
         """A value behind a loop that it is defined in."""

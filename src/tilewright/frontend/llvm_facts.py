@@ -40,6 +40,8 @@ class Facts:
 
     def __init__(self) -> None:
         self._known: list[Polynomial] = []
+        #: What is known without assumptions, while there are some.
+        self._sure: list[Polynomial] | None = None
         self._nonzero: set[Polynomial] = set()
         self._proven: dict[tuple[Polynomial, int], bool] = {}
 
@@ -56,12 +58,30 @@ class Facts:
     @contextmanager
     def assuming(self, values: Iterable[Polynomial]) -> Iterator[None]:
         """Know something for a while."""
-        before = list(self._known)
+        before, outermost = list(self._known), self._sure is None
+        if outermost:
+            self._sure = list(self._known)
         self.add(*values)
         try:
             yield
         finally:
             self._known = before
+            if outermost:
+                self._sure = None
+            self._proven.clear()
+
+    @contextmanager
+    def without_assumptions(self) -> Iterator[None]:
+        """Know only what holds everywhere; what is learned then holds everywhere, too."""
+        if self._sure is None:
+            yield
+            return
+        before, self._known = self._known, self._sure
+        self._proven.clear()
+        try:
+            yield
+        finally:
+            self._known = before + [value for value in self._sure if value not in before]
             self._proven.clear()
 
     def proves(self, value: Polynomial, depth: int = DEPTH) -> bool:

@@ -88,8 +88,12 @@ def _not(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | Non
             return None
 
 
+#: Sizes have so many bits: those without a sign may well be taken for positive, at run time if need be.
+_SIZE_BITS = 32
+
+
 def _widened(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """`sext` and `zext`, exact by flags or by a condition; before the nest only by flags."""
+    """`sext` and `zext`, exact by flags or by a condition; before the nest sizes alone by a condition."""
     bits = bits_of(instruction.kind)
     match _operands(evolutions, instruction, at):
         case [value] if bits is not None and value.bits > 1:
@@ -105,8 +109,9 @@ def _widened(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop |
             and evolutions.facts.proves(low + (1 << value.bits) - 1 - bound)
             for bound in value.bounds
         )
-        if not known:
+        if not known and (signed or value.bits < _SIZE_BITS or not evolutions.exact(value, signed=False)):
             return None
+        known = True
     if not known and not evolutions.exact(value, signed=signed):
         return None
     positive = not signed or value.unsigned or all(evolutions.facts.proves(bound) for bound in value.bounds)

@@ -1,0 +1,19 @@
+"""Loop nests drawn at random compute the same when those that are products are replaced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recognise.fuzz import wrong
+from recognise.toolchains import CLANG
+
+
+@pytest.mark.skipif(CLANG.program is None, reason="clang is not installed")
+@pytest.mark.parametrize("seed", [1, 3])
+def test_random_nests(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found, became = wrong(seed, 16, tmp_path)
+    assert found == []
+    assert sum(count for what, count in became.items() if "->" in what) >= 6

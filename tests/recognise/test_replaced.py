@@ -1,0 +1,36 @@
+"""Programs in four languages, with their loops and without: what is found in them, and what they compute."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from recognise.calls import SOURCES, calls
+from recognise.drivers import differences
+from recognise.findings import found_in, reasons
+from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS, library
+from tilewright.driving.build import build
+from tilewright.driving.units import Units
+from tilewright.opt.records import Options
+
+
+@pytest.mark.parametrize("source", SOURCE_TOOLCHAINS)
+def test_loops_of_a_program(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain = SOURCE_TOOLCHAINS[source]
+    if toolchain.program is None:
+        pytest.skip(f"{toolchain.name} is not installed")
+    # Rust has no word for the permission, which its programs need as others do.
+    units = Units(Options(assume_reassociation=toolchain is RUSTC))
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "replaced.so"
+    assert build(toolchain.command([SOURCES / source], made), units) == 0
+    original, replaced = library(toolchain, SOURCES / source, tmp_path), ctypes.CDLL(str(made))
+    wrong = []
+    for call in calls(source):
+        found = found_in(units.remarks, call.function)
+        if call.verdict != "any" and found != call.found:
+            wrong.append(f"{call.function}: found {found or reasons(units.remarks, call.function)!r}")
+        wrong += differences(call, original, replaced)
+    assert wrong == []
