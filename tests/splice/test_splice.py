@@ -27,7 +27,7 @@ from tilewright.frontend.polynomial import Index, Polynomial
 from tilewright.machine.host import host_machine
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
 from tilewright.spec.problem import Gemm
-from tilewright.splice.plan import LEAST_WORK, Strategy, plan
+from tilewright.splice.plan import LEAST_VECTOR_WORK, LEAST_WORK, Strategy, plan
 
 POINTERS = [("a", "ptr"), ("b", "ptr"), ("c", "ptr")]
 SIZES = [(name, "i64") for name in ("m", "n", "k")]
@@ -301,10 +301,12 @@ def test_a_single_row_or_column_stands_as_suits_the_matrix() -> None:
         assert isinstance(problem, Gemm)
         return problem.c.value
 
-    assert layout((Role.M, 100, 100, 0, 1), (Role.K, 100, 1, 1, 0)) == "row"  # sums along rows of A
-    assert layout((Role.M, 100, 1, 0, 1), (Role.K, 100, 100, 1, 0)) == "col"  # rows of A's transpose, scaled
-    assert layout((Role.N, 100, 0, 100, 1), (Role.K, 100, 1, 1, 0)) == "col"
-    assert layout((Role.N, 100, 0, 1, 1), (Role.K, 100, 1, 100, 0)) == "row"
+    assert layout((Role.M, 2000, 2000, 0, 1), (Role.K, 2000, 1, 1, 0)) == "row"  # sums along rows of A
+    assert (
+        layout((Role.M, 2000, 1, 0, 1), (Role.K, 2000, 2000, 1, 0)) == "col"
+    )  # rows of A's transpose, scaled
+    assert layout((Role.N, 2000, 0, 2000, 1), (Role.K, 2000, 1, 1, 0)) == "col"
+    assert layout((Role.N, 2000, 0, 1, 1), (Role.K, 2000, 1, 2000, 0)) == "row"
 
 
 @cache
@@ -350,8 +352,8 @@ ROW, DEPTH = Index("m"), Index("k")
     [
         (Polynomial.of(ROW) * 3 + DEPTH, 0, 3 * 8 + 9, (9, 8, 9), False),
         (Polynomial.of(ROW) * 3 + DEPTH, 0, 3 * 8 + 8, (9, 8, 9), True),
-        (Polynomial.of(DEPTH) - ROW, -8, 100, (9, 8, 9), False),
-        (Polynomial.of(DEPTH) - ROW, -7, 100, (9, 8, 9), True),
+        (Polynomial.of(DEPTH) - ROW, -8, 2000, (9, 8, 9), False),
+        (Polynomial.of(DEPTH) - ROW, -7, 2000, (9, 8, 9), True),
         (LDA * ROW, 0, 81, (9, 8, 9), False),
         (LDA * ROW, 0, 80, (9, 8, 9), True),
     ],
@@ -392,3 +394,18 @@ def test_elements_of_c_that_are_shared(rows: int, columns: int, looped: bool) ->
     start = c[200:] if rows < 0 else c
     assert spliced(a, b, start, 9, 9, 9, columns, 0, rows).looped is looped
     assert np.count_nonzero(c) == (0 if looped else 81)
+
+
+def test_loops_that_walk_a_matrix_in_order_stay_until_it_is_large() -> None:
+    def least(*dimensions: tuple[Role, int, int, int, int]) -> int:
+        found = plan(around(*dimensions), host_machine())
+        assert not isinstance(found, Refusal)
+        return found.least_work
+
+    size = 3000
+    along, across = (Role.K, size, 1, 1, 0), (Role.M, size, size, 0, 1)
+    assert least(across, along) == LEAST_VECTOR_WORK
+    assert least(along, across) == LEAST_WORK  # the innermost loop skips from row to row
+    along, across = (Role.K, size, 1, size, 0), (Role.N, size, 0, 1, 1)
+    assert least(along, across) == LEAST_VECTOR_WORK
+    assert least(along, across, (Role.M, 5, size, 0, size)) == LEAST_WORK
