@@ -43,8 +43,8 @@ LEAST_WORK = 128
 LEAST_TRIANGLE_WORK = 1 << 10
 
 #: The same where one operand is a vector and the innermost loop walks rows of the matrix: LLVM makes of it
-#: what a kernel is. 1024·1024 of f32 took 48 us as loops and 45 as a kernel, 512·512 took 9 and 20 (or 8 and 9,
-#: for sums along the rows), 2048·2048 took 245 and 180: there the kernel fetches ahead.
+#: what a kernel is. 1024·1024 of f32 took 48 us as loops and 45 as a kernel, 512·512 took 9 and 20 (for sums
+#: along the rows 8 and 9), 2048·2048 took 245 and 180: there the kernel fetches ahead.
 LEAST_VECTOR_WORK = 1 << 21
 
 #: Multiply-adds up to which operands stay in place, so that nothing is allocated: 64·64·64 takes 2.4 us,
