@@ -12,7 +12,7 @@ from tilewright.driving.invocation import Invocation, Source, Stop
 from tilewright.errors import CompilerUnknown
 
 BITCODE = Path("unit.bc")
-CLANG_IR = "-Xclang -disable-llvm-passes -emit-llvm -c -o unit.bc"
+CLANG_IR = "-Xclang -disable-llvm-passes -fno-discard-value-names -emit-llvm -c -o unit.bc"
 FLANG_IR = (
     "-mllvm -vectorize-loops=false -mllvm -vectorize-slp=false -mllvm -unroll-count=1 "
     "-emit-llvm -c -o unit.bc"

@@ -36,8 +36,8 @@ _FORTRAN = tuple(
     for suffix in (lower, lower.upper())
 )
 
-#: What the front end makes; O1 and above, so that functions may be optimised later.
-_CLANG_IR = ("-Xclang", "-disable-llvm-passes")
+#: What the front end makes, O1 and above, so that functions may be optimised later; names, for remarks.
+_CLANG_IR = ("-Xclang", "-disable-llvm-passes", "-fno-discard-value-names")
 #: flang has no option that stops before LLVM's passes: those that take loops apart are turned off one by one.
 _FLANG_IR = tuple(
     word
