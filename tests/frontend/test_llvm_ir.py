@@ -159,3 +159,21 @@ def test_lines_of_the_source(module: Module) -> None:
     inlined = function.blocks["4"].instructions[0]
     assert str(module.where(function, inlined)) == "in_source:9"  # of the call, not of the callee
     assert str(module.where(module.functions["memory"])) == "memory"
+
+
+def test_names_of_the_source(module: Module) -> None:
+    assert module.variables(module.functions["unnamed"]) == {"%.sum": "s"}
+    (line,) = (line for line in module.lines if "#dbg_value" in line)
+    twice = "\n".join(module.lines).replace(line, line + "\n" + line.replace("%.sum", "%.next"))
+    again = read_module(twice)
+    assert again.variables(again.functions["unnamed"]) == {}
+
+
+def test_what_is_said_of_loops_and_functions(module: Module) -> None:
+    function = module.functions["unnamed"]
+    assert module.loop_properties(function, "3") == {"llvm.loop.mustprogress"}
+    assert module.loop_properties(function, "2") == frozenset()
+    assert module.marks(module.functions["memory"], "nounwind")
+    assert not module.marks(module.functions["memory"], "optnone")
+    assert module.pointer_bits == 64
+    assert read_module('target datalayout = "e-p:32:32"').pointer_bits == 32

@@ -24,10 +24,11 @@ _TARGET = re.compile(rf"label %({NAME})")
 _PARAMETER = re.compile(rf"(.*) (%{NAME})$")
 _STRING = re.compile(r'"([^"]*)"(?:="([^"]*)")?')
 #: A field of a node of debug information.
-_LINE, _INLINED, _SUBPROGRAM_NAME = (
+_LINE, _INLINED, _NODE_NAME = (
     re.compile(pattern) for pattern in (r"\bline: (\d+)", r"\binlinedAt: !(\d+)", r'\bname: "([^"]*)"')
 )
 _DEBUG = re.compile(r" !dbg !(\d+)")
+_VARIABLE_OF = re.compile(rf"#dbg_value\(\S+ (%{NAME}), !(\d+), !DIExpression\(\),")
 _LOOP = re.compile(r"!llvm\.loop !(\d+)")
 _NODES = re.compile(r"!(\d+)")
 _NAMED_NODE = re.compile(r'^!\{!"([^"]*)"')
@@ -301,10 +302,23 @@ class Module:
         parts = (self._nodes.get(int(number), "") for number in _NODES.findall(node))
         return frozenset(name for part in parts for name in _NAMED_NODE.findall(part))
 
+    def variables(self, function: Function) -> Mapping[str, str]:
+        """What the source calls values, where debug information says it: "%3" -> "a".
+
+        A name that several values have, one after the other, is left out.
+        """
+        found: dict[str, set[str]] = {}
+        for line in function.lines:
+            named = _VARIABLE_OF.search(line) if "#dbg_value(" in line else None
+            name = _NODE_NAME.search(self._nodes.get(int(named[2]), "")) if named else None
+            if named and name:
+                found.setdefault(name[1], set()).add(named[1])
+        return MappingProxyType({min(values): name for name, values in found.items() if len(values) == 1})
+
     def name_in_source(self, function: Function) -> str:
         """What the source calls a function, where debug information says it; else its symbol."""
         node = self._nodes.get(function.debug, "") if function.debug is not None else ""
-        found = _SUBPROGRAM_NAME.search(node)
+        found = _NODE_NAME.search(node)
         return found[1] if found else function.name.strip('"')
 
     def where(self, function: Function, instruction: Instruction | None = None) -> Where:

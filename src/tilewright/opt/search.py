@@ -72,7 +72,7 @@ class Search:
             for inner in root.inner:
                 self._visit(inner, found.reason)
         else:
-            self.remarks.append(Remark(root.where, replaced=True, text=described(found.product)))
+            self.remarks.append(Remark(root.where, replaced=True, text=described(root, found.product)))
 
     def _replaced(self, root: Root) -> Found | Refusal:
         """The product in the place of a nest, or why there is none."""

@@ -10,8 +10,8 @@ from tilewright.frontend.llvm_text import NAME
 from tilewright.frontend.nests import Product, Refusal
 from tilewright.frontend.product_text import product_text
 
-#: A value and its type, as symbols are named: "%n:i32". The type helps nobody who reads a remark.
-_TYPED = re.compile(rf"(%{NAME}):\w+(?::unsigned)?")
+#: A value, and its type where a symbol has it: "%n:i32". The type helps nobody who reads a remark.
+_TYPED = re.compile(rf"(%{NAME})(?::\w+)?(?::unsigned)?")
 #: How nests name the index of a loop: by the loop's header.
 _INDEX = re.compile(rf"\bi\.{NAME}")
 
@@ -24,7 +24,7 @@ _SPOILT = frozenset(
 def reason(root: Root, refusal: Refusal) -> str:
     """A refusal's reason, with loops named by their lines and the line that it is about."""
     names = _index_names(root)
-    text = _INDEX.sub(lambda found: names.get(found[0], found[0]), refusal.reason)
+    text = _INDEX.sub(lambda found: names.get(found[0], found[0]), _in_source(root, refusal.reason))
     if any(
         _SPOILT & root.module.loop_properties(root.flow.function, one.loop.latches[0])
         for one, _ in _loops(root)
@@ -52,8 +52,13 @@ def _loops(root: Root, depth: int = 1) -> Iterator[tuple[Root, int]]:
         yield from _loops(inner, depth + 1)
 
 
-def described(product: Product) -> str:
+def described(root: Root, product: Product) -> str:
     """A product and its element types, those of A, B and C where they differ."""
     types = dict.fromkeys(str(operand.dtype) for operand in (product.a, product.b, product.c))
-    text = _TYPED.sub(r"\1", product_text(product))
-    return f"{text}, {' '.join(types)}"
+    return f"{_in_source(root, product_text(product))}, {' '.join(types)}"
+
+
+def _in_source(root: Root, text: str) -> str:
+    """A text with values named as the source names them, as far as debug information says it."""
+    names = root.module.variables(root.flow.function)
+    return _TYPED.sub(lambda found: names.get(found[1], found[1]), text)
