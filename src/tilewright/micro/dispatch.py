@@ -96,7 +96,7 @@ class Dispatch:
     @property
     def name(self) -> str:
         """The name of the dispatching function in a module."""
-        known = "".join(f"_{step}" for step in self.known if step)
+        known = "".join(f"_{name}{step}" for name, step in zip("labc", self.known, strict=True) if step)
         weights = "_scaled" * self.weights.scales + "_zeros" * self.weights.zeros
         fetched = f"_fetch{self.fetched}" if self.fetched else ""
         marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}{'_padded' * self.padded}"
