@@ -316,10 +316,6 @@ class Counts(Evolutions):
                 spans = self._until(comparison, form.rest, step)
             case "ne", _:
                 spans = self._until_equal(comparison, form.rest, step, alone=alone)
-            case "eq", _ if comparison.right.single is not None:
-                # A loop of two iterations: no step brings the number back to what it was.
-                apart = (comparison.right.single - form.rest).constant
-                return None if apart is None else Extent.of(int(apart == 0) + int(last))
             case _:
                 return None
         if spans is None:
