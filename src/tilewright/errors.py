@@ -1017,6 +1017,15 @@ class CompilerMissing(TilewrightError, FileNotFoundError):
     message = "there is no program {program}; install it, or name it with its folder"
 
 
+class OptionNotDriven(TilewrightError, ValueError):
+    """An option that asks for passes of a compiler which do not run where its front end stops."""
+
+    message = (
+        "{option} is done by passes of {compiler} that do not run when loops are replaced; leave the option "
+        "out, or compile this source by {compiler} alone"
+    )
+
+
 class RustcNotDriven(TilewrightError, ValueError):
     """A command of rustc that ends in something whose code is not handed to a linker."""
 

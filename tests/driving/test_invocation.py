@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.driving.build import build
 from tilewright.driving.compilers import split_program
 from tilewright.driving.invocation import Invocation, Source, Stop
-from tilewright.errors import CompilerUnknown
+from tilewright.driving.units import Units
+from tilewright.errors import CompilerUnknown, OptionNotDriven
 
 BITCODE = Path("unit.bc")
 CLANG_IR = "-Xclang -disable-llvm-passes -fno-discard-value-names -emit-llvm -c -o unit.bc"
@@ -89,6 +91,26 @@ def test_objects_stand_where_sources_stood() -> None:
 def test_outputs_that_no_word_names(command: str, output: str) -> None:
     found = Invocation.read(command.split())
     assert found.output_of(found.sources[0]) == output
+
+
+@pytest.mark.parametrize(
+    "option",
+    (
+        *("-fsanitize=address", "-fsanitize=undefined,thread", "-fprofile-generate", "--coverage", "-pg"),
+        *("-fprofile-instr-use=x", "-fcoverage-mapping", "-mcmodel=large", "-fxray-instrument"),
+    ),
+)
+def test_options_whose_passes_would_not_run(option: str) -> None:
+    assert Invocation.read(["clang", option, "a.c"]).not_driven == option
+    with pytest.raises(OptionNotDriven, match="clang alone"):
+        build(["clang", option, "a.c"], Units())
+
+
+@pytest.mark.parametrize(
+    "option", ["-fsanitize=undefined", "-fno-sanitize=all", "-mcmodel=small", "-fstack-protector", "-p"]
+)
+def test_options_that_the_front_end_does(option: str) -> None:
+    assert Invocation.read(["clang", option, "a.c"]).not_driven is None
 
 
 def test_a_language_in_one_word() -> None:

@@ -12,6 +12,7 @@ from tilewright.driving.invocation import Invocation, Stop
 from tilewright.driving.processes import run
 from tilewright.driving.rust import build_rust
 from tilewright.driving.units import Units
+from tilewright.errors import OptionNotDriven
 from tilewright.opt.files import STANDARD, write_file
 
 
@@ -32,6 +33,7 @@ def build(command: Sequence[str], units: Units) -> int:
     ------
     CompilerUnknown : the program is none that writes LLVM IR.
     CompilerMissing : there is no such program here.
+    OptionNotDriven : an option asks for passes of the compiler that would not run.
     RustcNotDriven : rustc is to write something that it hands to no linker.
     OptimiserFailed : LLVM could not compile a unit.
     OutputNotWritable : an output cannot be written.
@@ -40,6 +42,8 @@ def build(command: Sequence[str], units: Units) -> int:
         return build_rust(command, units)
     invocation = Invocation.read(command)
     sources = invocation.sources
+    if sources and invocation.not_driven is not None:
+        raise OptionNotDriven(option=invocation.not_driven, compiler=invocation.compiler.name)
     several_in_one = invocation.stop is not Stop.PROGRAM and len(sources) > 1 and invocation.output
     if invocation.stop is Stop.OTHER or not sources or several_in_one:
         # Nothing to optimise, or what the compiler itself refuses, in its own words.

@@ -29,7 +29,7 @@ class Compiler:
     ir: tuple[str, ...]
 
 
-_C = (".c", ".i", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii", ".m", ".mm", ".ll", ".bc")
+_C = (".c", ".i", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii", ".ll", ".bc")
 _FORTRAN = tuple(
     f".{suffix}"
     for lower in ("f", "for", "ftn", "f90", "f95", "f03", "f08", "f18")
@@ -43,6 +43,14 @@ _FLANG_IR = tuple(
     word
     for option in ("-vectorize-loops=false", "-vectorize-slp=false", "-unroll-count=1")
     for word in ("-mllvm", option)
+)
+
+#: What compilers do in passes of their own, which do not run where the front end stops; and where code is to be
+#: put that ours would put elsewhere.
+NOT_DRIVEN = re.compile(
+    r"-fsanitize=.*\b(address|hwaddress|memory|memtag|thread|dataflow|cfi|fuzzer|safe-stack|type).*"
+    r"|-f(profile|cs-profile|coverage|xray|memory-profile|instrument-functions)\b.*"
+    r"|-?-coverage|-pg|-mcmodel=(?!small$).*"
 )
 
 COMPILERS = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePath
 
-from tilewright.driving.compilers import Compiler, split_program
+from tilewright.driving.compilers import NOT_DRIVEN, Compiler, split_program
 from tilewright.opt.records import Form
 
 
@@ -133,6 +133,12 @@ class Invocation:
         """The file behind -o."""
         named = [word.text for word in self.words if word.part is Part.OUTPUT]
         return (named[-1][-1] if len(named[-1]) > 1 else named[-1][0][2:]) if named else None
+
+    @property
+    def not_driven(self) -> str | None:
+        """An option by which code of ours would lack something, if there is one."""
+        texts = (text for word in self.words for text in word.text)
+        return next((text for text in texts if NOT_DRIVEN.fullmatch(text)), None)
 
     @property
     def stop(self) -> Stop:
