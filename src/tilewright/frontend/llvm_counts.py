@@ -73,6 +73,8 @@ class Counts(Evolutions):
 
     def __init__(self, module: Module, flow: Flow, root: NaturalLoop) -> None:
         super().__init__(module, flow, root)
+        #: Where `comparisons` puts tests of floats for not being a number; None: they are no comparisons.
+        self.tests: list[Instruction] | None = None
         self._learn_entry()
 
     # Conditions of branches
@@ -92,6 +94,11 @@ class Counts(Evolutions):
                 signs = (True, False) if "samesign" in definition.flags else (predicate.startswith("s"),)
                 name = predicate if predicate in ("eq", "ne") else predicate[1:]
                 return [Comparison(name if truth else _NEGATED[name], one, other, signs)]
+            case Instruction(opcode="fcmp", predicate="une" | "oeq") if self.tests is not None and truth == (
+                definition.predicate == "une"
+            ):
+                self.tests.append(definition)
+                return []
             case Instruction(opcode="extractvalue") if not truth:
                 return self._without_overflow(definition)
             case Instruction(opcode="xor", operands=(left, (_, "true"))):

@@ -74,7 +74,7 @@ class Evolutions(ABC):
         self.conditions: list[Within] = []
         self.extents: dict[str, Extent] = {}
         #: Loads that stand for what memory holds before the nest.
-        self.reloads: dict[Reloaded, Instruction] = {}
+        self.reloads: dict[Reloaded, list[Instruction]] = {}
         #: For blocks where ways meet: where control does not come from while the nest runs.
         self.skipped: dict[str, set[str]] = {}
         self.parents: dict[str, NaturalLoop | None] = {root.header: None}

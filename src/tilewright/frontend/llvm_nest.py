@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 from tilewright.frontend.llvm_counts import Comparison, Counts, ends_badly
 from tilewright.frontend.llvm_flow import Flow, NaturalLoop
 from tilewright.frontend.llvm_instruction import Instruction
 from tilewright.frontend.llvm_ir import Module
-from tilewright.frontend.llvm_regions import cells_of, guards, is_nothing, reads_memory
+from tilewright.frontend.llvm_known_calls import changes_nothing, clears, filled
+from tilewright.frontend.llvm_regions import cells_of, guards, is_nothing, named, reads_memory
+from tilewright.frontend.llvm_scaling import is_special_case
 from tilewright.frontend.llvm_symbols import Candidate, Place
 from tilewright.frontend.llvm_tidy import accesses, sunk, with_knowledge, without_dead_stores
-from tilewright.frontend.llvm_values import TYPES, NotANest, Values
+from tilewright.frontend.llvm_values import TYPES, NotANest, Values, number_of
 from tilewright.frontend.nests import (
     Access,
     Assign,
-    Bound,
     Cell,
-    Extent,
     Loop,
-    Number,
     Read,
     Refusal,
     Statement,
@@ -27,16 +24,6 @@ from tilewright.frontend.nests import (
 )
 from tilewright.frontend.polynomial import Index, Polynomial
 
-#: Calls that change nothing that a nest has: what they say is for optimisers and debuggers.
-_SILENT = re.compile(
-    r"@llvm\.(?:lifetime|assume|dbg|experimental\.noalias|invariant|donothing|prefetch|sideeffect)\b"
-)
-#: Calls whose value alone matters; what it is, trees and evolutions say.
-_PURE = re.compile(
-    r"@llvm\.(?:fmuladd|fma|[su]min|[su]max|[su](?:add|sub|mul)\.with\.overflow|abs|minnum|maxnum|fabs|sqrt|expect|"
-    r"is\.constant|fshl|fshr|ctpop|ctlz|cttz|bswap|vscale|[su]cmp)\."
-)
-_MEMSET = re.compile(r"@llvm\.memset\.p0\.i\d+$")
 _WORDS = {
     "atomicrmw": "changes memory atomically",
     "cmpxchg": "changes memory atomically",
@@ -104,20 +91,24 @@ class Reader:
         leaving = self._leaving(exit_label)
         self._check_order(nest)
         place = Place(self._function.name, entering[0], loop.header, exit_label, leaving)
-        return Candidate(nest, place, tuple(self._counts.conditions))
+        # What names no memory needs none: it is looked at before memory is read.
+        conditions = sorted(self._counts.conditions, key=lambda one: any(map(reads_memory, named(one))))
+        return Candidate(nest, place, tuple(conditions))
 
     def _check_reloads(self, scalars: tuple[Access, ...]) -> None:
         """Refuse what would read memory before the nest that the nest itself may not read."""
-        for instruction in self._counts.reloads.values():
-            if self._function.homes[instruction.result] not in self._reached:
-                raise self._refuse("reads a size from memory in some iterations only", instruction)
+        for instructions in self._counts.reloads.values():
+            if not any(self._function.homes[one.result] in self._reached for one in instructions):
+                raise self._refuse("reads a size from memory in some iterations only", instructions[0])
         places = {(access.memory.base, access.offset) for access in scalars}
-        for label in self._loop.blocks - self._reached if places else ():
-            for instruction in self._function.blocks[label].instructions:
-                if instruction.opcode != "load":
-                    continue
-                if self._counts.address(instruction.operands[0].text, self._flow.innermost(label)) in places:
-                    raise self._refuse("reads a number from memory in some iterations only", instruction)
+        read = {
+            self._counts.address(instruction.operands[0].text, self._flow.innermost(label))
+            for label in (self._reached if places else ())
+            for instruction in self._function.blocks[label].instructions
+            if instruction.opcode == "load"
+        }
+        if not places <= read:
+            raise self._refuse("reads a number from memory in some iterations only")
 
     def _leaving(self, exit_label: str) -> tuple[tuple[str, Polynomial], ...]:
         """What phis behind the nest take from it."""
@@ -301,23 +292,32 @@ class Reader:
         """A branch around something: that is read, and where ways meet is returned."""
         counts = self._counts
         branch = self._function.blocks[label].terminator
+        scaled = self._read_scaling(label, targets, loop, statements)
+        if scaled is not None:
+            return scaled
         for inside, join in (targets, targets[::-1]):
             if self._meets(inside, join, loop):
                 break
         else:
             raise self._refuse("takes a branch", branch)
+        tests: list[Instruction] = []
+        counts.tests = tests
         comparisons = counts.stays(label, loop, (inside,))
+        counts.tests = None
         found = [counts.inequalities(one, adopt=True) for one in comparisons or []]
         if comparisons is None or None in found:
             raise self._refuse("takes a branch that depends on more than its indices", branch)
         values = [value for part in found if part for value in part]
         counts.skipped.setdefault(join, set()).add(label)
         if all(counts.facts.proves(value) for value in values):
-            statements += self._region(inside, join, loop, reached=reached)
+            region = self._region(inside, join, loop, reached=reached and not tests)
+            self._check_tests(tests, region, join, loop)
+            statements += region
             return join
         before, place = set(self._reached), len(counts.conditions)
         with counts.assuming(values):
-            region = self._region(inside, join, loop, reached=reached)
+            region = self._region(inside, join, loop, reached=reached and not tests)
+        self._check_tests(tests, region, join, loop)
         read_before = any(map(self._reads_before, self._reached - before))
         alone = not read_before and guards(values, region) and is_nothing(region)
         if alone and self._joins(label, join, region, loop):
@@ -332,6 +332,17 @@ class Reader:
         statements += region
         return join
 
+    def _check_tests(
+        self, tests: list[Instruction], region: list[Statement], join: str, loop: NaturalLoop
+    ) -> None:
+        """Refuse a region that tests of factors lead around, unless it does nothing where they fail."""
+        for test in tests:
+            (kind, text), (_, constant) = test.operands
+            number, factor = number_of(kind, constant), self._values.of(kind, text, loop)
+            known = number is not None and not self._function.blocks[join].phis
+            if not known or not is_special_case([], region, factor, number or 0):
+                raise self._refuse("takes a branch", test)
+
     def _reads_before(self, label: str) -> bool:
         """Whether a block reads memory that the nest does not move along: such reads come before the nest."""
         for instruction in self._function.blocks[label].instructions:
@@ -340,6 +351,28 @@ class Reader:
                 if place is not None and not place[1].indices:
                     return True
         return False
+
+    def _read_scaling(
+        self, label: str, targets: tuple[str, str], loop: NaturalLoop, statements: list[Statement]
+    ) -> str | None:
+        """A branch on whether a factor is 0 or 1, where both ways do the same; None for other branches."""
+        comparison = self._function.definitions.get(self._function.blocks[label].terminator.operands[0].text)
+        if comparison is None or comparison.opcode != "fcmp" or comparison.predicate not in ("oeq", "une"):
+            return None
+        (kind, text), (_, constant) = comparison.operands
+        number = number_of(kind, constant)
+        equal, other = targets if comparison.predicate == "oeq" else targets[::-1]
+        order = [one for one in self._flow.order if one in loop.blocks]
+        join = next(
+            (one for one in order if all(one == way or self._meets(way, one, loop) for way in targets)), None
+        )
+        if join is None or number is None:
+            return None
+        ways = [self._region(way, join, loop, reached=False) if way != join else [] for way in (equal, other)]
+        if not is_special_case(ways[0], ways[1], self._values.of(kind, text, loop), number):
+            raise self._refuse("takes a branch", comparison)
+        statements += ways[1]
+        return join
 
     def _meets(self, inside: str, join: str, loop: NaturalLoop) -> bool:
         """Whether every way from a block leads to another one within an iteration."""
@@ -397,37 +430,14 @@ class Reader:
                     continue
 
     def _read_call(self, instruction: Instruction, loop: NaturalLoop, statements: list[Statement]) -> None:
-        if _SILENT.match(instruction.callee) or _PURE.match(instruction.callee):
+        if changes_nothing(instruction.callee):
             return
-        if not _MEMSET.match(instruction.callee):
+        if not clears(instruction.callee):
             known = instruction.callee.startswith("@")
             name = instruction.callee[1:] if known else "a function by its address"
             raise self._refuse(f"calls {name}", instruction)
-        (_, pointer), (_, byte), length, (_, volatile) = instruction.operands
-        place = self._counts.address(pointer, loop)
-        span = self._counts.one(self._counts.of(*length, loop))
-        element = self._element_at(place)
-        if byte != "0" or volatile != "false" or place is None or span is None or element is None:
-            raise self._refuse("fills memory", instruction)
-        size = TYPES[element].size
-        if any(factor % size for _, factor in span.terms) or not self._counts.require(span, 0):
-            raise self._refuse("fills memory", instruction)
         self._memsets += 1
-        index = Index(f"i.memset{self._memsets}")
-        count = Polynomial(tuple((monomial, factor // size) for monomial, factor in span.terms))
-        where = self._values.where(instruction)
-        target = Access(
-            self._values.memory(place[0]), place[1] + Polynomial.of(index) * size, TYPES[element], where
-        )
-        statements.append(Loop(index, Extent((Bound(count),)), (Assign(target, Number(0), where),), where))
-        self._values.note_store(target, "", loop)
-
-    def _element_at(self, place: tuple[object, Polynomial] | None) -> str | None:
-        """The type that the nest stores into some memory."""
-        for label in self._loop.blocks if place is not None else ():
-            for instruction in self._function.blocks[label].instructions:
-                if instruction.opcode == "store" and instruction.operands[0].kind in TYPES:
-                    target = self._counts.address(instruction.operands[1].text, self._flow.innermost(label))
-                    if target is not None and place is not None and target[0] == place[0]:
-                        return instruction.operands[0].kind
-        return None
+        found = filled(self._counts, self._values, instruction, loop, Index(f"i.memset{self._memsets}"))
+        if found is None:
+            raise self._refuse("fills memory", instruction)
+        statements.append(found)

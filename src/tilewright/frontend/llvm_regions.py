@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tilewright.frontend.llvm_symbols import Computed, Reloaded
 from tilewright.frontend.llvm_tidy import same
-from tilewright.frontend.nests import Access, Assign, Cell, Load, Loop, Read, Statement
+from tilewright.frontend.nests import Access, Assign, Cell, Load, Loop, Read, Statement, Within
 from tilewright.frontend.polynomial import Polynomial
 
 
@@ -66,3 +66,10 @@ def reads_memory(value: Polynomial) -> bool:
             case _:
                 continue
     return False
+
+
+def named(condition: Within) -> Iterator[Polynomial]:
+    """Every polynomial in a condition."""
+    yield from (condition.value, condition.low, condition.high)
+    for _, extent in condition.loops:
+        yield from (bound.span for bound in extent.bounds)

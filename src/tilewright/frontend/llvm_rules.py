@@ -245,7 +245,7 @@ def _load(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | No
     if any(isinstance(symbol, Unknown) for symbol in place[1].symbols):
         return None
     symbol = Reloaded.of(*place, instruction.kind)
-    evolutions.reloads.setdefault(symbol, instruction)
+    evolutions.reloads.setdefault(symbol, []).append(instruction)
     return Evolution((Polynomial.of(symbol),), bits, signed=instruction.kind != "ptr")
 
 
