@@ -93,13 +93,13 @@ def test_outputs_that_no_word_names(command: str, output: str) -> None:
     assert found.output_of(found.sources[0]) == output
 
 
-@pytest.mark.parametrize(
-    "option",
-    (
-        *("-fsanitize=address", "-fsanitize=undefined,thread", "-fprofile-generate", "--coverage", "-pg"),
-        *("-fprofile-instr-use=x", "-fcoverage-mapping", "-mcmodel=large", "-fxray-instrument"),
-    ),
+INSTRUMENTED = (
+    *("-fsanitize=address", "-fsanitize=undefined,thread", "-fprofile-generate", "--coverage", "-pg"),
+    *("-fprofile-instr-use=x", "-fcoverage-mapping", "-mcmodel=large", "-fxray-instrument"),
 )
+
+
+@pytest.mark.parametrize("option", INSTRUMENTED)
 def test_options_whose_passes_would_not_run(option: str) -> None:
     assert Invocation.read(["clang", option, "a.c"]).not_driven == option
     with pytest.raises(OptionNotDriven, match="clang alone"):

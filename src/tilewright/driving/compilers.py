@@ -45,10 +45,11 @@ _FLANG_IR = tuple(
     for word in ("-mllvm", option)
 )
 
-#: What compilers do in passes of their own, which do not run where the front end stops; and where code is to be
-#: put that ours would put elsewhere.
+#: Checks that compilers put into code by passes of their own.
+_CHECKS = "address|hwaddress|memory|memtag|thread|dataflow|cfi|fuzzer|safe-stack|type"
+#: Options for passes that do not run where the front end stops, and for code in a place that ours is not in.
 NOT_DRIVEN = re.compile(
-    r"-fsanitize=.*\b(address|hwaddress|memory|memtag|thread|dataflow|cfi|fuzzer|safe-stack|type).*"
+    rf"-fsanitize=.*\b({_CHECKS}).*"
     r"|-f(profile|cs-profile|coverage|xray|memory-profile|instrument-functions)\b.*"
     r"|-?-coverage|-pg|-mcmodel=(?!small$).*"
 )
