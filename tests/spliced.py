@@ -25,6 +25,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import compiling, data_layout, parse, target_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
+from tilewright.opt.records import Options
 from tilewright.spec.dtype import DType
 from tilewright.splice.plan import Strategy
 from tilewright.splice.splice import Splicer
@@ -128,12 +129,14 @@ class Spliced:
         arguments: Sequence[tuple[str, str]],
         machine: Machine | None = None,
         strategy: Strategy = Strategy.AUTO,
+        arena: dict[str, int] | None = None,
     ) -> None:
         machine = machine or host_machine()
-        self.text = module_text(product, arguments, machine, strategy)
+        self.text = module_text(product, arguments, machine, strategy, *(arena or ()))
         libc = ctypes.CDLL(None)
         names = ("malloc", "free", "memset", "memcpy")
         imports = {name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0 for name in names}
+        imports |= arena or {}
         target = target_machine(machine.triple, machine.cpu, machine.features)
         with compiling:
             self.object_code = bytes(target.emit_object(parse(self.text, "f")))
@@ -158,9 +161,12 @@ def module_text(
     arguments: Sequence[tuple[str, str]],
     machine: Machine,
     strategy: Strategy = Strategy.AUTO,
+    arena: str | None = None,
 ) -> str:
     """The module of a function of a test, spliced, linked and verified."""
-    splicer = Splicer(machine.triple, data_layout(machine), strategy=strategy)
+    splicer = Splicer(
+        machine.triple, data_layout(machine), strategy=strategy, memory=Options(arena=arena).memory
+    )
     function = _FUNCTION.format(arguments=", ".join(f"{kind} %{name}" for name, kind in arguments))
     lines = splicer.splice(function.splitlines(), Found(product, PLACE), machine)
     assert isinstance(lines, list), lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -938,6 +938,12 @@ _AssumeReassociation = Annotated[
         "--assume-reassociation", help="Sums of floats may change their order, as -ffast-math allows."
     ),
 ]
+_Arena = Annotated[
+    str | None,
+    typer.Option(
+        "--arena", help="A function of the program that gives memory for panels, in the place of malloc."
+    ),
+]
 _RemarksFile = Annotated[
     Path | None,
     typer.Option("--remarks", help="Write a line for each nest of loops here; - is standard error."),
@@ -959,6 +965,7 @@ def optimise_loops(
     l2: _L2 = None,
     l3: _L3 = None,
     assume_reassociation: _AssumeReassociation = False,
+    arena: _Arena = None,
     remarks: _RemarksFile = None,
     dump: Annotated[
         bool,
@@ -977,7 +984,7 @@ def optimise_loops(
     form = form_of(output, emit)
     if output == Path("-") and not form.is_text and _is_terminal():
         raise BinaryToTerminal
-    options = _loop_options(target, strategy, l2, l3, assume_reassociation)
+    options = replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena)
     done = optimise(read_source(source), form, options, name=str(source), dump=dump)
     _write_remarks(remarks, done.remarks)
     if output == Path("-"):
@@ -999,6 +1006,7 @@ def compile_command(
     l2: _L2 = None,
     l3: _L3 = None,
     assume_reassociation: _AssumeReassociation = False,
+    arena: _Arena = None,
     remarks: _RemarksFile = None,
 ) -> None:
     """Run a compiler so that loop nests that are products of matrices are replaced in what it compiles.
@@ -1008,7 +1016,7 @@ def compile_command(
     from tilewright.driving.build import build
     from tilewright.driving.units import Units
 
-    units = Units(_loop_options(target, strategy, l2, l3, assume_reassociation))
+    units = Units(replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena))
     status = build(command, units)
     _write_remarks(remarks, units.remarks)
     raise typer.Exit(status)

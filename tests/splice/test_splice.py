@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -409,3 +410,26 @@ def test_loops_that_walk_a_matrix_in_order_stay_until_it_is_large() -> None:
     along, across = (Role.K, size, 1, size, 0), (Role.N, size, 0, 1, 1)
     assert least(along, across) == LEAST_VECTOR_WORK
     assert least(along, across, (Role.M, 5, size, 0, size)) == LEAST_WORK
+
+
+def test_an_arena_in_the_place_of_malloc() -> None:
+    """A function of the program gives memory, or none, and then the loops run."""
+    product = gemm(F32, (M, N, K), FOURS)
+    room: list[NDArray[Any]] = [np.zeros(1 << 25, np.uint8)]
+    asked: list[int] = []
+
+    def given(size: int) -> int | None:
+        asked.append(size)
+        return room[0].ctypes.data if room and size <= room[0].nbytes else None
+
+    arena = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(given)
+    address = ctypes.cast(arena, ctypes.c_void_p).value or 0
+    spliced = Spliced(product, ROW_MAJOR, arena={"my_arena": address})
+    assert "@malloc" not in spliced.text
+    a, b, c = numbers((100, 100), F32, 1), numbers((100, 100), F32, 2), np.zeros((100, 100), "f4")
+    assert not spliced(a, b, c, *[100] * 6).looped
+    np.testing.assert_array_equal(c, a @ b)
+    assert len(asked) == 1
+    assert asked[0] < room[0].nbytes
+    room.clear()
+    assert spliced(a, b, c, *[100] * 6).looped

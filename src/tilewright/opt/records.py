@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
+from tilewright.errors import InvalidChoice
 from tilewright.frontend.nests import Where
 from tilewright.machine.machine import Machine
+from tilewright.splice.calls import Memory
 from tilewright.splice.plan import Strategy
 
 
@@ -24,6 +27,9 @@ class Form(Enum):
         return self in (Form.LL, Form.ASSEMBLY)
 
 
+_SYMBOL = re.compile(r"[A-Za-z_]\w*")
+
+
 @dataclass(frozen=True)
 class Options:
     """How products in a module are compiled.
@@ -35,6 +41,12 @@ class Options:
     l2_bytes, l3_bytes : caches to cut for in the place of the machine's.
     assume_reassociation : sums of floating-point numbers may be added in another order, and products stay
         unrounded, also where the program does not say so.
+    arena : a function of the program, ``void *name(int64_t bytes)``, whose memory kernels have for panels
+        until it is called again; where it returns null, loops run. None: malloc and free.
+
+    Raises
+    ------
+    InvalidChoice : arena is no name in C.
     """
 
     target: Machine | None = None
@@ -42,6 +54,16 @@ class Options:
     l2_bytes: int | None = None
     l3_bytes: int | None = None
     assume_reassociation: bool = False
+    arena: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.arena is not None and not _SYMBOL.fullmatch(self.arena):
+            raise InvalidChoice(name="arena", found=repr(self.arena), allowed="the name of a function in C")
+
+    @property
+    def memory(self) -> Memory:
+        """Where panels come from."""
+        return Memory() if self.arena is None else Memory(self.arena, release=None)
 
 
 @dataclass(frozen=True)

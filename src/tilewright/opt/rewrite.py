@@ -61,7 +61,7 @@ def rewrite(module: Any, target_machine: Any, options: Options) -> Rewritten:
 def replace_products(text: str, options: Options) -> Rewritten:
     """Replaces the products in a module, as LLVM prints it, whose loops have been given their shape."""
     module = read_module(text)
-    splicer = Splicer(module.triple, module.datalayout, text, options.strategy)
+    splicer = Splicer(module.triple, module.datalayout, text, options.strategy, options.memory)
     remarks: list[Remark] = []
     bodies: dict[str, Sequence[str]] = {}
     for name, function in module.functions.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from tilewright.frontend.llvm_symbols import Reloaded, SsaValue
 from tilewright.frontend.nests import Dimension, Extent, Factor, Product, Role, Scalar, Within
@@ -65,14 +66,29 @@ def define_value(module: Module, name: str, value: Polynomial, kind: str) -> tup
     return taken
 
 
+@dataclass(frozen=True)
+class Memory:
+    """Where panels come from.
+
+    Attributes
+    ----------
+    allocate : a function that takes bytes and returns memory, or null where there is none.
+    release : one that takes that memory back; None where nothing does, such as that of an arena.
+    """
+
+    allocate: str = "malloc"
+    release: str | None = "free"
+
+
 def define_call(
-    module: Module, name: str, plan: Plan, kernels: Sequence[tuple[Way, Kernel]]
+    module: Module, name: str, plan: Plan, kernels: Sequence[tuple[Way, Kernel]], memory: Memory
 ) -> tuple[SsaValue, ...]:
     """A function that runs a product, or returns false and leaves everything as it is.
 
     Parameters
     ----------
     kernels : the ways of the plan that are taken, and their kernels.
+    memory : where their panels come from.
 
     Returns
     -------
@@ -86,7 +102,7 @@ def define_call(
         if any(isinstance(symbol, Reloaded) for symbol in symbols):
             _read_memory(plan.product, invariants, checked)
         counts = {dimension: invariants.count(dimension.extent) for dimension in plan.product.dimensions}
-        call = _Call(f, invariants, plan, counts)
+        call = _Call(f, invariants, plan, counts, memory)
         work = call.work()
         checked.enter_context(f.when(f.compare("<=", int64(plan.least_work), work)))
         conditions = Conditions(invariants, plan.product, counts)
@@ -169,8 +185,14 @@ class _Call:
     """The calls of a product's kernels, in the function of the product."""
 
     def __init__(
-        self, f: Function, invariants: Invariants, plan: Plan, counts: Mapping[Dimension, Value]
+        self,
+        f: Function,
+        invariants: Invariants,
+        plan: Plan,
+        counts: Mapping[Dimension, Value],
+        memory: Memory,
     ) -> None:
+        self.memory = memory
         self.f, self.invariants, self.plan, self.counts = f, invariants, plan, counts
         self.given: dict[str, Value] = {"scratch": null(), "br_stride_a": int64(0), "br_stride_b": int64(0)}
         for name, dimension in (("m", plan.m), ("n", plan.n), ("k", plan.k)):
@@ -227,14 +249,14 @@ class _Call:
             self._loops(kernel, null())
             f.ret(Value(INT1, "true"))
             return
-        allocate = f.module.declare("malloc", POINTER, (INT64,))
-        release = f.module.declare("free", VOID, (POINTER,))
+        allocate = f.module.declare(self.memory.allocate, POINTER, (INT64,))
         block = f.call(allocate, [int64(kernel.scratch_bytes)])
         with f.when(f.compare("!=", block, null())):
             up = f.add(f.as_integer(block), SCRATCH_ALIGNMENT - 1)
             ahead = f.sub(f.both(up, int64(-SCRATCH_ALIGNMENT)), f.as_integer(block))
             self._loops(kernel, f.at(block, ahead))
-            f.call(release, [block])
+            if self.memory.release is not None:
+                f.call(f.module.declare(self.memory.release, VOID, (POINTER,)), [block])
             f.ret(Value(INT1, "true"))
 
     def _loops(self, kernel: Kernel, scratch: Value) -> None:

@@ -21,7 +21,7 @@ ALIGNMENT = 64
 
 #: How often the operands of an inlined kernel may fill all vector registers: what is read once, as A and B
 #: of 16x16 f32 on AVX-512, takes few. Smaller ones whose columns are no whole vectors are left to LLVM: parts
-#: of vectors would go through the frame (docs/decisions/035-spliced-products.md).
+#: of vectors would go through the frame (docs/decisions/036-spliced-products.md).
 INLINED_FILLS = 2
 
 _CALL = re.compile(

@@ -36,11 +36,12 @@ class Strategy(Enum):
 
 
 #: Multiply-adds (m·n·k) below which the loops as they were are faster: 5·5·5 of f32 took 41 to 66 ns as
-#: loops and 33 as a call of a kernel, 4·4·4 took 23 to 35 and 28 (docs/decisions/035-spliced-products.md).
+#: loops and 33 as a call of a kernel, 4·4·4 took 23 to 35 and 28 (docs/decisions/036-spliced-products.md).
 LEAST_WORK = 128
 
-#: The same for products of triangles, whose kernels always pack.
-LEAST_TRIANGLE_WORK = 1 << 10
+#: The same for products of triangles, whose kernels always pack: 24·24·24 took 431 ns (SYR2K: 608) as loops
+#: and 361 (555) as a call, 16·16·16 took 140 (235) and 218 (329).
+LEAST_TRIANGLE_WORK = 1 << 13
 
 #: The same where one operand is a vector and the innermost loop walks rows of the matrix: LLVM makes of it
 #: what a kernel is. 1024·1024 of f32 took 48 us as loops and 45 as a kernel, 512·512 took 9 and 20 (for sums
@@ -48,8 +49,10 @@ LEAST_TRIANGLE_WORK = 1 << 10
 LEAST_VECTOR_WORK = 1 << 21
 
 #: Multiply-adds up to which operands stay in place, so that nothing is allocated: 64·64·64 takes 2.4 us,
-#: and memory for panels about 40 ns.
+#: and memory for panels about 40 ns. A matrix times a vector: 128·128 takes 0.5 us either way, and 512·512
+#: takes 19 us by tiles and 9 by the kernel that streams it.
 IN_PLACE_WORK = 1 << 18
+IN_PLACE_VECTOR_WORK = 1 << 14
 
 #: Sizes up to which known ones get a kernel of their own, of straight register tiles, and multiply-adds from
 #: which they do: 3·3·3 of f32 took 9 ns either way, 4·4·4 took 5 and 20.
@@ -213,7 +216,8 @@ def _ways(
         return (Way(exact),), LEAST_EXACT_WORK
     near, far = (_gemm(matrices, types, one) for one in (spec.Strategy.TILING, spec.Strategy.AUTO))
     streams = _streams(product.dimensions[-1], matrices)
-    return (Way(near, IN_PLACE_WORK), Way(far)), LEAST_VECTOR_WORK if streams else LEAST_WORK
+    most = IN_PLACE_VECTOR_WORK if 1 in sizes[:2] else IN_PLACE_WORK
+    return (Way(near, most), Way(far)), LEAST_VECTOR_WORK if streams else LEAST_WORK
 
 
 def _streams(innermost: Dimension, matrices: Sequence[Matrix]) -> bool:

@@ -14,7 +14,7 @@ from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.llvm.target import parse, target_machine
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
-from tilewright.splice.calls import define_call, define_value
+from tilewright.splice.calls import Memory, define_call, define_value
 from tilewright.splice.kernels import Kernel, Kernels
 from tilewright.splice.matrices import multiply_by_tiles
 from tilewright.splice.plan import Plan, Strategy, Way, plan
@@ -29,12 +29,18 @@ class Splicer:
     triple, data_layout : those of the module.
     text : the module, which may have been spliced before: no name is given twice.
     strategy : how products are to run.
+    memory : where panels of kernels come from; by default malloc and free.
     """
 
     def __init__(
-        self, triple: str, data_layout: str, text: str = "", strategy: Strategy = Strategy.AUTO
+        self,
+        triple: str,
+        data_layout: str,
+        text: str = "",
+        strategy: Strategy = Strategy.AUTO,
+        memory: Memory | None = None,
     ) -> None:
-        self._strategy = strategy
+        self._strategy, self._memory = strategy, memory or Memory()
         self._module = Module("tilewright", triple, data_layout)
         prefixes = (f"tilewright_{number}_" for number in count())
         self._prefix = next(prefix for prefix in prefixes if f"@{prefix}" not in text)
@@ -62,7 +68,8 @@ class Splicer:
                 )
         number, self._number = self._number, self._number + 1
         done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
-        taken = define_call(self._module, call, planned, self._kernels_of(planned, machine))
+        kernels = self._kernels_of(planned, machine)
+        taken = define_call(self._module, call, planned, kernels, self._memory)
         self._machines[call] = machine
         code = [_call(f"%{done}", "i1", call, taken)]
         leaving: dict[str, str] = {}

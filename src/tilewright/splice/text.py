@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.frontend.llvm_symbols import Place
+from tilewright.frontend.llvm_text import NAME
 
 #: How the first line of a block begins.
 LABEL = re.compile(r'^("(?:[^"\\]|\\.)*"|[-\w.$]+):')
-_PHI = re.compile(r"^  (%\S+) = phi (.+?) \[ ")
+_PHI = re.compile(rf"^  (%{NAME}) = phi (.+?) \[ ")
 
 
 @dataclass(frozen=True)
