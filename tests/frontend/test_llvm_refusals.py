@@ -93,6 +93,27 @@ def test_subscripts_that_are_checked_become_conditions() -> None:
     assert ranges(found) == [("0", "%m:i64"), ("0", "-1 + %m:i64 + -1*i.loop")]
 
 
+@pytest.mark.parametrize(
+    ("subscript", "conditions"),
+    [("%i", []), ("%j", [("0", "%m:i64 + i.loop")])],
+    ids=["not negative", "perhaps negative"],
+)
+def test_subscripts_that_count_from_the_end_become_conditions(
+    subscript: str, conditions: list[tuple[str, str]]
+) -> None:
+    found = read(
+        "%j = add nsw i64 %i, %m\n"
+        f"  %negative = icmp slt i64 {subscript}, 0\n"
+        "  %length = select i1 %negative, i64 %n, i64 0\n"
+        f"  %place = add i64 {subscript}, %length\n"
+        "  %c = getelementptr inbounds float, ptr %p, i64 %place\n"
+        "  store float 0.0, ptr %c, align 4\n  br label %latch"
+    )
+    assert isinstance(found, Candidate)
+    assert len(found.nest.body) == 1
+    assert [one for one in ranges(found) if "loop" in one[1]] == conditions
+
+
 def test_calls_that_change_nothing_are_passed() -> None:
     found = read("call void @llvm.assume(i1 %flag)\n  store float 0.0, ptr %a, align 4\n  br label %latch")
     assert isinstance(found, Candidate)

@@ -23,6 +23,13 @@ def plain_product(A: Array, B: Array, C: Array) -> None:
             C[i, j] = s
 
 
+def columns(A: Array, B: Array, C: Array, first: int) -> None:
+    for i in range(30):
+        for j in range(first, 20):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
 def arrays_of(dtype: str, *sizes: int) -> tuple[Array, Array, Array]:
     m, n, k = sizes
     rng = np.random.default_rng(0)
@@ -80,6 +87,19 @@ def test_declared_signatures_stay_the_only_ones() -> None:
     np.testing.assert_array_equal(c, a @ b)
     with pytest.raises(TypeError, match="No matching definition"):
         made(a.astype("f4"), b, c)
+
+
+def test_subscripts_that_may_count_from_the_end() -> None:
+    made = tw.accelerate(numba.njit(fastmath=True)(columns))
+    a, b, c = arrays_of("f8", 40, 40, 40)
+    expected = c.copy()
+    columns(a, b, expected, 0)
+    made(a, b, c, 0)
+    np.testing.assert_array_equal(c, expected)
+    assert [nest.subscripts for nest in tw.accelerate.report(made) if nest.replaced] == ["mk,kn->mn"]
+    columns(a, b, expected, -3)
+    made(a, b, c, -3)
+    np.testing.assert_array_equal(c, expected)
 
 
 def test_sums_of_floats_need_fastmath() -> None:

@@ -318,9 +318,22 @@ def _select(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | 
     straight = left.bounds == taken.bounds and right.bounds == other.bounds
     crossed = left.bounds == other.bounds and right.bounds == taken.bounds
     if not straight and not crossed:
-        return None
+        return (
+            other if at is not None and _is_positive(evolutions, comparison.predicate, left, right) else None
+        )
     smallest = (less == "l") == straight
     return _extreme(evolutions, left, right, at, signed=kind == "s", smallest=smallest)
+
+
+def _is_positive(evolutions: Evolutions, predicate: str, left: Evolution, right: Evolution) -> bool:
+    """Whether ``left < 0`` is asked of a number that is not negative, at run time if that does not follow.
+
+    Languages whose subscripts count from the end where they are negative (Numba's Python) ask that.
+    """
+    if predicate != "slt" or right.single != Polynomial() or left.single is None:
+        return False
+    exact = evolutions.exact(left, signed=True)
+    return exact and (evolutions.facts.proves(left.single) or evolutions.require(left.single, 0))
 
 
 def _extreme(
