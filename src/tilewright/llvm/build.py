@@ -108,7 +108,6 @@ class Module:
         attributes : as LLVM spells them, in place of those that the module's functions have. Memory and calls
             are what functions of different lengths of vectors share: no vector is an argument or a result.
         """
-        assert name not in self.functions, f"{name} is defined twice"
         function = Function(self, name, result, arguments, exported=exported, attributes=attributes)
         if as_written:
             function.attributes = f"{self.attributes if attributes is None else attributes} optnone noinline"
