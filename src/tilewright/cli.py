@@ -1051,12 +1051,15 @@ def _write_remarks(path: Path | None, remarks: Sequence[Remark]) -> None:
 
 
 def _print_remarks(remarks: Sequence[Remark]) -> None:
-    """A row for each nest."""
-    if remarks:
-        rows = [
-            (str(remark.where), "replaced" if remark.replaced else "refused", remark.text)
-            for remark in remarks
-        ]
+    """A row for each nest that multiplies elements, and how many others there are."""
+    from tilewright.opt.records import NO_ELEMENTS
+
+    shown = [remark for remark in remarks if remark.text != NO_ELEMENTS]
+    rows = [(str(one.where), "replaced" if one.replaced else "refused", one.text) for one in shown]
+    others = len(remarks) - len(shown)
+    if others:
+        rows.append((f"{others} more", "refused", NO_ELEMENTS))
+    if rows:
         _print_table(_console(), "nests of loops", ("at", "are", "since, or as"), rows)
 
 

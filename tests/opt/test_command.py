@@ -38,6 +38,7 @@ def test_files(tmp_path: Path) -> None:
         "--target", "x86-64-v4", "--strategy", "packing", "--l2", "512K", "--l3", "4M",
     )  # fmt: skip
     assert "product:2" in shown
+    assert "1 more" in shown
     assert "multiplies no two elements" in shown
     assert (tmp_path / "a.o").read_bytes().startswith(b"\x7fELF")
     lines = (tmp_path / "remarks").read_text().splitlines()

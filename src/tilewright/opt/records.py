@@ -66,6 +66,10 @@ class Options:
         return Memory() if self.arena is None else Memory(self.arena, release=None)
 
 
+#: The reason of most nests of most programs, which nobody has to look at.
+NO_ELEMENTS = "multiplies no two elements"
+
+
 @dataclass(frozen=True)
 class Remark:
     """What became of one loop nest.

@@ -15,7 +15,7 @@ from tilewright.frontend.nests import Refusal
 from tilewright.llvm.matrix import MULTIPLY
 from tilewright.machine.machine import Machine
 from tilewright.opt.machines import machine_of
-from tilewright.opt.records import Options, Remark
+from tilewright.opt.records import NO_ELEMENTS, Options, Remark
 from tilewright.opt.wording import described, reason
 from tilewright.splice.splice import Splicer
 
@@ -77,7 +77,7 @@ class Search:
     def _replaced(self, root: Root) -> Found | Refusal:
         """The product in the place of a nest, or why there is none."""
         if not multiplies_elements(self.function, root.loop.blocks):
-            return Refusal(root.where, "multiplies no two elements")
+            return Refusal(root.where, NO_ELEMENTS)
         if self.module.marks(self.function, "optnone"):
             return Refusal(root.where, "is compiled without optimisation (optnone, as -O0 marks functions)")
         try:

@@ -9,6 +9,7 @@ from tilewright.frontend.llvm_loops import Root
 from tilewright.frontend.llvm_text import NAME
 from tilewright.frontend.nests import Product, Refusal
 from tilewright.frontend.product_text import product_text
+from tilewright.opt.records import NO_ELEMENTS
 
 #: A value, and its type where a symbol has it: "%n:i32". The type helps nobody who reads a remark.
 _TYPED = re.compile(rf"(%{NAME})(?::\w+)?(?::unsigned)?")
@@ -25,12 +26,14 @@ def reason(root: Root, refusal: Refusal) -> str:
     """A refusal's reason, with loops named by their lines and the line that it is about."""
     names = _index_names(root)
     text = _INDEX.sub(lambda found: names.get(found[0], found[0]), _in_source(root, refusal.reason))
-    if any(
-        _SPOILT & root.module.loop_properties(root.flow.function, one.loop.latches[0])
-        for one, _ in _loops(root)
-    ):
+    if refusal.reason != NO_ELEMENTS and any(map(_is_spoilt, (one for one, _ in _loops(root)))):
         text += "; a compiler has unrolled or vectorised it before (see docs/loops.md)"
     return text if refusal.where.line in (root.where.line, None) else f"{text} (line {refusal.where.line})"
+
+
+def _is_spoilt(root: Root) -> bool:
+    properties = root.module.loop_properties(root.flow.function, root.loop.latches[0])
+    return not _SPOILT.isdisjoint(properties)
 
 
 def _index_names(root: Root) -> dict[str, str]:
