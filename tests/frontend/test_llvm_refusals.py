@@ -44,6 +44,7 @@ BODIES = {
     "%x = atomicrmw fadd ptr %a, float 1.0 monotonic, align 4": "changes memory atomically",
     "fence seq_cst": "orders its accesses to memory",
     "call void @count(ptr %a)": "calls count",
+    "call void @llvm.lifetime.start.p0(ptr %a)": "calls llvm.lifetime.start.p0",
     "%x = call float %p(float 0.0)": "calls a function by its address",
     "store x86_fp80 0xK00000000000000000000, ptr %a, align 16": "touches memory as x86_fp80",
     "call void @llvm.memset.p0.i64(ptr %a, i8 1, i64 %n, i1 false)": "fills memory",
@@ -151,3 +152,10 @@ def test_several_ways_back() -> None:
     module = read_module(text)
     found = nests(module.functions["f"], module)[0].read()
     assert reason(found) == "goes back to its beginning from several places"
+
+
+def test_pointers_of_32_bits() -> None:
+    text = TEXT.format(body="store float 0.0, ptr %a, align 4\n  br label %latch", behind="")
+    module = read_module('target datalayout = "e-p:32:32"\n' + text)
+    found = nests(module.functions["f"], module)[0].read()
+    assert reason(found) == "has pointers of other than 64 bits"

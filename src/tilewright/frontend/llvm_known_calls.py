@@ -12,9 +12,7 @@ from tilewright.frontend.nests import Access, Assign, Bound, Extent, Loop, Numbe
 from tilewright.frontend.polynomial import Index, Polynomial, Symbol
 
 #: Calls that change nothing that a nest has: what they say is for optimisers and debuggers.
-_SILENT = re.compile(
-    r"@llvm\.(?:lifetime|assume|dbg|experimental\.noalias|invariant|donothing|prefetch|sideeffect)\b"
-)
+_SILENT = re.compile(r"@llvm\.(?:assume|dbg|experimental\.noalias|invariant|donothing|prefetch|sideeffect)\b")
 #: Calls whose value alone matters; what it is, trees and evolutions say.
 _PURE = re.compile(
     r"@llvm\.(?:fmuladd|fma|[su]min|[su]max|[su](?:add|sub|mul)\.with\.overflow|abs|minnum|maxnum|fabs|sqrt|expect|"

@@ -15,6 +15,20 @@ _PLAIN = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 #: Integers are aligned to their size rounded up to a power of two, wide ones to this.
 _WIDEST_ALIGNMENT = 16
 
+#: Of pointers, where sizes and addresses are understood.
+BITS = 64
+_POINTERS = re.compile(r"(?:^|-)p0?:(\d+)")
+
+
+def pointer_bits(datalayout: str) -> int:
+    """The size of pointers: 64 bits where a data layout does not say otherwise.
+
+    >>> pointer_bits("e-m:e-p:32:32-i64:64"), pointer_bits("e-m:e-p270:32:32-i64:64")
+    (32, 64)
+    """
+    found = _POINTERS.search(datalayout)
+    return int(found[1]) if found else BITS
+
 
 class Layout:
     """Sizes of types on targets whose pointers have 64 bits.

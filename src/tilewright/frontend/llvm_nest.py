@@ -7,6 +7,7 @@ from tilewright.frontend.llvm_flow import Flow, NaturalLoop
 from tilewright.frontend.llvm_instruction import Instruction
 from tilewright.frontend.llvm_ir import Module
 from tilewright.frontend.llvm_known_calls import changes_nothing, clears, filled
+from tilewright.frontend.llvm_layout import BITS, pointer_bits
 from tilewright.frontend.llvm_regions import cells_of, guards, is_nothing, named, reads_memory
 from tilewright.frontend.llvm_scaling import is_special_case
 from tilewright.frontend.llvm_symbols import Candidate, Place
@@ -69,6 +70,8 @@ class Reader:
     # The whole
 
     def _check_shape(self) -> None:
+        if pointer_bits(self._module.datalayout) != BITS:
+            raise self._refuse("has pointers of other than 64 bits")
         for loop in self._loop.walk():
             if len(loop.latches) > 1:
                 raise self._refuse("goes back to its beginning from several places")

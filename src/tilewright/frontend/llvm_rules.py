@@ -176,11 +176,12 @@ def _quotient(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop 
     bits = bits_of(instruction.kind)
     if at is None or divisor <= 0 or bits is None:
         return None
-    # Where a sign is kept, multiples may be negative.
-    plain = dividend.signed and instruction.opcode in ("sdiv", "ashr")
-    if all(factor % divisor == 0 for _, factor in value.terms) and (plain or evolutions.require(value, 0)):
+    signed = instruction.opcode in ("sdiv", "ashr")
+    if not evolutions.exact(dividend, signed=signed):
+        return None
+    if all(factor % divisor == 0 for _, factor in value.terms):
         terms = tuple((monomial, factor // divisor) for monomial, factor in value.terms)
-        return Evolution((Polynomial(terms),), bits, signed=True, unsigned=not plain)
+        return Evolution((Polynomial(terms),), bits, signed=True, unsigned=not signed)
     if value.indices or not evolutions.require(value, 0):
         return None
     found = evolutions.computed(Operator.QUOTIENT, value, Polynomial.of(divisor))

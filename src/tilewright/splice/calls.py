@@ -108,7 +108,8 @@ def define_call(
         conditions = Conditions(invariants, plan.product, counts)
         conditions.write()
         for symbol in symbols:
-            if isinstance(symbol, Reloaded) and not plan.product.c.memory.private:
+            c = plan.product.c.memory
+            if isinstance(symbol, Reloaded) and (symbol.base == c.base or not c.private):
                 conditions.unwritten(symbol)
         call.strides(conditions)
         conditions.require(invariants.exact.right)
