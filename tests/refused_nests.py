@@ -556,6 +556,17 @@ REFUSED = (
         of(I64, I8, I8),
     ),
     Row(
+        "wrapped sums of two products widened",
+        "keeps sums in i16 that it widens to i32",
+        """
+        for i in range(n):
+            for j in range(i + 1):
+                for k in range(l):
+                    C[i, j] += i32(i16(A[i, k]) * i16(B[j, k]) + i16(B[i, k]) * i16(A[j, k]))
+        """,
+        of(I32, I8, I8),
+    ),
+    Row(
         "wrapped products widened",
         "keeps sums in i8",
         """

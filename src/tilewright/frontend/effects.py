@@ -325,6 +325,8 @@ def converted(form: Form, dtype: DType, where: Where) -> Form:
     numbers = not any(term.elements or term.cells or term.factor.scalars for term in form.terms)
     if source is not None and not numbers and not _alike(source, dtype):
         raise Refused(where, f"converts {source} to {dtype}")
+    if source is not None and source.is_integer and dtype.bits > source.bits and len(form.terms) > 1:
+        raise Refused(where, f"keeps sums in {source} that it widens to {dtype}")
     return Form(tuple(_converted_term(term, source, dtype, where) for term in form.terms), dtype)
 
 
