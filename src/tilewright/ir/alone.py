@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from tilewright.ir.nodes import Binary, Constant, Execution, Loop, Program, Threads, fold
+from tilewright.ir.nodes import Binary, Constant, Execution, Loop, Operator, Program, Threads, fold
 
 
 def alone(program: Program) -> Program:
@@ -22,7 +22,10 @@ def _node(node: Any) -> Any:
         case Threads():
             return Constant(1)
         case Binary(operator, left, right):
-            return fold(operator, _node(left), _node(right))
+            one = _node(left)
+            if operator is Operator.CEILDIV and one == Constant(1):  # by a positive number, as all are
+                return one
+            return fold(operator, one, _node(right))
         case Loop(execution=Execution.PARALLEL):
             return _fields(replace(node, execution=Execution.SEQUENTIAL))
         case tuple():

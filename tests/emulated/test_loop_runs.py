@@ -1,0 +1,58 @@
+"""A program in C whose loops `tilewright opt` replaces, for other targets: right, and their instructions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from emulated.emulators import emulated_machines, emulator_of, link, run_emulated
+from emulated.runs import skip_without_tools
+from tilewright.explore.loops import innermost_loops
+from tilewright.machine.machine import Machine
+from tilewright.opt.optimise import optimise
+from tilewright.opt.records import Form, Optimised, Options
+
+HERE = Path(__file__).parent
+NAMES = ("pwr10", "neoverse-n1", "rva23", "x86-64-v3")
+#: Those of POWER10: Power ISA 3.1C, book I, 7.2.1.3.
+ACCUMULATORS = 8
+MACHINES = {machine.name: machine for machine in emulated_machines()}
+
+
+def replaced(machine: Machine, form: Form, place: Path) -> Optimised:
+    """loops.c with products in the place of its loops."""
+    ir = place / "loops.ll"
+    options = ["-target", emulator_of(machine).zig, "-O2", "-ffast-math", "-w"]
+    options += ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-S"]
+    command = [sys.executable, "-m", "ziglang", "cc", *options, str(HERE / "loops.c"), "-o", str(ir)]
+    subprocess.run(command, check=True, capture_output=True)
+    done = optimise(ir.read_bytes(), form, Options(target=machine), name="loops.c")
+    assert [remark.replaced for remark in done.remarks] == [True] * 4, done.remarks
+    return done
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_is_right(name: str, tmp_path: Path) -> None:
+    machine = MACHINES[name]
+    skip_without_tools(machine)
+    (tmp_path / "loops.o").write_bytes(replaced(machine, Form.OBJECT, tmp_path).content)
+    link(machine, [HERE / "loops_main.c"], [tmp_path / "loops.o"], tmp_path / "program")
+    assert run_emulated(machine, tmp_path / "program")[:2] == (0, "0 wrong\n")
+
+
+def test_power10_multiplies_as_in_figure_3(tmp_path: Path) -> None:
+    """Eight accumulators, each of which takes one xvf32gerpp a depth (seed 004, Figure 3)."""
+    machine = MACHINES["pwr10"]
+    skip_without_tools(machine)
+    loops = innermost_loops(replaced(machine, Form.ASSEMBLY, tmp_path).text, machine.triple)
+    found = 0
+    for loop in loops:
+        sums = [line.split()[1] for line in loop.matching("xvf32gerpp")]
+        if len(set(sums)) == ACCUMULATORS:
+            found += 1
+            assert len(sums) % ACCUMULATORS == 0
+            assert not loop.on_stack
+    assert found
