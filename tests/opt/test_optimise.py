@@ -157,7 +157,7 @@ def test_addresses_of_32_bits() -> None:
     small = re.sub(r'target datalayout = ".*"', "", PRODUCT).replace("x86_64-pc", "i686-pc")
     small = small.replace('"target-cpu"="x86-64-v3"', "").replace('"target-features"=', '"no"=')
     (line, *_) = [str(remark) for remark in optimised(small).remarks]
-    assert line == "refused product:2, since it has addresses of 32 bits, and kernels those of 64"
+    assert line == "refused product:2, since it has pointers of other than 64 bits"
 
 
 def test_chains_of_values_that_are_too_long() -> None:
