@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 from tilewright.frontend.llvm_symbols import Reloaded, SsaValue
 from tilewright.frontend.polynomial import Index, Monomial, Polynomial, Symbol
@@ -12,6 +13,8 @@ from tilewright.frontend.polynomial import Index, Monomial, Polynomial, Symbol
 #: How many facts are added up in a proof. Ranges of subscripts take three: that of an index by its loop,
 #: that of the loop's size by its guard, that of the size by its type.
 DEPTH = 4
+#: How many facts are tried for one term: functions may have hundreds of checks of the same size.
+CHOICES = 8
 
 _INTEGER = re.compile(r"i(\d+)$")
 
@@ -107,7 +110,7 @@ class Facts:
         return any(
             self.proves(value - step, depth - 1)
             for monomial, factor in (wrong[:1] or named)
-            for step in self._steps(monomial, factor)
+            for step in islice(self._steps(monomial, factor), CHOICES)
         )
 
     def _product(self, monomial: Monomial, depth: int) -> bool:
@@ -131,7 +134,7 @@ class Facts:
 
     def _steps(self, monomial: Monomial, factor: int) -> Iterator[Polynomial]:
         """Values known not to be negative that have a term of the same sign, which they take away."""
-        for fact in (*self._known, *self._limits(monomial)):
+        for fact in (*self._limits(monomial), *reversed(self._known)):
             found = dict(fact.terms).get(monomial, 0)
             if found * factor > 0 and factor % found == 0:
                 yield fact * (factor // found)
@@ -140,7 +143,7 @@ class Facts:
         for place, symbol in enumerate(monomial):
             others = monomial[:place] + monomial[place + 1 :]
             if self._product(others, 1):
-                for fact in self._known:
+                for fact in reversed(self._known):
                     found = dict(fact.terms).get((symbol,), 0)
                     if found * factor > 0 and factor % found == 0:
                         yield fact * Polynomial(((others, factor // found),))
