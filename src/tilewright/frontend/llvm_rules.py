@@ -207,6 +207,14 @@ def _same(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | No
     return values[0] if values else None
 
 
+def _number_of_address(
+    evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None
+) -> Evolution | None:
+    """`ptrtoint`: sizes of containers are differences of addresses."""
+    values = _operands(evolutions, instruction, at)
+    return values[0] if values and bits_of(instruction.kind) == values[0].bits else None
+
+
 def _getelementptr(
     evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None
 ) -> Evolution | None:
@@ -407,6 +415,7 @@ RULES: dict[str, Rule] = {
     "ashr": _sign_of_low_bits,
     "and": _masked,
     "freeze": _same,
+    "ptrtoint": _number_of_address,
     "getelementptr": _getelementptr,
     "load": _load,
     "phi": _phi,
