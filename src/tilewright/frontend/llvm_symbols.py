@@ -55,7 +55,8 @@ class Reloaded(Symbol):
     @classmethod
     def of(cls, base: Symbol, offset: Polynomial, kind: str, *, signed: bool = True) -> Reloaded:
         """The symbol of an element of memory."""
-        return cls(f"[{base} + {offset}]:{kind}{'' if signed else ':unsigned'}", base, offset, kind, signed)
+        place = f"{base} + {offset}" if offset else str(base)
+        return cls(f"[{place}]:{kind}{'' if signed else ':unsigned'}", base, offset, kind, signed)
 
 
 class Operator(Enum):
