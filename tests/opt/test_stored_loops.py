@@ -26,8 +26,9 @@ def code() -> Linked:
     text = "\n".join(line for line in lines if not line.startswith("target "))
     options = Options(target=host_machine())
     done = optimise_here(Work(text.encode(), "forms.ll", Form.OBJECT, options))
-    replaced = {remark.where.function for remark in done.remarks if remark.replaced}
-    assert replaced >= set(NAMES)
+    replaced = {remark.where.function: remark.text for remark in done.remarks if remark.replaced}
+    assert replaced.keys() >= set(NAMES)
+    assert replaced["s_mem"].endswith("m=[%c], n=[%c + 4], k=[%a + 4], f32")
     library = ctypes.CDLL(None)
     names = ("malloc", "free", "memset", "memcpy")
     imports = {name: ctypes.cast(getattr(library, name), POINTER).value or 0 for name in names}

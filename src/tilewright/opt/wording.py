@@ -13,6 +13,8 @@ from tilewright.opt.records import NO_ELEMENTS
 
 #: A value, and its type where a symbol has it: "%n:i32". The type helps nobody who reads a remark.
 _TYPED = re.compile(rf"(%{NAME})(?::\w+)?(?::unsigned)?")
+#: The type of what stands in memory: "[%c + 8]:ptr".
+_TYPED_MEMORY = re.compile(r"\]:\w+(?::unsigned)?")
 #: How nests name the index of a loop: by the loop's header.
 _INDEX = re.compile(rf"\bi\.{NAME}")
 
@@ -64,4 +66,5 @@ def described(root: Root, product: Product) -> str:
 def _in_source(root: Root, text: str) -> str:
     """A text with values named as the source names them, as far as debug information says it."""
     names = root.module.variables(root.flow.function)
-    return _TYPED.sub(lambda found: names.get(found[1], found[1]), text)
+    named = _TYPED.sub(lambda found: names.get(found[1], found[1]), text)
+    return _TYPED_MEMORY.sub("]", named)
