@@ -760,6 +760,53 @@ RECOGNISED = (
         """,
     ),
     Row(
+        "unrolled by hand",
+        "C[m,n] += A[m,k1,k2]*B[k1,k2,n], m=m, n=n, k1=ceil((l) / 4), k2=4",
+        """
+        for i in range(m):
+            for j in range(n):
+                for k in range(0, l, 4):
+                    C[i, j] += (
+                        A[i, k] * B[k, j]
+                        + A[i, k + 1] * B[k + 1, j]
+                        + (B[k + 2, j] * A[i, k + 2] + A[i, k + 3] * B[k + 3, j])
+                    )
+        """,
+    ),
+    Row(
+        "unrolled by hand, numbers",
+        "C[m,n] = A[m,k]*B[k,n], m=m, n=n, k=8",
+        """
+        for i in range(m):
+            for j in range(n):
+                s = 0.0
+                for k in range(0, 8, 2):
+                    s += A[i, k + 1] * B[k + 1, j]
+                    s += A[i, k] * B[k, j]
+                C[i, j] = s
+        """,
+    ),
+    Row(
+        "three products written out",
+        "C[m,n] = A[m,k]*B[k,n], m=m, n=n, k=3",
+        """
+        for i in range(m):
+            for j in range(n):
+                C[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
+        """,
+    ),
+    Row(
+        "SYR2K of blocks of one array",
+        "W[m,n] += W[m,k]*W[k,n] + W[m,k]*W[k,n], m=n, n=n, k=l, lower triangle",
+        """
+        for i in range(n):
+            for j in range(i + 1):
+                for k in range(l):
+                    C[i, j] += A[i, k] * B[j, k] + B[i, k] * A[j, k]
+        """,
+        SHARED,
+    ),
+    Row(
         "overwritten",
         "C[m,n] = A[m,k]*B[k,n], m=m, n=n, k=l",
         """

@@ -431,6 +431,36 @@ REFUSED = (
         """,
     ),
     Row(
+        "unrolled by hand, one product twice",
+        "adds two products",
+        """
+        for i in range(m):
+            for j in range(n):
+                for k in range(0, l, 2):
+                    C[i, j] += A[i, k] * B[k, j] + A[i, k + 1] * B[k, j]
+        """,
+    ),
+    Row(
+        "unrolled by hand, one product missing",
+        "adds 3 products",
+        """
+        for i in range(m):
+            for j in range(n):
+                for k in range(0, l, 4):
+                    C[i, j] += A[i, k] * B[k, j] + A[i, k + 1] * B[k + 1, j] + A[i, k + 3] * B[k + 3, j]
+        """,
+    ),
+    Row(
+        "unrolled by hand, one factor",
+        "adds two products",
+        """
+        for i in range(m):
+            for j in range(n):
+                for k in range(0, l, 2):
+                    C[i, j] += A[i, k] * B[k, j] + 2 * A[i, k + 1] * B[k + 1, j]
+        """,
+    ),
+    Row(
         "no sum of indices",
         "no sums of loop indices",
         """

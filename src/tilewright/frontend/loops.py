@@ -24,6 +24,7 @@ from tilewright.frontend.nests import (
 )
 from tilewright.frontend.polynomial import Index, Polynomial
 from tilewright.frontend.space import Space, dependent, fused, normalised
+from tilewright.frontend.unrolled import rolled
 from tilewright.spec.dtype import DType
 
 
@@ -165,7 +166,7 @@ def _step(store: Store) -> _Step:
     if around and not beta.is_one:
         verb = "clears" if beta.is_zero else "scales"
         raise Refused(store.where, f"{verb} {c.memory.name} inside of the loop over {around[0][0]}")
-    return _Step(store, beta, tuple(products), around, _of_c(space))
+    return _Step(store, beta, rolled(products), around, _of_c(space))
 
 
 def _of_c(space: Space) -> Space:
