@@ -82,6 +82,15 @@ def test_a_nest() -> None:
     assert flow.innermost("b6") is None
 
 
+def test_each_loop_stands_in_the_smallest_around_it() -> None:
+    deep = {0: [1], 1: [2], 2: [3], 3: [3, 4], 4: [2, 5], 5: [1, 6], 6: []}
+    (outer,) = Flow(function_of(deep)).loops
+    (middle,) = outer.children
+    (inner,) = middle.children
+    assert (outer.header, middle.header, inner.header, outer.depth) == ("b1", "b2", "b3", 3)
+    assert [loop.header for loop in outer.walk()] == ["b1", "b2", "b3"]
+
+
 def test_an_entry_from_a_branch_is_no_preheader() -> None:
     (loop,) = Flow(function_of({0: [1, 2], 1: [1, 2], 2: []})).loops
     assert loop.preheader is None

@@ -93,6 +93,23 @@ def test_calls_hide_products(line: str, expected: bool) -> None:
     assert Calls(loop_of(line)).hide_products == expected
 
 
+def test_a_single_loop_hides_no_product() -> None:
+    text = "\n".join(loop_of("%y = call float @inside(float %x, float %x)").lines)
+    single = text.replace("  br i1 %c, label %outer, label %exit", "  br label %exit")
+    assert not Calls(read_module(single)).hide_products
+    loops = single.replace(
+        "  %z = fmul float %x, %y",
+        """  br label %again
+
+again:
+  %z = fmul float %x, %y
+  br i1 true, label %again, label %back
+
+back:""",
+    )
+    assert Calls(read_module(loops)).hide_products
+
+
 def test_functions_that_call_themselves() -> None:
     text = "\n".join(loop_of("%y = call float @inside(float %x, float %x)").lines)
     again = text.replace("  %z = fmul", "  %w = call float @inside(float %x, float %y)\n  %z = fmul")

@@ -9,21 +9,9 @@ import llvmlite.binding as llvm
 from tilewright.llvm.target import compiling
 
 #: Local variables become values, arithmetic and branches take their usual form, loops get a block in front
-#: of them, one back edge and blocks of their own behind them, and test their condition at the end. Twice,
-#: since rotating a loop leaves a copy of its test, which may be constant by then; `lcssa` gives what leaves
-#: a loop a phi.
-_SHAPING = (
-    "sroa",
-    "instruction_combine",
-    "simplify_cfg",
-    "loop_simplify",
-    "loop_rotate",
-    "simplify_cfg",
-    "instruction_combine",
-    "simplify_cfg",
-    "loop_simplify",
-    "lcssa",
-)
+#: of them, one back edge and blocks of their own behind them, and test their condition at the end; `lcssa`
+#: gives what leaves a loop a phi. More rounds of these find no more products (decision 034).
+_SHAPING = ("sroa", "instruction_combine", "simplify_cfg", "loop_simplify", "loop_rotate", "lcssa")
 
 #: That of `clang -O2`: what -O3 adds are more copies of code.
 _INLINING_LEVEL = 2
