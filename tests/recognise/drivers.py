@@ -173,11 +173,11 @@ def _overlaps(call: Call, sizes: Mapping[str, int]) -> Iterator[int]:
         return
     made = Operands(call, sizes)
     count = min(made.arrays[part.name].size for part in pointers[:2])
-    if count < 2:
+    if count < 1:
         return
     yield 0
     yield 1
-    if pointers[0].dtype[0] == "u":  # sums of sums leave the range in which floats are exact
+    if pointers[0].dtype[0] == "u" and count > 1:  # sums of sums leave the range in which floats are exact
         yield count - 1
 
 

@@ -11,9 +11,8 @@ from recognise.toolchains import CLANG
 
 
 @pytest.mark.skipif(CLANG.program is None, reason="clang is not installed")
-@pytest.mark.parametrize("seed", [1, 3])
-def test_random_nests(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_nests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found, became = wrong(seed, 16, tmp_path)
+    found, became = wrong(1, 24, tmp_path)
     assert found == []
-    assert sum(count for what, count in became.items() if "->" in what) >= 6
+    assert sum(count for what, count in became.items() if "->" in what) >= 12

@@ -61,6 +61,7 @@ SOURCE_TOOLCHAINS = {
     "sizes.c": CLANG,
     "types.c": CLANG,
     "forms.c": CLANG,
+    "conditions.c": CLANG,
     "refused.c": CLANG,
     "products.cpp": CLANG_CPP,
     "products.f90": FLANG,

@@ -166,6 +166,10 @@ def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO)
         return Refusal(product.where, "computes one triangle of a result of several dimensions")
     matrices = _matrices(product, m, n, k)
     sizes = [1 if one is None else one.extent.constant for one in (m, n, k)]
+    sums = [one.extent.constant or 0 for one in around if one.role is Role.K]
+    if sums and not (product.beta.is_one and min(sums) > 0):
+        # The first call of several does what beta asks for, also where there are no depths.
+        sizes[2] = None
     work = None if None in sizes else prod(size for size in sizes if size is not None)
     try:
         machine.isa.tile(types.a, types.b)

@@ -252,6 +252,27 @@ void two_of_k(float *c, const float *a, const float *b, int m, int n, int k) {
                     c[i * n + j] += a[(i * 6 + q) * k + p] * b[(q * k + p) * n + j];
 }
 
+// two_constant_depths(f32 c[48*33], f32 a[48*35], f32 b[35*33]) replaced mkk,kkn->mn set
+void two_constant_depths(float *c, const float *a, const float *b) {
+    for (int i = 0; i < 48; ++i)
+        for (int j = 0; j < 33; ++j) {
+            float sum = 0;
+            for (int q = 0; q < 5; ++q)
+                for (int p = 0; p < 7; ++p)
+                    sum += a[(p * 5 + q) * 48 + i] * b[(q * 7 + p) * 33 + j];
+            c[i * 33 + j] = sum;
+        }
+}
+
+// one_constant_depth(f32 c[48*33], f32 a[48*5*k], f32 b[5*k*33], int k) replaced mkk,kkn->mn
+void one_constant_depth(float *c, const float *a, const float *b, int k) {
+    for (int i = 0; i < 48; ++i)
+        for (int j = 0; j < 33; ++j)
+            for (int q = 0; q < k; ++q)
+                for (int p = 0; p < 5; ++p)
+                    c[i * 33 + j] += a[(p * k + q) * 48 + i] * b[(q * 5 + p) * 33 + j];
+}
+
 // repeated(f32 c[m*n], f32 a[m*k], f32 b[k*n], int m, int n, int k) replaced mk,kn->mn
 void repeated(float *c, const float *a, const float *b, int m, int n, int k) {
     for (int step = 0; step < 3; ++step)

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 template <class T> class Matrix {
@@ -133,6 +134,18 @@ void checked_vectors(int32_t *c, const int32_t *a, const int32_t *b, int n) {
                 sums.at(i * n + j) += left.at(i * n + p) * right.at(p * n + j);
     for (int i = 0; i < n * n; ++i)
         c[i] = sums[i];
+}
+
+// caught_out_of_range(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n>=2, int length=n*n-3) any
+void caught_out_of_range(uint32_t *c, const uint32_t *a, const uint32_t *b, int n, int length) {
+    std::vector<uint32_t> left(a, a + length), right(b, b + n * n);
+    try {
+        for (int i = 0; i < n; ++i)
+            for (int j = 0; j < n; ++j)
+                for (int p = 0; p < n; ++p)
+                    c[i * n + j] += left.at(i * n + p) * right.at(p * n + j);
+    } catch (const std::out_of_range &) {
+    }
 }
 
 // rows_of_vectors(f32 c[n*n], f32 a[n*n], f32 b[n*n], int n>=0) refused
