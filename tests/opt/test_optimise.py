@@ -130,6 +130,15 @@ def test_machines(triple: str, cpu: str, features: str, isa: str) -> None:
     assert machine_of(triple, cpu, features, Options()).isa.name == isa
 
 
+@pytest.mark.parametrize("name", ["sapphirerapids", "graniterapids"])
+def test_tiles_that_programs_have_to_ask_for_are_left_out(name: str) -> None:
+    asked = machine_of("x86_64-linux-gnu", name, "", Options())
+    given = machine_of("x86_64-linux-gnu", "x86-64", "", Options(target=find_machine(name)))
+    for machine in (asked, given):
+        assert machine.isa.name == "avx512"
+        assert not [tile for tile in machine.isa.tiles if tile.instruction.startswith("td")]
+
+
 def test_caches_of_a_cpu_are_those_of_the_catalogue_or_of_the_caller() -> None:
     power = machine_of("powerpc64le-linux-gnu", "pwr10", "", Options())
     assert power.l2 == find_machine("pwr10").l2

@@ -8,6 +8,7 @@ from functools import lru_cache
 from tilewright.llvm.subtarget import cpu_features, known_features
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.custom import TargetName
+from tilewright.machine.feature_bits import DETECTIONS, Saved
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Cache, Machine
 from tilewright.opt.records import Options
@@ -32,13 +33,30 @@ def machine_of(triple: str, cpu: str, features: str, options: Options) -> Machin
     --------
     >>> machine_of("powerpc64le-linux-gnu", "pwr10", "", Options()).isa.name
     'vsx'
+
+    The tiles of AMX are left out: Linux ends programs that use them and have not asked for them before.
+
+    >>> from tilewright.spec.dtype import BF16
+    >>> machine_of("x86_64-linux-gnu", "sapphirerapids", "", Options()).isa.tile(BF16).instruction
+    'vdpbf16ps'
     """
     machine = options.target or _machine(triple, cpu or ANY_CPU, features)
     if options.l2_bytes is not None:
         machine = replace(machine, l2=replace(machine.l2, size=options.l2_bytes))
     if options.l3_bytes is not None:
         machine = replace(machine, l3=_sized(machine.l3 or machine.l2, options.l3_bytes))
-    return machine
+    return _without_grants(machine)
+
+
+#: Features whose registers Linux gives to programs that ask for them, and ends others at their first use: the
+#: tiles of AMX. A program whose loops are replaced does not know that it would have to.
+_GRANTED = frozenset(row.feature for known in DETECTIONS for row in known.rows if row.saved & Saved.TILES)
+
+
+def _without_grants(machine: Machine) -> Machine:
+    """The machine without instructions that programs have to ask for."""
+    tiles = tuple(tile for tile in machine.isa.tiles if tile.feature not in _GRANTED)
+    return replace(machine, isa=replace(machine.isa, tiles=tiles))
 
 
 def _sized(cache: Cache, size: int) -> Cache:
