@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -81,7 +80,7 @@ def accelerated(function: Any) -> Any:
         case staticmethod() | classmethod():
             return type(function)(accelerated(function.__func__))
         case types.FunctionType():
-            return _rewritten(function)
+            return function if hasattr(function, REPORT) else _rewritten(function)
         case _ if is_numba_function(function):
             return recompiled(function)
         case _:
@@ -154,7 +153,7 @@ def _source(function: types.FunctionType) -> _Source:
     except (OSError, TypeError) as error:
         raise SourceMissing(name=function.__qualname__) from error
     text = "".join(lines)
-    indented = textwrap.dedent(text) != text
+    indented = text[:1].isspace()
     try:
         tree = ast.parse(f"if True:\n{text}" if indented else text)
     except SyntaxError as error:
@@ -307,8 +306,7 @@ def _compiled(
     module = ast.fix_missing_locations(ast.Module([around], []))
     flags = old.co_flags & _FUTURES
     compiled = compile(module, old.co_filename, "exec", flags=flags, dont_inherit=True)
-    outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
-    code = next(c for c in outer.co_consts if isinstance(c, types.CodeType) and c.co_name == old.co_name)
+    code = next(found for found in _codes(compiled) if found.co_name == old.co_name)
     cells = dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
     cells[CALLS] = types.CellType(calls)
     made = types.FunctionType(
@@ -322,6 +320,14 @@ def _compiled(
         setattr(made, attribute, getattr(function, attribute))
     made.__dict__.update(function.__dict__)
     return made
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """All code in some code, the outermost first: type parameters stand around a function as one more."""
+    waiting = [code]
+    while waiting:
+        yield (found := waiting.pop(0))
+        waiting += [inner for inner in found.co_consts if isinstance(inner, types.CodeType)]
 
 
 def _future_flags() -> int:

@@ -31,8 +31,8 @@ Array: TypeAlias = NDArray[Any]
 #: (about 10 us, of 0.1 us and more for each iteration of CPython).
 FEWEST_ITERATIONS = 100
 #: Elements of a result up to which adding it to C in a second step takes less time than alpha and beta, which
-#: `matmul` takes in Python (40 us, of 1 ns and a little more for each element in the caches).
-SMALL_RESULT = 2**14
+#: `matmul` takes in Python: 45 us, beside 0.14 ns for each element of a float32 result in the second cache.
+SMALL_RESULT = 2**18
 #: How much work `numpy.shares_memory` may do to show that views are apart; strides of few axes take less.
 OVERLAP_WORK: Any = 10_000
 #: Kinds of dtypes whose products are computed: integers, floats and complex numbers.
