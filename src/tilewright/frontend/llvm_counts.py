@@ -9,8 +9,9 @@ from tilewright.frontend.llvm_evolution import Evolution, Evolutions
 from tilewright.frontend.llvm_facts import bits_of
 from tilewright.frontend.llvm_flow import Flow, NaturalLoop
 from tilewright.frontend.llvm_instruction import Instruction
-from tilewright.frontend.llvm_ir import Function, Module
+from tilewright.frontend.llvm_ir import Module
 from tilewright.frontend.llvm_rules import OVERFLOW, RULES
+from tilewright.frontend.llvm_ways import ends_badly
 from tilewright.frontend.nests import Bound, Extent
 from tilewright.frontend.polynomial import Polynomial
 
@@ -42,28 +43,9 @@ class Comparison:
         return Comparison(predicate, self.right, self.left, self.signs)
 
 
-#: Blocks that are looked at to see that control does not come back: a panic takes three or four.
-_WAYS_OUT = 16
-
-
 def _wide(value: Polynomial) -> Evolution:
     """A number of more bits than any variable has."""
     return Evolution((value,), 128, signed=True)
-
-
-def ends_badly(function: Function, label: str) -> bool:
-    """Whether control never comes back from a block: it panics, aborts or throws."""
-    seen, left = {label}, [label]
-    while left:
-        block = function.blocks[left.pop()]
-        if not block.successors and block.terminator.opcode not in ("unreachable", "resume"):
-            return False
-        new = [one for one in block.successors if one not in seen]
-        seen.update(new)
-        left += new
-        if len(seen) > _WAYS_OUT:
-            return False
-    return any(not function.blocks[one].successors for one in seen)
 
 
 class Counts(Evolutions):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from tilewright.frontend.llvm_counts import Comparison, Counts, ends_badly
+from tilewright.frontend.llvm_counts import Comparison, Counts
 from tilewright.frontend.llvm_flow import Flow, NaturalLoop
 from tilewright.frontend.llvm_instruction import Instruction
 from tilewright.frontend.llvm_ir import Module
 from tilewright.frontend.llvm_known_calls import changes_nothing, clears, filled
 from tilewright.frontend.llvm_layout import BITS, pointer_bits
 from tilewright.frontend.llvm_regions import cells_of, guards, is_nothing, named, reads_memory
-from tilewright.frontend.llvm_scaling import is_special_case
+from tilewright.frontend.llvm_scaling import is_special_case, is_special_value, may_be_skipped
 from tilewright.frontend.llvm_symbols import Candidate, Place
 from tilewright.frontend.llvm_tidy import accesses, sunk, with_knowledge, without_dead_stores
 from tilewright.frontend.llvm_values import TYPES, NotANest, Values, number_of
+from tilewright.frontend.llvm_ways import between, ends_badly
 from tilewright.frontend.nests import (
     Access,
     Assign,
@@ -299,7 +300,7 @@ class Reader:
         if scaled is not None:
             return scaled
         for inside, join in (targets, targets[::-1]):
-            if self._meets(inside, join, loop):
+            if inside != join and between(self._function, inside, join, loop) is not None:
                 break
         else:
             raise self._refuse("takes a branch", branch)
@@ -342,8 +343,9 @@ class Reader:
         for test in tests:
             (kind, text), (_, constant) = test.operands
             number, factor = number_of(kind, constant), self._values.of(kind, text, loop)
-            known = number is not None and not self._function.blocks[join].phis
-            if not known or not is_special_case([], region, factor, number or 0):
+            known = number is not None and may_be_skipped(factor, test)
+            alone = known and not self._function.blocks[join].phis
+            if not alone or not is_special_case([], region, factor, number or 0):
                 raise self._refuse("takes a branch", test)
 
     def _reads_before(self, label: str) -> bool:
@@ -365,31 +367,24 @@ class Reader:
         (kind, text), (_, constant) = comparison.operands
         number = number_of(kind, constant)
         equal, other = targets if comparison.predicate == "oeq" else targets[::-1]
-        order = [one for one in self._flow.order if one in loop.blocks]
-        join = next(
-            (one for one in order if all(one == way or self._meets(way, one, loop) for way in targets)), None
-        )
-        if join is None or number is None:
+        for join in (one for one in self._flow.order if one in loop.blocks):
+            special, general = (between(self._function, way, join, loop) for way in (equal, other))
+            if special is not None and general is not None:
+                break
+        else:
+            return None
+        factor = self._values.of(kind, text, loop)
+        if number is None or not may_be_skipped(factor, comparison):
             return None
         ways = [self._region(way, join, loop, reached=False) if way != join else [] for way in (equal, other)]
-        if not is_special_case(ways[0], ways[1], self._values.of(kind, text, loop), number):
+        leaving = special or {label}
+        met = [self._values.ways(phi, leaving, loop) for phi in self._function.blocks[join].phis]
+        alike = all(pair is not None and is_special_value(*pair, factor, number) for pair in met)
+        if not alike or not is_special_case(ways[0], ways[1], factor, number):
             raise self._refuse("takes a branch", comparison)
+        self._counts.skipped.setdefault(join, set()).update(leaving)
         statements += ways[1]
         return join
-
-    def _meets(self, inside: str, join: str, loop: NaturalLoop) -> bool:
-        """Whether every way from a block leads to another one within an iteration."""
-        seen, left = {inside}, [inside]
-        while left:
-            label = left.pop()
-            for successor in self._function.blocks[label].successors:
-                if successor == join or successor in seen or ends_badly(self._function, successor):
-                    continue
-                if successor not in loop.blocks or successor == loop.header:
-                    return False
-                seen.add(successor)
-                left.append(successor)
-        return join not in seen and loop.header not in seen
 
     def _joins(self, label: str, join: str, region: list[Statement], loop: NaturalLoop) -> bool:
         """Whether phis where ways meet are the same when the only loop of a region does not run."""

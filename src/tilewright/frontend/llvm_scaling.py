@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.frontend.llvm_instruction import Instruction
 from tilewright.frontend.llvm_tidy import same
 from tilewright.frontend.nests import (
     Access,
@@ -33,6 +34,20 @@ def is_special_case(
     ``if (beta == 0) c = 0; else c = beta*c;`` -> ``c = beta*c``
     """
     return _texts(special, {}, factor, number) == _texts(general, {}, factor, number)
+
+
+def is_special_value(special: Value, general: Value, factor: Value, number: float) -> bool:
+    """The same of values."""
+    return _text(special, {}, factor, number) == _text(general, {}, factor, number)
+
+
+def may_be_skipped(factor: Value, test: Instruction) -> bool:
+    """Whether products with a factor may be computed where a program leaves them out, as it is 0.
+
+    A kernel leaves out what it multiplies by 0 as a whole; of single elements the program has to say that no
+    product is infinity or no number.
+    """
+    return isinstance(factor, Scalar) or test.flags >= {"nnan", "ninf"}
 
 
 def _texts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 
 from tilewright.frontend.llvm_counts import Counts
@@ -158,6 +158,14 @@ class Values:
         """The tree of an operand, in a loop."""
         self._left, self._stale = LARGEST_TREE, 0
         return self._of(kind, text, at)
+
+    def ways(self, phi: Instruction, labels: Set[str], at: NaturalLoop) -> tuple[Value, Value] | None:
+        """What a phi is where control comes from some blocks, and from the others; None: several values."""
+        one = {pair.text for pair in phi.incoming if pair.label in labels}
+        other = {pair.text for pair in phi.incoming if pair.label not in labels}
+        if len(one) != 1 or len(other) != 1:
+            return None
+        return self.of(phi.kind, one.pop(), at), self.of(phi.kind, other.pop(), at)
 
     def _of(self, kind: str, text: str, at: NaturalLoop) -> Value:
         self._left -= 1
