@@ -147,11 +147,21 @@ def test_caches_of_a_cpu_are_those_of_the_catalogue_or_of_the_caller() -> None:
     assert (given.l2.size, given.l3.size) == (2**18, 2**22)
 
 
-def test_functions_that_want_no_optimisation() -> None:
-    marked = PRODUCT.replace("{ nounwind uwtable ", "{ noinline nounwind optnone uwtable ")
+@pytest.mark.parametrize("word", ["noinline optnone", "sanitize_address", "sanitize_thread", "strictfp"])
+def test_functions_that_stay_as_they_are(word: str) -> None:
+    marked = PRODUCT.replace("{ nounwind uwtable ", f"{{ nounwind {word} uwtable ")
     assert marked != PRODUCT
-    lines = [str(remark) for remark in optimised(marked).remarks]
-    assert "refused product:2, since it is compiled without optimisation" in lines[0]
+    found = optimised(marked)
+    assert found.replaced == 0
+    assert str(found.remarks[0]).startswith("refused product:2, since it stands in a function that is ")
+
+
+def test_kernels_of_functions_that_go_are_not_kept() -> None:
+    gone = PRODUCT.replace("define dso_local void @steps(", "define available_externally void @steps(")
+    gone = gone.replace("define dso_local void @product(", "define internal void @product(")
+    found = optimised(gone)
+    assert found.replaced == 2
+    assert "tilewright" not in found.text
 
 
 def test_loops_that_a_compiler_has_vectorised_before() -> None:

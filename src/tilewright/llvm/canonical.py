@@ -44,6 +44,14 @@ def optimise_module(module: Any, target_machine: Any) -> None:
         builder.getModulePassManager().run(module, builder)
 
 
+def drop_unused(module: Any, target_machine: Any) -> None:
+    """Removes functions that nothing outside the module sees and nothing in it uses."""
+    with compiling:
+        manager = llvm.create_new_module_pass_manager()
+        manager.add_global_dead_code_eliminate_pass()
+        manager.run(module, _builder(target_machine, 0, vectors=False))
+
+
 def _builder(target_machine: Any, speed_level: int, *, vectors: bool) -> Any:
     options = llvm.create_pipeline_tuning_options(speed_level=speed_level)
     options.loop_vectorization = vectors

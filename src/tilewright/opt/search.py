@@ -23,6 +23,17 @@ from tilewright.splice.splice import Splicer
 LEAST_DEPTH = 2
 #: The only size of addresses that kernels are written for.
 POINTER_BITS = 64
+#: Attributes of functions that stay as they are, and what they mean.
+_UNTOUCHED = {
+    "optnone": "compiled without optimisation",
+    "sanitize_address": "to have its accesses checked",
+    "sanitize_hwaddress": "to have its accesses checked",
+    "sanitize_memory": "to have its accesses checked",
+    "sanitize_memtag": "to have its accesses checked",
+    "sanitize_thread": "to have its accesses checked",
+    "sanitize_realtime": "to have its calls checked",
+    "strictfp": "to keep the environment of its floating-point numbers",
+}
 
 
 class Search:
@@ -78,8 +89,9 @@ class Search:
         """The product in the place of a nest, or why there is none."""
         if not multiplies_elements(self.function, root.loop.blocks):
             return Refusal(root.where, NO_ELEMENTS)
-        if self.module.marks(self.function, "optnone"):
-            return Refusal(root.where, "is compiled without optimisation (optnone, as -O0 marks functions)")
+        for word, meaning in _UNTOUCHED.items():
+            if self.module.marks(self.function, word):
+                return Refusal(root.where, f"stands in a function that is {meaning} ({word})")
         try:
             found = self._found(root)
         except RecursionError:

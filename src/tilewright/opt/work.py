@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 
 from tilewright.errors import NotAModule, TargetNotOfModule, TilewrightError
 from tilewright.frontend.nests import Where
-from tilewright.llvm.canonical import optimise_module
+from tilewright.llvm.canonical import drop_unused, optimise_module
 from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.llvm.target import compiling, initialize, initialize_assembler
 from tilewright.machine.machine import triple_arch
@@ -60,6 +60,7 @@ def optimise_here(work: Work) -> Optimised:
     if found.module is not None:
         # Behind the optimiser: kernels have the form that they are tested in everywhere else.
         found.splicer.link_kernels(finished)
+        drop_unused(finished, target)
     with compiling:
         return Optimised(_written(finished, target, work.form), found.remarks, dumps)
 
