@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from recognise.calls import evaluated
+from recognise.random_forms import blocked, triangle
 
 #: Element types of A and B, of C and of sums: names in comments and in C. Sums of unsigned integers may wrap.
 TYPES = {
@@ -168,6 +169,8 @@ def _level(random: Random, role: str, place: int, roles: list[str]) -> Level:
     start = random.choice([0, 0, 0, 1, 2])
     style = random.choice(["below", "below", "below", "at most", "down"])
     kind = random.choice(["int", "int", "long"])
+    if not drawn and style == "below":
+        kind = random.choice([kind, "unsigned", "unsigned long"])
     return Level(f"i{place}", role, bound, start, random.choice([1, 1, 1, 2, 3]), count, style, kind)
 
 
@@ -260,4 +263,6 @@ def source(seed: int, count: int) -> str:
     """A C file of so many functions."""
     random = Random(seed)
     head = "/* Drawn by random_nests.py. */\n\n#include <stdint.h>\n\n"
-    return head + "\n".join(draw(random, f"f{number}").text for number in range(count))
+    forms = (lambda random, name: draw(random, name).text, triangle, blocked)
+    drawn = (random.choices(forms, weights=(6, 1, 1))[0](random, f"f{number}") for number in range(count))
+    return head + "\n".join(drawn)

@@ -1,0 +1,100 @@
+"""Triangles and blocked loops in C, drawn at random; some have a mistake that makes them something else."""
+
+from __future__ import annotations
+
+from random import Random
+
+#: Element types, with their names in C, whose sums are exact or wrap.
+TYPES = {"u32": "uint32_t", "i64": "int64_t", "f32": "float", "f64": "double"}
+
+
+def triangle(random: Random, name: str) -> str:
+    """C += A·Aᵀ, or A·Bᵀ + B·Aᵀ, of one triangle of C; loops in any order."""
+    kind = random.choice(list(TYPES))
+    first, second = random.choice([("i", "j"), ("j", "i")])
+    inner = random.choice(
+        [
+            f"{second} = 0; {second} <= {first}; {second}++",
+            f"{second} = {first}; {second} < m; {second}++",
+            f"{second} = m - 1; {second} >= {first}; {second}--",
+            f"{second} = 0; {second} < {first} + 1; ++{second}",
+        ]
+    )
+    mistake = random.choice(["", "", "", "strict", "shifted", "offset"])
+    if mistake == "strict":
+        inner = f"{second} = 0; {second} < {first}; {second}++"
+    loops = [f"for (int {first} = 0; {first} < m; {first}++)", f"for (int {inner})"]
+    depth = "for (int p = 0; p < k; p++)"
+    columns = random.choice([True, False])
+    a, b = ((f"{x}[p * m + {{}}]" if columns else f"{x}[{{}} * k + p]") for x in "ab")
+    term = random.choice([f"{a.format('i')} * {a.format('j')}", f"{a.format('j')} * {a.format('i')}"])
+    if random.random() < 1 / 2:
+        other = random.choice([("j", "i"), ("j", "i"), ("i", "j")])
+        term = f"{a.format('i')} * {b.format('j')} + {b.format(other[1])} * {a.format(other[0])}"
+    if mistake == "shifted":
+        term = term.replace(a.format("j"), b.format("j"))
+    c = random.choice(["c[i * m + j]", "c[j * m + i]"])
+    if mistake == "offset":
+        c = c.replace("]", " + i]")
+    statements, factor = random.choice(["+=", "-="]), random.choice(["", "", "alpha * "])
+    body = f"{c} {statements} {factor}({term});"
+    form = random.choice(["memory", "first", "scalar", "beta"])
+    match form:
+        case "memory":
+            place = random.randrange(3)
+            nest = [*loops[:place], depth, *loops[place:], body]
+        case "first":
+            nest = [*loops, f"{{ {c} = 0; {depth} {body} }}"]
+        case "beta":
+            nest = [*loops, f"{{ {c} *= beta; {depth} {body} }}"]
+        case _:
+            nest = [
+                *loops,
+                f"{{ {TYPES[kind]} sum = 0; {depth} sum += {term}; {c} {statements} {factor}sum; }}",
+            ]
+    return _function(name, kind, ("m*m+m", "m*k", "m*k"), nest, mistake)
+
+
+def blocked(random: Random, name: str) -> str:
+    """Six loops: blocks of three sizes in some order, the loops in them in another."""
+    kind = random.choice(list(TYPES))
+    sizes = {index: random.choice([1, 3, 8, 16]) for index in "ijp"}
+    mistake = random.choice(["", "", "", "lost", "longer"])
+    outer, inner = [], []
+    for index, bound in (("i", "m"), ("j", "n"), ("p", "k")):
+        size = sizes[index]
+        outer.append(f"for (int {index}o = 0; {index}o < {bound}; {index}o += {size})")
+        last = f"{index}o + {size}"
+        if mistake == "lost" and index == "j":
+            last = f"{index}o + {size} - 1"
+        if mistake == "longer" and index == "p":
+            last = f"{index}o + {size} + 1"
+        smaller = random.choice(
+            [f"({last} < {bound} ? {last} : {bound})", f"(({bound}) < {last} ? {bound} : {last})"]
+        )
+        inner.append(f"for (int {index} = {index}o; {index} < {smaller}; {index}++)")
+    random.shuffle(outer)
+    random.shuffle(inner)
+    c, a, b = "c[i * n + j]", "a[p * m + i]", "b[p * n + j]"
+    nest = [*outer, *inner, f"{c} += {a} * {b};"]
+    if random.random() < 1 / 3 and mistake != "longer":
+        plain = {"m": "i", "n": "j", "k": "p"}
+        kept = [head for head in outer if "po" in head]
+        rest = [
+            f"for (int {index} = 0; {index} < {bound}; {index}++)"
+            for bound, index in plain.items()
+            if bound != "k"
+        ]
+        depth = [head for head in inner if "int p " in head]
+        nest = [*kept, *rest, *depth, f"{c} += {a} * {b};"]
+    return _function(name, kind, ("m*n", "k*m", "k*n"), nest, mistake)
+
+
+def _function(name: str, kind: str, lengths: tuple[str, str, str], nest: list[str], mistake: str) -> str:
+    sizes = [f"{kind} {operand}[{length}]" for operand, length in zip("cab", lengths, strict=True)]
+    scalar = kind.replace("u", "i")
+    comment = f"// {name}({', '.join(sizes)}, int m, int n, int k, {scalar} alpha=3, {scalar} beta=2) any"
+    element = TYPES[kind]
+    head = f"void {name}({element} *c, {element} *a, {element} *b, int m, int n, int k, "
+    note = f"/* {mistake} */\n" if mistake else ""
+    return f"{note}{comment}\n{head}{element} alpha, {element} beta) {{\n    " + "\n    ".join(nest) + "\n}\n"
