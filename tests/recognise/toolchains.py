@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import llvmlite.binding as llvm
+
 #: A compiler that takes longer than this hangs.
 SECONDS = 120
+
+
+#: The first version of clang whose sources may add numbers of 16 bits, and of flang that is a compiler.
+OLDEST = 19
+
+
+@cache
+def _writes_our_ir(program: str) -> bool:
+    """Whether a compiler is of a version whose LLVM IR the one here reads."""
+    option = "-vV" if Path(program).name == "rustc" else "--version"
+    done = subprocess.run([program, option], capture_output=True, text=True, check=False)
+    version = re.search(r"(?:LLVM version: |(?:clang|flang\S*) version )(\d+)", done.stdout)
+    return version is not None and OLDEST <= int(version[1]) <= llvm.llvm_version_info[0]
 
 
 @dataclass(frozen=True)
@@ -36,7 +53,9 @@ class Toolchain:
         """The words that start it, or None where it is not installed."""
         if self.name == "zig":
             return (sys.executable, "-m", "ziglang", "cc") if find_spec("ziglang") is not None else None
-        found = next((path for path in map(shutil.which, self.programs) if path), None)
+        found = next(
+            (path for path in map(shutil.which, self.programs) if path and _writes_our_ir(path)), None
+        )
         return None if found is None else (found,)
 
     def command(self, sources: Sequence[Path], library: Path) -> list[str]:
