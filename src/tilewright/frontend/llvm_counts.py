@@ -69,13 +69,21 @@ class Counts(Evolutions):
         match definition:
             case Instruction(opcode="icmp", operands=(left, right), predicate=predicate):
                 home = self.home(definition.result)
-                one, other = self.of(*left, home), self.of(*right, home)
                 over = home is not None and (at is None or at.header not in home.blocks)
-                if over or one is None or other is None:
+                if over:
+                    return None
+                one, other = self.of(*left, home), self.of(*right, home)
+                name = predicate if predicate in ("eq", "ne") else predicate[1:]
+                name = name if truth else _NEGATED[name]
+                if name not in ("eq", "ne") and (one is None) != (other is None):
+                    known, signed = one or other, predicate.startswith("s")
+                    if known is None or not self.exact(known, signed=signed):
+                        return None
+                    return self._of_narrow(name, (one, left.text), (other, right.text), home, signed=signed)
+                if one is None or other is None:
                     return None
                 signs = (True, False) if "samesign" in definition.flags else (predicate.startswith("s"),)
-                name = predicate if predicate in ("eq", "ne") else predicate[1:]
-                return [Comparison(name if truth else _NEGATED[name], one, other, signs)]
+                return [Comparison(name, one, other, signs)]
             case Instruction(opcode="fcmp", predicate="une" | "oeq") if self.tests is not None and truth == (
                 definition.predicate == "une"
             ):
@@ -99,6 +107,29 @@ class Counts(Evolutions):
                 return None
         lists = [self.comparisons(part, at, truth=truth) for part in parts]
         return None if None in lists else [one for part in lists if part for one in part]
+
+    def _of_narrow(
+        self,
+        name: str,
+        left: tuple[Evolution | None, str],
+        right: tuple[Evolution | None, str],
+        home: NaturalLoop | None,
+        *,
+        signed: bool,
+    ) -> list[Comparison] | None:
+        """A comparison with a value that may have wrapped around before it was widened: in its own type."""
+        known, text = (left[0], right[1]) if right[0] is None else (right[0], left[1])
+        definition = self.function.definitions.get(text)
+        if definition is None or known is None:
+            return None
+        # What is widened with a sign is large where it is read without.
+        if definition.opcode != "zext" and (definition.opcode != "sext" or not signed):
+            return None
+        value = self.of(*definition.operands[0], home)
+        if value is None or value.single is None:
+            return None
+        found = Comparison(name, value, known, (definition.opcode == "sext",))
+        return [found if left[0] is None else Comparison(_MIRRORED[name], value, known, found.signs)]
 
     def _without_overflow(self, definition: Instruction) -> list[Comparison] | None:
         """What holds where the second value of `llvm.sadd.with.overflow` and its like is false."""
