@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -183,36 +184,34 @@ class Walk:
 
 @pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
 @pytest.mark.parametrize("steps", STEPS, ids=str)
-@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (-2.0, 3.0)])
-@pytest.mark.parametrize("count", [0, 1, COUNT])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_batch_function(
-    dtype: DType, steps: tuple[int, int, int], alpha: float, beta: float, count: int, threads: int
-) -> None:
-    kernel, walk = matmul_kernel(dtype), Walk(dtype, steps, count)
-    expected = walk.expected(alpha, beta)
-    strides = [stride for matrix in walk.first for stride in element_strides(matrix)]
-    sizes = (M, N, K, *strides)
-    own = ScratchPool(threads * kernel.scratch_step)
-    with own.block() as scratch, pool().team(threads) as team:
-        factors = [factor(value, "alpha", kernel.types.acc) for value in (alpha, beta)]
-        rest = (*factors, scratch, kernel.scratch_step, threads, team if threads > 1 else None)
-        batch_function(kernel.types.acc)(kernel.address, count, *walk.in_bytes, *walk.pointers, *sizes, *rest)
-    np.testing.assert_array_equal(walk.stacks[2], expected)
+def test_batch_function(dtype: DType, steps: tuple[int, int, int]) -> None:
+    """No product, one and several; with one thread and with a team."""
+    kernel = matmul_kernel(dtype)
+    for (alpha, beta), count, threads in product([(1.0, 0.0), (-2.0, 3.0)], [0, 1, COUNT], [1, 3]):
+        walk = Walk(dtype, steps, count)
+        expected = walk.expected(alpha, beta)
+        strides = [stride for matrix in walk.first for stride in element_strides(matrix)]
+        places = (*walk.in_bytes, *walk.pointers, M, N, K, *strides)
+        own = ScratchPool(threads * kernel.scratch_step)
+        with own.block() as scratch, pool().team(threads) as team:
+            factors = [factor(value, "alpha", kernel.types.acc) for value in (alpha, beta)]
+            rest = (*factors, scratch, kernel.scratch_step, threads, team if threads > 1 else None)
+            batch_function(kernel.types.acc)(kernel.address, count, *places, *rest)
+        np.testing.assert_array_equal(walk.stacks[2], expected, f"{alpha, beta, count, threads}")
 
 
 @pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
 @pytest.mark.parametrize("steps", STEPS, ids=str)
-@pytest.mark.parametrize("count", [0, 1, COUNT])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_fixed_batch_function(dtype: DType, steps: tuple[int, int, int], count: int, threads: int) -> None:
+def test_fixed_batch_function(dtype: DType, steps: tuple[int, int, int]) -> None:
+    """The same, of matrices whose sizes the kernel knows."""
     kernel = tw.compile(tw.BatchReduceGemm(M, N, K, 1, dtype, a="row", b="row", c="row", beta=0))
-    walk = Walk(dtype, steps, count)
-    expected = walk.expected(1, 0)
-    with pool().team(threads) as team:
-        rest = (K, N, N, team if threads > 1 else None)
-        fixed_batch_function()(kernel.address, count, *walk.in_bytes, *walk.pointers, *rest)
-    np.testing.assert_array_equal(walk.stacks[2], expected)
+    for count, threads in product([0, 1, COUNT], [1, 3]):
+        walk = Walk(dtype, steps, count)
+        expected = walk.expected(1, 0)
+        with pool().team(threads) as team:
+            rest = (K, N, N, team if threads > 1 else None)
+            fixed_batch_function()(kernel.address, count, *walk.in_bytes, *walk.pointers, *rest)
+        np.testing.assert_array_equal(walk.stacks[2], expected, f"{count, threads}")
 
 
 @pytest.mark.parametrize("count", [1, 7, 24, 100])
