@@ -204,3 +204,34 @@ class Layer:
             for j in range(self.size):
                 for k in range(self.size):
                     self.fresh[i, j] += x[i, k] * self.weight[k, j]
+
+
+def rows_of_dots(A: Array, B: Array, C: Array) -> None:
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            C[i, j] = np.dot(A[i, :], B[:, j])
+
+
+def rows_of_products(A: Array, B: Array, C: Array) -> None:
+    for i in range(len(C)):
+        for j in range(B.shape[1]):
+            C[i, j] += 2 * (A[i, :] @ B[:, j])
+
+
+def rows(A: Array, B: Array, C: Array) -> None:
+    for i in range(A.shape[0]):
+        C[i, :] = 0
+        for k in range(A.shape[1]):
+            C[i, :] += A[i, k] * B[k, :]
+
+
+def parts(A: Array, B: Array, C: Array, n: int = 6) -> None:
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            C[i, 1:n] -= A[i, k] * B[k, 2 : n + 1]
+
+
+def outer_products(A: Array, B: Array, C: Array) -> None:
+    for k in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            C[i, :] += A[k, i] * B[k, :]

@@ -37,6 +37,11 @@ PROGRAMS: list[tuple[Callable[..., Any], list[tuple[int, ...]], list[str]]] = [
     (programs.elementwise, [(13, 17), (17, 13), (13, 17)], ["ij,ji->ij"]),
     (programs.correlation, [(14, 4), (5, 4), (10,)], ["ikc,kc->i"]),
     (programs.dot, [(15, 17), (17, 15)], ["ij,ji->"]),
+    (programs.rows_of_dots, [(7, 9), (9, 8), (7, 8)], ["ik,kj->ij"]),
+    (programs.rows_of_products, [(7, 9), (9, 8), (7, 8)], ["ik,kj->ij"]),
+    (programs.rows, [(7, 9), (9, 8), (7, 8)], ["ik,kj->ij"]),
+    (programs.parts, [(7, 9), (9, 8), (7, 8)], ["ik,kj->ij"]),
+    (programs.outer_products, [(9, 7), (9, 8), (7, 8)], ["ki,kj->ij"]),
     (programs.two_nests, [(9, 9), (9, 9), (9, 9)], ["ik,kj->ij", "ij,kj->ik"]),
 ]
 

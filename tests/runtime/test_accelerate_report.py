@@ -51,7 +51,7 @@ def iterated(A: Array, B: Array, C: Array) -> None:
 def sliced(A: Array, B: Array, C: Array) -> None:
     for i in range(7):
         for k in range(7):
-            C[i, :] += A[i, k] * B[k, :]
+            C[i, ::2] += A[i, k] * B[k, ::2]
 
 
 def kept_sum(A: Array, B: Array, C: Array) -> float:
@@ -86,13 +86,27 @@ def unused(A: Array, B: Array, C: Array) -> None:
         del t
 
 
+def taken_in_steps(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i, :] += A[:, i][k] * B[:, k][0:7]
+
+
+def growing(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i, i:7] += A[i, k] * B[k, 0:i]
+
+
 REFUSED = [
+    (taken_in_steps, "takes a part of A and not an element"),
+    (growing, "takes a part of B whose length changes"),
     (early, "has a condition"),
     (divided, "divides"),
     (called, "calls abs"),
     (indirect, "counts with rows[i]"),
     (iterated, "more than one variable"),
-    (sliced, "takes a part of C"),
+    (sliced, "takes every so many elements of C"),
     (kept_sum, "leaves s"),
     (rewritten, "assigns the loop variable i"),
     (with_else, "else"),
@@ -125,6 +139,34 @@ def test_report_is_readable(caplog: pytest.LogCaptureFixture) -> None:
         fast(np.ones((2, 2)), np.ones((2, 2)), np.ones((2, 2)))
     assert "few iterations" in caplog.text
     assert str(tw.accelerate.report(fast)).endswith("few iterations are faster as written")
+
+
+def test_slices_of_different_lengths_run_as_written() -> None:
+    fast = tw.accelerate(programs.rows)
+    a, b, c = np.ones((7, 9)), np.ones((9, 1)), np.zeros((7, 8))
+    fast(a, b, c)
+    np.testing.assert_array_equal(c, np.full((7, 8), 9))
+    assert tw.accelerate.report(fast)[0].as_written == "slices of different lengths meet"
+
+
+def test_what_is_called_np_is_looked_at() -> None:
+    class Other:
+        """A module of that name."""
+
+        @staticmethod
+        def dot(left: Array, right: Array) -> float:
+            return float(np.max(left * right))
+
+    def own(A: Array, B: Array, C: Array, np: type[Other]) -> None:
+        for i in range(7):
+            for j in range(7):
+                C[i, j] = np.dot(A[i, :], B[:, j])
+
+    fast = tw.accelerate(own)
+    c = np.zeros((7, 7))
+    fast(np.ones((7, 7)), np.ones((7, 7)), c, Other)
+    np.testing.assert_array_equal(c, np.ones((7, 7)))
+    assert tw.accelerate.report(fast)[0].as_written == "np is not NumPy"
 
 
 def test_errors() -> None:

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import replace
 
 from tilewright.frontend.nests import (
-    Access,
     Assign,
-    Bound,
     Cell,
     Extent,
     Load,
     Loop,
-    Memory,
     Minus,
     Number,
     Obstacle,
@@ -33,10 +29,15 @@ from tilewright.frontend.nests import (
     Value,
     Where,
 )
-from tilewright.frontend.polynomial import Index, Polynomial, Symbol
+from tilewright.frontend.polynomial import Index, Symbol
+from tilewright.frontend.python_elements import (
+    Elements,
+    NotAnInteger,
+    PythonNest,
+    Variable,
+    slices_of,
+)
 
-#: Functions that a nest may call: whether a name still means the built-in is looked at when the nest runs.
-BUILTINS = frozenset({"range", "len", "min", "max", "sum", "int", "abs"})
 #: Statements, and what they are called in a reason.
 STATEMENTS: dict[type[ast.AST], str] = {
     ast.If: "has a condition",
@@ -59,68 +60,6 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.Pow: "takes a power",
     ast.MatMult: "multiplies matrices by itself",
 }
-
-Arithmetic: TypeAlias = ast.Add | ast.Sub | ast.Mult
-
-
-class NotAnInteger(Exception):
-    """An expression is no polynomial in loop variables; the argument says why."""
-
-
-@dataclass(frozen=True)
-class Axis(Symbol):
-    """The stride of one axis of an array, in elements' places: 1 for one subscript further."""
-
-    array: str = ""
-    axis: int = 0
-
-    @classmethod
-    def of(cls, array: str, axis: int) -> Axis:
-        """The symbol of an axis.
-
-        >>> Axis.of("A", 1).name
-        'A.strides[1]'
-        """
-        return cls(f"{array}.strides[{axis}]", array, axis)
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A loop variable: its name, and what it is in an iteration of its loop."""
-
-    name: str
-    value: Polynomial
-    index: Index
-    extent: Extent
-
-
-@dataclass
-class PythonNest:
-    """A nest of Python source, and what its records name.
-
-    Attributes
-    ----------
-    node : the outermost loop.
-    loop : its record.
-    variables : of loops, in the order of the text; those of generators are not among them.
-    arrays : how many subscripts each array has, by the expression that gives it.
-    integers, scalars : expressions, by the symbols that stand for them.
-    assigned : scalar variables that the nest assigns; of these `kept` are elements without subscripts,
-        since the function reads them elsewhere.
-    builtins : the functions of `BUILTINS` that it calls.
-    has_floats : whether a number is written with a decimal point.
-    """
-
-    node: ast.For
-    loop: Loop
-    variables: list[Variable] = field(default_factory=list)
-    arrays: dict[str, int] = field(default_factory=dict)
-    integers: dict[Symbol, ast.expr] = field(default_factory=dict)
-    scalars: dict[Symbol, ast.expr] = field(default_factory=dict)
-    assigned: frozenset[str] = frozenset()
-    kept: frozenset[str] = frozenset()
-    builtins: set[str] = field(default_factory=set)
-    has_floats: bool = False
 
 
 def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()) -> PythonNest:
@@ -152,12 +91,10 @@ def assigned_names(node: ast.AST) -> frozenset[str]:
     return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
 
 
-class _Reader:
+class _Reader(Elements):
     """Reads the statements of one nest."""
 
     def __init__(self, function: str, node: ast.For, kept: frozenset[str]) -> None:
-        self.function = function
-        self.bound = assigned_names(node)
         targets = frozenset(
             target.id
             for child in ast.walk(node)
@@ -165,13 +102,8 @@ class _Reader:
             if isinstance(target, ast.Name)
         )
         empty = Loop(Index(""), Extent.of(0), (), Where(function, node.lineno))
-        self.nest = PythonNest(node, empty, assigned=targets, kept=kept)
-        self.ranges: dict[str, Polynomial] = {}
+        super().__init__(function, PythonNest(node, empty, assigned=targets, kept=kept), assigned_names(node))
         self.waiting: list[Statement] = []
-        self.count = 0
-
-    def where(self, node: ast.stmt | ast.expr) -> Where:
-        return Where(self.function, node.lineno)
 
     def body(self, statements: list[ast.stmt]) -> Iterator[Statement]:
         for node in statements:
@@ -185,6 +117,11 @@ class _Reader:
         """One statement; sums over generators, which stand before it, go to `waiting`."""
         where = self.where(node)
         match node:
+            case (
+                ast.Assign(targets=[ast.Subscript() as target])
+                | ast.AugAssign(target=ast.Subscript() as target)
+            ) if slices_of(target) and not self.parts:
+                return self.sliced(node, target, where)
             case ast.For():
                 return self.loop(node)
             case ast.Pass() | ast.Expr(value=ast.Constant()):
@@ -198,6 +135,21 @@ class _Reader:
                 return self.assign(target, self.combined(held, operator, self.value(node.value), node), where)
             case _:
                 return Obstacle(STATEMENTS.get(type(node), "has a statement that no product has"), where)
+
+    def sliced(self, node: ast.stmt, target: ast.Subscript, where: Where) -> Statement:
+        """A statement on rows: the loops over its elements, the last axis innermost."""
+        try:
+            lengths = self.lengths(target)
+        except NotAnInteger as reason:
+            return Obstacle(str(reason), where)
+        self.parts = [self.new_part(length) for length in lengths]
+        inner = self.statement(node)
+        body = (*self.waiting, inner) if inner is not None else ()
+        self.waiting.clear()
+        for part in reversed(self.parts):
+            body = (Loop(part.index, Extent.of(part.length), body, where),)
+        self.parts = []
+        return body[0]
 
     def assign(self, target: ast.expr, value: Value, where: Where) -> Statement:
         try:
@@ -253,98 +205,6 @@ class _Reader:
         del self.ranges[name]
         return Loop(index, extent, inner, where)
 
-    def range_of(self, arguments: list[ast.expr], index: Index) -> tuple[Extent, Polynomial]:
-        """How often a range counts, and what its variable is in an iteration."""
-        start, stop, *rest = [ast.Constant(0), *arguments] if len(arguments) == 1 else arguments
-        step = self.integer(rest[0]).constant if rest else 1
-        if not step:
-            raise NotAnInteger("has a range whose step is no number")
-        first = self.integer(start)
-        limit = "min" if step > 0 else "max"
-        match stop:
-            case ast.Call(func=ast.Name(id=name), args=ends, keywords=[]) if name == limit and len(ends) > 1:
-                self.nest.builtins.add(name)
-            case _:
-                ends = [stop]
-        spans = (self.integer(end) - first for end in ends)
-        bounds = tuple(Bound(span if step > 0 else -span, abs(step)) for span in spans)
-        return Extent(bounds), first + Polynomial.of(index) * step
-
-    def integer(self, node: ast.expr) -> Polynomial:
-        """An integer as a polynomial in loop indices and in what the nest does not assign."""
-        match node:
-            case ast.Constant(value=int() as value) if not isinstance(value, bool):
-                return Polynomial.of(value)
-            case ast.Name(id=name) if name in self.ranges:
-                return self.ranges[name]
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -self.integer(operand)
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return self.integer(left) + self.integer(right)
-            case ast.BinOp(left=left, op=ast.Sub(), right=right):
-                return self.integer(left) - self.integer(right)
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                return self.integer(left) * self.integer(right)
-            case _ if self.is_invariant(node):
-                symbol = Symbol(ast.unparse(node))
-                self.nest.integers[symbol] = node
-                return Polynomial.of(symbol)
-            case _:
-                raise NotAnInteger(
-                    f"counts with {ast.unparse(node)}, which is no sum of loop variables times numbers"
-                )
-
-    def is_invariant(self, node: ast.expr) -> bool:
-        """Whether an expression is the same throughout the nest, and does nothing but to be computed."""
-        match node:
-            case ast.Name(id=name):
-                return name not in self.bound
-            case ast.Constant():
-                return True
-            case ast.Attribute(value=value) | ast.UnaryOp(operand=value):
-                return self.is_invariant(value)
-            case ast.BinOp(left=left, right=right):
-                return self.is_invariant(left) and self.is_invariant(right)
-            case ast.Subscript(value=ast.Attribute(attr="shape" | "strides", value=value), slice=axis):
-                return self.is_invariant(value) and self.is_invariant(axis)
-            case ast.Call(func=ast.Name(id="len"), args=[ast.Subscript(value=value, slice=ast.Constant())]):
-                self.nest.builtins.add("len")
-                return self.is_invariant(value)
-            case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]) if name in BUILTINS - {
-                "range",
-                "sum",
-            }:
-                self.nest.builtins.add(name)
-                return all(map(self.is_invariant, parts))
-            case _:
-                return False
-
-    def access(self, node: ast.Subscript) -> Access:
-        """An element; ``A[i][k]`` is ``A[i, k]``."""
-        axes: list[ast.expr] = []
-        array: ast.expr = node
-        while isinstance(array, ast.Subscript):
-            own = array.slice.elts if isinstance(array.slice, ast.Tuple) else [array.slice]
-            axes[:0] = own
-            array = array.value
-        name = ast.unparse(array)
-        if not isinstance(array, ast.Name | ast.Attribute) or not self.is_invariant(array):
-            raise NotAnInteger(f"takes elements of {name}, which the nest itself computes")
-        if any(isinstance(axis, ast.Slice) or _is_special(axis) for axis in axes):
-            raise NotAnInteger(f"takes a part of {name} and not an element")
-        if self.nest.arrays.setdefault(name, len(axes)) != len(axes):
-            raise NotAnInteger(f"takes elements and rows of {name}")
-        subscripts = tuple(self.integer(axis) for axis in axes)
-        offset = Polynomial()
-        for number, subscript in enumerate(subscripts):
-            offset = offset + subscript * Axis.of(name, number)
-        return Access(Memory(Symbol(name), name), offset, None, self.where(node), subscripts)
-
-    def scalar_access(self, name: str, where: Where) -> Access:
-        """A variable as an array without axes."""
-        self.nest.arrays[name] = 0
-        return Access(Memory(Symbol(name), name), Polynomial(), None, where)
-
     def value(self, node: ast.expr) -> Value:
         """What an expression computes; whatever no sum of products has is `Unreadable`."""
         where = self.where(node)
@@ -369,10 +229,19 @@ class _Reader:
                     return Unreadable(str(reason), where)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Minus(self.value(operand))
+            case ast.BinOp(left=ast.Subscript() as left, op=ast.MatMult(), right=ast.Subscript() as right):
+                return self.dot(left, right)
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.combined(self.value(left), operator, self.value(right), node)
             case ast.Call(func=ast.Name(id="sum"), args=[ast.GeneratorExp() as generator], keywords=[]):
                 return self.summed(generator)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=module), attr="dot"),
+                args=[ast.Subscript() as left, ast.Subscript() as right],
+                keywords=[],
+            ) if module not in self.bound:
+                self.nest.modules.add(module)
+                return self.dot(left, right)
             case ast.Call(func=function):
                 return Unreadable(f"calls {ast.unparse(function)}", where)
             case _:
@@ -388,6 +257,25 @@ class _Reader:
                 return Times(left, right, contracts=True)
             case _:
                 return Unreadable(OPERATORS.get(type(operator), "computes with bits"), self.where(node))
+
+    def dot(self, left: ast.Subscript, right: ast.Subscript) -> Value:
+        """``A[i, :] @ B[:, j]``, as a variable that a loop in front of the statement adds to."""
+        where = self.where(left)
+        if self.parts or len(slices_of(left)) != 1 or len(slices_of(right)) != 1:
+            return Unreadable("multiplies matrices by itself", where)
+        try:
+            (length,) = self.lengths(left)
+        except NotAnInteger as reason:
+            return Unreadable(str(reason), where)
+        part = self.new_part(length)
+        self.parts = [part]
+        added = Times(self.value(left), self.value(right), contracts=True)
+        self.parts = []
+        cell = Cell(f"the product in line {left.lineno}")
+        total = Assign(cell, Sum(Read(cell), added, reassociates=True), where)
+        loop = Loop(part.index, Extent.of(part.length), (total,), where)
+        self.waiting += [Assign(cell, Number(0), where), loop]
+        return Read(cell)
 
     def summed(self, generator: ast.GeneratorExp) -> Value:
         """``sum(x for k in range(n))``, as a variable that a loop in front of the statement adds to."""
@@ -412,8 +300,3 @@ def _targets(node: ast.AST) -> list[ast.expr]:
             return [target]
         case _:
             return []
-
-
-def _is_special(axis: ast.expr) -> bool:
-    """Whether a subscript makes or keeps an axis: None, an ellipsis."""
-    return isinstance(axis, ast.Constant) and not isinstance(axis.value, int)

@@ -13,7 +13,8 @@ from tilewright.errors import NotAccelerated, SourceMissing
 from tilewright.frontend.loops import contraction
 from tilewright.frontend.nests import Product, Refusal
 from tilewright.frontend.product_text import product_text
-from tilewright.frontend.python_loops import PythonNest, assigned_names, python_nest
+from tilewright.frontend.python_elements import PythonNest
+from tilewright.frontend.python_loops import assigned_names, python_nest
 from tilewright.runtime.numba_loops import REMARKS, is_numba_function, nests_of, recompiled
 from tilewright.runtime.python_nest import NestCall, refusal_of
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tilewright.cached import cached_property
 from tilewright.frontend.nests import Product
 from tilewright.frontend.polynomial import Polynomial, Symbol
-from tilewright.frontend.python_loops import Axis, PythonNest
+from tilewright.frontend.python_elements import Axis, PythonNest
 
 Array: TypeAlias = NDArray[Any]
 #: Of each axis of an array: the first subscript, and how far each dimension moves it with an iteration.

@@ -18,7 +18,7 @@ from tilewright.cached import cached_property
 from tilewright.errors import TilewrightError
 from tilewright.frontend.nests import Extent, Factor, Product, Role, Triangle
 from tilewright.frontend.polynomial import Polynomial, Symbol
-from tilewright.frontend.python_loops import PythonNest
+from tilewright.frontend.python_elements import PythonNest
 from tilewright.runtime.einsum_front import einsum
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.nest_views import AsWritten, AxisPlan, operand_plan
@@ -65,7 +65,7 @@ class NestCall:
         self.dimensions = product.dimensions
         expressions = [*map(_parsed, nest.arrays), *nest.integers.values(), *nest.scalars.values()]
         found = {n.id for e in expressions for n in ast.walk(e) if isinstance(n, ast.Name)}
-        self.names = tuple(sorted(found | nest.builtins))
+        self.names = tuple(sorted(found | nest.builtins | nest.modules))
         self.results = tuple(dict.fromkeys(v.name for v in nest.variables))
         if self.kept is not None:
             self.results = (*self.results, self.kept)
@@ -92,7 +92,7 @@ class NestCall:
 
     @cached_property
     def sizes(self) -> Callable[..., tuple[Any, ...]]:
-        """Integers to how often dimensions and loops count, last values of variables, and places of axes."""
+        """Integers to how often dimensions and loops count, last values, places of axes, differences."""
         symbols = {symbol: f"_{number}" for number, symbol in enumerate(self.nest.integers)}
         last: dict[str, Polynomial] = {}
         counts, text = [], []
@@ -113,6 +113,7 @@ class NestCall:
             [f"c{number}" for number in range(len(counts))],
             [_text(value, known) for value in last.values()],
             places,
+            [_text(difference, symbols) for difference in self.nest.differences],
         )
         result = ", ".join(f"({''.join(f'{item}, ' for item in group)})" for group in groups)
         lines = [f"def sizes({', '.join(symbols.values())}):", *text, f"return {result}"]
@@ -151,12 +152,17 @@ class NestCall:
         for name in self.nest.builtins:
             if named[name] is not getattr(builtins, name):
                 raise AsWritten(f"{name} is not the built-in function")
+        for name in self.nest.modules:
+            if named[name] is not np:
+                raise AsWritten(f"{name} is not NumPy")
         self.check_attributes(named)
         arrays, integers, scalars = self.evaluate(*values)
         for symbol, integer in zip(self.nest.integers, integers, strict=True):
             if type(integer) is not int and type(integer) is not np.intp:
                 raise AsWritten(f"{symbol} is {type(integer).__name__} and no int")
-        counts, loops, last, places = self.sizes(*map(int, integers))
+        counts, loops, last, places, differences = self.sizes(*map(int, integers))
+        if any(differences):
+            raise AsWritten("slices of different lengths meet")
         if min(loops) < 1 or min(counts) < 1:
             raise AsWritten("a loop has no iterations")
         if math.prod(counts) < FEWEST_ITERATIONS:
