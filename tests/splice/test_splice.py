@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from spliced import Spliced, dimension, gemm, operand, value
+from support import host_rows
 
 from tilewright.frontend.llvm_symbols import Computed, Operator, Reloaded
 from tilewright.frontend.nests import (
@@ -433,3 +434,34 @@ def test_an_arena_in_the_place_of_malloc() -> None:
     assert asked[0] < room[0].nbytes
     room.clear()
     assert spliced(a, b, c, *[100] * 6).looped
+
+
+#: A column-major, B and C of strides that run time knows.
+STRIDED = (4, LDA * 4, LDB * 4, LDC * 4, LDC * 4, LDB * 4)
+
+
+@pytest.mark.parametrize("strides", [FOURS, STRIDED], ids=["row-major", "strided"])
+@pytest.mark.parametrize("isa", ["avx512", "avx2", "generic128"])
+def test_little_work_asks_for_no_memory(isa: str, strides: tuple[Polynomial | int, ...]) -> None:
+    """Panels stand in the frame, where edges or strides want some; deep ones block by block."""
+    rows = {row.name: row for row in host_rows()}
+    if isa not in rows:
+        pytest.skip(f"this machine has no {isa}")
+    none = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(lambda _size: None)
+    address = ctypes.cast(none, ctypes.c_void_p).value or 0
+    machine = host_machine().with_isa(rows[isa])
+    spliced = Spliced(gemm(F32, (M, N, K), strides), ROW_MAJOR, machine, arena={"no_arena": address})
+    pitch = 64
+    for m, n, k in ((9, 21, 13), (3, 5, 1000), (40, 40, 40)):
+        b = numbers((k, pitch), F32, 2)[:, :n]
+        if strides is FOURS:
+            a, c = numbers((m, k), F32, 1), numbers((m, pitch), F32, 3)[:, :n]
+            given = (k, pitch, pitch)
+        else:
+            a, c = numbers((k, m), F32, 1).T, numbers((n, pitch), F32, 3)[:, :m].T
+            given = (m, pitch, 1)
+        expected = c + a @ b
+        assert not spliced(a, b, c, m, n, k, *given).looped
+        np.testing.assert_array_equal(c, expected)
+    a, b, c = (numbers((100, 100), F32, seed) for seed in range(3))
+    assert spliced(a, b, c, *[100] * 4, 100, 100 if strides is FOURS else 1).looped

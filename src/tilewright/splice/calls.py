@@ -14,6 +14,7 @@ from tilewright.llvm.convert import Convert
 from tilewright.llvm.matrix import MatrixAt, add_product, load_matrix, multiply_matrices, store_matrix
 from tilewright.llvm.values import (
     INT1,
+    INT8,
     INT64,
     POINTER,
     VOID,
@@ -25,7 +26,7 @@ from tilewright.llvm.values import (
     memory_type,
     null,
 )
-from tilewright.lower import SCRATCH_ALIGNMENT
+from tilewright.lower import LOCAL_ALIGNMENT, SCRATCH_ALIGNMENT
 from tilewright.spec.dtype import DTYPES, DType
 from tilewright.spec.problem import BatchReduceGemm, Layout
 from tilewright.splice.arithmetic import Invariants, kind_of, least, symbols_below
@@ -96,7 +97,10 @@ def define_call(
     """
     symbols = tuple(dict.fromkeys(symbols_below(_named(plan.product))))
     taken = _values(symbols)
-    f = module.define(name, INT1, _parameters(taken), exported=True)
+    # Panels in the frame of a function that is inlined would make frames of its callers larger.
+    panels = any(way.most_work is not None and kernel.scratch_bytes for way, kernel in kernels)
+    attributes = f"{module.attributes} noinline" if panels else None
+    f = module.define(name, INT1, _parameters(taken), exported=True, attributes=attributes)
     invariants = _invariants(f, taken)
     with ExitStack() as checked:
         if any(isinstance(symbol, Reloaded) for symbol in symbols):
@@ -236,22 +240,23 @@ class _Call:
             return
         (way, kernel), *rest = kernels
         if not rest:
-            self._run(kernel)
+            self._run(way, kernel)
             return
         assert way.most_work is not None
         with self.f.when(self.f.compare("<=", work, int64(way.most_work))):
-            self._run(kernel)
+            self._run(way, kernel)
         self.write(work, rest)
 
-    def _run(self, kernel: Kernel) -> None:
+    def _run(self, way: Way, kernel: Kernel) -> None:
         """The loops around the call; memory for panels is taken before, and given back behind them."""
         f = self.f
-        if not kernel.scratch_bytes:
-            self._loops(kernel, null())
+        if not kernel.scratch_bytes or way.most_work is not None:
+            size = kernel.scratch_bytes
+            self._loops(kernel, f.stack(INT8, size, LOCAL_ALIGNMENT) if size else null())
             f.ret(Value(INT1, "true"))
             return
         allocate = f.module.declare(self.memory.allocate, POINTER, (INT64,))
-        block = f.call(allocate, [int64(kernel.scratch_bytes)])
+        block = f.call(allocate, [int64(kernel.scratch_bytes + SCRATCH_ALIGNMENT)])
         with f.when(f.compare("!=", block, null())):
             up = f.add(f.as_integer(block), SCRATCH_ALIGNMENT - 1)
             ahead = f.sub(f.both(up, int64(-SCRATCH_ALIGNMENT)), f.as_integer(block))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.ir.alone import alone
 from tilewright.llvm.values import Type
-from tilewright.lower import SCRATCH_ALIGNMENT, scratch_layout, signature
+from tilewright.lower import scratch_layout, signature
 from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking
 from tilewright.pipeline import STAGES, Compilation, Problem
 from tilewright.spec.names import kernel_name
 
@@ -23,7 +24,7 @@ class Kernel:
     ----------
     name : its symbol, the only one that other modules see.
     arguments : names and types, in order.
-    scratch_bytes : memory that it is given, with room to begin on a page; 0 where it needs none.
+    scratch_bytes : memory that it is given, which begins on a page, or in the frame on a cache line.
     inlined : it becomes a part of each of its callers.
     text : a module of its own.
     """
@@ -40,17 +41,19 @@ class Kernels:
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._found: dict[tuple[Problem, Machine, bool], Kernel] = {}
+        self._found: dict[tuple[Problem, Machine, int | None, bool], Kernel] = {}
         self._taken: dict[str, Kernel] = {}
 
-    def find(self, problem: Problem, machine: Machine, *, inlined: bool = False) -> Kernel:
-        """The kernel of a problem on a machine, compiled as far as LLVM IR.
+    def find(
+        self, problem: Problem, machine: Machine, depth: int | None = None, *, inlined: bool = False
+    ) -> Kernel:
+        """The kernel of a problem on a machine, compiled as far as LLVM IR, of panels up to a depth.
 
         One is only inlined if its functions have the same attributes: others, of streaming vectors, are not.
         """
-        key = (problem, machine, inlined)
+        key = (problem, machine, depth, inlined)
         if key not in self._found:
-            self._found[key] = self._make(problem, machine, inlined=inlined)
+            self._found[key] = self._make(*key[:3], inlined=inlined)
         return self._found[key]
 
     def take(self, kernel: Kernel) -> None:
@@ -69,23 +72,25 @@ class Kernels:
         """The modules of the kernels that were taken: those to be inlined, or the others."""
         return tuple(kernel.text for kernel in self._taken.values() if kernel.inlined is inlined)
 
-    def _make(self, problem: Problem, machine: Machine, *, inlined: bool) -> Kernel:
+    def _make(self, problem: Problem, machine: Machine, depth: int | None, *, inlined: bool) -> Kernel:
         name = f"{self._prefix}{len(self._found)}_{kernel_name(problem, machine.isa.name)}"
         state = Compilation(problem, machine, name)
         for stage in STAGES:
             state = state.with_field(stage.name, stage.run(state))
+            if isinstance(state.blocking, Blocking) and depth is not None:
+                shorter = replace(state.blocking, kc=min(state.blocking.kc, depth))
+                state = state.with_field("blocking", shorter)
             if stage.name == "nest":
                 state = state.with_field("nest", alone(state.program))
             if stage.name == "llvm":
                 break
-        room = scratch_layout(state.program).bytes
         kinds = {line.partition(") ")[2] for line in _DEFINITION.findall(state.llvm)}
         inlined = inlined and len(kinds) == 1
         attributes = "alwaysinline" if inlined else _compiled_for(machine)
         return Kernel(
             name,
             tuple(signature(state.program)),
-            room and room + SCRATCH_ALIGNMENT,
+            scratch_layout(state.program).bytes,
             _DEFINITION.sub(rf"\1 {attributes} {{", state.llvm),
             inlined,
         )

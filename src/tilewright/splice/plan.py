@@ -54,6 +54,11 @@ LEAST_VECTOR_WORK = 1 << 21
 IN_PLACE_WORK = 1 << 18
 IN_PLACE_VECTOR_WORK = 1 << 14
 
+#: Depths of a panel in the frame, and bytes of all that stands there: a panel of 32 columns of f64 has
+#: 64 KiB, and threads have stacks of 512 KiB and more.
+FRAME_DEPTH = 256
+FRAME_BYTES = 64 << 10
+
 #: Sizes up to which known ones get a kernel of their own, of straight register tiles, and multiply-adds from
 #: which they do: 3·3·3 of f32 took 9 ns either way, 4·4·4 took 5 and 20.
 LARGEST_EXACT = 64
@@ -107,6 +112,11 @@ class Way:
 
     problem: Problem
     most_work: int | None = None
+
+    @property
+    def panel_depth(self) -> int | None:
+        """How deep its panels are at most, where they stand in the frame: those of a way for little work."""
+        return None if self.most_work is None else FRAME_DEPTH
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tilewright.machine.machine import Machine
 from tilewright.splice.calls import Memory, define_call, define_value
 from tilewright.splice.kernels import Kernel, Kernels
 from tilewright.splice.matrices import multiply_by_tiles
-from tilewright.splice.plan import Plan, Strategy, Way, plan
+from tilewright.splice.plan import FRAME_BYTES, Plan, Strategy, Way, plan
 from tilewright.splice.text import phis, put_ahead
 
 
@@ -91,7 +91,7 @@ class Splicer:
         return multiply_by_tiles(lines, self._kernels, machine, assume_reassociation=assume_reassociation)
 
     def _kernels_of(self, planned: Plan, machine: Machine) -> list[tuple[Way, Kernel]]:
-        """The ways of a plan that are taken; one for little work only where it allocates nothing.
+        """The ways of a plan that are taken; one for little work only where the frame holds its panels.
 
         Of products whose work is known, that is one.
         """
@@ -99,8 +99,8 @@ class Splicer:
             return []
         if self._strategy is Strategy.GENERIC:
             machine = machine.with_lowering(Lowering.GENERIC)
-        found = [(way, self._kernels.find(way.problem, machine)) for way in planned.ways]
-        kept = [one for one in found if one[0].most_work is None or not one[1].scratch_bytes]
+        found = [(way, self._kernels.find(way.problem, machine, way.panel_depth)) for way in planned.ways]
+        kept = [one for one in found if one[0].most_work is None or one[1].scratch_bytes <= FRAME_BYTES]
         if planned.work is not None:
             kept = [one for one in kept if one[0].most_work is None or planned.work <= one[0].most_work][:1]
         for _, kernel in kept:
