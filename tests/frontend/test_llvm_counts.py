@@ -157,7 +157,7 @@ def forms() -> Iterator[dict[str, str]]:
                 "guard": guard if guarded else "br label %loop",
             }
             yield {**fields, **PLAIN}
-            if not guarded and predicate not in ("eq", "ne"):
+            if not guarded:
                 yield from (
                     {**fields, **WIDENED, "widened": WIDENED["widened"].format(word)} for word in WORDS
                 )

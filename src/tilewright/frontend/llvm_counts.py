@@ -75,8 +75,9 @@ class Counts(Evolutions):
                 one, other = self.of(*left, home), self.of(*right, home)
                 name = predicate if predicate in ("eq", "ne") else predicate[1:]
                 name = name if truth else _NEGATED[name]
-                if name not in ("eq", "ne") and (one is None) != (other is None):
-                    known, signed = one or other, predicate.startswith("s")
+                if (one is None) != (other is None):
+                    # Equal numbers are equal with and without sign, if both are in the narrow type's range.
+                    known, signed = one or other, predicate.startswith("s") or name in ("eq", "ne")
                     if known is None or not self.exact(known, signed=signed):
                         return None
                     return self._of_narrow(name, (one, left.text), (other, right.text), home, signed=signed)
@@ -128,8 +129,14 @@ class Counts(Evolutions):
         value = self.of(*definition.operands[0], home)
         if value is None or value.single is None:
             return None
+        low = -(1 << value.bits - 1) if definition.opcode == "sext" else 0
+        equality = name in ("eq", "ne")
+        if equality and not all(self.require(bound, low, low + (1 << value.bits)) for bound in known.bounds):
+            return None
         found = Comparison(name, value, known, (definition.opcode == "sext",))
-        return [found if left[0] is None else Comparison(_MIRRORED[name], value, known, found.signs)]
+        return [
+            found if left[0] is None else Comparison(_MIRRORED.get(name, name), value, known, found.signs)
+        ]
 
     def _without_overflow(self, definition: Instruction) -> list[Comparison] | None:
         """What holds where the second value of `llvm.sadd.with.overflow` and its like is false."""

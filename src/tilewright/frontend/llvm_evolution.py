@@ -230,7 +230,9 @@ class Evolutions(ABC):
                 found = self._before_the_nest(instruction, kind, text)
         else:
             found = self._by_rule(instruction, home)
-        if not self.pending:
+        # More may be found out once it is known how often the loop runs.
+        final = found is not None or home is None or home.header in self.extents
+        if final and not self.pending:
             self._found[text] = found
         return found
 
