@@ -284,6 +284,18 @@ def test_closures_defaults_and_attributes_stay() -> None:
     assert inspect.getsource(fast) == inspect.getsource(product)
 
 
+def test_functions_with_another_name() -> None:
+    def product(C: Array) -> None:
+        for i in range(17):
+            for k in range(17):
+                C[i] += C17[i, k] * C17[k, 0]
+
+    product.__name__ = "renamed"
+    fast = tw.accelerate(product)
+    assert fast.__name__ == "renamed"
+    assert replaced(fast) == ["ik,k->i"]
+
+
 class Base:
     """What a method finds by super()."""
 

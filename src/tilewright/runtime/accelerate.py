@@ -128,7 +128,7 @@ def _untouchable(function: types.FunctionType) -> str:
         return "is in a coroutine, which may be left in the middle"
     if hasattr(function, "__wrapped__"):
         return "is behind another decorator: put tilewright.accelerate nearest to the function"
-    if function.__name__ == "<lambda>":
+    if function.__code__.co_name == "<lambda>":
         return "is in a lambda"
     mangled = [
         n for n in function.__code__.co_names + function.__code__.co_varnames if _is_mangled(n, function)
@@ -161,7 +161,7 @@ def _source(function: types.FunctionType) -> _Source:
         raise SourceMissing(name=function.__qualname__) from error
     ast.increment_lineno(tree, first - 1 - indented)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+        if isinstance(node, ast.FunctionDef) and node.name == function.__code__.co_name:
             return _Source(tree, node)
     raise SourceMissing(name=function.__qualname__)
 
