@@ -119,13 +119,28 @@ class Flow:
 
     def dominates(self, above: str, label: str) -> bool:
         """Whether every way from the entry to a block passes another; each block dominates itself."""
-        parents = self.immediate_dominators
-        while label != above:
-            parent = parents.get(label)
-            if parent is None or parent == label:
-                return False
-            label = parent
-        return True
+        outer, inner = self._spans.get(above), self._spans.get(label)
+        return outer is not None and inner is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+    @cached_property
+    def _spans(self) -> Mapping[str, tuple[int, int]]:
+        """When a walk over the tree of dominators comes to each block, and when it has seen all below."""
+        children: dict[str, list[str]] = {label: [] for label in self.order}
+        for label, parent in self.immediate_dominators.items():
+            if label != parent:
+                children[parent].append(label)
+        entered: dict[str, int] = {}
+        found: dict[str, tuple[int, int]] = {}
+        stack = [self.function.entry]
+        while stack:
+            label = stack[-1]
+            if label not in entered:
+                entered[label] = len(entered)
+                stack += children[label]
+            else:
+                stack.pop()
+                found[label] = (entered[label], len(entered))
+        return MappingProxyType(found)
 
     @cached_property
     def back_edges(self) -> Mapping[str, tuple[str, ...]]:

@@ -231,6 +231,16 @@ class Function:
             }
         )
 
+    @cached_property
+    def users(self) -> Mapping[str, tuple[tuple[str, Instruction], ...]]:
+        """The instructions that use each value, with the labels of their blocks, in the order of the text."""
+        found: dict[str, list[tuple[str, Instruction]]] = {}
+        for label, block in self.blocks.items():
+            for one in block.instructions:
+                for name in one.names:
+                    found.setdefault(name, []).append((label, one))
+        return MappingProxyType({name: tuple(places) for name, places in found.items()})
+
     def __repr__(self) -> str:
         return f"<Function {self.name}>"
 
@@ -254,6 +264,7 @@ class Module:
     functions: Mapping[str, Function] = field(repr=False)
     globals: Mapping[str, Global] = field(repr=False)
     types: Mapping[str, str] = field(repr=False)
+    _variables: dict[str, Mapping[str, str]] = field(repr=False, default_factory=dict)
 
     @cached_property
     def _nodes(self) -> Mapping[int, str]:
@@ -307,13 +318,16 @@ class Module:
 
         A name that several values have, one after the other, is left out.
         """
-        found: dict[str, set[str]] = {}
-        for line in function.lines:
-            named = _VARIABLE_OF.search(line) if "#dbg_value(" in line else None
-            name = _NODE_NAME.search(self._nodes.get(int(named[2]), "")) if named else None
-            if named and name:
-                found.setdefault(name[1], set()).add(named[1])
-        return MappingProxyType({min(values): name for name, values in found.items() if len(values) == 1})
+        if function.name not in self._variables:
+            found: dict[str, set[str]] = {}
+            for line in function.lines:
+                named = _VARIABLE_OF.search(line) if "#dbg_value(" in line else None
+                name = _NODE_NAME.search(self._nodes.get(int(named[2]), "")) if named else None
+                if named and name:
+                    found.setdefault(name[1], set()).add(named[1])
+            only = {min(values): name for name, values in found.items() if len(values) == 1}
+            self._variables[function.name] = MappingProxyType(only)
+        return self._variables[function.name]
 
     def name_in_source(self, function: Function) -> str:
         """What the source calls a function, where debug information says it; else its symbol."""

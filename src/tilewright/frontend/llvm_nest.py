@@ -118,21 +118,30 @@ class Reader:
         """What phis behind the nest take from it."""
         found = []
         inside = self._loop.blocks
-        for label, block in self._function.blocks.items():
-            if label in inside or ends_badly(self._function, label):
+        for label, instruction in self._users_outside():
+            if ends_badly(self._function, label):
                 continue
-            for instruction in block.instructions:
-                used = [name for name in instruction.names if self._counts.home(name) is not None]
-                if not used:
-                    continue
-                if instruction.opcode != "phi" or label != exit_label:
-                    raise self._refuse(f"leaves {used[0]} to the code behind it", instruction)
-                (text,) = {pair.text for pair in instruction.incoming if pair.label in inside}
-                value = self._counts.one(self._counts.of(instruction.kind, text, None))
-                if value is None or value.indices or reads_memory(value):
-                    raise self._refuse(f"leaves {text} to the code behind it", instruction)
-                found.append((instruction.result, value))
+            if instruction.opcode != "phi" or label != exit_label:
+                used = next(name for name in instruction.names if self._counts.home(name) is not None)
+                raise self._refuse(f"leaves {used} to the code behind it", instruction)
+            (text,) = {pair.text for pair in instruction.incoming if pair.label in inside}
+            value = self._counts.one(self._counts.of(instruction.kind, text, None))
+            if value is None or value.indices or reads_memory(value):
+                raise self._refuse(f"leaves {text} to the code behind it", instruction)
+            found.append((instruction.result, value))
         return tuple(found)
+
+    def _users_outside(self) -> list[tuple[str, Instruction]]:
+        """Instructions behind the nest that use its values, with their blocks, in the order of the text."""
+        function, inside = self._function, self._loop.blocks
+        found = {
+            user.line: (label, user)
+            for inner in inside
+            for one in function.blocks[inner].instructions
+            for label, user in function.users.get(one.result, ())
+            if label not in inside
+        }
+        return [place for _, place in sorted(found.items())]
 
     def _check_order(self, nest: Loop) -> None:
         """Refuse elements that are used when they may have been written since they were read."""
