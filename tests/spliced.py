@@ -5,7 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.frontend.llvm_symbols import Found, Place, SsaValue
 from tilewright.frontend.nests import (
@@ -26,7 +30,7 @@ from tilewright.llvm.target import compiling, data_layout, parse, target_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.opt.records import Options
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import U8, DType
 from tilewright.splice.plan import Strategy
 from tilewright.splice.splice import Splicer
 
@@ -177,3 +181,25 @@ def module_text(
         splicer.link_kernels(module)
         module.verify()
     return str(module)
+
+
+#: The arguments of most tests: pointers, sizes, leading dimensions in elements.
+POINTERS = [("a", "ptr"), ("b", "ptr"), ("c", "ptr")]
+SIZES = [(name, "i64") for name in ("m", "n", "k")]
+LEADING = [(name, "i64") for name in ("lda", "ldb", "ldc")]
+ROW_MAJOR = [*POINTERS, *SIZES, *LEADING]
+M, N, K = (Polynomial.of(value(name)) for name in "mnk")
+LDA, LDB, LDC = (Polynomial.of(value(name)) for name in ("lda", "ldb", "ldc"))
+FOURS = (LDA * 4, 4, LDB * 4, 4, LDC * 4, 4)
+
+
+def numbers(shape: tuple[int, ...], dtype: DType, seed: int = 0) -> NDArray[Any]:
+    """Small integers of a type, whose sums are exact in any order."""
+    low = 0 if dtype is U8 else -4
+    return np.random.default_rng(seed).integers(low, 5, shape).astype(dtype.numpy)
+
+
+@cache
+def under(product: Product) -> Spliced:
+    """A product whose conditions are looked at; of its kernels, the smallest."""
+    return Spliced(product, ROW_MAJOR, strategy=Strategy.TILING)
