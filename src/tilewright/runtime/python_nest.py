@@ -279,14 +279,14 @@ class NestCall:
             self.triangle(*_turned(turned, a, b, c), alpha, beta)
             return
         matrices = _turned(turned, a, b, c) if turned is not None and same else None
-        if matrices is not None and c.size > SMALL_RESULT:
-            matmul(matrices[0], matrices[1], out=matrices[2], alpha=alpha, beta=beta)
-            return
         if self.product.alpha.is_one and self.product.beta.is_zero and same:
             if matrices is None:
                 einsum(self.subscripts, a, b, out=c)
             else:
                 matmul(matrices[0], matrices[1], out=matrices[2])
+            return
+        if matrices is not None and c.size > SMALL_RESULT:
+            matmul(matrices[0], matrices[1], out=matrices[2], alpha=alpha, beta=beta)
             return
         if matrices is not None:
             a, b, c = matrices
