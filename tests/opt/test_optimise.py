@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from functools import cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -27,6 +28,7 @@ PRODUCT = (Path(__file__).parent / "product.ll").read_text()
 FAST = "reassoc nnan ninf nsz arcp contract afn"
 
 
+@cache
 def optimised(
     source: str | bytes = PRODUCT, form: Form = Form.LL, options: Options | None = None
 ) -> Optimised:
