@@ -72,7 +72,7 @@ def test_refused(row: Row) -> None:
     assert row.expected in refusal.reason
 
 
-@pytest.mark.parametrize("order", permutations("ijk"), ids="".join)
+@pytest.mark.parametrize("order", list(permutations("ijk")), ids="".join)
 def test_every_order_of_loops(order: tuple[str, ...]) -> None:
     sizes = dict(zip("ijk", "mnl", strict=True))
     loops = "".join(f"{' ' * depth}for {i} in range({sizes[i]}):\n" for depth, i in enumerate(order))
