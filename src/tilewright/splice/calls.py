@@ -116,6 +116,10 @@ def define_call(
             if isinstance(symbol, Reloaded) and (symbol.base == c.base or not c.private):
                 conditions.unwritten(symbol)
         call.strides(conditions)
+        for (
+            symbol
+        ) in symbols:  # several ways of computing the product may name it, none of which leads to another
+            invariants.raw(symbol)
         conditions.require(invariants.exact.right)
         with f.when(conditions.holds):
             call.write(work, kernels)
