@@ -116,9 +116,7 @@ def define_call(
             if isinstance(symbol, Reloaded) and (symbol.base == c.base or not c.private):
                 conditions.unwritten(symbol)
         call.strides(conditions)
-        for (
-            symbol
-        ) in symbols:  # several ways of computing the product may name it, none of which leads to another
+        for symbol in symbols:  # read here, since ways of computing the product that name it part below
             invariants.raw(symbol)
         conditions.require(invariants.exact.right)
         with f.when(conditions.holds):
