@@ -227,7 +227,7 @@ def plot(measured: dict[Case, Measured], path: Path) -> None:
         axis.set(title=title, xlabel="n", ylabel="speed-up", yscale="log")
         axis.set_xticks(range(len(sizes)), [str(size) for size in sizes])
     axes.flat[0].legend(ncols=2, fontsize="small")
-    figure.suptitle("C loops, f32, n x n x n, one thread; Polly's wrong results and PLuTo are left out")
+    figure.suptitle("C loops, f32, n x n x n, one thread; without PLuTo, which nobody packages")
     figure.savefig(path, dpi=120)
 
 
