@@ -10,15 +10,19 @@ import pytest
 from recognise.calls import SOURCES, calls
 from recognise.drivers import differences
 from recognise.findings import found_in, reasons
-from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS, library
+from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS, ZIG, Toolchain, library
 from tilewright.driving.build import build
 from tilewright.driving.units import Units
 from tilewright.opt.records import Options
 
+#: Each source by its compiler, and one by a clang that is newer by some versions.
+PROGRAMS = [*SOURCE_TOOLCHAINS.items(), ("conditions.c", ZIG)]
 
-@pytest.mark.parametrize("source", SOURCE_TOOLCHAINS)
-def test_loops_of_a_program(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    toolchain = SOURCE_TOOLCHAINS[source]
+
+@pytest.mark.parametrize(("source", "toolchain"), PROGRAMS, ids=lambda part: getattr(part, "name", part))
+def test_loops_of_a_program(
+    source: str, toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if toolchain.program is None:
         pytest.skip(f"{toolchain.name} is not installed")
     # Rust has no word for the permission, which its programs need as others do.

@@ -61,6 +61,20 @@ void factor_in_memory(int *c, const int *alpha, const int *a, const int *b, int 
                 c[i * n + j] += *alpha * a[i * k + p] * b[p * n + j];
 }
 
+struct scales { float alpha, beta; };
+
+// scales_in_memory(f32 c[m*n] alone, f32 a[m*k], f32 b[k*n], f32 s[2]=3, int m, int n, int k) replaced mk,kn->mn
+void scales_in_memory(float *restrict c, const float *restrict a, const float *restrict b,
+                      const struct scales *restrict s, int m, int n, int k) {
+    for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) {
+            float sum = 0;
+            for (int p = 0; p < k; ++p)
+                sum += a[i * k + p] * b[p * n + j];
+            c[i * n + j] = s->alpha * sum + s->beta * c[i * n + j];
+        }
+}
+
 // transposed_in_place(u32 c[m*m], u32 a[m*m], int m) replaced mk,kn->mn
 void transposed_in_place(uint32_t *c, const uint32_t *a, int m) {
     for (int i = 0; i < m; ++i)
