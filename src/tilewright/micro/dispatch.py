@@ -291,20 +291,29 @@ class Dispatch:
         g = f.arguments
         a_step = f.mul(g["a_lane"], self.kernel.a.dtype.size)
         c_step = f.mul(target.row, target.size)
-        sums_step = f.mul(g["sums_row"], self.kernel.acc.size) if self.carries else int64(0)
-        smallest = min(heights)
-        with f.walk(int64(0), g["rows"], "height") as (done, advance):
-            left = f.sub(g["rows"], done)
-            # Units of several rows compute whole ones; what is beyond the last row goes nowhere.
-            height, callee = int64(smallest), Value(POINTER, heights[smallest].text)
-            for taller in sorted(heights)[1:]:
-                enough = f.compare(">=", left, taller)
-                height = f.select(enough, int64(taller), height)
-                callee = f.select(enough, Value(POINTER, heights[taller].text), callee)
-            a, c = f.at(g["a"], f.mul(a_step, done)), f.at(target.c, f.mul(c_step, done))
-            sums = f.at(g["sums"], f.mul(sums_step, done)) if self.carries else None
-            self._call(f, Callee(VOID, callee.text), target, (left, columns), (a, c, sums))
-            advance([f.add(done, height)])
+        rows = g["rows"]
+        state: list[Value] = [int64(0), g["a"], target.c]
+        if self.carries:
+            state.append(g["sums"])
+            sums_step = f.mul(g["sums_row"], self.kernel.acc.size)
+        unit = self.kernel.instruction.m
+        for height, callee in heights.items():
+            # Units of several rows compute whole ones; what is beyond the last row goes nowhere. Of padded
+            # panels the least height takes what is left.
+            rest = height == min(heights) if self.padded else height <= unit and unit > 1
+            end = rows if rest else f.add(rows, 1 - height)
+            with f.carried_loop(state[0], end, int64(height), state, "height") as (_, values, advance):
+                done, a, c, *sums = values
+                left = f.sub(rows, done) if self.padded else rows
+                self._call(f, callee, target, (left, columns), (a, c, *sums))
+                following = [
+                    f.add(done, height),
+                    f.at(a, f.mul(a_step, height)),
+                    f.at(c, f.mul(c_step, height)),
+                ]
+                following.extend(f.at(value, f.mul(sums_step, height)) for value in sums)
+                advance(following)
+            state = advance.results
 
     def _call(
         self,
