@@ -334,6 +334,19 @@ REFUSED = (
         """,
     ),
     Row(
+        "a product that another one replaces",
+        "clears what it has added",
+        """
+        for i in range(m):
+            for j in range(n):
+                for k in range(l):
+                    C[i, j] += A[i, k] * B[k, j]
+                C[i, j] = 0.0
+                for k in range(q):
+                    C[i, j] += A[i, k] * B[k, j]
+        """,
+    ),
+    Row(
         "a time loop",
         "in no subscript",
         """

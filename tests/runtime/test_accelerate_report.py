@@ -98,7 +98,16 @@ def growing(A: Array, B: Array, C: Array) -> None:
             C[i, i:7] += A[i, k] * B[k, 0:i]
 
 
+def idle(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        t = A[i + 100, 0]
+        for k in range(7):
+            C[i] += A[i, k] * B[k]
+        t = 0.0 + t
+
+
 REFUSED = [
+    (idle, "reads elements of A that no product needs, in line"),
     (taken_in_steps, "takes a part of A and not an element"),
     (growing, "takes a part of B whose length changes"),
     (early, "has a condition"),

@@ -120,16 +120,15 @@ def _product(where: Where, stores: Sequence[Store]) -> Product:
         )
         for position, step in enumerate(steps)
         for term in step.products
-        if not any(later.beta.is_zero for later in steps[position + 1 :])
     ]
+    if any(term.factor.is_zero for _, term in terms):
+        raise Refused(where, f"clears what it has added to {c.memory.name}")
     products = [_assembled(step, term, Factor(0) if beta.is_zero else beta) for step, term in terms]
     match products:
         case [only]:
             return _checked_triangle(only)
         case [one, two]:
             return _with_second(one, two)
-        case []:
-            raise Refused(where, f"clears what it has added to {c.memory.name}")
         case _:
             raise Refused(products[2].where, f"adds {len(products)} products to {c.memory.name}")
 

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from tilewright.cached import cached_property
 from tilewright.errors import TilewrightError
-from tilewright.frontend.nests import Extent, Factor, Product, Role, Triangle
+from tilewright.frontend.effects import effects
+from tilewright.frontend.nest_walk import accesses
+from tilewright.frontend.nests import Access, Extent, Factor, Product, Role, Triangle
 from tilewright.frontend.polynomial import Polynomial, Symbol
 from tilewright.frontend.python_elements import PythonNest
 from tilewright.runtime.einsum_front import einsum
@@ -319,11 +321,20 @@ def refusal_of(nest: PythonNest, product: Product) -> str:
     used = {product.a.memory.name, product.b.memory.name, product.c.memory.name}
     if beside := sorted(set(nest.arrays) - used):
         return f"reads {beside[0]}, which no product needs"
+    if idle := [access for access in accesses(nest.loop) if access not in _needed(nest)]:
+        return f"reads elements of {idle[0].memory.name} that no product needs, in line {idle[0].where.line}"
     if product.triangle is not None:
         call = NestCall(nest, product)
         if call.as_matrices is None:
             return "computes a triangle of products of more than two axes"
     return ""
+
+
+def _needed(nest: PythonNest) -> set[Access]:
+    """What a product reads and stores; the subscripts of other elements may raise errors that it does not."""
+    stores = effects(nest.loop)
+    factors = (element.access for store in stores for term in store.form.terms for element in term.elements)
+    return {*(store.target for store in stores), *factors}
 
 
 def _turned(turned: tuple[bool, bool, bool], a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
