@@ -132,6 +132,18 @@ def test_machines(triple: str, cpu: str, features: str, isa: str) -> None:
     assert machine_of(triple, cpu, features, Options()).isa.name == isa
 
 
+def test_what_calls_kernels_is_compiled_as_its_caller_is() -> None:
+    """Else one of both might have registers for floats in which the other one does not look."""
+    spliced = dict(optimise_here(Work(PRODUCT.encode(), "a.ll", Form.LL, Options(), dump=True)).dumps)[
+        "spliced"
+    ]
+    module = read_module(spliced)
+    asked = [module.functions[name] for name in ("product", "tilewright_0_product_0")]
+    for attribute in ("target-cpu", "target-features"):
+        caller, called = (module.attribute(function, attribute) for function in asked)
+        assert caller == called != ""
+
+
 @pytest.mark.parametrize("name", ["sapphirerapids", "graniterapids"])
 def test_tiles_that_programs_have_to_ask_for_are_left_out(name: str) -> None:
     asked = machine_of("x86_64-linux-gnu", name, "", Options())

@@ -101,7 +101,7 @@ class Search:
         machine = self._machine()
         if isinstance(machine, str):
             return Refusal(root.where, machine)
-        lines = self._splicer.splice(self.lines, found, machine)
+        lines = self._splicer.splice(self.lines, found, machine, self._attributes())
         if isinstance(lines, Refusal):
             return lines
         self.lines = lines
@@ -117,6 +117,12 @@ class Search:
             return product
         product = replace(product, conditions=(*candidate.conditions, *product.conditions))
         return Found(product, candidate.place)
+
+    def _attributes(self) -> str:
+        """What the function says that it is compiled for."""
+        names = ("target-cpu", "target-features")
+        found = {name: self.module.attribute(self.function, name) for name in names}
+        return " ".join(f'"{name}"="{value}"' for name, value in found.items() if value)
 
     def _machine(self) -> Machine | str:
         """What the function is compiled for, or why it has no kernels."""

@@ -81,15 +81,29 @@ class Memory:
     release: str | None = "free"
 
 
+@dataclass(frozen=True)
+class Context:
+    """What a product's function has from the program around it.
+
+    Attributes
+    ----------
+    attributes : what its caller is compiled for, as LLVM spells it.
+    memory : where panels come from.
+    """
+
+    attributes: str
+    memory: Memory
+
+
 def define_call(
-    module: Module, name: str, plan: Plan, kernels: Sequence[tuple[Way, Kernel]], memory: Memory
+    module: Module, name: str, plan: Plan, kernels: Sequence[tuple[Way, Kernel]], context: Context
 ) -> tuple[SsaValue, ...]:
     """A function that runs a product, or returns false and leaves everything as it is.
 
     Parameters
     ----------
     kernels : the ways of the plan that are taken, and their kernels.
-    memory : where their panels come from.
+    context : what it has from the program.
 
     Returns
     -------
@@ -99,14 +113,15 @@ def define_call(
     taken = _values(symbols)
     # Panels in the frame of a function that is inlined would make frames of its callers larger.
     panels = any(way.most_work is not None and kernel.scratch_bytes for way, kernel in kernels)
-    attributes = f"{module.attributes} noinline" if panels else None
+    words = (module.attributes, context.attributes, "noinline" if panels else "")
+    attributes = " ".join(filter(None, words))
     f = module.define(name, INT1, _parameters(taken), exported=True, attributes=attributes)
     invariants = _invariants(f, taken)
     with ExitStack() as checked:
         if any(isinstance(symbol, Reloaded) for symbol in symbols):
             _read_memory(plan.product, invariants, checked)
         counts = {dimension: invariants.count(dimension.extent) for dimension in plan.product.dimensions}
-        call = _Call(f, invariants, plan, counts, memory)
+        call = _Call(f, invariants, plan, counts, context.memory)
         work = call.work()
         checked.enter_context(f.when(f.compare("<=", int64(plan.least_work), work)))
         conditions = Conditions(invariants, plan.product, counts)

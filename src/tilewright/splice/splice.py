@@ -14,7 +14,7 @@ from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.llvm.target import parse, target_machine
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
-from tilewright.splice.calls import Memory, define_call, define_value
+from tilewright.splice.calls import Context, Memory, define_call, define_value
 from tilewright.splice.kernels import Kernel, Kernels
 from tilewright.splice.matrices import multiply_by_tiles
 from tilewright.splice.plan import FRAME_BYTES, Plan, Strategy, Way, plan
@@ -48,8 +48,17 @@ class Splicer:
         self._machines: dict[str, Machine] = {}
         self._number = 0
 
-    def splice(self, lines: Sequence[str], found: Found, machine: Machine) -> list[str] | Refusal:
+    def splice(
+        self, lines: Sequence[str], found: Found, machine: Machine, attributes: str = ""
+    ) -> list[str] | Refusal:
         """A function, as LLVM prints it, in which a product goes around its loops wherever it may.
+
+        Parameters
+        ----------
+        lines : the function.
+        machine : what kernels are for.
+        attributes : those that say what the function itself is compiled for, as LLVM spells them. What calls
+            the kernels has the same: both pass floats in the same registers, and one may be inlined.
 
         Returns
         -------
@@ -69,7 +78,8 @@ class Splicer:
         number, self._number = self._number, self._number + 1
         done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
         kernels = self._kernels_of(planned, machine)
-        taken = define_call(self._module, call, planned, kernels, self._memory)
+        context = Context(attributes, self._memory)
+        taken = define_call(self._module, call, planned, kernels, context)
         self._machines[call] = machine
         code = [_call(f"%{done}", "i1", call, taken)]
         leaving: dict[str, str] = {}
