@@ -67,6 +67,7 @@ class Nest:
     ----------
     subscripts : of C, A and B, as C expressions.
     strides : numbers that the function is given, which subscripts name.
+    restricted : no array overlaps C, and the program says so.
     form : "memory", "scalar", "zero", "beta": how sums are kept and where C begins.
     """
 
@@ -79,6 +80,7 @@ class Nest:
     factor: str
     sign: str
     mistake: str
+    restricted: bool
 
     def length(self, operand: str) -> int:
         """Elements that an operand's array has: behind the largest subscript that any index could make."""
@@ -91,11 +93,13 @@ class Nest:
         element, result, c_element, c_result = TYPES[self.types]
         arrays = {"c": (result, c_result), "a": (element, c_element), "b": (element, c_element)}
         scalar = {"u32": "i32", "u64": "i64", "i32": "i32", "i64": "i64", "f32": "f32", "f64": "f64"}[result]
-        arguments = [f"{kind} {name}[{self.length(name)}]" for name, (kind, _) in arrays.items()]
+        alone = " alone" if self.restricted else ""
+        arguments = [f"{kind} {name}[{self.length(name)}]{alone}" for name, (kind, _) in arrays.items()]
         arguments += ["int m", "int n", "int k"]
         arguments += [f"int {name}={value}" for name, value in self.strides.items()]
         arguments += [f"{scalar} alpha=3", f"{scalar} beta=2"]
-        parameters = [f"{kind} *{name}" for name, (_, kind) in arrays.items()]
+        restrict = "restrict " if self.restricted else ""
+        parameters = [f"{kind} *{restrict}{name}" for name, (_, kind) in arrays.items()]
         parameters += [f"int {name}" for name in ("m", "n", "k", *self.strides)]
         parameters += [f"{c_result} alpha", f"{c_result} beta"]
         comment = f"// {self.name}({', '.join(arguments)}) any\n"
@@ -157,6 +161,7 @@ def draw(random: Random, name: str) -> Nest:
         random.choice(["", "", "", "alpha", "2"]),
         random.choice("+++-"),
         "",
+        random.random() < 1 / 3,
     )
     return random.choice(MISTAKES)(random, nest) if random.random() < 1 / 3 else nest
 
