@@ -135,9 +135,6 @@ def define_call(
             invariants.raw(symbol)
         conditions.require(invariants.exact.right)
         with f.when(conditions.holds):
-            for symbol in symbols:  # before the ways part, each of which may use it
-                if isinstance(symbol, Reloaded):
-                    invariants.raw(symbol)
             call.write(work, kernels)
     f.ret(Value(INT1, "false"))
     return taken
