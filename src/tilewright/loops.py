@@ -77,7 +77,8 @@ class Accelerate:
 
         Parameters
         ----------
-        function : what `accelerate` has returned; one of Numba's has nests once it has been compiled.
+        function : what `accelerate` has returned, or a function of Python as it was written: then what would
+            become of it. One of Numba's has nests once it has been compiled.
 
         Returns
         -------

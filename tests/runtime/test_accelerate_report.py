@@ -178,11 +178,16 @@ def test_what_is_called_np_is_looked_at() -> None:
     assert tw.accelerate.report(fast)[0].as_written == "np is not NumPy"
 
 
+def test_functions_as_they_were_written() -> None:
+    assert tw.accelerate.report(programs.plain) == tw.accelerate.report(tw.accelerate(programs.plain))
+    assert tw.accelerate.report(programs.plain)[0].replaced
+
+
 def test_errors() -> None:
     with pytest.raises(NotAccelerated, match="found int"):
         tw.accelerate(3)  # type: ignore[type-var]
-    with pytest.raises(NotAccelerated, match="plain, as it is"):
-        tw.accelerate.report(programs.plain)
+    with pytest.raises(NotAccelerated, match="len, as it is"):
+        tw.accelerate.report(len)
     namespace: dict[str, Any] = {}
     exec("def made(): pass", namespace)
     with pytest.raises(SourceMissing, match="the source of made"):

@@ -89,16 +89,18 @@ def accelerated(function: Any) -> Any:
 
 
 def report_of(function: Any) -> Report:
-    """What `accelerated` did to a function."""
+    """What `accelerated` did to a function, or would do."""
     plain = (
         function.__func__ if isinstance(function, types.MethodType | staticmethod | classmethod) else function
     )
     if hasattr(plain, REMARKS):
         return Report(NestReport(*nest) for nest in nests_of(plain))
     found = getattr(plain, REPORT, None)
-    if not isinstance(found, Report):
-        raise NotAccelerated(found=f"{getattr(plain, '__name__', type(plain).__name__)}, as it is")
-    return found
+    if isinstance(found, Report):
+        return found
+    if isinstance(plain, types.FunctionType):
+        return report_of(accelerated(plain))
+    raise NotAccelerated(found=f"{getattr(plain, '__name__', type(plain).__name__)}, as it is")
 
 
 def _rewritten(function: types.FunctionType) -> types.FunctionType:
