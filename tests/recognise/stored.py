@@ -41,7 +41,8 @@ def stored_text(source: str) -> str:
         bitcode = Path(folder) / "unit.bc"
         if toolchain is RUSTC:
             words = [*(RUSTC.program or ()), *RUSTC.options, "-C", "no-prepopulate-passes"]
-            command = [*words, "--emit=llvm-bc", "-o", str(bitcode), str(SOURCES / source)]
+            no_folder = f"--remap-path-prefix={SOURCES}/="  # panics name their source
+            command = [*words, no_folder, "--emit=llvm-bc", "-o", str(bitcode), str(SOURCES / source)]
         else:
             found = Invocation.read(toolchain.command([SOURCES / source], Path("unit.so")))
             command = found.compiling(found.sources[0], bitcode)

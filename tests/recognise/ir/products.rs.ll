@@ -2,30 +2,30 @@ target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:
 target triple = "x86_64-unknown-linux-gnu"
 
 @alloc_a6e8913658d98d0dbd0444b57ddfd811 = private unnamed_addr constant [27 x i8] c"chunk size must be non-zero", align 1
-@alloc_89d2f334dd398df98d25b7afaec1e7b0 = private unnamed_addr constant [52 x i8] c"/work/wt/corpus/tests/recognise/sources/products.rs\00", align 1
-@alloc_daacddd670a6ab022c4196fc50fc50cf = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\81\00\00\00+\00\00\00" }>, align 8
-@alloc_843cb0f77b08aef5250627c7177e8ce3 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\81\00\00\00A\00\00\00" }>, align 8
-@alloc_df3a05ca96f8f3e3a53631787bcf7569 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\81\00\00\00\0D\00\00\00" }>, align 8
-@alloc_2c291f1456aa463de163b4d5da07229e = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00%\00\00\00!\00\00\00" }>, align 8
-@alloc_2447746f63689b8f5020972feb07dd98 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00%\00\00\000\00\00\00" }>, align 8
-@alloc_b34b2abf7bea8d6dc74c2ff246157fb1 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00%\00\00\00\11\00\00\00" }>, align 8
-@alloc_a333db6166640a8966c6bcb191fc8fcb = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\005\00\00\00\0D\00\00\00" }>, align 8
-@alloc_208bb81201b98de2afe4e207a25a4a68 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\003\00\00\00\18\00\00\00" }>, align 8
-@alloc_e24723f893b0eb08099b636831384e52 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\003\00\00\00'\00\00\00" }>, align 8
-@alloc_7d34debffe270c8734b82d8ce078d563 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00u\00\00\00 \00\00\00" }>, align 8
-@alloc_f764309bc3b9d179cfc207519439df76 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00u\00\00\005\00\00\00" }>, align 8
-@alloc_5c4fca60685654be1788e4bf2f74ac1b = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00u\00\00\00C\00\00\00" }>, align 8
-@alloc_6361495983066ffa93bbc1673e77976c = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00h\00\00\00\22\00\00\00" }>, align 8
-@alloc_3fc1ae932937c5f3d49e6c1673faadc7 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00h\00\00\00.\00\00\00" }>, align 8
-@alloc_1078c0df9215b6731a456a12f150d993 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00h\00\00\00\11\00\00\00" }>, align 8
-@alloc_5a57235ab0d6f683c52ac2d25fd12327 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00J\00\00\00\1A\00\00\00" }>, align 8
-@alloc_e8b5bfe52f501f3259d6f52cd70dad8d = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00J\00\00\004\00\00\00" }>, align 8
-@alloc_adb0d8abbdd8c0798bfe53b44346e028 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\9A\00\00\00 \00\00\00" }>, align 8
-@alloc_58f4240a6a7a02c167e291e10d2482bf = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\9A\00\00\00<\00\00\00" }>, align 8
-@alloc_ea3e4c1ca89da7e70da7350139a3a782 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\9A\00\00\00V\00\00\00" }>, align 8
-@alloc_7710ace901da594f614ee22c65a18555 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\8D\00\00\00 \00\00\00" }>, align 8
-@alloc_40730de1e947fb1dfd6f43efd574831b = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\8D\00\00\00:\00\00\00" }>, align 8
-@alloc_e159f2971bfa60db71cd00cf5058f328 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_89d2f334dd398df98d25b7afaec1e7b0, [16 x i8] c"3\00\00\00\00\00\00\00\8D\00\00\00T\00\00\00" }>, align 8
+@alloc_576a80294b44b16ea59fce613e0e3073 = private unnamed_addr constant [12 x i8] c"products.rs\00", align 1
+@alloc_a07e408e39afffff695117cb64dcb68f = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\81\00\00\00+\00\00\00" }>, align 8
+@alloc_e95a348c72a21f82580084237c475f7a = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\81\00\00\00A\00\00\00" }>, align 8
+@alloc_c1f96abfd4a7506339a53971b7b0235f = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\81\00\00\00\0D\00\00\00" }>, align 8
+@alloc_ce7986b1262eed99bb0ab56590bb9c86 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00%\00\00\00!\00\00\00" }>, align 8
+@alloc_d285808e46fd781be2c5d43d7cfc05bf = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00%\00\00\000\00\00\00" }>, align 8
+@alloc_92740e3ee7e3abd8e9110b6bc26df320 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00%\00\00\00\11\00\00\00" }>, align 8
+@alloc_f9b5b54903e4f0da9c99258a9beaae02 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\005\00\00\00\0D\00\00\00" }>, align 8
+@alloc_8211c90ebf846d431e1a944108ac2244 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\003\00\00\00\18\00\00\00" }>, align 8
+@alloc_d8d4d51fda288650fc39ae17e0fc7290 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\003\00\00\00'\00\00\00" }>, align 8
+@alloc_4325a1807d1cf57932ccd0d1e9884e3d = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00u\00\00\00 \00\00\00" }>, align 8
+@alloc_007530f4ccf754c6b8233c01e35bc2dd = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00u\00\00\005\00\00\00" }>, align 8
+@alloc_f87068582e55813cfaaec48768877fce = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00u\00\00\00C\00\00\00" }>, align 8
+@alloc_5db4a23b57aa4ded987d9e7185901bd6 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00h\00\00\00\22\00\00\00" }>, align 8
+@alloc_72105abfcf47996d5aec90898af29d9e = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00h\00\00\00.\00\00\00" }>, align 8
+@alloc_5b784770433cb8dd71882027d017191d = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00h\00\00\00\11\00\00\00" }>, align 8
+@alloc_15ebbff925b3f6c8943e42b883084623 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00J\00\00\00\1A\00\00\00" }>, align 8
+@alloc_2cdf4504ef06eeefb0c88cab4b6cca7f = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00J\00\00\004\00\00\00" }>, align 8
+@alloc_1b0e611e6fd175e37fe8a95462e0e7d3 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\9A\00\00\00 \00\00\00" }>, align 8
+@alloc_d23b99d6694389978cea7ed4ee5d4587 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\9A\00\00\00<\00\00\00" }>, align 8
+@alloc_9e89757344c8fa862b8378b0471b2c64 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\9A\00\00\00V\00\00\00" }>, align 8
+@alloc_457adaa7319078ad4eacabc895700a7a = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\8D\00\00\00 \00\00\00" }>, align 8
+@alloc_637ac24056f93c1e2bb9bb1bc9e1c0b8 = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\8D\00\00\00:\00\00\00" }>, align 8
+@alloc_d8b12af251e8a2940d0c462cbc96e2ec = private unnamed_addr constant <{ ptr, [16 x i8] }> <{ ptr @alloc_576a80294b44b16ea59fce613e0e3073, [16 x i8] c"\0B\00\00\00\00\00\00\00\8D\00\00\00T\00\00\00" }>, align 8
 
 ; Function Attrs: nounwind nonlazybind uwtable
 define void @bytes_into_words(ptr noundef writeonly captures(none) %c, ptr noundef readonly captures(address_is_null) %a, ptr noundef readonly captures(address_is_null) %b, i64 noundef %m, i64 noundef %0, i64 noundef %1) unnamed_addr #0 personality ptr @rust_eh_personality {
@@ -100,7 +100,7 @@ panic1.i.i.i.invoke.loopexit:                     ; preds = %bb1.i.i.i
 panic1.i.i.i.invoke:                              ; preds = %panic1.i.i.i.invoke.loopexit, %panic.i.i.i
   %6 = phi i64 [ %umax.i, %panic.i.i.i ], [ %_13.i.i.i.lcssa, %panic1.i.i.i.invoke.loopexit ]
   %7 = phi i64 [ %_12, %panic.i.i.i ], [ %_14, %panic1.i.i.i.invoke.loopexit ]
-  %8 = phi ptr [ @alloc_daacddd670a6ab022c4196fc50fc50cf, %panic.i.i.i ], [ @alloc_843cb0f77b08aef5250627c7177e8ce3, %panic1.i.i.i.invoke.loopexit ]
+  %8 = phi ptr [ @alloc_a07e408e39afffff695117cb64dcb68f, %panic.i.i.i ], [ @alloc_e95a348c72a21f82580084237c475f7a, %panic1.i.i.i.invoke.loopexit ]
   invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %6, i64 noundef %7, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) %8) #9
           to label %panic1.i.i.i.cont unwind label %terminate
 
@@ -145,7 +145,7 @@ bb3:                                              ; preds = %bb8
 
 panic:                                            ; preds = %bb8
   %_28.lcssa = phi i64 [ %_28, %bb8 ]
-  invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %_28.lcssa, i64 noundef %_10, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) @alloc_df3a05ca96f8f3e3a53631787bcf7569) #11
+  invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %_28.lcssa, i64 noundef %_10, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) @alloc_c1f96abfd4a7506339a53971b7b0235f) #11
           to label %unreachable unwind label %terminate
 
 unreachable:                                      ; preds = %panic
@@ -240,12 +240,12 @@ bb6:                                              ; preds = %bb4
   br i1 %exitcond.not, label %bb2.loopexit.loopexit, label %bb11
 
 panic4.invoke.split.loop.exit:                    ; preds = %bb4
-  %_28.lcssa48 = phi i64 [ %_28, %bb4 ]
+  %_28.lcssa43 = phi i64 [ %_28, %bb4 ]
   %_25.lcssa = phi i64 [ %_25, %bb4 ]
   %_27.lcssa = phi i1 [ %_27, %bb4 ]
-  %_25.mux.le = select i1 %_27.lcssa, i64 %_25.lcssa, i64 %_28.lcssa48
+  %_25.mux.le = select i1 %_27.lcssa, i64 %_25.lcssa, i64 %_28.lcssa43
   %_12.mux.le = select i1 %_27.lcssa, i64 %_12, i64 %_8
-  %alloc_2447746f63689b8f5020972feb07dd98.mux.le = select i1 %_27.lcssa, ptr @alloc_2447746f63689b8f5020972feb07dd98, ptr @alloc_b34b2abf7bea8d6dc74c2ff246157fb1
+  %alloc_d285808e46fd781be2c5d43d7cfc05bf.mux.le = select i1 %_27.lcssa, ptr @alloc_d285808e46fd781be2c5d43d7cfc05bf, ptr @alloc_92740e3ee7e3abd8e9110b6bc26df320
   br label %panic4.invoke
 
 panic4.invoke.loopexit:                           ; preds = %bb11
@@ -255,7 +255,7 @@ panic4.invoke.loopexit:                           ; preds = %bb11
 panic4.invoke:                                    ; preds = %panic4.invoke.loopexit, %panic4.invoke.split.loop.exit
   %9 = phi i64 [ %_25.mux.le, %panic4.invoke.split.loop.exit ], [ %_21.lcssa, %panic4.invoke.loopexit ]
   %10 = phi i64 [ %_12.mux.le, %panic4.invoke.split.loop.exit ], [ %_10, %panic4.invoke.loopexit ]
-  %11 = phi ptr [ %alloc_2447746f63689b8f5020972feb07dd98.mux.le, %panic4.invoke.split.loop.exit ], [ @alloc_2c291f1456aa463de163b4d5da07229e, %panic4.invoke.loopexit ]
+  %11 = phi ptr [ %alloc_d285808e46fd781be2c5d43d7cfc05bf.mux.le, %panic4.invoke.split.loop.exit ], [ @alloc_ce7986b1262eed99bb0ab56590bb9c86, %panic4.invoke.loopexit ]
   invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %9, i64 noundef %10, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) %11) #11
           to label %panic4.cont unwind label %terminate
 
@@ -318,7 +318,7 @@ bb12:                                             ; preds = %bb12.loopexit, %bb9
   %sum.sroa.0.0.lcssa = phi float [ 0.000000e+00, %bb9 ], [ %.lcssa, %bb12.loopexit ]
   %_29 = add nuw i64 %iter1.sroa.0.012, %_30
   %_31 = icmp ult i64 %_29, %_8
-  br i1 %_31, label %bb6, label %panic4.invoke.loopexit52
+  br i1 %_31, label %bb6, label %panic4.invoke.loopexit46
 
 bb11:                                             ; preds = %bb11.preheader, %bb5
   %iter2.sroa.0.010 = phi i64 [ %2, %bb5 ], [ 0, %bb11.preheader ]
@@ -365,14 +365,14 @@ panic4.invoke.loopexit:                           ; preds = %bb4
   %_26.lcssa = phi i64 [ %_26, %bb4 ]
   br label %panic4.invoke
 
-panic4.invoke.loopexit52:                         ; preds = %bb12
+panic4.invoke.loopexit46:                         ; preds = %bb12
   %_29.lcssa = phi i64 [ %_29, %bb12 ]
   br label %panic4.invoke
 
-panic4.invoke:                                    ; preds = %panic4.invoke.loopexit52, %panic4.invoke.loopexit, %panic3
-  %8 = phi i64 [ %_26.lcssa, %panic4.invoke.loopexit ], [ %umax.le, %panic3 ], [ %_29.lcssa, %panic4.invoke.loopexit52 ]
-  %9 = phi i64 [ %_12, %panic4.invoke.loopexit ], [ %_10, %panic3 ], [ %_8, %panic4.invoke.loopexit52 ]
-  %10 = phi ptr [ @alloc_e24723f893b0eb08099b636831384e52, %panic4.invoke.loopexit ], [ @alloc_208bb81201b98de2afe4e207a25a4a68, %panic3 ], [ @alloc_a333db6166640a8966c6bcb191fc8fcb, %panic4.invoke.loopexit52 ]
+panic4.invoke:                                    ; preds = %panic4.invoke.loopexit46, %panic4.invoke.loopexit, %panic3
+  %8 = phi i64 [ %_26.lcssa, %panic4.invoke.loopexit ], [ %umax.le, %panic3 ], [ %_29.lcssa, %panic4.invoke.loopexit46 ]
+  %9 = phi i64 [ %_12, %panic4.invoke.loopexit ], [ %_10, %panic3 ], [ %_8, %panic4.invoke.loopexit46 ]
+  %10 = phi ptr [ @alloc_d8d4d51fda288650fc39ae17e0fc7290, %panic4.invoke.loopexit ], [ @alloc_8211c90ebf846d431e1a944108ac2244, %panic3 ], [ @alloc_f9b5b54903e4f0da9c99258a9beaae02, %panic4.invoke.loopexit46 ]
   invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %8, i64 noundef %9, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) %10) #11
           to label %panic4.cont unwind label %terminate
 
@@ -434,7 +434,7 @@ bb11.lr.ph:                                       ; preds = %bb9
   %_23 = icmp ult i64 %_21, %_10
   %2 = getelementptr inbounds nuw double, ptr %a, i64 %_21
   %_26 = mul i64 %iter1.sroa.0.010, %n
-  br i1 %_23, label %bb11.preheader, label %panic4.invoke.loopexit42
+  br i1 %_23, label %bb11.preheader, label %panic4.invoke.loopexit38
 
 bb11.preheader:                                   ; preds = %bb11.lr.ph
   br label %bb11
@@ -470,18 +470,18 @@ bb6:                                              ; preds = %bb5
 
 panic4.invoke.loopexit:                           ; preds = %bb11, %bb5
   %.ph = phi i64 [ %_29, %bb5 ], [ %_25, %bb11 ]
-  %.ph40 = phi i64 [ %_8, %bb5 ], [ %_12, %bb11 ]
-  %.ph41 = phi ptr [ @alloc_5c4fca60685654be1788e4bf2f74ac1b, %bb5 ], [ @alloc_f764309bc3b9d179cfc207519439df76, %bb11 ]
+  %.ph36 = phi i64 [ %_8, %bb5 ], [ %_12, %bb11 ]
+  %.ph37 = phi ptr [ @alloc_f87068582e55813cfaaec48768877fce, %bb5 ], [ @alloc_007530f4ccf754c6b8233c01e35bc2dd, %bb11 ]
   br label %panic4.invoke
 
-panic4.invoke.loopexit42:                         ; preds = %bb11.lr.ph
+panic4.invoke.loopexit38:                         ; preds = %bb11.lr.ph
   %_21.lcssa = phi i64 [ %_21, %bb11.lr.ph ]
   br label %panic4.invoke
 
-panic4.invoke:                                    ; preds = %panic4.invoke.loopexit42, %panic4.invoke.loopexit
-  %8 = phi i64 [ %.ph, %panic4.invoke.loopexit ], [ %_21.lcssa, %panic4.invoke.loopexit42 ]
-  %9 = phi i64 [ %.ph40, %panic4.invoke.loopexit ], [ %_10, %panic4.invoke.loopexit42 ]
-  %10 = phi ptr [ %.ph41, %panic4.invoke.loopexit ], [ @alloc_7d34debffe270c8734b82d8ce078d563, %panic4.invoke.loopexit42 ]
+panic4.invoke:                                    ; preds = %panic4.invoke.loopexit38, %panic4.invoke.loopexit
+  %8 = phi i64 [ %.ph, %panic4.invoke.loopexit ], [ %_21.lcssa, %panic4.invoke.loopexit38 ]
+  %9 = phi i64 [ %.ph36, %panic4.invoke.loopexit ], [ %_10, %panic4.invoke.loopexit38 ]
+  %10 = phi ptr [ %.ph37, %panic4.invoke.loopexit ], [ @alloc_4325a1807d1cf57932ccd0d1e9884e3d, %panic4.invoke.loopexit38 ]
   invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %8, i64 noundef %9, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) %10) #11
           to label %panic4.cont unwind label %terminate
 
@@ -577,12 +577,12 @@ bb4:                                              ; preds = %bb11
   br i1 %exitcond.not, label %bb2.loopexit.loopexit, label %bb9
 
 panic4.invoke.split.loop.exit:                    ; preds = %bb11
-  %_23.lcssa48 = phi i64 [ %_23, %bb11 ]
+  %_23.lcssa43 = phi i64 [ %_23, %bb11 ]
   %_44.lcssa = phi i64 [ %_44, %bb11 ]
   %_46.lcssa = phi i1 [ %_46, %bb11 ]
-  %_44.mux.le = select i1 %_46.lcssa, i64 %_44.lcssa, i64 %_23.lcssa48
+  %_44.mux.le = select i1 %_46.lcssa, i64 %_44.lcssa, i64 %_23.lcssa43
   %_11.mux.le = select i1 %_46.lcssa, i64 %_11, i64 %_7
-  %alloc_3fc1ae932937c5f3d49e6c1673faadc7.mux.le = select i1 %_46.lcssa, ptr @alloc_3fc1ae932937c5f3d49e6c1673faadc7, ptr @alloc_1078c0df9215b6731a456a12f150d993
+  %alloc_72105abfcf47996d5aec90898af29d9e.mux.le = select i1 %_46.lcssa, ptr @alloc_72105abfcf47996d5aec90898af29d9e, ptr @alloc_5b784770433cb8dd71882027d017191d
   br label %panic4.invoke
 
 panic4.invoke.loopexit:                           ; preds = %bb9
@@ -592,7 +592,7 @@ panic4.invoke.loopexit:                           ; preds = %bb9
 panic4.invoke:                                    ; preds = %panic4.invoke.loopexit, %panic4.invoke.split.loop.exit
   %7 = phi i64 [ %_44.mux.le, %panic4.invoke.split.loop.exit ], [ %_41.lcssa, %panic4.invoke.loopexit ]
   %8 = phi i64 [ %_11.mux.le, %panic4.invoke.split.loop.exit ], [ %_9, %panic4.invoke.loopexit ]
-  %9 = phi ptr [ %alloc_3fc1ae932937c5f3d49e6c1673faadc7.mux.le, %panic4.invoke.split.loop.exit ], [ @alloc_6361495983066ffa93bbc1673e77976c, %panic4.invoke.loopexit ]
+  %9 = phi ptr [ %alloc_72105abfcf47996d5aec90898af29d9e.mux.le, %panic4.invoke.split.loop.exit ], [ @alloc_5db4a23b57aa4ded987d9e7185901bd6, %panic4.invoke.loopexit ]
   invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %7, i64 noundef %8, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) %9) #11
           to label %panic4.cont unwind label %terminate
 
@@ -618,7 +618,7 @@ bb1:                                              ; preds = %start
   br i1 %2, label %bb2.i6.invoke, label %bb3, !prof !11
 
 bb2.i6.invoke:                                    ; preds = %start, %bb1
-  %3 = phi ptr [ @alloc_e8b5bfe52f501f3259d6f52cd70dad8d, %bb1 ], [ @alloc_5a57235ab0d6f683c52ac2d25fd12327, %start ]
+  %3 = phi ptr [ @alloc_2cdf4504ef06eeefb0c88cab4b6cca7f, %bb1 ], [ @alloc_15ebbff925b3f6c8943e42b883084623, %start ]
   invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking9panic_fmt(ptr noundef nonnull @alloc_a6e8913658d98d0dbd0444b57ddfd811, ptr noundef nonnull inttoptr (i64 55 to ptr), ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) %3) #9
           to label %bb2.i6.cont unwind label %terminate
 
@@ -806,7 +806,7 @@ bb9:                                              ; preds = %bb7, %bb2.loopexit
   %_17 = add nuw i64 %iter1.sroa.0.08, %_18
   %_19 = icmp ult i64 %_17, %_6
   %2 = getelementptr inbounds nuw i32, ptr %c, i64 %_17
-  br i1 %_19, label %bb9.split, label %panic4.invoke.loopexit42
+  br i1 %_19, label %bb9.split, label %panic4.invoke.loopexit38
 
 bb9.split:                                        ; preds = %bb9
   %.promoted = load i32, ptr %2, align 4
@@ -845,16 +845,16 @@ bb6:                                              ; preds = %bb5
 
 panic4.invoke.loopexit:                           ; preds = %bb11, %bb5
   %.ph = phi i64 [ %_25, %bb5 ], [ %_22, %bb11 ]
-  %.ph41 = phi ptr [ @alloc_ea3e4c1ca89da7e70da7350139a3a782, %bb5 ], [ @alloc_58f4240a6a7a02c167e291e10d2482bf, %bb11 ]
+  %.ph37 = phi ptr [ @alloc_9e89757344c8fa862b8378b0471b2c64, %bb5 ], [ @alloc_d23b99d6694389978cea7ed4ee5d4587, %bb11 ]
   br label %panic4.invoke
 
-panic4.invoke.loopexit42:                         ; preds = %bb9
+panic4.invoke.loopexit38:                         ; preds = %bb9
   %_17.lcssa = phi i64 [ %_17, %bb9 ]
   br label %panic4.invoke
 
-panic4.invoke:                                    ; preds = %panic4.invoke.loopexit42, %panic4.invoke.loopexit
-  %9 = phi i64 [ %.ph, %panic4.invoke.loopexit ], [ %_17.lcssa, %panic4.invoke.loopexit42 ]
-  %10 = phi ptr [ %.ph41, %panic4.invoke.loopexit ], [ @alloc_adb0d8abbdd8c0798bfe53b44346e028, %panic4.invoke.loopexit42 ]
+panic4.invoke:                                    ; preds = %panic4.invoke.loopexit38, %panic4.invoke.loopexit
+  %9 = phi i64 [ %.ph, %panic4.invoke.loopexit ], [ %_17.lcssa, %panic4.invoke.loopexit38 ]
+  %10 = phi ptr [ %.ph37, %panic4.invoke.loopexit ], [ @alloc_1b0e611e6fd175e37fe8a95462e0e7d3, %panic4.invoke.loopexit38 ]
   invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %9, i64 noundef %_6, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) %10) #11
           to label %panic4.cont unwind label %terminate
 
@@ -944,7 +944,7 @@ bb7:                                              ; preds = %bb6
 
 panic4.invoke:                                    ; preds = %bb6, %bb5, %bb13
   %6 = phi i64 [ %_25, %bb5 ], [ %_20, %bb13 ], [ %_28, %bb6 ]
-  %7 = phi ptr [ @alloc_40730de1e947fb1dfd6f43efd574831b, %bb5 ], [ @alloc_7710ace901da594f614ee22c65a18555, %bb13 ], [ @alloc_e159f2971bfa60db71cd00cf5058f328, %bb6 ]
+  %7 = phi ptr [ @alloc_637ac24056f93c1e2bb9bb1bc9e1c0b8, %bb5 ], [ @alloc_457adaa7319078ad4eacabc895700a7a, %bb13 ], [ @alloc_d8b12af251e8a2940d0c462cbc96e2ec, %bb6 ]
   invoke void @_RNvNtCsgEmfK2I1SDS_4core9panicking18panic_bounds_check(i64 noundef %6, i64 noundef %_6, ptr noalias noundef readonly align 8 captures(address, read_provenance) dereferenceable(24) %7) #11
           to label %panic4.cont unwind label %terminate
 
