@@ -218,7 +218,9 @@ def plot(measured: dict[Case, Measured], path: Path) -> None:
     )
     systems = [REPLACED, *STRATEGIES, POLLY]
     figure, axes = plt.subplots(2, 2, figsize=(13, 8), layout="constrained")
-    for axis, (title, sizes, peer) in zip(axes.flat, panels, strict=True):
+    known = {case.size for case in measured}
+    for axis, (title, wanted, peer) in zip(axes.flat, panels, strict=True):
+        sizes = [size for size in wanted if size in known]
         for place, system in enumerate(systems):
             found = {size: ratio for size, ratio in ratios(measured, system, peer) if size in sizes}
             positions = [sizes.index(size) + 0.13 * (place - 2.5) for size in found]
