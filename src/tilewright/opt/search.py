@@ -23,6 +23,8 @@ from tilewright.splice.splice import Splicer
 LEAST_DEPTH = 2
 #: The only size of addresses that kernels are written for.
 POINTER_BITS = 64
+#: In which attributes functions say what they are compiled for: the CPU, and its features.
+_CPU_ATTRIBUTES = ("target-cpu", "target-features")
 #: Attributes of functions that stay as they are, and what they mean.
 _UNTOUCHED = {
     "optnone": "compiled without optimisation",
@@ -101,7 +103,8 @@ class Search:
         machine = self._machine()
         if isinstance(machine, str):
             return Refusal(root.where, machine)
-        lines = self._splicer.splice(self.lines, found, machine, self._attributes())
+        said = " ".join(f'"{name}"="{value}"' for name, value in self._compiled_for().items() if value)
+        lines = self._splicer.splice(self.lines, found, machine, said)
         if isinstance(lines, Refusal):
             return lines
         self.lines = lines
@@ -118,20 +121,16 @@ class Search:
         product = replace(product, conditions=(*candidate.conditions, *product.conditions))
         return Found(product, candidate.place)
 
-    def _attributes(self) -> str:
-        """What the function says that it is compiled for."""
-        names = ("target-cpu", "target-features")
-        found = {name: self.module.attribute(self.function, name) for name in names}
-        return " ".join(f'"{name}"="{value}"' for name, value in found.items() if value)
+    def _compiled_for(self) -> dict[str, str]:
+        """The attributes in which the function says what CPU it is for; "" where it does not."""
+        return {name: self.module.attribute(self.function, name) for name in _CPU_ATTRIBUTES}
 
     def _machine(self) -> Machine | str:
         """What the function is compiled for, or why it has no kernels."""
         bits = self.module.pointer_bits
         if bits != POINTER_BITS:
             return f"has addresses of {bits} bits, and kernels those of {POINTER_BITS}"
-        cpu, features = (
-            self.module.attribute(self.function, f"target-{what}") for what in ("cpu", "features")
-        )
+        cpu, features = self._compiled_for().values()
         try:
             return machine_of(self.module.triple, cpu, features, self.options)
         except TilewrightError as error:
