@@ -30,7 +30,7 @@ from tilewright.errors import (
 )
 from tilewright.runtime.fused import plain, remember
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
-from tilewright.runtime.operands import factor, whole_strides
+from tilewright.runtime.operands import broadcast_shapes, factor, whole_strides
 from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
 from tilewright.spec.epilogue import Epilogue
@@ -153,10 +153,9 @@ def product_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> Shapes:
     inner_b = b[-2] if len(b) > 1 else b[0]
     if a[-1] != inner_b:
         raise ShapeMismatch(a=a, b=b, inner_a=a[-1], inner_b=inner_b)
-    try:
-        batch = np.broadcast_shapes(a[:-2], b[:-2])
-    except ValueError:
-        raise BatchMismatch(function="matmul", a=a[:-2], b=b[:-2]) from None
+    batch = broadcast_shapes(a[:-2], b[:-2])
+    if batch is None:
+        raise BatchMismatch(function="matmul", a=a[:-2], b=b[:-2])
     m = a[-2] if len(a) > 1 else 1
     n = b[-1] if len(b) > 1 else 1
     result = batch + ((m,) if len(a) > 1 else ()) + ((n,) if len(b) > 1 else ())

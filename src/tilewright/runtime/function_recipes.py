@@ -146,14 +146,15 @@ def _places(call: RowCall, arguments: Sequence[Any], named: Mapping[str, Any]) -
 def make_recipe(
     call: RowCall, arguments: Sequence[Any], named: Mapping[str, Any], *, scalar: bool = False
 ) -> Recipe | None:
-    """The recipe of a call; None where its arrays are not all arguments, or one new contiguous array.
+    """The recipe of a call; None where its arrays are not all arguments, or one new contiguous array,
+    or where the result has more than `MOST_AXES` axes.
 
     Parameters
     ----------
     scalar : whether a new result without axes becomes a scalar.
     """
     kernel, y, places = call.kernel, call.arrays[1], _places(call, arguments, named)
-    if places is None or (places[1] < 0 and not y.flags.c_contiguous):
+    if places is None or y.ndim > MOST_AXES or (places[1] < 0 and not y.flags.c_contiguous):
         return None
     x, beside = call.arrays[0], call.arrays[2:]
     scalars = kernel.nest.scalars
@@ -183,8 +184,10 @@ def add_recipe(
 ) -> None:
     """Makes a call of a function reachable, where machine code can know it again and repeat it."""
     words, given, call = call_words(owner, arguments, named), (*arguments, *named.values()), done.repeatable
-    recipe = None if call is None else make_recipe(call, arguments, named, scalar=done.scalar)
-    if words is None or recipe is None or call is None:
+    if words is None or call is None:
+        return
+    recipe = make_recipe(call, arguments, named, scalar=done.scalar)
+    if recipe is None:
         return
     objects = [value.dtype if isinstance(value, np.ndarray) else value for value in given]
     table.put(words, recipe, (owner, call.kernel, call.arrays[1].dtype, tuple(named), objects))

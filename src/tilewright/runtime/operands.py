@@ -126,6 +126,28 @@ def leading_dimension(kernel: str, operand: Operand, array: Array) -> int:
     return int(found)
 
 
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that arrays of some shapes broadcast to, or None if they do not.
+
+    `numpy.broadcast_shapes` refuses shapes of more than 32 axes; arrays have up to 64.
+
+    >>> broadcast_shapes((5, 1, 2), (7, 1)), broadcast_shapes((2,), (3,))
+    ((5, 7, 2), None)
+    """
+    found = max(shapes, key=len)
+    for shape in shapes:
+        if shape in (found, ()):
+            continue
+        lead = len(found) - len(shape)
+        tail = []
+        for ours, theirs in zip(found[lead:], shape, strict=True):
+            if ours != theirs and 1 not in (ours, theirs):
+                return None
+            tail.append(theirs if ours == 1 else ours)
+        found = (*found[:lead], *tail)
+    return found
+
+
 def overlaps_itself(array: Array) -> bool:
     """Whether two elements of an array share a byte.
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from tilewright.errors import ContractionAxes, InvalidOperand
-from tilewright.runtime.arrays import find_dtype, result_dtype
+from tilewright.errors import ContractionAxes, InvalidOperand, SizeOverflow
+from tilewright.runtime.arrays import check_out, find_dtype, product_shapes, result_dtype
 from tilewright.runtime.contract import contract
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
+from tilewright.runtime.walk import MOST_AXES
+from tilewright.spec.problem import MAX_SIZE
 
 #: Labels of axes, more than two arrays can have: Latin letters with signs and what follows them.
 _FIRST_LABEL = 0x100
@@ -35,11 +39,30 @@ def _arrays(a: Any, b: Any) -> tuple[Array, Array]:
     return found[0], found[1]
 
 
-def _contract(a: Array, b: Array, labels_a: str, labels_b: str, labels_out: str) -> Array:
-    """A contraction in the type that NumPy promotes to."""
+def _product_dtype(a: Array, b: Array) -> np.dtype[Any]:
+    """The type that NumPy promotes to; refuses types that have no product."""
     result = result_dtype(a, b, None, None)
     if result != np.bool_:
-        find_dtype(result)  # refuses types that have no product
+        find_dtype(result)
+    return result
+
+
+def _contract(function: str, a: Array, b: Array, labels_a: str, labels_b: str, labels_out: str) -> Array:
+    """A contraction in the type that NumPy promotes to.
+
+    Raises
+    ------
+    ContractionAxes : if the result has more axes than an array can have.
+    SizeOverflow
+    """
+    if len(labels_out) > MOST_AXES:
+        reason = f"the result has {len(labels_out)} axes, arrays have at most {MOST_AXES}"
+        raise ContractionAxes(function=function, axes="that remain", a=a.shape, b=b.shape, reason=reason)
+    sizes = dict(zip(labels_a + labels_b, a.shape + b.shape, strict=True))
+    total = math.prod(sizes[label] for label in labels_out)
+    if total > MAX_SIZE // 16:  # 16 bytes: the largest element
+        raise SizeOverflow(what=f"{function}: the result", found=total, limit=MAX_SIZE // 16)
+    result = _product_dtype(a, b)
     dtype = None if a.dtype == b.dtype == result else result
     return contract(a, b, labels_a, labels_b, labels_out, dtype=dtype)
 
@@ -52,7 +75,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     for own, other in zip(axes_a, axes_b, strict=True):
         labels_b[other] = labels_a[own]
     kept = [label for label in (*labels_a, *labels_b) if not (label in labels_a and label in labels_b)]
-    return np.asarray(_contract(a, b, labels_a, "".join(labels_b), "".join(kept)))
+    return np.asarray(_contract("tensordot", a, b, labels_a, "".join(labels_b), "".join(kept)))
 
 
 def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
@@ -105,7 +128,7 @@ def inner(a: Any, b: Any) -> Any:
     count = 1 if a.ndim and b.ndim else 0
     kept_a, kept_b = _labels(a.ndim - count, 1), _labels(b.ndim - count, a.ndim + 1)
     summed = _labels(count)
-    return _contract(a, b, kept_a + summed, kept_b + summed, kept_a + kept_b)[()]
+    return _contract("inner", a, b, kept_a + summed, kept_b + summed, kept_a + kept_b)[()]
 
 
 def kron(a: Any, b: Any) -> Any:
@@ -113,10 +136,18 @@ def kron(a: Any, b: Any) -> Any:
     a, b = _arrays(a, b)
     ndim = max(a.ndim, b.ndim)
     shapes = [(1,) * (ndim - array.ndim) + array.shape for array in (a, b)]
-    labels_a, labels_b = _labels(ndim), _labels(ndim, ndim)
-    order = "".join(label for pair in zip(labels_a, labels_b, strict=True) for label in pair)
-    found = _contract(a.reshape(shapes[0]), b.reshape(shapes[1]), labels_a, labels_b, order)
-    return np.asarray(found).reshape([first * second for first, second in zip(*shapes, strict=True)])[()]
+    shape = [first * second for first, second in zip(*shapes, strict=True)]
+    if 0 in shape:
+        return np.zeros(shape, _product_dtype(a, b))
+    # Axes of length 1 are left out: the result would have twice as many axes as the operands.
+    labels = [_labels(ndim), _labels(ndim, ndim)]
+    kept = [
+        [label if size > 1 else "" for label, size in zip(*pair, strict=True)]
+        for pair in zip(labels, shapes, strict=True)
+    ]
+    order = "".join(first + second for first, second in zip(*kept, strict=True))
+    found = _contract("kron", a.squeeze(), b.squeeze(), "".join(kept[0]), "".join(kept[1]), order)
+    return np.asarray(found).reshape(shape)[()]
 
 
 def _vectors(function: str, a: Any, b: Any, least: tuple[int, int]) -> tuple[Array, Array]:
@@ -138,6 +169,40 @@ def _conjugated(a: Array) -> Array:
     return a.conj() if a.dtype.kind == "c" else a
 
 
+class _Slices(NamedTuple):
+    """A product of vectors that have `MOST_AXES` axes, no room for one more: slice by slice.
+
+    Attributes
+    ----------
+    operands : a and b.
+    cut : whether their first axis is the first one of the result.
+    shape : of the result.
+    out, dtype : as of the product.
+    """
+
+    operands: tuple[Array, Array]
+    cut: tuple[bool, bool]
+    shape: tuple[int, ...]
+    out: Array | None
+    dtype: DTypeLike | None
+
+    def compute(self, function: Callable[[Array, Array, Array], Any]) -> Array:
+        """The result of a function that computes a slice into its third argument."""
+        computed = result_dtype(*self.operands, self.out, self.dtype)
+        out = None if self.out is None else check_out(self.out, self.shape, computed)
+        target = np.empty(self.shape, computed)
+        for number in range(self.shape[0]):
+            a, b = (
+                array[number if len(array) > 1 else 0] if cut else array
+                for array, cut in zip(self.operands, self.cut, strict=True)
+            )
+            function(a, b, target[number])
+        if out is None:
+            return target
+        np.copyto(out, target, casting="same_kind")
+        return out
+
+
 def vecdot(a: Any, b: Any, out: Array | None, *, axis: int, dtype: DTypeLike | None) -> Any:
     """See `tilewright.vecdot`."""
     a, b = _vectors("vecdot", a, b, (1, 1))
@@ -146,6 +211,10 @@ def vecdot(a: Any, b: Any, out: Array | None, *, axis: int, dtype: DTypeLike | N
             reason = "both operands must have the axis"
             raise ContractionAxes(function="vecdot", axes=(axis,), a=a.shape, b=b.shape, reason=reason)
         a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
+    cut = (a.ndim == MOST_AXES, b.ndim == MOST_AXES)
+    if any(cut):
+        shape = product_shapes((*a.shape[:-1], 1, a.shape[-1]), (*b.shape, 1)).batch
+        return _Slices((a, b), cut, shape, out, dtype).compute(partial(vecdot, axis=-1, dtype=dtype))
     target = None if out is None else out[..., np.newaxis, np.newaxis]
     found = matmul(_conjugated(a)[..., np.newaxis, :], b[..., np.newaxis], target, dtype=dtype)
     return found[..., 0, 0][()] if out is None else out
@@ -154,6 +223,9 @@ def vecdot(a: Any, b: Any, out: Array | None, *, axis: int, dtype: DTypeLike | N
 def matvec(a: Any, b: Any, out: Array | None, *, dtype: DTypeLike | None) -> Array:
     """See `tilewright.matvec`."""
     a, b = _vectors("matvec", a, b, (2, 1))
+    if b.ndim == MOST_AXES:
+        shape = product_shapes(a.shape, (*b.shape, 1)).result[:-1]
+        return _Slices((a, b), (False, True), shape, out, dtype).compute(partial(matvec, dtype=dtype))
     found = matmul(a, b[..., np.newaxis], None if out is None else out[..., np.newaxis], dtype=dtype)
     return found[..., 0] if out is None else out
 
@@ -161,6 +233,10 @@ def matvec(a: Any, b: Any, out: Array | None, *, dtype: DTypeLike | None) -> Arr
 def vecmat(a: Any, b: Any, out: Array | None, *, dtype: DTypeLike | None) -> Array:
     """See `tilewright.vecmat`."""
     a, b = _vectors("vecmat", a, b, (1, 2))
+    if a.ndim == MOST_AXES:
+        shapes = product_shapes((*a.shape[:-1], 1, a.shape[-1]), b.shape)
+        shape = (*shapes.batch, shapes.n)
+        return _Slices((a, b), (True, False), shape, out, dtype).compute(partial(vecmat, dtype=dtype))
     target = None if out is None else out[..., np.newaxis, :]
     found = matmul(_conjugated(a)[..., np.newaxis, :], b, target, dtype=dtype)
     return found[..., 0, :] if out is None else out

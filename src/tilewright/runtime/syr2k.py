@@ -27,6 +27,7 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import (
     Array,
+    broadcast_shapes,
     check_operand,
     data_address,
     element_strides,
@@ -189,10 +190,9 @@ def factor_shapes(function: str, factors: list[Array]) -> tuple[int, ...]:
     shapes = [array.shape for array in factors]
     if shapes[0][-2:] != shapes[-1][-2:]:
         raise FactorShapes(function=function, a=shapes[0], b=shapes[-1])
-    try:
-        batch = np.broadcast_shapes(*(shape[:-2] for shape in shapes))
-    except ValueError:
-        raise BatchMismatch(function=function, a=shapes[0][:-2], b=shapes[-1][:-2]) from None
+    batch = broadcast_shapes(*(shape[:-2] for shape in shapes))
+    if batch is None:
+        raise BatchMismatch(function=function, a=shapes[0][:-2], b=shapes[-1][:-2])
     n = shapes[0][-2]
     result = (*batch, n, n)
     total = math.prod(result)

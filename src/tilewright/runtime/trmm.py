@@ -16,7 +16,14 @@ from tilewright.runtime.arrays import as_operand, check_array, product_types, re
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.lifetime import hold_during_forks
-from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
+from tilewright.runtime.operands import (
+    Array,
+    broadcast_shapes,
+    check_operand,
+    data_address,
+    element_strides,
+    factor,
+)
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.syr2k import MOST_ELEMENTS, as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.runtime.threads import call_team
@@ -139,10 +146,9 @@ def _shape(a: Array, b: Array, side: Side) -> tuple[int, ...]:
     axis, what = (-2, "rows") if side is Side.LEFT else (-1, "columns")
     if a.shape[-1] != b.shape[axis]:
         raise TriangleShape(a=a.shape, b=b.shape, side=side.value, what=what)
-    try:
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    except ValueError:
-        raise BatchMismatch(function="trmm", a=a.shape[:-2], b=b.shape[:-2]) from None
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if batch is None:
+        raise BatchMismatch(function="trmm", a=a.shape[:-2], b=b.shape[:-2])
     shape = (*batch, *b.shape[-2:])
     total = math.prod(shape)
     if total > MOST_ELEMENTS:
