@@ -8,11 +8,10 @@ PY := $(VENV)/bin/python
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test emulators lint bench verify clean
+.PHONY: help demo test emulators lint docs bench verify clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-7s %s\n", $$1, $$2 }'
-	@echo "  make docs    later"
 
 demo: $(VENV)/.installed-bench ## multiply beside NumPy: a checked table and demo.png
 	$(PY) examples/demo.py
@@ -39,6 +38,9 @@ lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+
+docs: $(VENV)/.installed-test ## check the pages: every link resolves, every example runs
+	$(PY) -m pytest tests/test_*page*.py tests/*/test_*page*.py
 
 bench: $(VENV)/.installed-bench ## the measured table of the README: bench.json, bench.png
 	$(PY) -m tilewright bench gemm --sizes 256,512,768,1024,2048,4096 --dtype f32 --threads 1 \

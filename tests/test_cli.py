@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from tilewright import cli
@@ -56,6 +59,50 @@ def test_python_m() -> None:
 def test_import_does_not_load_the_command_line() -> None:
     question = "import sys, tilewright; sys.exit(any(name in sys.modules for name in ('typer', 'rich')))"
     subprocess.run([sys.executable, "-c", question], check=True)
+
+
+# --- help ---------------------------------------------------------------------------------------
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command and group, with the words that name it."""
+    yield path, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from commands(below, (*path, name))
+
+
+COMMANDS = dict(commands(get_command(app)))
+
+
+def help_sources(command: Any) -> Iterator[str]:
+    """What was written for a person about one command: its own text and that of its parameters."""
+    yield command.help or ""
+    for parameter in command.params:
+        yield getattr(parameter, "help", None) or ""
+        yield parameter.metavar or ""
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: " ".join(path) or "tilewright")
+def test_help_shows_what_was_written(path: tuple[str, ...]) -> None:
+    """A bracket must not be taken for markup: `[/KV_HEADS]` was a closing tag, `[[kernel]]` vanished."""
+    text = run(*path, "--help")
+    shown = "".join(text.split())
+    for source in help_sources(COMMANDS[path]):
+        for word in source.split():
+            assert word in shown, word
+    assert not re.search(r"\bseed 0|the seed's", text), "cites a document that readers do not have"
+
+
+@pytest.mark.parametrize("path", [path for path, command in COMMANDS.items() if hasattr(command, "commands")])
+def test_lists_of_commands_are_not_cut(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in run(*path, "--help").partition("Commands:")[2]
+
+
+def test_a_misspelt_command_gets_a_suggestion() -> None:
+    result = runner.invoke(app, ["emit", "gem"])
+    assert result.exit_code == 2
+    assert "Did you mean 'gemm'" in result.stderr
 
 
 # --- info ---------------------------------------------------------------------------------------

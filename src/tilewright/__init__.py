@@ -172,3 +172,8 @@ def __getattr__(name: str) -> Any:
 
         return QuantizedRows
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    # Completion offers the public names, including those that are loaded late, and no imports of this file.
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Exit status of every error that has a class in `errors.py`.
 ERROR_STATUS = 2
+#: Help texts are plain text: rich's markup, Typer's default, would take `[/KV_HEADS]` for a closing tag.
+MARKUP = None
 
 
 class CleanErrors(TyperGroup):
@@ -44,17 +46,26 @@ class CleanErrors(TyperGroup):
 app = typer.Typer(
     name="tilewright",
     cls=CleanErrors,
-    help="A tensor compiler for CPUs: see this machine, measure products, look at generated code.",
+    help="A tensor compiler for CPUs: inspect the machine, measure speed, read generated code.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=MARKUP,
 )
-bench_app = typer.Typer(help="Measure against peers and against the machine's peak.", no_args_is_help=True)
+bench_app = typer.Typer(
+    help="Measure speed against peers and the peak.",
+    no_args_is_help=True,
+    rich_markup_mode=MARKUP,
+)
 emit_app = typer.Typer(
-    help="Write generated code: tile IR, LLVM IR, assembly, object, header, libraries.", no_args_is_help=True
+    help="Write generated code and kernel libraries.",
+    no_args_is_help=True,
+    rich_markup_mode=MARKUP,
 )
 app.add_typer(bench_app, name="bench")
-cache_app = typer.Typer(help="The object cache on disk: show, clear, prune.", no_args_is_help=True)
+cache_app = typer.Typer(
+    help="The object cache on disk: show, clear, prune.", no_args_is_help=True, rich_markup_mode=MARKUP
+)
 app.add_typer(emit_app, name="emit")
 app.add_typer(cache_app, name="cache")
 
@@ -202,7 +213,7 @@ def _print_table(
 def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show what is known of this machine, from where, and the peak measured now."""
+    """Show this machine, its settings and its measured peak."""
     found = _collect_info()
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
@@ -259,17 +270,18 @@ def bench_gemm(
     ] = None,
     trans: Annotated[str, typer.Option(help="Operands that are transposed views: n, a, b or ab.")] = "n",
     repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each size.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Of the operands and of the random order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the operands and of the order.")] = 0,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
     plot_path: Annotated[
-        Path | None, typer.Option("--plot", help="Draw the report here (.png, .svg or .pdf).")
+        Path | None, typer.Option("--plot", help="Draw the share of the peak here (.png, .svg or .pdf).")
     ] = None,
 ) -> None:
-    """Measure matrix products beside peers, interleaved in random order, against the multiply unit's peak.
+    """Measure matrix products and compare with peers.
 
-    Every result is checked against float64, or exact integers, first. The table gives the median speed
-    with its 95 % confidence interval, tilewright's ratio to each peer, and its share of the peak measured
-    in the same run: of the FMA, or of the dot product or matrix product that the types have.
+    Systems run interleaved in random order, each in its own process. Every result is first checked against
+    float64, or exact integers. The table gives the median speed with its 95 % confidence interval, the ratio
+    to each peer, and the share of the peak measured in the same run: of the FMA, or of the dot-product or
+    matrix instruction of the element types.
     """
     from tilewright.explore.cases import parse_sizes
     from tilewright.explore.measure import Plan
@@ -301,12 +313,17 @@ def bench_brgemm(
     sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "16,32,48,64,96,128",
     count: Annotated[int, typer.Option(min=1, help="Products summed by one call.")] = 1,
     dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
-    grid: Annotated[bool, typer.Option("--grid", help="The seed's grid of 20,480 shapes.")] = False,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="All 20,480 shapes of m, n up to 64 and k of 1, 16, 32, 64, 128.")
+    ] = False,
     sample: Annotated[int, typer.Option(min=0, help="With --grid: a random sample of this many.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Of that sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of that sample.")] = 0,
     csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line a kernel here.")] = None,
 ) -> None:
-    """Measure batch-reduce kernels in a compiled loop, against the FMA peak measured beside each."""
+    """Measure batch-reduce kernels of hardcoded sizes.
+
+    Kernels run in a compiled loop; the FMA peak is measured next to each.
+    """
     from rich.progress import track
 
     from tilewright.explore import kernels
@@ -345,13 +362,16 @@ def bench_attention(
     shapes: Annotated[
         str,
         typer.Option(
-            help="Comma list of BATCHxHEADS[/KV_HEADS]xQUERIES[:KEYS]xHEAD_DIM, or of seed, today, lengths."
+            help="Comma list of BATCHxHEADS[/KV_HEADS]xQUERIES[:KEYS]xHEAD_DIM, "
+            "or of bert, decoders, lengths."
         ),
     ] = "1x12x384x64,8x12x384x64,1x16x2048x64,1x8x4096x128",
     dtype: Annotated[str, typer.Option(help="Element type: f32, bf16, f16 or f64.")] = "f32",
-    causal: Annotated[bool, typer.Option("--causal", help="Queries see the keys up to their own.")] = False,
+    causal: Annotated[
+        bool, typer.Option("--causal", help="Causal attention: a query sees the keys up to its own position.")
+    ] = False,
     window: Annotated[
-        str | None, typer.Option(help="LEFT or LEFT,RIGHT: how many keys a query sees beside its own.")
+        str | None, typer.Option(help="LEFT or LEFT,RIGHT: keys that a query sees on either side of its own.")
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads that each system may use.")] = 1,
     peers: Annotated[
@@ -362,23 +382,25 @@ def bench_attention(
         ),
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each shape.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Of the operands and of the random order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the operands and of the order.")] = 0,
     memory: Annotated[
-        bool, typer.Option("--memory", help="Measure also the memory beyond operands and result (Linux).")
+        bool, typer.Option("--memory", help="Also measure memory beyond operands and result (Linux).")
     ] = False,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
     plot_path: Annotated[
-        Path | None, typer.Option("--plot", help="Draw times by length here (.png, .svg or .pdf).")
+        Path | None, typer.Option("--plot", help="Draw time by sequence length here (.png, .svg or .pdf).")
     ] = None,
     memory_plot_path: Annotated[
-        Path | None, typer.Option("--memory-plot", help="Draw memory by length here; implies --memory.")
+        Path | None,
+        typer.Option("--memory-plot", help="Draw memory by sequence length here; implies --memory."),
     ] = None,
 ) -> None:
-    """Measure attention beside peers, interleaved in random order, against the multiply unit's peak.
+    """Measure attention and compare with peers.
 
-    Operations are 4 x batch x heads x queries x keys x head, of causal attention half of that, of a window
-    what it leaves. Every result is checked against float64 first. The table gives the median speed with its
-    95 % confidence interval, tilewright's ratio to each peer, and its share of the peak of the same run.
+    Systems run interleaved in random order, each in its own process. Operations are counted as
+    4 x batch x heads x queries x keys x head, half of that for causal attention, and only the visible keys
+    for a window. Every result is first checked against float64. The table gives the median speed with its
+    95 % confidence interval, the ratio to each peer, and the share of the peak measured in the same run.
     """
     from tilewright.explore.attention_bench import AttentionBench, run_bench
     from tilewright.explore.attention_cases import parse_shapes
@@ -412,10 +434,13 @@ def bench_transpose(
     dtype: Annotated[str, typer.Option(help="Element type, such as i8, f32, f64 or c128.")] = "f32",
     peers: Annotated[str, typer.Option(help="Comma list of numpy, torch; may be empty.")] = "numpy",
     repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each size.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Of the operands and of the random order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the operands and of the order.")] = 0,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
 ) -> None:
-    """Measure transposes beside peers, in GiB/s read and written, against memcpy measured in the same run."""
+    """Measure transposes and compare with peers.
+
+    Speeds are GiB/s read and written, next to memcpy measured in the same run.
+    """
     from rich.progress import Progress
 
     from tilewright.explore.facts import describe_machine, machine_title
@@ -447,12 +472,16 @@ def bench_transpose(
 
 @app.command()
 def verify(
-    state: Annotated[Path, typer.Option(help="Where the progress is kept; a second run goes on.")] = Path(
+    state: Annotated[Path, typer.Option(help="File that keeps the progress; a second run continues.")] = Path(
         ".verify.json"
     ),
     sample: Annotated[int, typer.Option(min=0, help="Only a random sample of this many shapes.")] = 0,
 ) -> None:
-    """Check every kernel of the seed's grid against exact integers: one product and 16, tight and padded."""
+    """Check batch-reduce kernels against exact integers.
+
+    The grid has 20,480 shapes: m and n up to 64, k of 1, 16, 32, 64, 128. Each is checked with one product
+    and with 16, with tight and with padded leading dimensions.
+    """
     from rich.progress import Progress
 
     from tilewright.explore import kernels
@@ -473,17 +502,17 @@ def verify(
 
 # --- emit ---------------------------------------------------------------------------------------
 
-_Form = Annotated[str, typer.Option(help="What to write: tile, llvm, asm, obj or header.")]
+_Form = Annotated[str, typer.Option(help="Form to write: tile, llvm, asm, obj or header.")]
 _Stage = Annotated[str | None, typer.Option(help="Write the output of this stage instead.")]
 _Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
 ]
 _Target = Annotated[str, typer.Option(help="host, the name of a target, or triple:cpu:+features.")]
 _Lowering = Annotated[
-    str, typer.Option(help="Who writes tile products: target, or generic: llvm.matrix.multiply.")
+    str, typer.Option(help="Lowering of tile products: target, or generic (llvm.matrix.multiply).")
 ]
 _Mca = Annotated[
-    bool, typer.Option("--mca", help="Print what llvm-mca estimates for the loops over depth instead.")
+    bool, typer.Option("--mca", help="Print the llvm-mca estimate for the loops over depth instead.")
 ]
 
 #: What --emit writes: the property of a kernel for each word.
@@ -496,11 +525,9 @@ _FORMS: dict[str, Callable[[Any], str | bytes]] = {
 }
 
 
-_Spec = Annotated[
-    Path | None, typer.Option(help="With --library: the list of kernels, [[kernel]] tables of TOML.")
-]
+_Spec = Annotated[Path | None, typer.Option(help="With --library: a TOML file of [[kernel]] tables.")]
 _Targets = Annotated[str, typer.Option("--target", help="Comma list of targets of one architecture.")]
-_LibraryForm = Annotated[str, typer.Option("--form", help="archive, or objects: one a kernel and target.")]
+_LibraryForm = Annotated[str, typer.Option("--form", help="archive, or objects: one per kernel and target.")]
 
 
 @emit_app.callback(invoke_without_command=True)
@@ -513,7 +540,7 @@ def emit_options(
     target: _Targets = "host",
     form: _LibraryForm = "archive",
 ) -> None:
-    """Without a command: `emit --library DIR --spec FILE`, the same as `emit library`."""
+    """Options of `emit --library DIR --spec FILE`, which is the same as `emit library`."""
     given = [context.get_parameter_source(name) for name in ("library", "spec", "target", "form")]
     if context.invoked_subcommand is not None:
         if any(source is not None and source.name == "COMMANDLINE" for source in given):
@@ -526,12 +553,16 @@ def emit_options(
 
 @emit_app.command("library")
 def emit_library(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write; made if it is not there.")],
-    spec: Annotated[Path, typer.Option(help="The list of kernels, [[kernel]] tables of TOML.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder; created if missing.")],
+    spec: Annotated[Path, typer.Option(help="A TOML file of [[kernel]] tables.")],
     target: _Targets = "host",
     form: _LibraryForm = "archive",
 ) -> None:
-    """Write kernels for C and C++: machine code for each target, a header, and what picks one by the CPU."""
+    """Write a library of kernels for C and C++.
+
+    The library holds machine code for each target, a header, and a resolver that picks the variant for the
+    CPU at run time.
+    """
     from tilewright.library.build import build_library
     from tilewright.library.files import library_files
     from tilewright.library.form import Form
@@ -555,9 +586,9 @@ def emit_library(
 
 @emit_app.command("gemm")
 def emit_gemm(
-    m: Annotated[int | None, typer.Option(help="Rows of C; left out: given at run time.")] = None,
-    n: Annotated[int | None, typer.Option(help="Columns of C; left out: given at run time.")] = None,
-    k: Annotated[int | None, typer.Option(help="Depth; left out: given at run time.")] = None,
+    m: Annotated[int | None, typer.Option(help="Rows of C; omitted: given at run time.")] = None,
+    n: Annotated[int | None, typer.Option(help="Columns of C; omitted: given at run time.")] = None,
+    k: Annotated[int | None, typer.Option(help="Depth; omitted: given at run time.")] = None,
     dtype: _Dtype = "f32",
     out_dtype: _OutDtype = None,
     a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
@@ -574,7 +605,7 @@ def emit_gemm(
     mca: _Mca = False,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for C = alpha·A·B + beta·C, and for what is done to it before the store."""
+    """Write the code for C = alpha·A·B + beta·C with an epilogue."""
     from tilewright.explore.cases import parse_types
     from tilewright.spec.epilogue import Epilogue
     from tilewright.spec.problem import Gemm
@@ -618,7 +649,10 @@ def emit_brgemm(
     mca: _Mca = False,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for C = beta·C + the sum of count products of hardcoded sizes."""
+    """Write the code for a batch-reduce GEMM.
+
+    C = beta·C + the sum of `count` products A_i·B_i, all of hardcoded sizes.
+    """
     from tilewright.explore.cases import parse_types
     from tilewright.spec.problem import BatchReduceGemm
 
@@ -635,8 +669,8 @@ def emit_brgemm(
 @emit_app.command("unary")
 def emit_unary(
     op: Annotated[str, typer.Argument(help="zero, identity, relu, square, exp, tanh, gelu, ...")],
-    m: Annotated[int | None, typer.Option(help="Rows; left out: given at run time.")] = None,
-    n: Annotated[int | None, typer.Option(help="Columns; left out: given at run time.")] = None,
+    m: Annotated[int | None, typer.Option(help="Rows; omitted: given at run time.")] = None,
+    n: Annotated[int | None, typer.Option(help="Columns; omitted: given at run time.")] = None,
     dtype: Annotated[
         str, typer.Option(help="f32 or f64; for zero and identity also i8, i16, c128, ...")
     ] = "f32",
@@ -646,7 +680,7 @@ def emit_unary(
     dump: _Stage = None,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for B = op(A), A column-major."""
+    """Write the code for B = op(A), A column-major."""
     from tilewright.spec.unary import Unary
 
     _emit(Unary(op, m, n, dtype, b=b), _machine(target), emit, dump, output)
@@ -663,7 +697,10 @@ def emit_mmt4d(
     dump: _Stage = None,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for a product of matrices in tiles, the second one transposed."""
+    """Write the code for mmt4d, a product of tiled matrices.
+
+    The second operand is transposed, as in linalg.mmt4d of MLIR.
+    """
     from tilewright.explore.cases import parse_types
     from tilewright.spec.mmt4d import Mmt4d
 
@@ -673,8 +710,8 @@ def emit_mmt4d(
 
 @emit_app.command("syr2k")
 def emit_syr2k(
-    n: Annotated[int | None, typer.Option(help="Rows and columns of C; left out: given at run time.")] = None,
-    k: Annotated[int | None, typer.Option(help="Depth; left out: given at run time.")] = None,
+    n: Annotated[int | None, typer.Option(help="Rows and columns of C; omitted: given at run time.")] = None,
+    k: Annotated[int | None, typer.Option(help="Depth; omitted: given at run time.")] = None,
     dtype: _Dtype = "f32",
     out_dtype: _OutDtype = None,
     a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
@@ -686,7 +723,10 @@ def emit_syr2k(
     dump: _Stage = None,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for one triangle of C = alpha·(A·Bᵀ + B·Aᵀ) + beta·C."""
+    """Write the code for syr2k.
+
+    syr2k is one triangle of C = alpha·(A·Bᵀ + B·Aᵀ) + beta·C.
+    """
     from tilewright.spec.syr2k import Syr2k
 
     problem = Syr2k(n, k, dtype, a=a, b=b, c=c, out_dtype=out_dtype, lower=not upper)
@@ -695,8 +735,8 @@ def emit_syr2k(
 
 @emit_app.command("syrk")
 def emit_syrk(
-    n: Annotated[int | None, typer.Option(help="Rows and columns of C; left out: given at run time.")] = None,
-    k: Annotated[int | None, typer.Option(help="Depth; left out: given at run time.")] = None,
+    n: Annotated[int | None, typer.Option(help="Rows and columns of C; omitted: given at run time.")] = None,
+    k: Annotated[int | None, typer.Option(help="Depth; omitted: given at run time.")] = None,
     dtype: _Dtype = "f32",
     out_dtype: _OutDtype = None,
     a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
@@ -707,7 +747,10 @@ def emit_syrk(
     dump: _Stage = None,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for one triangle of C = alpha·A·Aᵀ + beta·C."""
+    """Write the code for syrk.
+
+    syrk is one triangle of C = alpha·A·Aᵀ + beta·C.
+    """
     from tilewright.spec.syr2k import Syrk
 
     problem = Syrk(n, k, dtype, a=a, c=c, out_dtype=out_dtype, lower=not upper)
@@ -716,21 +759,24 @@ def emit_syrk(
 
 @emit_app.command("trmm")
 def emit_trmm(
-    m: Annotated[int | None, typer.Option(help="Rows of B and C; left out: given at run time.")] = None,
-    n: Annotated[int | None, typer.Option(help="Columns of B and C; left out: given at run time.")] = None,
+    m: Annotated[int | None, typer.Option(help="Rows of B and C; omitted: given at run time.")] = None,
+    n: Annotated[int | None, typer.Option(help="Columns of B and C; omitted: given at run time.")] = None,
     dtype: _Dtype = "f32",
     a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
     b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
     c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
-    side: Annotated[str, typer.Option(help="Where the triangular matrix stands: left or right.")] = "left",
+    side: Annotated[str, typer.Option(help="Side of the triangular matrix: left or right.")] = "left",
     upper: Annotated[bool, typer.Option("--upper", help="The upper triangle instead of the lower.")] = False,
-    unit: Annotated[bool, typer.Option("--unit", help="A diagonal of ones.")] = False,
+    unit: Annotated[bool, typer.Option("--unit", help="Unit diagonal.")] = False,
     target: _Target = "host",
     emit: _Form = "asm",
     dump: _Stage = None,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for C = alpha·T·B or alpha·B·T, T one triangle of A."""
+    """Write the code for trmm.
+
+    trmm is C = alpha·T·B or alpha·B·T, where T is one triangle of A.
+    """
     from tilewright.spec.trmm import Trmm
 
     problem = Trmm(m, n, dtype, a=a, b=b, c=c, side=side, lower=not upper, unit=unit)
@@ -739,18 +785,20 @@ def emit_trmm(
 
 @emit_app.command("attention")
 def emit_attention(
-    head_dim: Annotated[int, typer.Option(help="Elements of a query and of a key.")] = 64,
+    head_dim: Annotated[int, typer.Option(help="Elements of a query and of a key (head size).")] = 64,
     value_dim: Annotated[int | None, typer.Option(help="Elements of a value; by default as many.")] = None,
     dtype: Annotated[str, typer.Option(help="f32, f64, bf16 or f16.")] = "f32",
     kv_dtype: Annotated[str | None, typer.Option(help="Element type of keys and values: i8.")] = None,
-    mask: Annotated[str | None, typer.Option(help="Element type of a mask; u8 for truths.")] = None,
-    bounded: Annotated[bool, typer.Option("--bounded", help="Causal, or a window.")] = False,
-    softcap: Annotated[bool, typer.Option("--softcap", help="Scores are capped.")] = False,
-    slopes: Annotated[bool, typer.Option("--slopes", help="ALiBi.")] = False,
-    sinks: Annotated[bool, typer.Option("--sinks", help="Heads have a score without a value.")] = False,
-    scales: Annotated[bool, typer.Option("--scales", help="Keys and values have scales.")] = False,
-    paged: Annotated[bool, typer.Option("--paged", help="Keys and values stand in pages.")] = False,
-    schedule: Annotated[str, typer.Option(help="blocks, or decode: few queries.")] = "blocks",
+    mask: Annotated[str | None, typer.Option(help="Element type of a mask; u8 for a boolean mask.")] = None,
+    bounded: Annotated[bool, typer.Option("--bounded", help="Causal or windowed attention.")] = False,
+    softcap: Annotated[bool, typer.Option("--softcap", help="Soft-capped scores.")] = False,
+    slopes: Annotated[bool, typer.Option("--slopes", help="ALiBi slopes.")] = False,
+    sinks: Annotated[
+        bool, typer.Option("--sinks", help="Attention sinks: each head has one extra score without a value.")
+    ] = False,
+    scales: Annotated[bool, typer.Option("--scales", help="Scales for keys and values.")] = False,
+    paged: Annotated[bool, typer.Option("--paged", help="Paged keys and values.")] = False,
+    schedule: Annotated[str, typer.Option(help="blocks, or decode for few queries.")] = "blocks",
     target: _Target = "host",
     emit: _Form = "asm",
     dump: _Stage = None,
@@ -758,7 +806,7 @@ def emit_attention(
     mca: _Mca = False,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for fused attention of any lengths."""
+    """Write the code for fused attention of any lengths."""
     from tilewright.spec.attention import Attention
 
     problem = Attention(
@@ -785,16 +833,21 @@ def emit_attention(
 
 @emit_app.command("chain")
 def emit_chain(
-    sizes: Annotated[str, typer.Option(help="Inputs, then the outputs of each layer: 1024,4096,1024.")],
-    activations: Annotated[str, typer.Option(help="One a layer: gelu,none.")] = "",
+    sizes: Annotated[
+        str, typer.Option(help="Input size, then the output size of each layer, such as 1024,4096,1024.")
+    ],
+    activations: Annotated[str, typer.Option(help="One activation per layer, such as gelu,none.")] = "",
     dtype: Annotated[str, typer.Option(help="f32, f64, bf16 or f16.")] = "f32",
-    bias: Annotated[bool, typer.Option(help="Whether each layer has one.")] = True,
+    bias: Annotated[bool, typer.Option(help="Each layer has a bias.")] = True,
     target: _Target = "host",
     emit: _Form = "tile",
     dump: _Stage = None,
     output: _Output = None,
 ) -> None:
-    """Write the code generated for linear layers one after the other; --dump shows how they are fused."""
+    """Write the code for a chain of linear layers.
+
+    --dump shows how they are fused.
+    """
     from tilewright.spec.chain import LinearChain
 
     try:
@@ -808,13 +861,13 @@ def emit_chain(
 @emit_app.command("contraction")
 def emit_contraction(
     subscripts: Annotated[
-        str, typer.Argument(help='As einsum takes them, of one or two operands: "ij,jk->ik".')
+        str, typer.Argument(help='einsum subscripts of one or two operands, such as "ij,jk->ik".')
     ],
-    sizes: Annotated[str, typer.Option(help="The length of each label: i=64,j=48,k=32.")],
+    sizes: Annotated[str, typer.Option(help="Length of each label, such as i=64,j=48,k=32.")],
     dtype: Annotated[str, typer.Option(help="Element type of the operands.")] = "f32",
     out_dtype: _OutDtype = None,
     main: Annotated[
-        str | None, typer.Option(help="Of one operand: identity, relu, exp, ...; by default identity.")
+        str | None, typer.Option(help="Function of one operand: identity (default), relu, exp, ...")
     ] = None,
     first: Annotated[str, typer.Option(help="First touch: zero, none or bias.")] = "zero",
     last: Annotated[str, typer.Option(help="Last touch: steps such as relu or clamp:0:6.")] = "",
@@ -825,9 +878,10 @@ def emit_contraction(
     ] = None,
     output: _Output = None,
 ) -> None:
-    """Write the schedule or the code of a contraction of row-major operands.
+    """Write the schedule or the code of a tensor contraction.
 
-    Passes are fuse, identify, block, split, reorder, parallelise: each takes a contraction and gives one.
+    Operands are row-major. --dump names a stage, or one of the passes fuse, identify, block, split, reorder,
+    parallelise, each of which rewrites the contraction.
     """
     import tilewright
 
@@ -923,30 +977,24 @@ def _dump(problem: Problem, machine: Machine, wanted: str) -> str | bytes:
 
 _LoopTarget = Annotated[
     str | None,
-    typer.Option(
-        "--target", help="What products are compiled for: as in `emit`; by default what each function says."
-    ),
+    typer.Option("--target", help="Target as in `emit`; by default the one each function was compiled for."),
 ]
 _LoopStrategy = Annotated[
     str, typer.Option("--strategy", help="auto, intrinsic, tiling, packing or generic.")
 ]
-_L2 = Annotated[str | None, typer.Option("--l2", help="Bytes of the second cache to cut for, such as 1M.")]
-_L3 = Annotated[str | None, typer.Option("--l3", help="Bytes of the third cache.")]
+_L2 = Annotated[str | None, typer.Option("--l2", help="Bytes of L2 cache to block for, such as 1M.")]
+_L3 = Annotated[str | None, typer.Option("--l3", help="Bytes of L3 cache to block for.")]
 _AssumeReassociation = Annotated[
     bool,
-    typer.Option(
-        "--assume-reassociation", help="Sums of floats may change their order, as -ffast-math allows."
-    ),
+    typer.Option("--assume-reassociation", help="Allow float sums to be reordered, as -ffast-math does."),
 ]
 _Arena = Annotated[
     str | None,
-    typer.Option(
-        "--arena", help="A function of the program that gives memory for panels, in the place of malloc."
-    ),
+    typer.Option("--arena", help="A function of the program that allocates panels, in place of malloc."),
 ]
 _RemarksFile = Annotated[
     Path | None,
-    typer.Option("--remarks", help="Write a line for each nest of loops here; - is standard error."),
+    typer.Option("--remarks", help="Write one line per loop nest here; - is standard error."),
 ]
 
 
@@ -958,7 +1006,7 @@ def optimise_loops(
         typer.Option("-o", "--output", help="A file ending in .ll, .bc, .o or .s; - is standard output."),
     ] = Path("-"),
     emit: Annotated[
-        str | None, typer.Option(help="ll, bc, o or s, where the ending of the output does not say it.")
+        str | None, typer.Option(help="ll, bc, o or s, if the file name of the output does not say.")
     ] = None,
     target: _LoopTarget = None,
     strategy: _LoopStrategy = "auto",
@@ -970,13 +1018,14 @@ def optimise_loops(
     dump: Annotated[
         bool,
         typer.Option(
-            "--dump", help="Write the module before and behind the search, too: .shaped.ll, .spliced.ll."
+            "--dump", help="Also write the module before and after the replacement: .shaped.ll, .spliced.ll."
         ),
     ] = False,
 ) -> None:
-    """Replace loop nests of a program in LLVM IR that are products of matrices, and run LLVM's -O3.
+    """Replace matrix products in LLVM IR by kernels.
 
-    Prints a table of the nests: replaced, or why not. Nothing is written where anything fails.
+    Loop nests that are matrix products are replaced, and LLVM's -O3 passes run. Prints a table of the nests:
+    replaced, or why not. Nothing is written if anything fails.
     """
     from tilewright.opt.files import form_of, read_source, write_dumps, write_file
     from tilewright.opt.optimise import optimise
@@ -1009,7 +1058,7 @@ def compile_command(
     arena: _Arena = None,
     remarks: _RemarksFile = None,
 ) -> None:
-    """Run a compiler so that loop nests that are products of matrices are replaced in what it compiles.
+    """Run a compiler and replace matrix products by kernels.
 
     For example: tilewright cc -- clang -O3 -march=native -ffast-math prog.c -o prog -lm
     """
@@ -1074,7 +1123,7 @@ def _object_cache() -> ObjectCache | None:
 
 @cache_app.command("show")
 def cache_show() -> None:
-    """Where the cache stands, how many objects it holds, and their size."""
+    """Show the directory of the cache and its size."""
     found = _object_cache()
     if found is not None:
         entries = found.entries()
@@ -1094,9 +1143,14 @@ def cache_clear() -> None:
 
 @cache_app.command("prune")
 def cache_prune(
-    size: Annotated[str, typer.Option(help="What may stay, such as 64M; least recently used go first.")] = "",
+    size: Annotated[
+        str, typer.Option(help="Size to keep, such as 64M; the least recently used objects go first.")
+    ] = "",
 ) -> None:
-    """Remove the least recently used objects beyond a size (the cache's own bound by default)."""
+    """Remove the least recently used objects.
+
+    What is left is at most --size, by default the limit of the cache.
+    """
     from tilewright.settings import parse_bytes
 
     found = _object_cache()

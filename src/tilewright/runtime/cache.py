@@ -72,7 +72,7 @@ def key_of(what: str, machine: Machine) -> bytes:
     >>> len(key_of("gemm", find_machine("znver5")))
     32
     """
-    parts = (generator_version(), machine.triple, machine.cpu, machine.features, repr(machine), what)
+    parts = (generator_version(), machine.triple, machine.cpu, machine.features, machine.full_text, what)
     return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
