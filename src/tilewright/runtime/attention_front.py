@@ -116,8 +116,24 @@ def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
             kernel_of(prepared.problem, way).run(call)
 
 
+#: Types of `causal` and of numbers that a plan may depend on: immutable, so that equal ones mean the same.
+_CAUSAL_TYPES = (bool, str, np.bool_, type(None))
+_NUMBER_TYPES = (float, int, np.generic, type(None))
+
+
+def _immutable_window(window: Any) -> bool:
+    """Whether a window is a pair of integers or None that nothing can change; True is no integer here."""
+    return type(window) is tuple and all(
+        side is None or type(side) is int or isinstance(side, np.integer) for side in window
+    )
+
+
 def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str) -> tuple[Any, ...] | None:
-    """What a plan depends on; None for calls with operands that plans do not know."""
+    """What a plan depends on; None for calls with operands that plans do not know.
+
+    Objects that convert themselves to numbers are no part of a key: they may convert differently when the
+    plan is made.
+    """
     given = keywords
     if (
         given.q_lengths is not None
@@ -127,6 +143,13 @@ def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str
         or given.block_table is not None
         or given.key_scales is not None
         or given.value_scales is not None
+    ):
+        return None
+    if (
+        not isinstance(given.causal, _CAUSAL_TYPES)
+        or not isinstance(given.scale, _NUMBER_TYPES)
+        or not isinstance(given.softcap, _NUMBER_TYPES)
+        or not (given.window is None or _immutable_window(given.window))
     ):
         return None
     options = (given.causal, given.scale, given.window, given.softcap, given.layout, strategy)

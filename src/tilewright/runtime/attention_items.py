@@ -45,12 +45,23 @@ class Side(NamedTuple):
 
 
 def _integers(value: Any) -> Array | None:
-    """An array of integers; None for anything else."""
+    """A private copy of integers, in their own type; None for anything else.
+
+    It is checked as it is and converted to int64 afterwards. The caller's array may be overwritten by another
+    thread between the check and the kernel, and uint64 has no room in int64.
+    """
     try:
-        array = np.asarray(value)
+        array = np.asarray(value).copy()
     except (ValueError, TypeError):
         return None
-    return array.astype(np.int64, copy=False) if array.dtype.kind in "iu" or array.size == 0 else None
+    if not array.size:
+        return np.zeros(array.shape, np.int64)
+    return array if array.dtype.kind in "iu" else None
+
+
+def _int64(checked: Array) -> Array:
+    """Integers that are known to fit."""
+    return checked.astype(np.int64, copy=False)
 
 
 def lengths(value: Any, name: str, batch: int, most: int) -> Array:
@@ -70,7 +81,7 @@ def lengths(value: Any, name: str, batch: int, most: int) -> Array:
     if batch and (found.min() < 0 or found.max() > most):
         sequence = np.flatnonzero((found < 0) | (found > most))[0]
         raise InvalidLengths(name=name, reason=f"[{sequence}] is {found[sequence]}", required=required)
-    return found
+    return _int64(found)
 
 
 def packed_side(value: Any, name: str, operand: str, total: int) -> Side:
@@ -85,13 +96,15 @@ def packed_side(value: Any, name: str, operand: str, total: int) -> Side:
         raise InvalidOffsets(name=name, reason=f"is {value!r}")
     if not found.size or found[0] != 0:
         raise InvalidOffsets(name=name, reason=f"begins with {found[:1].tolist()}")
-    rows = np.diff(found)
-    for sequence in np.flatnonzero(rows < 0)[:1]:
+    # Compared, not subtracted: differences of hostile offsets wrap.
+    for sequence in np.flatnonzero(found[1:] < found[:-1])[:1]:
         raise OffsetsNotIncreasing(
             name=name, sequence=sequence, found=found[sequence], following=found[sequence + 1]
         )
     if found[-1] > total:
         raise OffsetsPastEnd(name=name, found=found[-1], operand=operand, required=total)
+    found = _int64(found)
+    rows = np.diff(found)
     return Side(len(rows), int(rows.max(initial=0)), rows, found[:-1])
 
 
@@ -120,7 +133,7 @@ def paged_side(table: Any, keys: Any, cache: Array) -> Side:
             )
         # What is behind the last key is not looked at; it may be anything, so kernels get a page that exists.
         found = np.where(used, found, 0)
-    return Side(batch, int(rows.max(initial=0)), rows, None, np.ascontiguousarray(found))
+    return Side(batch, int(rows.max(initial=0)), rows, None, _int64(found))
 
 
 class Strides(NamedTuple):

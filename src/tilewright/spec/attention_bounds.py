@@ -12,6 +12,9 @@ import numpy as np
 from tilewright.errors import InvalidWindow
 from tilewright.spec.choice import parse_choice
 
+#: Farthest that a window reaches. No sequence is as long, and sums of a few such numbers fit in int64.
+FARTHEST = 1 << 60
+
 
 class Causal(Enum):
     """Which key stands where a query does: the last query at the last key, or the first at the first."""
@@ -119,7 +122,7 @@ def _side(value: Any, refusal: InvalidWindow) -> int | None:
         raise refusal from None
     if count < 0:
         raise refusal
-    return count
+    return min(count, FARTHEST)
 
 
 def exclusion_limit(dtype: np.dtype[Any]) -> float:
