@@ -874,9 +874,10 @@ def attention_partial(
 
     Returns
     -------
-    AttentionState : (out, row_max, row_sum): the result of these keys alone, in float32 (float64 of float64
-        queries), and for each row its largest score and the sum of e^(score - row_max), in out's shape
-        without the last axis. A row that sees no key has 0, -inf and 0.
+    AttentionState : (out, row_max, row_sum), and the properties `lse` and `layout`
+        The result of these keys alone, in `layout`, in float32 (float64 for float64 queries); then for each
+        row its largest score and the sum of e^(score - row_max), (batch, heads, queries) in every layout, as
+        the lse of `attention` is. A row that sees no key has 0, -inf and 0.
 
     Raises
     ------
@@ -903,7 +904,7 @@ def attention_partial(
         return implementation(q, k, v, Keywords(**keywords))
 
 
-def merge_attention(states: Iterable[AttentionState]) -> AttentionState:
+def merge_attention(states: Iterable[AttentionState], *, layout: str | None = None) -> AttentionState:
     """The state of all keys from those of their parts: sums weighted by e^row_max, in the order given.
 
     Associative and commutative up to rounding: states of merged states may be merged again. The same states
@@ -912,7 +913,10 @@ def merge_attention(states: Iterable[AttentionState]) -> AttentionState:
     Parameters
     ----------
     states : iterable of AttentionState, or of (out, row_max, row_sum)
-        One for each part, all of the same queries.
+        One for each part, all of the same queries: out in `layout`, row_max and row_sum (batch, heads,
+        queries) in every layout.
+    layout : "bhsd" or "bshd", optional
+        The layout of the results. By default that of the first `AttentionState`; "bhsd" for plain tuples.
 
     Returns
     -------
@@ -923,6 +927,8 @@ def merge_attention(states: Iterable[AttentionState]) -> AttentionState:
     ------
     NoStates : of nothing.
     StateShape : if they are of different queries.
+    StateLayouts : if their results are in different layouts.
+    InvalidChoice : for an invalid `layout`.
 
     Examples
     --------
@@ -934,7 +940,7 @@ def merge_attention(states: Iterable[AttentionState]) -> AttentionState:
     """
     from tilewright.runtime.attention_state import merge_attention as implementation
 
-    return implementation(states)
+    return implementation(states, layout)
 
 
 def attention_backward(
@@ -971,7 +977,8 @@ def attention_backward(
     q, k, v : array_like
         As `attention` had them, float32 or bfloat16.
     out, lse : array_like
-        What ``attention(..., return_lse=True)`` returned for them.
+        What ``attention(..., return_lse=True)`` returned for them: lse is (batch, heads, queries) in every
+        layout.
     mask, causal, scale, window, softcap, alibi_slopes, sinks : optional
     q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k : optional
         As `attention` had them. Sinks take part by way of lse; they, slopes and masks get no gradients.

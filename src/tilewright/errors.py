@@ -510,8 +510,17 @@ class StateShape(TilewrightError, ValueError):
     """States that are merged are of different queries."""
 
     message = (
-        "merge_attention: {name} of state {number} has shape {found}, must be {required}: "
-        "all states are of the same queries"
+        "merge_attention: {name} of state {number} has shape {found}, must be {required}: all states are of "
+        "the same queries, and row_max and row_sum are (batch, heads, queries) in every layout"
+    )
+
+
+class StateLayouts(TilewrightError, ValueError):
+    """Results of states that are merged have different layouts."""
+
+    message = (
+        "merge_attention: state {number} has layout {found!r}, must be {required!r}; call attention_partial "
+        "with the same layout for all parts"
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +13,7 @@ import pytest
 from support import Array
 
 import tilewright as tw
-from tilewright.errors import NoStates, StateShape
+from tilewright.errors import InvalidChoice, NoStates, StateLayouts, StateShape
 from tilewright.runtime.attention_state import AttentionState
 
 #: What two roundings may make of results of normal operands.
@@ -49,8 +51,57 @@ def test_parts_make_the_whole(dtype: Any, layout: str, queries: int) -> None:
         assert merged.out.dtype == (np.float64 if dtype is np.float64 else np.float32)
         found, bound = merged.out.astype(np.float64), NEAR[dtype]
         np.testing.assert_allclose(found, expected.astype(np.float64), rtol=bound, atol=bound)
-        states = merged.lse if layout == "bhsd" else merged.lse.swapaxes(1, 2)
-        np.testing.assert_allclose(states, lse, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(merged.lse, lse, rtol=1e-5, atol=1e-5)
+        assert merged.layout == layout
+
+
+@pytest.mark.parametrize("axes", [2, 3, 4, 5])
+def test_one_shape_of_rows_in_every_layout(axes: int) -> None:
+    """(..., heads, queries): of states, their lse, the lse of attention, and what gradients take."""
+    leading = (2, 3)[: max(axes - 3, 0)]
+    shape = (*leading, 7, 4, 16) if axes > 2 else (7, 16)  # (..., queries, heads, d)
+    rows = (*leading, 4, 7) if axes > 2 else (7,)
+    q, k, v = (np.random.default_rng(seed).standard_normal(shape).astype(np.float32) for seed in range(3))
+    out, lse = tw.attention(q, k, v, layout="bshd", return_lse=True)
+    state = tw.attention_partial(q, k, v, layout="bshd")
+    assert lse.shape == state.lse.shape == state.row_max.shape == state.row_sum.shape == rows
+    np.testing.assert_allclose(state.lse, lse, rtol=1e-6)
+    merged = tw.merge_attention(parts(q, k, v, (3,), layout="bshd") if axes > 2 else [state])
+    np.testing.assert_allclose(merged.out, out, rtol=1e-5, atol=1e-6)
+    gradients = tw.attention_backward(out, q, k, v, merged.out, merged.lse, layout="bshd")
+    expected = tw.attention_backward(out, q, k, v, out, lse, layout="bshd")
+    for found, near in zip(gradients, expected, strict=True):
+        np.testing.assert_allclose(found, near, rtol=1e-4, atol=1e-5)
+
+
+def test_packed_rows_of_either_layout() -> None:
+    q, k, v = (np.random.default_rng(seed).standard_normal((9, 3, 8)) for seed in range(3))
+    given: dict[str, Any] = {"cu_seqlens_q": [0, 4, 9], "layout": "bshd"}
+    state = tw.attention_partial(q, k, v, **given)
+    assert state.lse.shape == (3, 9)
+    np.testing.assert_allclose(state.lse, tw.attention(q, k, v, **given, return_lse=True)[1])
+
+
+def test_states_keep_their_layout() -> None:
+    """Square ones too, whose shapes do not tell it: replaced, copied, pickled, and as plain tuples."""
+    q, k, v = operands(np.float64, queries=6, layout="bshd")
+    states = parts(q, k, v, (30,), layout="bshd")
+    expected = tw.attention(q, k, v, layout="bshd")
+    for again in (
+        states,
+        [state._replace(row_max=state.row_max.copy()) for state in states],
+        [copy.deepcopy(state) for state in states],
+        [pickle.loads(pickle.dumps(state)) for state in states],
+    ):
+        np.testing.assert_allclose(tw.merge_attention(again).out, expected, rtol=1e-12)
+    plain: list[Any] = [tuple(state) for state in states]
+    np.testing.assert_allclose(tw.merge_attention(plain, layout="bshd").out, expected, rtol=1e-12)
+    with pytest.raises(StateLayouts, match="state 1"):
+        tw.merge_attention([states[0], plain[1]])
+    with pytest.raises(StateLayouts, match="'bhsd'"):
+        tw.merge_attention(states, layout="bhsd")
+    with pytest.raises(InvalidChoice, match="layout"):
+        tw.merge_attention(plain, layout="sbhd")
 
 
 def test_parts_are_not_rounded_to_the_type_of_queries() -> None:

@@ -389,7 +389,6 @@ def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAtt
         *(scale, softcap),
         *(mask, *vectors, *scales, keys.pages),
     )
-    state_shape = _state_shape(result, layout)
     copies = tuple(
         f"{name} is copied: {array.dtype} to {view.dtype}"
         for name, array, view in zip("qkv", operands.given, operands[1:4], strict=True)
@@ -398,7 +397,9 @@ def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAtt
     if given is not None and not direct:
         copies = (*copies, "the result is copied into out: another dtype, misaligned, or shared memory")
     partial, sides = queries.rows is not None, (queries, keys)
-    return PreparedAttention(problem, call, target, given, state_shape, partial, copies, sides)
+    return PreparedAttention(
+        problem, call, target, given, state_shape(result, layout), partial, copies, sides
+    )
 
 
 def _result_shape(
@@ -413,8 +414,12 @@ def _result_shape(
     return lead, (*lead, *inner, v.shape[-1])
 
 
-def _state_shape(result: tuple[int, ...], layout: AttentionLayout) -> tuple[int, ...]:
-    """The shape of lse: (..., heads, queries) in every layout."""
+def state_shape(result: tuple[int, ...], layout: AttentionLayout) -> tuple[int, ...]:
+    """The shape of lse, row_max and row_sum for a result: (..., heads, queries) in every layout.
+
+    >>> state_shape((5, 3, 2), AttentionLayout.BSHD)
+    (3, 5)
+    """
     if len(result) == 2 or layout is AttentionLayout.BHSD:
         return result[:-1]
     return (*result[:-3], result[-2], result[-3])

@@ -7,31 +7,55 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.errors import NoStates, StateShape
-from tilewright.runtime.attention_arrays import AttentionLayout, Keywords, prepare
+from tilewright.errors import NoStates, StateLayouts, StateShape
+from tilewright.runtime.attention_arrays import AttentionLayout, Keywords, prepare, state_shape
 from tilewright.runtime.attention_call import log_sum_exp
 from tilewright.runtime.attention_front import Strategy, choose, run
 from tilewright.runtime.operands import Array
 from tilewright.spec.choice import parse_choice
 
 
-class AttentionState(NamedTuple):
-    """What attention to some keys comes to, in float32 (float64 of float64 queries).
-
-    Attributes
-    ----------
-    out : the result of these keys alone, in the shape of `tilewright.attention`'s, not rounded to q's type.
-    row_max : the largest score of each row, -inf where no key is seen; of out's shape without its last axis.
-    row_sum : the sum of e^(score - row_max) of each row, 0 where no key is seen.
-    """
+class _StateArrays(NamedTuple):
+    """The arrays of a state, as they are unpacked and sent."""
 
     out: Array
     row_max: Array
     row_sum: Array
 
+
+class AttentionState(_StateArrays):
+    """The state of attention to some keys, in float32 (float64 for float64 queries).
+
+    Unpacks as (out, row_max, row_sum).
+
+    Attributes
+    ----------
+    out : numpy.ndarray
+        The result of these keys alone, in the shape and layout of that of `tilewright.attention`, not rounded
+        to q's type.
+    row_max : numpy.ndarray, shape (batch, heads, queries) in every layout
+        The largest score of each row, -inf where no key is seen.
+    row_sum : numpy.ndarray, shape (batch, heads, queries) in every layout
+        The sum of e^(score - row_max) of each row, 0 where no key is seen.
+    layout : str
+        The layout of `out`: "bhsd" or "bshd".
+    """
+
+    layout: str = AttentionLayout.BHSD.value
+
+    def __new__(cls, out: Array, row_max: Array, row_sum: Array, *, layout: str = "bhsd") -> AttentionState:
+        """A state from its arrays and the layout of the first."""
+        made = super().__new__(cls, out, row_max, row_sum)
+        made.layout = parse_choice(AttentionLayout, layout, "layout").value
+        return made
+
+    def _replace(self, **changes: Any) -> AttentionState:
+        """The state with other arrays, in the same layout."""
+        return AttentionState(*super()._replace(**changes), layout=self.layout)
+
     @property
     def lse(self) -> Array:
-        """The logarithm of each row's sum of exponentials.
+        """The logarithm of each row's sum of exponentials, (batch, heads, queries) in every layout.
 
         >>> AttentionState(np.zeros((1, 2)), np.array([3.0]), np.array([1.0])).lse
         array([3.])
@@ -53,28 +77,47 @@ def attention_partial(q: Any, k: Any, v: Any, keywords: Keywords) -> AttentionSt
     run(prepared, choose(prepared, Strategy.AUTO))
     states = [array.reshape(prepared.state_shape) for array in (call.row_max, call.row_sum)]
     layout = parse_choice(AttentionLayout, keywords.layout, "layout")
-    if layout is AttentionLayout.BSHD and prepared.target.ndim > 2:
-        states = [np.ascontiguousarray(state.swapaxes(-1, -2)) for state in states]
-    return AttentionState(prepared.target, *states)
+    return AttentionState(prepared.target, *states, layout=layout.value)
 
 
-def merge_attention(states: Iterable[Any]) -> AttentionState:
-    """What `tilewright.merge_attention` does, which documents it."""
-    given = [AttentionState(*map(np.asarray, state)) for state in states]
+def _states(states: Iterable[Any], layout: Any) -> tuple[list[AttentionState], AttentionLayout]:
+    """States whose shapes fit each other, and the layout of their results."""
+    given = [
+        state if isinstance(state, AttentionState) else AttentionState(*state, layout=layout or "bhsd")
+        for state in states
+    ]
     if not given:
         raise NoStates
-    shape = given[0].out.shape
+    found = given[0].layout if layout is None else parse_choice(AttentionLayout, layout, "layout").value
     for number, state in enumerate(given):
-        for name, array, required in zip(state._fields, state, (shape, shape[:-1], shape[:-1]), strict=True):
+        if state.layout != found:
+            raise StateLayouts(number=number, found=state.layout, required=found)
+    given = [AttentionState(*map(np.asarray, state), layout=found) for state in given]
+    shape, order = given[0].out.shape, AttentionLayout(found)
+    rows = state_shape(shape, order)
+    for number, state in enumerate(given):
+        for name, array, required in zip(state._fields, state, (shape, rows, rows), strict=True):
             if array.shape != required:
                 raise StateShape(number=number, name=name, found=array.shape, required=required)
+    return given, order
+
+
+def merge_attention(states: Iterable[Any], layout: Any = None) -> AttentionState:
+    """What `tilewright.merge_attention` does, which documents it."""
+    given, order = _states(states, layout)
+
+    def of_results(rows: Array) -> Array:
+        """A number of each row beside the columns of its result."""
+        swapped = order is AttentionLayout.BSHD and rows.ndim > 1
+        return (rows.swapaxes(-1, -2) if swapped else rows)[..., np.newaxis]
+
     row_max = np.maximum.reduce([state.row_max for state in given])
     base = np.where(row_max == -np.inf, 0, row_max)
     weights = [state.row_sum * np.exp(state.row_max - base) for state in given]
     row_sum = weights[0].copy()
-    out = given[0].out * weights[0][..., np.newaxis]
+    out = given[0].out * of_results(weights[0])
     for state, weight in zip(given[1:], weights[1:], strict=True):
         row_sum += weight
-        out += state.out * weight[..., np.newaxis]
-    out /= np.where(row_sum == 0, 1, row_sum)[..., np.newaxis]
-    return AttentionState(out, row_max, row_sum)
+        out += state.out * of_results(weight)
+    out /= of_results(np.where(row_sum == 0, 1, row_sum))
+    return AttentionState(out, row_max, row_sum, layout=order.value)
