@@ -7,12 +7,14 @@ import ctypes.util
 import mmap
 import os
 import platform
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -187,6 +189,31 @@ class GuardedMemory:
         offset = view.__array_interface__["data"][0] - self.bytes.__array_interface__["data"][0]
         np.ndarray(view.shape, view.dtype, copy, offset, view.strides)[...] = 0
         return copy
+
+
+# --- bounds of time ------------------------------------------------------------------------------
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """What runs inside takes at most so much of the processor's time: Python code that goes on is stopped.
+
+    Meant for searches that would take hours, with bounds far above what is needed.
+    """
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise AssertionError(f"still at work after {seconds} s of the processor's time")
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 # --- child processes ----------------------------------------------------------------------------

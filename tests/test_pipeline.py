@@ -10,7 +10,7 @@ import pytest
 from support import LAYOUTS, filled
 
 import tilewright as tw
-from tilewright.errors import InvalidChoice
+from tilewright.errors import InvalidChoice, SizeOverflow
 from tilewright.ir.nodes import Program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
@@ -130,3 +130,8 @@ def test_a_kernel_for_column_major_c(sizes: tuple[int, int, int], layouts: tuple
     unread = np.full((m, n), np.nan, np.float32, order="F")
     kernel(a, b, unread)
     np.testing.assert_array_equal(unread, a @ b)
+
+
+def test_sizes_that_no_memory_has() -> None:
+    with pytest.raises(SizeOverflow, match="Gemm: c needs"):
+        run_stages(Gemm(m=2**40, n=2**40, k=2), find_machine("znver5"), until="nest")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+#: Bits of the longest integer that a message prints digit by digit.
+_PRINTED_BITS = 256
+
 
 class TilewrightError(Exception):
     """Base of every error this package raises on purpose.
@@ -23,7 +26,7 @@ class TilewrightError(Exception):
 
     def __init__(self, **fields: object) -> None:
         self.fields = fields
-        super().__init__(self.message.format(**fields))
+        super().__init__(self.message.format(**{name: _shown(value) for name, value in fields.items()}))
 
     def __getattr__(self, name: str) -> object:
         try:
@@ -33,6 +36,21 @@ class TilewrightError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.fields)
+
+
+def _shown(value: object) -> object:
+    """A value as messages print it: Python refuses to print integers of several thousand digits.
+
+    >>> _shown((3, 10**5000))
+    (3, '2**16609 or more')
+    """
+    match value:
+        case int() if value.bit_length() > _PRINTED_BITS:
+            return f"{'-' if value < 0 else ''}2**{value.bit_length() - 1} or more"
+        case tuple() | list() if any(isinstance(part, int | tuple | list) for part in value):
+            return type(value)(map(_shown, value)) if type(value) in (tuple, list) else value
+        case _:
+            return value
 
 
 def _rebuild(kind: type[TilewrightError], fields: dict[str, object]) -> TilewrightError:

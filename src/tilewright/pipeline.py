@@ -23,7 +23,7 @@ from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.mmt4d import Mmt4d
 from tilewright.spec.names import contraction_name, kernel_name
 from tilewright.spec.packing import Packing
-from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout
+from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, check_elements
 from tilewright.spec.row_function import RowFunction
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.sum_of_products import SumOfProducts
@@ -298,6 +298,8 @@ def run_stages(problem: Problem, machine: Machine, until: str = STAGES[-1].name)
     names = [stage.name for stage in STAGES]
     if until not in names:
         raise InvalidChoice(name="stage", found=repr(until), allowed=", ".join(names))
+    for operand in problem.operands:
+        check_elements(f"{type(problem).__name__}: {operand.name}", (operand.rows or 1, operand.columns or 1))
     state = Compilation(problem, machine, kernel_name(problem, machine.isa.name))
     return _run(state, STAGES[: names.index(until) + 1])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import Array
+from support import Array, within
 
 from tilewright.errors import ContractionPrimitive, InvalidChoice
 from tilewright.frontend.contraction import Place, einsum_dimensions
@@ -21,7 +21,7 @@ from tilewright.macro.schedule.fuse import fuse
 from tilewright.macro.schedule.identify import ways
 from tilewright.macro.schedule.passes import PASSES, schedule
 from tilewright.macro.schedule.reorder import reorder
-from tilewright.macro.schedule.split import balance, cut_at, divisors, tasks_of
+from tilewright.macro.schedule.split import balance, cut_at, divisors, tasks_of, work_of
 from tilewright.spec.contraction import Contraction, Dimension, DimensionType, ExecutionType, Main
 from tilewright.spec.contraction_reference import reach
 from tilewright.spec.problem import exact_dtype
@@ -265,10 +265,35 @@ def test_primes_stay_whole() -> None:
 
 def test_a_dimension_is_cut_at_divisors() -> None:
     one = Dimension("k", "primitive", 30, in0=7, in1=-2)
-    for inner in divisors(30):
+    for inner in divisors(30, 30):
         outer, rest = cut_at(one, inner)
         assert (outer.size, outer.in0, outer.in1) == (30 // inner, 7 * inner, -2 * inner)
         assert (rest.size, rest.in0, rest.in1) == (inner, 7, -2)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 12, 36, 97, 360, 2**10, 3**6])
+@pytest.mark.parametrize("most", [0, 1, 5, 6, 7, 20, 1000])
+def test_divisors_up_to_a_bound(number: int, most: int) -> None:
+    assert list(divisors(number, most)) == [d for d in range(1, min(number, most) + 1) if number % d == 0]
+
+
+#: A power of two, a prime, and the product of two primes: too long to count up to their square roots.
+LONG = (2**58, 2**59 - 55, (2**31 - 1) * (2**27 - 39))
+
+
+@pytest.mark.parametrize("cores", [1, 64, 2**40])
+@pytest.mark.parametrize("long", LONG)
+def test_searches_are_bounded(long: int, cores: int) -> None:
+    machine = replace(find_machine("znver5"), cores=cores)
+    cases = (
+        einsum("ij,jk->ik", (long, 4), (4, 3)),
+        einsum("ij,jk->ki", (3, 4), (4, long)),
+        einsum("ij,jk->ik", (3, long), (long, 4)),
+        einsum("ij->ji", (long, 3), main="identity"),
+    )
+    with within(20):
+        for case in cases:
+            assert work_of(schedule(case, machine)) == work_of(case)
 
 
 def test_estimates_count_what_is_moved() -> None:

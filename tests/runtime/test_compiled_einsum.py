@@ -20,6 +20,7 @@ from tilewright.errors import (
     OperandCount,
     OutputNotWritable,
     OutShape,
+    SizeOverflow,
     TreeSizeMissing,
     UnsupportedDtype,
 )
@@ -205,3 +206,16 @@ def test_what_is_refused() -> None:
         tw.einsum_tree("[0,1],[1]->[0]", (2, 3), dtype="f7")
     with pytest.raises(InvalidChoice):
         tw.einsum_tree("[0,1],[[1,2],[2]->[1]]->[0]", (2, 3, 4), optimize="fastest")
+
+
+def test_sizes_that_no_memory_has() -> None:
+    shapes = (2**40, 3), (3, 2**10)
+    assert tw.compile_einsum("ij,jk->ik", *shapes).shape == (2**40, 2**10)
+    with pytest.raises(SizeOverflow, match="compile_einsum: operand 1 needs"):
+        tw.compile_einsum("ij,jk->ik", (4, 2**40), (2**40, 2**40))
+    with pytest.raises(SizeOverflow, match="compile_einsum: the result needs"):
+        tw.compile_einsum("ij,jk->ik", (2**40, 0), (0, 2**40))
+    with pytest.raises(SizeOverflow, match="einsum_tree: the result needs"):
+        tw.einsum_tree("[0,1],[1,2]->[0,2]", (2**40, 3, 2**40))
+    with pytest.raises(SizeOverflow, match="result needs"):
+        tw.einsum("ij,jk->ik", np.empty((2**40, 0), np.int64), np.empty((0, 2**40), np.int64))

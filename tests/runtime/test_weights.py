@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from support import Array, gamma
+from support import Array, gamma, within
 
 import tilewright as tw
 from tilewright.errors import (
@@ -166,6 +166,13 @@ def test_weights_without_elements(form: dict[str, Any] | str, k: int, n: int) ->
     for rows in (1, 40):
         found = tw.linear(np.ones((rows, k), np.float32), packed, np.ones(n, np.float32))
         assert np.array_equal(found, np.ones((rows, n)))
+
+
+@pytest.mark.parametrize("form", [I8, I4, FORMS[-1], "bf16"], ids=str)
+def test_many_rows_without_elements(form: dict[str, Any] | str) -> None:
+    with within(20):
+        packed = packed_of(form, np.empty((2**32, 0), np.float32))
+        assert tw.unpack(packed).shape == (2**32, 0)
 
 
 def test_an_out_that_shares_memory() -> None:

@@ -14,7 +14,9 @@ from tilewright.errors import (
     ContractionPrimitive,
     InvalidChoice,
     InvalidSize,
+    SizeOverflow,
 )
+from tilewright.frontend.contraction import Place, einsum_dimensions
 from tilewright.spec.contraction import Contraction, Dimension, Main
 
 M = Dimension("m", "primitive", 4, in0=1, out=1)
@@ -132,3 +134,33 @@ def test_sums_that_loops_would_round() -> None:
 def test_a_function_is_all_of_its_operation(changes: dict[str, str]) -> None:
     with pytest.raises(ContractionPrimitive, match="square: found"):
         Contraction([Dimension("c", "primitive", 4, in0=1, out=1)], main="square", **changes)
+
+
+#: Sizes of i, j and k in ij,jk->ik, and what needs too many elements.
+TOO_LONG = (
+    ((2**61, 4, 2**61), "its iteration space needs"),
+    ((2**62, 1, 1), "in0 needs 4611686018427387904 elements, more than 2305843009213693951"),
+    ((2**31, 2**20, 2**31), "its iteration space needs"),
+    ((2**40, 0, 2**40), "its iteration space needs"),
+    ((2**30, 0, 2**31), "out needs"),
+    ((10**30, 1, 1), "must be"),
+)
+
+
+@pytest.mark.parametrize(("sizes", "reason"), TOO_LONG)
+def test_sizes_beyond_64_bits(sizes: tuple[int, int, int], reason: str) -> None:
+    i, j, k = sizes
+    with pytest.raises((SizeOverflow, InvalidSize), match=reason):
+        Contraction(einsum_dimensions("ij,jk->ik", [Place((i, j)), Place((j, k))]))
+
+
+def test_strides_beyond_64_bits() -> None:
+    far = Dimension("c", "primitive", 3, in0=2**61, out=1)
+    with pytest.raises(SizeOverflow, match="in0 needs 4611686018427387905 elements"):
+        Contraction([far], main="relu")
+    with pytest.raises(SizeOverflow, match=r"in0 needs 2\*\*16609 or more elements"):
+        Contraction([Dimension("c", "primitive", None, in0=10**5000, out=1)], main="relu")
+    assert Contraction([Dimension("c", "primitive", 1, in0=2**61 - 1, out=1)], main="relu").flops is not None
+    line = Contraction([Dimension("c", "primitive", None, in0=3, out=1)], main="relu")
+    with pytest.raises(SizeOverflow, match="contraction: in0 needs"):
+        line.sized([2**60])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -23,7 +22,6 @@ from tilewright.errors import (
     OutShape,
     ScalarOperand,
     ShapeMismatch,
-    SizeOverflow,
     UnsafeCast,
     UnsupportedArgument,
     UnsupportedDtype,
@@ -34,7 +32,7 @@ from tilewright.runtime.operands import broadcast_shapes, factor, whole_strides
 from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
 from tilewright.spec.epilogue import Epilogue
-from tilewright.spec.problem import MAX_SIZE, ProductTypes
+from tilewright.spec.problem import ProductTypes, check_elements
 
 Array: TypeAlias = NDArray[Any]
 
@@ -159,9 +157,7 @@ def product_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> Shapes:
     m = a[-2] if len(a) > 1 else 1
     n = b[-1] if len(b) > 1 else 1
     result = batch + ((m,) if len(a) > 1 else ()) + ((n,) if len(b) > 1 else ())
-    total = math.prod(result)
-    if total > MAX_SIZE // 16:  # 16 bytes: the largest element
-        raise SizeOverflow(what="matmul: the result", found=total, limit=MAX_SIZE // 16)
+    check_elements("matmul: the result", result)
     return Shapes(batch, m, n, a[-1], result)
 
 

@@ -43,6 +43,7 @@ from tilewright.runtime.operands import Array
 from tilewright.runtime.threads import limited
 from tilewright.runtime.tree_layout import laid_out
 from tilewright.runtime.tree_steps import steps_of
+from tilewright.spec.problem import check_elements
 
 #: Places of operands (their strides and types) whose plans one callable keeps.
 _PLANS = 64
@@ -136,6 +137,7 @@ class Workspace:
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """An array in the smallest block that holds it."""
+        check_elements("einsum: a result", shape)
         needed = prod(shape) * dtype.itemsize
         fitting = [block for block in self._free if block.size >= needed]
         block = min(fitting, key=lambda block: block.size, default=None)
@@ -176,8 +178,11 @@ class TreeCall:
         self.network, self.dtype, self._fixed = network, dtype, fixed
         self._plans: dict[Any, Laid] = {}
         self._workspaces: list[Workspace] = []
+        for number, shape in enumerate(network.shapes):
+            check_elements(f"{network.function}: operand {number}", shape)
+        check_elements(f"{network.function}: the result", network.shape)
         self._places = tuple(
-            (shape, own or np.empty(shape, dtype).strides, dtype.kind)
+            (shape, own or _contiguous(shape, dtype.itemsize), dtype.kind)
             for shape, own in zip(network.shapes, strides, strict=True)
         )
         self._laid = self._lay(self._places)
@@ -330,6 +335,19 @@ class TreeCall:
             self._plans.clear()
         self._plans[places] = laid
         return laid
+
+
+def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides of a C-contiguous array, in bytes; lengths of 0 do not count, as in NumPy.
+
+    >>> _contiguous((2, 0, 3), 4) == np.empty((2, 0, 3), np.float32).strides
+    True
+    """
+    found, step = [], itemsize
+    for size in reversed(shape):
+        found.append(step)
+        step *= size or 1
+    return tuple(reversed(found))
 
 
 def known_places(values: Sequence[Any], dtype: DTypeLike | None) -> tuple[list[Any], list[Any], Any]:

@@ -38,6 +38,7 @@ from tilewright.runtime.transpose import transpose
 from tilewright.runtime.tree_layout import laid_out
 from tilewright.runtime.tree_steps import Move, Step, Steps, steps_of
 from tilewright.spec.dtype import GEMM_DTYPES
+from tilewright.spec.problem import check_elements
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
 _Place: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
@@ -104,6 +105,7 @@ class _Fresh:
     """New memory for every result."""
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        check_elements("einsum: a result", shape)
         return np.empty(shape, dtype)
 
     def give_back(self, array: Array) -> None:

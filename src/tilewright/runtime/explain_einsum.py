@@ -24,6 +24,7 @@ from tilewright.runtime.sum_of_products import ProductsCall
 from tilewright.runtime.threads import limited
 from tilewright.runtime.tree_steps import Move, Step
 from tilewright.spec.names import kernel_name
+from tilewright.spec.problem import check_elements
 from tilewright.spec.scattered import ScatteredGemm
 from tilewright.spec.sum_of_products import Walk
 
@@ -115,13 +116,19 @@ def _strategy(plan: Plan, told: Sequence[Told], steps: Sequence[Told]) -> str:
             return f"{products} pairs, one after the other; {len(steps) - products} results are moved"
 
 
+def _untouched(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Memory of an array that is asked about, and never written."""
+    check_elements("einsum: a result", shape)
+    return np.empty(shape, dtype)
+
+
 def _collapsed(collapse: Collapse | None, array: Array) -> Told:
     """What becomes of one operand by itself."""
     if collapse is None:
         return Told(array, "")
     if collapse.is_view:
         return Told(collapse.view(array), "a view: diagonals, axes of length 1, another order of axes")
-    made = np.empty(collapse.shape, array.dtype)
+    made = _untouched(collapse.shape, array.dtype)
     made = made if collapse.axes is None else made.transpose(collapse.axes)
     call = collapse.products(array)
     how = "NumPy" if call is None else _walk(call)
@@ -137,7 +144,7 @@ def _walk(call: ProductsCall) -> str:
 def _moved(step: Move, seen: Sequence[Array]) -> Told:
     """A result that is copied into another order."""
     array = seen[step.place]
-    made = np.empty(tuple(array.shape[axis] for axis in step.axes), array.dtype)
+    made = _untouched(tuple(array.shape[axis] for axis in step.axes), array.dtype)
     return Told(made, f"array {step.place} is copied into the order {step.axes} of its axes")
 
 
@@ -157,11 +164,11 @@ def _met(step: Step, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
     if call is not None:
         kernel = kernel_name(call.problem, host_machine().isa.name)
         return Told(
-            np.empty(call.shape, dtype), f"{name} {Way.ELEMENTS.value}: {_walk(call)}", kernel, (), work
+            _untouched(call.shape, dtype), f"{name} {Way.ELEMENTS.value}: {_walk(call)}", kernel, (), work
         )
     match pairing.otherwise if isinstance(pairing, ByProducts) else pairing:
         case ByTables():
-            made = np.empty(tuple(sizes[label] for label in step.labels[2]), dtype)
+            made = _untouched(tuple(sizes[label] for label in step.labels[2]), dtype)
             problem = ScatteredGemm(find_dtype(a.dtype))
             kernel = kernel_name(problem, host_machine().isa.name)
             words = (
@@ -169,7 +176,7 @@ def _met(step: Step, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
             )
             return Told(made, words, kernel, decisions, work)
         case Pairing() as views:
-            made = views.result.of(np.empty(views.result.product, dtype))
+            made = views.result.of(_untouched(views.result.product, dtype))
             if views.by_elements:
                 return Told(made, f"{name} {Way.ELEMENTS.value}: NumPy", "", (), work)
             return Told(made, *_by_matmul(name, views, a, b), decisions, work)
@@ -193,7 +200,7 @@ def _seen(view: Fused, array: Array) -> Array:
     if not view.copied:
         return view.of(array)
     shape = array.shape if view.axes is None else tuple(array.shape[axis] for axis in view.axes)
-    return np.empty(view.shape or shape, array.dtype)
+    return _untouched(view.shape or shape, array.dtype)
 
 
 def _decisions(name: str, pricing: Pricing, roles: Roles, operands: tuple[Axes, Axes]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,9 @@ from tilewright.spec.weights import Elements, Weights
 _INTEGERS = {8: Elements.I8, 4: Elements.I4}
 #: Types of weights that are kept narrower than their products, by the word that asks for them.
 _FLOATS = {"bf16": (Elements.BF16, BF16), "f16": (Elements.F16, F16)}
+
+#: Elements of one block of groups, which NumPy quantises at once; a group that has more is a block by itself.
+_BLOCK_ELEMENTS = 1 << 16
 
 #: Bytes of one word of integers.
 _WORD_BYTES = 4
@@ -57,21 +61,40 @@ def quantised(w: Array, form: Weights) -> tuple[Array, Array, Array | None]:
     shape = (form.groups(depth), columns)
     u, scales = np.empty(w.shape, np.uint8), np.ones(shape, np.float32)
     zeros = np.full(shape, form.elements.middle, np.float32)
-    for number, (first, end) in enumerate(form.spans(depth)):
-        part = w[first:end]
-        if not part.size:
-            continue
+    for number, part in _grouped(w, form):
         if form.zeros:
-            low, high = np.minimum(part.min(axis=0), 0), np.maximum(part.max(axis=0), 0)
+            low, high = np.minimum(part.min(axis=1), 0), np.maximum(part.max(axis=1), 0)
             scale = (high / np.float32(most)) - (low / np.float32(most))
         else:
-            scale = np.abs(part).max(axis=0) / np.float32(form.elements.middle - 1)
+            scale = np.abs(part).max(axis=1) / np.float32(form.elements.middle - 1)
         scale[scale == 0] = 1
+        some = slice(number, number + len(part))
         if form.zeros:
-            zeros[number] = np.clip(np.rint(-low / scale), 0, most)
-        scales[number] = scale
-        u[first:end] = np.clip(np.rint(part / scale) + zeros[number], 0, most)
+            zeros[some] = np.clip(np.rint(-low / scale), 0, most)
+        scales[some] = scale
+        values = np.rint(part / scale[:, np.newaxis]) + zeros[some, np.newaxis]
+        first = number * form.group
+        u[first : first + len(part) * part.shape[1]] = np.clip(values, 0, most).reshape(-1, columns)
     return u, scales, zeros if form.zeros else None
+
+
+def _grouped(w: Array, form: Weights) -> Iterator[tuple[int, Array]]:
+    """Blocks of groups (groups, depths, n), each with the number of its first group; short ones last.
+
+    Narrow groups are many to a block, so that NumPy's work outweighs Python's; wide ones few, so that
+    temporaries stay in the caches. A matrix without elements has no blocks, however many rows it has.
+    """
+    depth, columns = w.shape
+    if not w.size:
+        return
+    group = form.group or depth
+    whole = depth // group
+    together = max(1, _BLOCK_ELEMENTS // (group * columns))
+    for number in range(0, whole, together):
+        groups = min(together, whole - number)
+        yield number, w[number * group : (number + groups) * group].reshape(groups, group, columns)
+    if depth % group:
+        yield whole, w[np.newaxis, whole * group :]
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -234,7 +257,7 @@ def dequantised(packed: PackedMatrix) -> Array:
     weights, depth = packed.form.weights, packed.shape[0]
     assert weights is not None
     values = elements_of(packed).astype(np.float32)
-    if not weights.elements.scaled:
+    if not weights.elements.scaled or not values.size:
         return values
     group = weights.group or max(depth, 1)
 

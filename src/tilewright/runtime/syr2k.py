@@ -18,7 +18,6 @@ from tilewright.errors import (
     InvalidScalar,
     MissingOut,
     OutOverlapsItself,
-    SizeOverflow,
 )
 from tilewright.macro.blocking import Blocking
 from tilewright.runtime.arrays import as_operand, check_array, check_out, product_types, result_dtype
@@ -38,11 +37,8 @@ from tilewright.runtime.operands import (
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
 from tilewright.spec.dtype import GEMM_DTYPES, DType
-from tilewright.spec.problem import MAX_SIZE, Layout, ProductTypes
+from tilewright.spec.problem import MAX_ELEMENTS, Layout, ProductTypes, check_elements
 from tilewright.spec.syr2k import Syr2k, Syrk
-
-#: Elements of the largest result: of 16 bytes each, the largest element type.
-MOST_ELEMENTS = MAX_SIZE // 16
 
 logger = logging.getLogger("tilewright")
 
@@ -195,9 +191,7 @@ def factor_shapes(function: str, factors: list[Array]) -> tuple[int, ...]:
         raise BatchMismatch(function=function, a=shapes[0][:-2], b=shapes[-1][:-2])
     n = shapes[0][-2]
     result = (*batch, n, n)
-    total = math.prod(result)
-    if total > MOST_ELEMENTS:
-        raise SizeOverflow(what=f"{function}: the result", found=total, limit=MOST_ELEMENTS)
+    check_elements(f"{function}: the result", result)
     return result
 
 
@@ -301,7 +295,7 @@ def plain_types(arrays: list[Any], out: Any, shape: tuple[int, ...]) -> ProductT
 
     None where there is anything to convert, to copy or to refuse, which takes several times as long to see.
     """
-    if type(arrays[0]) is not np.ndarray or math.prod(shape) > MOST_ELEMENTS:
+    if type(arrays[0]) is not np.ndarray or math.prod(shape) > MAX_ELEMENTS:
         return None
     dtype = arrays[0].dtype
     for array in arrays if out is None else (*arrays, out):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.cached import cached_property
-from tilewright.errors import BatchMismatch, InvalidScalar, SizeOverflow, TriangleNotSquare, TriangleShape
+from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape
 from tilewright.macro.blocking import Blocking
 from tilewright.runtime.arrays import as_operand, check_array, product_types, result_dtype
 from tilewright.runtime.gemm import scratch_of
@@ -25,10 +24,10 @@ from tilewright.runtime.operands import (
     factor,
 )
 from tilewright.runtime.scratch import ScratchPool
-from tilewright.runtime.syr2k import MOST_ELEMENTS, as_matrices, checked_out, fits, is_real, plain_types
+from tilewright.runtime.syr2k import as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.runtime.threads import call_team
 from tilewright.spec.choice import parse_choice
-from tilewright.spec.problem import Layout, ProductTypes
+from tilewright.spec.problem import Layout, ProductTypes, check_elements
 from tilewright.spec.trmm import Side, Trmm
 
 logger = logging.getLogger("tilewright")
@@ -150,9 +149,7 @@ def _shape(a: Array, b: Array, side: Side) -> tuple[int, ...]:
     if batch is None:
         raise BatchMismatch(function="trmm", a=a.shape[:-2], b=b.shape[:-2])
     shape = (*batch, *b.shape[-2:])
-    total = math.prod(shape)
-    if total > MOST_ELEMENTS:
-        raise SizeOverflow(what="trmm: the result", found=total, limit=MOST_ELEMENTS)
+    check_elements("trmm: the result", shape)
     return shape
 
 

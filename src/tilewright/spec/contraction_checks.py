@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tilewright.errors import ContractionPrimitive
+from math import prod
+
+from tilewright.errors import ContractionPrimitive, SizeOverflow
 from tilewright.spec.contraction import Contraction, Dimension, DimensionType, FirstTouch, Main
 from tilewright.spec.functions import UnaryOp
+from tilewright.spec.problem import MAX_SIZE
 from tilewright.spec.scattered import SCATTERED_DTYPES
 from tilewright.spec.unary import check_unary_dtype
 
@@ -18,12 +21,30 @@ _MOST: dict[Main, dict[DimensionType, int] | None] = {
 
 def check_contraction(problem: Contraction) -> None:
     """Raises what `Contraction` says it raises."""
+    _check_sizes(problem)
     _check_order(problem.dimensions)
     _check_primitive(problem.dimensions, problem.main)
     if problem.is_unary:
         _check_unary(problem)
     else:
         _check_sums(problem)
+
+
+def _check_sizes(problem: Contraction) -> None:
+    """Offsets in bytes and the number of iterations fit 64 bits; a length of 0 counts as 1, as in NumPy."""
+    sizes = [max(dimension.size or 1, 1) for dimension in problem.dimensions]
+    _check_fits("contraction: its iteration space", prod(sizes), MAX_SIZE)
+    for name in problem.names:
+        strides = [abs(getattr(one, name)) for one in problem.having(name)]
+        reached = sum((max(one.size or 1, 1) - 1) * abs(getattr(one, name)) for one in problem.having(name))
+        limit = MAX_SIZE // problem.element_of(name).size
+        _check_fits(f"contraction: {name}", max(reached + 1, *strides, 0), limit)
+
+
+def _check_fits(what: str, found: int, limit: int) -> None:
+    """Refuses a number of elements beyond a limit."""
+    if found > limit:
+        raise SizeOverflow(what=what, found=found, limit=limit)
 
 
 def _check_order(dimensions: tuple[Dimension, ...]) -> None:

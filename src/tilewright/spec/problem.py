@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.cached import cached_property
-from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.errors import InvalidChoice, InvalidSize, SizeOverflow, UnsupportedDtype
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import BF16, F32, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
 from tilewright.spec.epilogue import Along, Bias, Epilogue, Residual, Scale, Step, TypedStep, widened
@@ -24,6 +25,8 @@ WEIGHTED_DTYPES = (F32, BF16)
 
 #: Sizes and strides are signed 64-bit everywhere.
 MAX_SIZE = 2**63 - 1
+#: Elements of an array at most: 16 bytes are the largest element.
+MAX_ELEMENTS = MAX_SIZE // 16
 
 
 class Layout(Enum):
@@ -72,6 +75,18 @@ def check_size(value: int | None, name: str) -> int | None:
     if value is not None and (not isinstance(value, (int, np.integer)) or not 0 <= value <= MAX_SIZE):
         raise InvalidSize(name=name, found=value, required="None or an integer from 0 to 2**63 - 1")
     return None if value is None else int(value)
+
+
+def check_elements(what: str, shape: Sequence[int]) -> None:
+    """Refuses an array that no memory has room for; lengths of 0 do not count, as in NumPy.
+
+    Raises
+    ------
+    SizeOverflow
+    """
+    total = prod(shape) or prod(filter(None, shape))
+    if total > MAX_ELEMENTS:
+        raise SizeOverflow(what=what, found=total, limit=MAX_ELEMENTS)
 
 
 @dataclass(frozen=True)

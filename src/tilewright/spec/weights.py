@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -160,13 +159,3 @@ class Weights:
         parts = (raw >> places) & np.uint32((1 << elements.bits) - 1)
         whole = parts.reshape(*words.shape[:-1], words.shape[-1] * elements.depths)
         return whole[..., :depth].astype(np.float32)
-
-    def spans(self, depth: int) -> Iterator[tuple[int, int]]:
-        """The first depth of each group and the one behind its last.
-
-        >>> list(Weights(Elements.I4, 32).spans(70))
-        [(0, 32), (32, 64), (64, 70)]
-        """
-        step = self.group or max(depth, 1)
-        for first in range(0, max(depth, 1), step):
-            yield first, min(first + step, depth)

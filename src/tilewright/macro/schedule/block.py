@@ -66,6 +66,6 @@ def _cut(contraction: Contraction, kind: DimensionType, most: int, unit: int) ->
 def _part(dimension: Dimension, most: int, unit: int) -> int | None:
     """The largest divisor up to a bound, of whole register tiles if there is one."""
     assert dimension.size is not None
-    fitting = [value for value in divisors(dimension.size) if LEAST_SHARE * most <= value <= most]
+    fitting = [value for value in divisors(dimension.size, most) if LEAST_SHARE * most <= value]
     whole = [value for value in fitting if value % unit == 0]
     return max(whole or fitting, default=None)

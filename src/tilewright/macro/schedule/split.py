@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
+from math import isqrt, prod
 
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import LEAST_TILES
@@ -17,6 +17,9 @@ BALANCED = 0.9
 
 #: Multiply-adds that one task has at least: as many as make a team worth it (`runtime.threads`), 8 us.
 LEAST_TASK_WORK = 1 << 20
+
+#: Parts that a dimension is cut into at most: more tasks than any machine has threads to share them.
+MOST_PARTS = 1 << 16
 
 #: Elements that one task moves at least: as many take as long, at 4 bytes a cycle read and written.
 LEAST_TASK_ELEMENTS = 1 << 15
@@ -92,15 +95,16 @@ def cut_at(dimension: Dimension, inner: int) -> tuple[Dimension, Dimension]:
     return outer, replace(dimension, size=inner)
 
 
-def divisors(number: int) -> Iterator[int]:
-    """Those of a number from 1 on, ascending.
+def divisors(number: int, most: int) -> Iterator[int]:
+    """Divisors of a number from 1 up to a bound, ascending; takes at most `most` steps.
 
-    >>> list(divisors(12))
-    [1, 2, 3, 4, 6, 12]
+    >>> list(divisors(12, 12)), list(divisors(12, 5))
+    ([1, 2, 3, 4, 6, 12], [1, 2, 3, 4])
     """
-    small = [value for value in range(1, int(number**0.5) + 1) if number % value == 0]
+    small = [value for value in range(1, min(isqrt(number), most) + 1) if number % value == 0]
     yield from small
-    yield from (number // value for value in reversed(small) if value * value != number)
+    large = (number // value for value in reversed(small) if value * value != number)
+    yield from (value for value in large if value <= most)
 
 
 def _cuts(
@@ -112,10 +116,10 @@ def _cuts(
         if dimension.type is DimensionType.K or dimension.size is None:
             continue
         unit = units.of(dimension)
-        for inner in divisors(dimension.size):
-            parts = dimension.size // inner
-            enough = inner >= LEAST_TILES * unit and work // parts >= least
-            if 1 < parts <= threads * threads and enough:
+        # From the largest part down, as the divisors of a size ascend.
+        for parts in reversed(list(divisors(dimension.size, min(threads * threads, MOST_PARTS)))):
+            inner = dimension.size // parts
+            if parts > 1 and inner >= LEAST_TILES * unit and work // parts >= least:
                 yield *cut_at(dimension, inner), dimension
 
 
