@@ -28,21 +28,32 @@ from tilewright.explore.measure import (
     Report,
     Sample,
     WorkerProcess,
+    best_peer,
     choose_rounds,
     make_rows,
     measure,
+    start_worker,
     summarise,
 )
 from tilewright.explore.present import call_lines, report_table, report_title, slower_lines
 from tilewright.explore.systems import PEERS, VARIANTS, Product, default_peers, find_system, parse_peers
 from tilewright.explore.worker import Worker, serve
+from tilewright.machine.host import detect_host
+from tilewright.machine.isa import usable_isas
+from tilewright.machine.machine import enabled_features
 from tilewright.spec.problem import Gemm
 
 TWO = Plan(parse_sizes("8,16x8x4"), peers=("numpy",), repeat=3)
 ROW_FIELDS = [
-    "problem", "dtype", "m", "n", "k", "threads", "system", "call", "measurements",
+    "problem", "dtype", "m", "n", "k", "threads", "system", "call", "environment", "measurements",
     "gflops_median", "gflops_ci", "share_of_peak", "ratio_to",
 ]  # fmt: skip
+
+
+def usable_rows() -> set[str]:
+    """Names of the instruction-set rows that this host runs."""
+    facts = detect_host()
+    return {row.name for row in usable_isas(facts.machine().arch, enabled_features(facts.machine().features))}
 
 
 def samples_of(*pairs: tuple[float, float]) -> list[Sample]:
@@ -100,12 +111,43 @@ def test_json_form(report: Report) -> None:
         "threads": 1,
         "system": "tilewright",
         "call": "tilewright, f32",
+        "environment": {},
         "measurements": 3,
         "gflops_median": 90,
         "gflops_ci": [80, 100],
         "share_of_peak": pytest.approx(0.9),
         "ratio_to": {"numpy": pytest.approx(1.8)},
     }
+
+
+THREE = Plan(parse_sizes("8,16x8x4"), peers=("numpy", "numpy-best", "tilewright-avx2"), repeat=3)
+OF_THREE = {
+    **SAMPLES,
+    (0, "numpy-best"): samples_of((60, 100), (60, 100), (60, 100)),
+    (1, "numpy-best"): samples_of((18, 100), (18, 100), (18, 100)),
+    (0, "tilewright-avx2"): samples_of((99, 100), (99, 100), (99, 100)),
+    (1, "tilewright-avx2"): samples_of((99, 100), (99, 100), (99, 100)),
+}
+
+
+def test_summary_names_the_best_peer() -> None:
+    """The best by the mean of its speeds; kernels of our own are no peers."""
+    report = Report({}, "host", "FMA", 100.0, make_rows(THREE, OF_THREE))
+    assert best_peer(report, ("numpy", "numpy-best")) == "numpy-best"
+    assert best_peer(report, ()) is None
+    found = {line.figure: line for line in summarise(report)}
+    assert found["ratio to the best peer, numpy-best"].geometric_mean == pytest.approx((1.5 * 10 / 18) ** 0.5)
+    assert found["ratio to the fastest peer at each size"].worst == 0.5
+    assert "ratio to tilewright-avx2" in found
+
+
+def test_tables_of_many_systems_have_a_line_for_each() -> None:
+    report = Report({"cpu": "c", "isa": "i"}, "host", "FMA", 100.0, make_rows(THREE, OF_THREE))
+    columns = [list(column.cells) for column in report_table(THREE, report).columns]
+    assert columns[0] == ["8", "", "", "", "16x8x4", "", "", ""]
+    assert columns[1][:4] == ["numpy", "numpy-best", "tilewright-avx2", "tilewright"]
+    assert columns[4][:4] == ["50.0%", "60.0%", "99.0%", "90.0%"]
+    assert columns[5][:4] == ["1.80", "1.50", "0.91", ""]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +170,7 @@ def test_plans_that_make_no_sense(change: dict[str, object], error: type[Excepti
 def test_peers() -> None:
     assert parse_peers(" numpy, numpy,") == ("numpy",)
     assert parse_peers("") == ()
-    with pytest.raises(InvalidChoice, match="numpy, torch"):
+    with pytest.raises(InvalidChoice, match="numpy, numpy-best, torch"):
         parse_peers("blas")
     with pytest.raises(InvalidChoice, match="peer"):
         parse_peers("tilewright")
@@ -157,6 +199,9 @@ CALLS = {
     ("u8i8", None, "tilewright-f32"): ("f32", "tilewright, f32"),
     ("u8i8", None, "tilewright-generic"): ("u8i8i32", "tilewright, u8i8i32, generic lowering"),
     ("c64", None, "tilewright"): ("c64", "tilewright, c64"),
+    ("f32", None, "tilewright-avx2"): ("f32", "tilewright, f32, kernels of the row avx2"),
+    ("f32", None, "numpy-best"): ("f32", "numpy.matmul(f32, f32)"),
+    ("bf16", None, "jax"): ("bf16", "jax.jit(jax.numpy.matmul)(bf16, bf16)"),
 }
 ROWS = {system.name: system for system in systems.SYSTEMS}
 
@@ -171,7 +216,7 @@ def test_what_a_system_computes(wanted: tuple[str, str | None, str], found: tupl
 @pytest.mark.parametrize(
     ("dtype", "out_dtype", "system"),
     [("bf16", None, "numpy"), ("i4", None, "numpy"), ("i32", "i8", "numpy"), ("i4", None, "torch"),
-     ("i16", "i32", "torch")],
+     ("i16", "i32", "torch"), ("i8", None, "jax"), ("bf16", "f32", "jax")],
 )  # fmt: skip
 def test_types_that_a_peer_lacks(dtype: str, out_dtype: str | None, system: str) -> None:
     with pytest.raises(UnsupportedDtype, match=system):
@@ -369,6 +414,81 @@ def test_thread_variables_are_set_in_the_process(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(measuring, "_START", f"{start}{show}")
     with WorkerProcess("numpy", threads=3) as process, pytest.raises(WorkerFailed, match="3 3 3 3"):
         process.ask("measure", index=0)
+
+
+def test_settings_of_the_shell_do_not_reach_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy as shipped: images that set OPENBLAS_CORETYPE would measure something else."""
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    monkeypatch.setenv("OPENBLAS_L2_SIZE", "1")
+    show = "import os; sys.exit(' '.join(name for name in start['removed'] if name in os.environ) or 'none')"
+    start = measuring._START.split("from tilewright", maxsplit=1)[0]
+    monkeypatch.setattr(measuring, "_START", f"{start}{show}")
+    with (
+        WorkerProcess("numpy", threads=1) as process,
+        pytest.raises(WorkerFailed, match=r"1: none$"),
+    ):
+        process.ask("measure", index=0)
+    show = "import os; sys.exit(os.environ['OPENBLAS_CORETYPE'])"
+    monkeypatch.setattr(measuring, "_START", f"{start}{show}")
+    setting = {"OPENBLAS_CORETYPE": "Zen"}
+    with WorkerProcess("numpy", 1, None, setting) as process, pytest.raises(WorkerFailed, match=r"1: Zen$"):
+        process.ask("measure", index=0)
+
+
+def test_the_fastest_setting_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings are tried on the smaller cases; one whose kernels the CPU lacks ends its process."""
+    seconds = {"": 2e-3, "Haswell": 3e-3, "Zen": 1e-3, "Cooperlake": 4e-3, "Sapphirerapids": 5e-3}
+    asked = []
+
+    def ask(process: WorkerProcess, command: str, **arguments: Any) -> dict[str, float]:
+        setting = process.environment.get("OPENBLAS_CORETYPE", "")
+        asked.append((setting, command, arguments["index"]))
+        if setting not in seconds:
+            raise WorkerFailed(system=process.system, reason="its process ended with status -4: no message")
+        return {"seconds": seconds[setting]}
+
+    monkeypatch.setattr(WorkerProcess, "ask", ask)
+    plan = Plan(parse_sizes("8,4096"), ("numpy-best",), repeat=1)
+    with start_worker(plan, "numpy-best") as worker:
+        assert worker.environment == {"OPENBLAS_CORETYPE": "Zen"}
+    assert ("SkylakeX", "prepare", 0) in asked
+    assert {index for _, _, index in asked} == {0}
+    seconds.pop("")
+    with pytest.raises(WorkerFailed, match="status -4"):
+        start_worker(plan, "numpy-best")
+
+
+def test_the_setting_is_named() -> None:
+    plan = Plan(parse_sizes("8"), ("numpy-best",), repeat=1)
+    rows = make_rows(
+        plan,
+        {(0, system): samples_of((5, 10)) for system in plan.systems},
+        {"numpy-best": {"OPENBLAS_CORETYPE": "Zen"}},
+    )
+    report = Report({}, "host", "FMA", 10.0, rows)
+    (line,) = call_lines(plan, report)
+    assert line == "numpy-best runs with OPENBLAS_CORETYPE=Zen, the fastest of 6 settings"
+    assert json.loads(report.to_json())["rows"][0]["environment"] == {"OPENBLAS_CORETYPE": "Zen"}
+
+
+@pytest.mark.skipif("avx2" not in usable_rows(), reason="kernels of the row avx2")
+def test_kernels_of_the_row_avx2() -> None:
+    found = measure(Plan(parse_sizes("40"), ("tilewright-avx2",), repeat=1), {})
+    assert found.rows[0].environment == {"TILEWRIGHT_ISA": "avx2"}
+    assert found.rows[0].gflops_median > 0
+
+
+@pytest.mark.parametrize("system", ["jax", "onnxruntime"])
+@pytest.mark.parametrize("trans", ["n", "a", "b", "ab"])
+def test_a_peer_computes_the_product(system: str, trans: str) -> None:
+    """In this process: each result is checked before it is timed."""
+    pytest.importorskip(system)
+    if system == "onnxruntime":
+        pytest.importorskip("onnx")
+    (case,) = parse_sizes("5x7x3", trans=trans)
+    started = case.start(system, 0, 1, None)
+    started.product.run(2)
+    started.check()
 
 
 def test_peak_of_threads_is_their_sum(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
 from tilewright.explore.attention_systems import ATTENTION_SYSTEMS
 from tilewright.explore.measured import Started
-from tilewright.explore.systems import find_system
+from tilewright.explore.systems import Environment, find_system
 from tilewright.spec.attention import ATTENTION_DTYPES
 from tilewright.spec.attention_bounds import Bounds
 from tilewright.spec.dtype import F32, F64, parse_dtype
@@ -183,6 +183,10 @@ class AttentionCase:
         """Those of the case, which the system must have."""
         self.row_of(system).check(self)
         return self.types
+
+    def environments_of(self, system: str, threads: int) -> tuple[Environment, ...]:  # noqa: ARG002
+        """Every system runs in the caller's environment."""
+        return ({},)
 
     def call_of(self, system: str) -> str:
         """What is called in a system."""

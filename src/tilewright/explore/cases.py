@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
 from tilewright.explore.measured import Started
-from tilewright.explore.systems import System, find_system
+from tilewright.explore.systems import Environment, System, find_system
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DTYPES, F64, DType, Kind
 from tilewright.spec.epilogue import Epilogue
@@ -114,6 +114,11 @@ class Case:
         row: System = find_system(system)
         return row.types(self.types)
 
+    def environments_of(self, system: str, threads: int) -> tuple[Environment, ...]:
+        """What a system's process may be started with."""
+        row: System = find_system(system)
+        return row.environments(threads)
+
     def call_of(self, system: str) -> str:
         """What is called in a system."""
         row: System = find_system(system)
@@ -129,7 +134,12 @@ class Case:
         a, b, out = case.operands(seed)
         row: System = find_system(system)
         product = row.prepare(case.gemm, (a, b, out), threads, target)
-        return Started(product, lambda: case.check(system, a, b, out, seed))
+
+        def check() -> None:
+            product.finish()
+            case.check(system, a, b, out, seed)
+
+        return Started(product, check)
 
     def with_types(self, types: ProductTypes) -> Case:
         """The same product of other element types."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
+    from tilewright.explore.systems import Environment
     from tilewright.spec.problem import ProductTypes
 
 
@@ -73,6 +74,9 @@ class Measured(Protocol):
         UnsupportedDtype, InvalidChoice : it computes nothing to compare with.
         PackageMissing : it is not installed.
         """
+
+    def environments_of(self, system: str, threads: int) -> tuple[Environment, ...]:
+        """What a system's process may be started with: the fastest of these is measured."""
 
     def call_of(self, system: str) -> str:
         """What is called in a system."""

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongMove
 from tilewright.explore.statistics import median, median_interval
-from tilewright.explore.systems import parse_peers
+from tilewright.explore.systems import NumPy, Torch, parse_peers
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
@@ -46,6 +46,8 @@ Runner: TypeAlias = Callable[[int], object]
 MEASUREMENT_SECONDS = 0.005
 #: Measurements of each system on each size.
 REPEAT = 20
+#: The peers that transpose.
+TRANSPOSING = (NumPy(), Torch())
 
 _SIZES = re.compile(r"(\d+)(?:x(\d+))?")
 
@@ -184,7 +186,7 @@ class MovePlan:
     def parse(cls, sizes: str, dtype: str, peers: str, repeat: int, seed: int) -> MovePlan:
         """The plan of a command line."""
         element = parse_dtype(dtype)
-        return cls(parse_shapes(sizes), element, parse_peers(peers), repeat, seed)
+        return cls(parse_shapes(sizes), element, parse_peers(peers, TRANSPOSING), repeat, seed)
 
     @property
     def systems(self) -> tuple[str, ...]:

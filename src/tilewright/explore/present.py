@@ -14,9 +14,15 @@ from tilewright.explore.systems import TILEWRIGHT
 from tilewright.machine.host import detect_host
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
     from tilewright.explore.measure import Plan, Report, Row
+
+
+#: Peers that still have columns of their own in a terminal of 80 columns.
+MOST_COLUMNS = 2
 
 
 def measure_with_progress(plan: Plan, console: Console) -> Report:
@@ -35,7 +41,12 @@ def report_title(plan: Plan, report: Report) -> str:
 
 
 def report_table(plan: Plan, report: Report) -> Table:
-    """One line per case: each system's speed, tilewright's ratio to each peer, its share of the peak."""
+    """One line per case: each system's speed, tilewright's ratio to each peer, its share of the peak.
+
+    With more than `MOST_COLUMNS` peers there is one line per case and system instead.
+    """
+    if len(plan.peers) > MOST_COLUMNS:
+        return _table_of_systems(plan, report)
     table = Table(title=report_title(plan, report), caption=_caption(plan, report))
     table.add_column("size")
     for system in plan.systems:
@@ -51,6 +62,31 @@ def report_table(plan: Plan, report: Report) -> Table:
             *(f"{ours.ratio_to[peer]:.2f}" for peer in plan.peers),
             f"{ours.share_of_peak:.1%}",
         )
+    return table
+
+
+def _table_of_systems(plan: Plan, report: Report) -> Table:
+    """One line per case and system: speed, share of the peak, and tilewright's ratio to it."""
+    table = Table(title=report_title(plan, report), caption=_caption(plan, report))
+    table.add_column("size")
+    table.add_column("system")
+    for name in ("GFLOPS", "interval", "share of peak", "tilewright's ratio"):
+        table.add_column(name, justify="right")
+    for case in plan.cases:
+        ours = report.row(case.name, TILEWRIGHT.name)
+        for place, system in enumerate(plan.systems):
+            row = report.row(case.name, system)
+            lower, upper = row.gflops_ci
+            fewer = f" ({row.measurements})" if row.measurements < plan.repeat else ""
+            table.add_row(
+                case.label if place == 0 else "",
+                system,
+                f"{row.gflops_median:.1f}{fewer}",
+                f"{lower:.1f}..{upper:.1f}",
+                f"{row.share_of_peak:.1%}",
+                "" if system == TILEWRIGHT.name else f"{ours.ratio_to[system]:.2f}",
+                end_section=system == TILEWRIGHT.name,
+            )
     return table
 
 
@@ -107,11 +143,25 @@ def slower_lines(plan: Plan, report: Report) -> tuple[str, ...]:
 
 
 def call_lines(plan: Plan, report: Report) -> tuple[str, ...]:
-    """What each peer computes, where that is not the product of one type that everybody computes."""
+    """What each peer computes, where it is not the product of one type that all compute; settings chosen."""
     rows = [report.row(plan.cases[0].name, peer) for peer in plan.peers]
-    if all(plan.types_of(row.system) == plan.types and plan.types.a == plan.types.c for row in rows):
-        return ()
-    return tuple(f"{row.system} computes {row.call}" for row in rows)
+    plain = all(plan.types_of(row.system) == plan.types and plan.types.a == plan.types.c for row in rows)
+    calls = [] if plain else [f"{row.system} computes {row.call}" for row in rows]
+    chosen = [
+        f"{row.system} runs with {chosen_setting(row.environment)}, the fastest of {count} settings"
+        for row in rows
+        if (count := len(plan.cases[0].environments_of(row.system, plan.threads))) > 1
+    ]
+    return (*calls, *chosen)
+
+
+def chosen_setting(environment: Mapping[str, str]) -> str:
+    """Environment variables as a shell writes them.
+
+    >>> chosen_setting({"OPENBLAS_CORETYPE": "SkylakeX"}), chosen_setting({})
+    ('OPENBLAS_CORETYPE=SkylakeX', 'no setting')
+    """
+    return " ".join(f"{name}={value}" for name, value in environment.items()) or "no setting"
 
 
 def print_report(plan: Plan, report: Report, console: Console) -> None:
@@ -119,4 +169,4 @@ def print_report(plan: Plan, report: Report, console: Console) -> None:
     console.print(report_table(plan, report))
     console.print(summary_table(plan, report))
     for line in (*call_lines(plan, report), *slower_lines(plan, report)):
-        console.print(line)
+        console.print(line, markup=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,7 +12,8 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype
-from tilewright.spec.dtype import BF16, F16, F32, I8, I32, U8, DType
+from tilewright.settings import variable_of
+from tilewright.spec.dtype import BF16, C64, C128, F16, F32, F64, I8, I32, U8, DType
 from tilewright.spec.problem import ProductTypes
 
 if TYPE_CHECKING:
@@ -23,6 +25,15 @@ if TYPE_CHECKING:
 
 #: A, B and C of one product.
 Arrays = tuple["NDArray[Any]", "NDArray[Any]", "NDArray[Any]"]
+#: Environment variables of a system's process.
+Environment = Mapping[str, str]
+
+#: Variables that change NumPy's BLAS. They are removed from the environment of every system's process, which
+#: then runs as its package ships it, whatever the shell has set; a row may set them again.
+REMOVED_VARIABLES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+#: OpenBLAS's kernel sets for x86-64 CPUs since 2013 (OpenBLAS, README.md, "Supported CPUs"). One that the CPU
+#: cannot run ends the trial process; one that this OpenBLAS lacks leaves it as shipped.
+CORE_TYPES = ("Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,28 @@ class Product:
         function, a, b, out = self.function, self.a, self.b, self.out
         for _ in repeat(None, calls):
             function(a, b, out=out)
+
+    def finish(self) -> None:
+        """Bring the result of the last call into C, for systems that return a new array."""
+
+
+@dataclass(frozen=True)
+class ReturningProduct(Product):
+    """One product by a system that returns a new array of its own; `out` receives it before the check."""
+
+    last: list[Any] = field(default_factory=list, compare=False)
+
+    def run(self, calls: int) -> None:
+        """Compute a @ b, `calls` times, and wait for each."""
+        function, a, b, result = self.function, self.a, self.b, None
+        for _ in repeat(None, calls):
+            result = function(a, b)
+        self.last[:] = [result]
+
+    def finish(self) -> None:
+        """Copy the last result into C."""
+        out: Any = self.out
+        out[...] = self.last.pop()
 
 
 @dataclass(frozen=True)
@@ -67,6 +100,9 @@ class Named(Protocol):
 class System(Named, Protocol):
     """Something that multiplies matrices."""
 
+    def environments(self, threads: int) -> tuple[Environment, ...]:
+        """What its process may be started with: the fastest of these on the measured cases is taken."""
+
     def types(self, wanted: ProductTypes) -> ProductTypes:
         """The element types it computes where others are wanted: the same ones, or the nearest it has.
 
@@ -90,12 +126,18 @@ class Tilewright:
     ----------
     dtype : computes in this type whatever is wanted.
     lowering : who writes the tile products (`tilewright.compile`).
+    isa : the instruction-set row it is limited to, by `TILEWRIGHT_ISA`.
     """
 
     name: str = "tilewright"
     package: str = "tilewright"
     dtype: DType | None = None
     lowering: str = "target"
+    isa: str | None = None
+
+    def environments(self, threads: int) -> tuple[Environment, ...]:  # noqa: ARG002
+        """The caller's settings, and the row where one is given."""
+        return ({} if self.isa is None else {variable_of("isa"): self.isa},)
 
     def types(self, wanted: ProductTypes) -> ProductTypes:
         """What is wanted, or a product of one type."""
@@ -103,7 +145,8 @@ class Tilewright:
 
     def call(self, types: ProductTypes) -> str:
         """`matmul`, or a kernel of a target or a lowering."""
-        return f"tilewright, {types.name}" + (", generic lowering" if self.lowering != "target" else "")
+        row = "" if self.isa is None else f", kernels of the row {self.isa}"
+        return f"tilewright, {types.name}{row}" + (", generic lowering" if self.lowering != "target" else "")
 
     def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:  # noqa: ARG002
         """`matmul` on this host; the thread count comes from the worker's environment.
@@ -123,10 +166,20 @@ class Tilewright:
 
 @dataclass(frozen=True)
 class NumPy:
-    """`numpy.matmul`, on the BLAS that NumPy was built with where that has the element type."""
+    """`numpy.matmul`, on the BLAS that NumPy was built with where that has the element type.
+
+    Attributes
+    ----------
+    core_types : values of `OPENBLAS_CORETYPE` that are tried, beside NumPy as shipped.
+    """
 
     name: str = "numpy"
     package: str = "numpy"
+    core_types: tuple[str, ...] = ()
+
+    def environments(self, threads: int) -> tuple[Environment, ...]:  # noqa: ARG002
+        """As shipped, and each core type."""
+        return ({}, *({"OPENBLAS_CORETYPE": name} for name in self.core_types))
 
     def types(self, wanted: ProductTypes) -> ProductTypes:
         """NumPy's own types; a C that is wider than its operands is computed in its type."""
@@ -160,6 +213,10 @@ class Torch:
     name: str = "torch"
     package: str = "torch"
 
+    def environments(self, threads: int) -> tuple[Environment, ...]:  # noqa: ARG002
+        """The caller's."""
+        return ({},)
+
     def types(self, wanted: ProductTypes) -> ProductTypes:
         """One type; 8-bit integers into int32 are int8, floats of 16 bits give what they are."""
         if wanted.c == I32 and {wanted.a, wanted.b} <= {I8, U8}:
@@ -192,17 +249,135 @@ def array_tensor(torch: Any, array: NDArray[Any], dtype: DType) -> Any:
     return torch.from_numpy(array)
 
 
+@dataclass(frozen=True)
+class Jax:
+    """`jax.numpy.matmul` under `jax.jit`, on arrays of JAX; a new array for each result, as JAX has it."""
+
+    name: str = "jax"
+    package: str = "jax"
+
+    def environments(self, threads: int) -> tuple[Environment, ...]:
+        """XLA's pool has `threads` threads; one product is shared among them where there are several."""
+        alone = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} if threads == 1 else {}
+        return ({"NPROC": str(threads), "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1", **alone},)
+
+    def types(self, wanted: ProductTypes) -> ProductTypes:
+        """One type of floats or complex numbers."""
+        if wanted.a == wanted.b == wanted.c and wanted.a in (F32, F64, BF16, F16, C64, C128):
+            return wanted
+        raise UnsupportedDtype(dtype=f"{wanted.name} of jax", supported="one type of floats")
+
+    def call(self, types: ProductTypes) -> str:
+        """The function that is compiled."""
+        return f"jax.jit(jax.numpy.matmul)({types.a}, {types.b})"
+
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:  # noqa: ARG002
+        """Operands copied to JAX as they are stored; a transposed one is transposed in the compiled call."""
+        jax = import_module(self.package)
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
+        (a, flip_a), (b, flip_b) = (stored(array) for array in arrays[:2])
+
+        def product(x: Any, y: Any) -> Any:
+            return jax.numpy.matmul(x.mT if flip_a else x, y.mT if flip_b else y)
+
+        compiled, device = jax.jit(product), jax.devices("cpu")[0]
+
+        def run(x: Any, y: Any) -> Any:
+            return compiled(x, y).block_until_ready()
+
+        return ReturningProduct(run, jax.device_put(a, device), jax.device_put(b, device), arrays[2])
+
+
+@dataclass(frozen=True)
+class OnnxRuntime:
+    """`MatMul` of ONNX as a model of one node, operands and result bound to the NumPy arrays' memory."""
+
+    name: str = "onnxruntime"
+    package: str = "onnxruntime"
+
+    def environments(self, threads: int) -> tuple[Environment, ...]:  # noqa: ARG002
+        """The caller's; a session takes its thread count as an option."""
+        return ({},)
+
+    def types(self, wanted: ProductTypes) -> ProductTypes:
+        """float32 or float64, which its kernels for CPUs have."""
+        if find_spec("onnx") is None:
+            raise PackageMissing(purpose="measuring onnxruntime", package="onnx", install="onnx")
+        if wanted.a == wanted.b == wanted.c and wanted.a in (F32, F64):
+            return wanted
+        raise UnsupportedDtype(dtype=f"{wanted.name} of onnxruntime", supported="f32, f64")
+
+    def call(self, types: ProductTypes) -> str:
+        """The node."""
+        return f"onnxruntime MatMul({types.a}, {types.b})"
+
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:  # noqa: ARG002
+        """A session of `threads` threads; a transposed operand is a Transpose node, which is fused."""
+        onnxruntime, onnx = import_module(self.package), import_module("onnx")
+        kind = onnx.TensorProto.FLOAT if gemm.types.a == F32 else onnx.TensorProto.DOUBLE
+        inputs, nodes, names = {}, [], []
+        for name, array in zip("ab", arrays, strict=False):
+            held, flip = stored(array)
+            inputs[name] = held
+            names.append(f"{name}t" if flip else name)
+            if flip:
+                order = (*range(held.ndim - 2), held.ndim - 1, held.ndim - 2)
+                nodes.append(onnx.helper.make_node("Transpose", [name], [names[-1]], perm=order))
+        nodes.append(onnx.helper.make_node("MatMul", names, ["c"]))
+        shapes = {**{name: array.shape for name, array in inputs.items()}, "c": arrays[2].shape}
+        values = {
+            name: onnx.helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items()
+        }
+        graph = onnx.helper.make_graph(nodes, "product", [values["a"], values["b"]], [values["c"]])
+        model = onnx.helper.make_model(
+            graph, opset_imports=[onnx.helper.make_opsetid("", _ONNX_OPSET)], ir_version=_ONNX_IR
+        )
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        binding = session.io_binding()
+        for name, array in inputs.items():
+            binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
+        out = arrays[2]
+        binding.bind_output("c", "cpu", 0, out.dtype, out.shape, out.ctypes.data)
+
+        def run(_a: object, _b: object, out: object) -> None:  # noqa: ARG001
+            session.run_with_iobinding(binding)
+
+        return Product(run, *arrays)
+
+
+def stored(array: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+    """An array in the order its memory has, and whether its last two axes are exchanged in that."""
+    flip = array.strides[-1] > array.strides[-2]
+    return (array.swapaxes(-1, -2), True) if flip else (array, False)
+
+
+#: An operator set, and the version of the format that came with it, which ONNX Runtime reads since 2023.
+_ONNX_OPSET, _ONNX_IR = 18, 8
+
 AnySystem = TypeVar("AnySystem", bound=Named)
 
 TILEWRIGHT = Tilewright()
-#: Whom tilewright is compared with. A new peer is a row here.
-PEERS: tuple[System, ...] = (NumPy(), Torch())
-#: Products of the same sizes that tilewright computes in another way: what a type or a lowering costs.
+#: The systems that tilewright is compared with. A new peer is a row here.
+PEERS: tuple[System, ...] = (
+    NumPy(),
+    NumPy("numpy-best", core_types=CORE_TYPES),
+    Torch(),
+    Jax(),
+    OnnxRuntime(),
+)
+#: Products of the same sizes that tilewright computes in another way: what a type, a lowering or a row costs.
 VARIANTS: tuple[System, ...] = (
     Tilewright("tilewright-f32", dtype=F32),
     Tilewright("tilewright-generic", lowering="generic"),
+    Tilewright("tilewright-avx2", isa="avx2"),
 )
 SYSTEMS: tuple[System, ...] = (*PEERS, *VARIANTS, TILEWRIGHT)
+#: Names of systems that are tilewright itself, of products and of attention.
+OURS = frozenset({*(row.name for row in (*VARIANTS, TILEWRIGHT)), "tilewright-unfused"})
 
 
 def find_system(name: str, rows: Sequence[AnySystem] | None = None) -> AnySystem:
