@@ -448,6 +448,7 @@ def test_the_fastest_setting_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
         return {"seconds": seconds[setting]}
 
     monkeypatch.setattr(WorkerProcess, "ask", ask)
+    monkeypatch.setattr(measuring, "_START", "import sys; sys.stdin.read()")
     plan = Plan(parse_sizes("8,4096"), ("numpy-best",), repeat=1)
     with start_worker(plan, "numpy-best") as worker:
         assert worker.environment == {"OPENBLAS_CORETYPE": "Zen"}
@@ -467,7 +468,7 @@ def test_the_setting_is_named() -> None:
     )
     report = Report({}, "host", "FMA", 10.0, rows)
     (line,) = call_lines(plan, report)
-    assert line == "numpy-best runs with OPENBLAS_CORETYPE=Zen, the fastest of 6 settings"
+    assert line == "numpy-best, the fastest of 6 settings: OPENBLAS_CORETYPE=Zen"
     assert json.loads(report.to_json())["rows"][0]["environment"] == {"OPENBLAS_CORETYPE": "Zen"}
 
 

@@ -148,7 +148,7 @@ def call_lines(plan: Plan, report: Report) -> tuple[str, ...]:
     plain = all(plan.types_of(row.system) == plan.types and plan.types.a == plan.types.c for row in rows)
     calls = [] if plain else [f"{row.system} computes {row.call}" for row in rows]
     chosen = [
-        f"{row.system} runs with {chosen_setting(row.environment)}, the fastest of {count} settings"
+        f"{row.system}, the fastest of {count} settings: {chosen_setting(row.environment)}"
         for row in rows
         if (count := len(plan.cases[0].environments_of(row.system, plan.threads))) > 1
     ]
@@ -159,9 +159,9 @@ def chosen_setting(environment: Mapping[str, str]) -> str:
     """Environment variables as a shell writes them.
 
     >>> chosen_setting({"OPENBLAS_CORETYPE": "SkylakeX"}), chosen_setting({})
-    ('OPENBLAS_CORETYPE=SkylakeX', 'no setting')
+    ('OPENBLAS_CORETYPE=SkylakeX', 'none: as shipped')
     """
-    return " ".join(f"{name}={value}" for name, value in environment.items()) or "no setting"
+    return " ".join(f"{name}={value}" for name, value in environment.items()) or "none: as shipped"
 
 
 def print_report(plan: Plan, report: Report, console: Console) -> None:
