@@ -94,7 +94,7 @@ InvalidAxes, InvalidOperand, OutShape, OutOtherDtype, OutReadOnly, OutNotArray
 Notes
 -----
 Axes that stay neighbours are moved as one. Where the innermost axes of both arrays differ, the pair is
-transposed in registers (seed 002, §7.3.1); where it is the same, its rows are copied.
+transposed in registers (scalable.uni-jena.de/opt/pbtc, §7.3.1); where it is the same, its rows are copied.
 
 Examples
 --------
@@ -467,7 +467,7 @@ def pack(
     >>> tw.pack(b, tiles=(8, 4)).data4d.shape
     (7, 75, 8, 4)
 
-    Source: seed 003, pack_2d_4d.
+    Source: IREE, Matrix Multiplication with MMT4D (2021), pack_2d_4d.
     """
     from tilewright.runtime.packing import pack as implementation
 
@@ -691,7 +691,7 @@ def linear(
 def mmt4d(
     lhs4d: ArrayLike | PackedMatrix, rhs4d: ArrayLike | PackedMatrix, out4d: NDArray[Any] | None = None
 ) -> NDArray[Any]:
-    """The product of matrices in tiles, the second one transposed: seed 003's linalg.mmt4d.
+    """The product of matrices in tiles, the second one transposed: linalg.mmt4d of MLIR.
 
     out[m1, n1] += Σ over k1 of lhs[m1, k1] @ rhs[n1, k1].T, each of these a tile.
 
@@ -703,7 +703,7 @@ def mmt4d(
         stand; tiles that whole vectors don't fill, or of other element types than the machine multiplies,
         are packed again on the way.
     out4d : numpy.ndarray of shape (M1, N1, M0, N0), optional
-        The product is added to it, as in the source document. Without it the result is a new array.
+        The product is added to it, as in linalg.mmt4d. Without it the result is a new array.
 
     Returns
     -------
@@ -724,7 +724,7 @@ def mmt4d(
     >>> tw.mmt4d(lhs, rhs).shape
     (3, 1, 4, 8)
 
-    Source: seed 003.
+    Source: IREE, Matrix Multiplication with MMT4D (2021).
     """
     from tilewright.runtime.mmt4d import mmt4d as implementation
 
@@ -839,7 +839,7 @@ def attention(
     >>> tw.attention(q, k, v, causal=True)[0, 0, :, 0]
     array([1. , 1.5, 2. ], dtype=float32)
 
-    Source: seeds 000 and 001.
+    Source: MEATTEN (ICS 2024), §4 and §5.
     """
     from tilewright.runtime.attention_arrays import Keywords
     from tilewright.runtime.attention_front import attention as implementation
@@ -892,7 +892,7 @@ def attention_partial(
     >>> np.allclose(tw.merge_attention(parts).out, tw.attention(q, k, v))
     True
 
-    Source: seed 000, §5.1 (the state of an online softmax).
+    Source: MEATTEN (ICS 2024), §5.1 (the state of an online softmax).
     """
     from tilewright.runtime.attention_arrays import Keywords
     from tilewright.runtime.attention_state import attention_partial as implementation
@@ -1011,7 +1011,7 @@ def attention_backward(
     >>> dq.ravel(), dv.ravel()
     (array([-0.25,  0.25], dtype=float32), array([0.5, 0.5], dtype=float32))
 
-    Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.2, with the blocks of seeds 000 and 001.
+    Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.2, with the blocks of MEATTEN (ICS 2024).
     """
     from tilewright.runtime.attention_arrays import Keywords
     from tilewright.runtime.backward_front import attention_backward as implementation
@@ -1319,7 +1319,7 @@ def compile(
     target : None or "host" for this host, a name of `targets()`, "triple:cpu" or "triple:cpu:+features"
         in LLVM's names (such as "aarch64-linux-gnu:neoverse-n2:+sve"), or a `Machine`.
     lowering : who writes the tile products: "target", this package by the target's multiply instructions,
-        or "generic", LLVM from its intrinsic `llvm.matrix.multiply`, for comparison (seed 004 §3.2).
+        or "generic", LLVM from its intrinsic `llvm.matrix.multiply` (Kuzma et al. 2023, §3.2).
 
     Raises
     ------

@@ -62,7 +62,7 @@ class Accelerate:
     >>> [nest.subscripts for nest in tw.accelerate.report(product)]
     ['ik,kj->ij']
 
-    Source: seed 004, §4.1.2, for loops in LLVM IR.
+    Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §4.1.2, for loops in LLVM IR.
     """
 
     def __call__(self, function: F) -> F:

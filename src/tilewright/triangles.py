@@ -61,7 +61,7 @@ def syrk(
     array([[ 5.,  0.],
            [11., 25.]])
 
-    Source: seed 004, §5.1.
+    Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
     from tilewright.runtime.syr2k import symmetric
     from tilewright.runtime.threads import limited
@@ -113,7 +113,7 @@ def syr2k(
     array([[2., 0.],
            [5., 8.]])
 
-    Source: seed 004, §5.1.
+    Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
     from tilewright.runtime.syr2k import symmetric
     from tilewright.runtime.threads import limited

@@ -107,7 +107,7 @@ def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:
     if any(isinstance(node, Epilogue) for node in primitives):
         return "streaming: whole rows of B are read once and added to sums kept in cache"
     if "a_pack" in packed:
-        return "packing: five loops around packed panels of A and B (seed 004, Algorithm 1)"
+        return "packing: five loops around packed panels of A and B (Kuzma et al. 2023, Algorithm 1)"
     if packed and all(program.buffer(name).space is Space.LOCAL for name in packed):
         return "straight tiles of known sizes; the vector operand is turned into a small panel first"
     if packed:

@@ -63,7 +63,7 @@ Notes
 -----
 Each element is the same sum in the same order whatever the number of rows, the batch position, the
 alignment or the layout; of a product with one column (n = 1) the order also depends on the layout.
-Source: seed 004, Algorithm 1.
+Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, Algorithm 1.
 
 Examples
 --------

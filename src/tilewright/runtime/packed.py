@@ -80,7 +80,7 @@ class PackedMatrix:
     ----------
     form : what the bytes mean.
     shape : of the matrix: (k, n) in the role of B, (m, k) of A.
-    data4d : the tiles, read-only: [N1, K1, N0, K0] of B, [M1, K1, M0, K0] of A (seed 003).
+    data4d : the tiles, read-only: [N1, K1, N0, K0] of B, [M1, K1, M0, K0] of A.
     vectors : further read-only arrays by name, such as scales.
 
     Examples

@@ -27,7 +27,7 @@ MAX_LAYER = 1 << 20
 class LinearChain:
     """y = f_L(… f_1(x @ B_1 + bias_1) … @ B_L + bias_L), the weights packed: an MLP, for example.
 
-    Intermediates never leave the tiles of the machine (seed 003: layouts fused with producers and consumers).
+    Intermediates never leave the tiles of the machine (layouts fused with producers and consumers).
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ class Contraction:
     >>> matrix.flops
     196608
 
-    Source: seed 002's plan of a tensor compiler; its primitives, §7.2 and §7.3.
+    Source: scalable.uni-jena.de/opt/pbtc, a plan of a tensor compiler; its primitives, §7.2 and §7.3.
     """
 
     dimensions: tuple[Dimension, ...]

@@ -1,4 +1,4 @@
-"""mmt4d: products of matrices in tiles, the operation of seed 003."""
+"""mmt4d: products of matrices in tiles, linalg.mmt4d of MLIR."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Mmt4d:
     >>> Mmt4d(8, 8, 4, "i8").out_dtype.name
     'i32'
 
-    Source: seed 003.
+    Source: IREE, Matrix Multiplication with MMT4D (2021).
     """
 
     m0: int

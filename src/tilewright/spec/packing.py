@@ -51,7 +51,7 @@ class Packing:
     >>> Packing("b", "bf16").other.name
     'bf16'
 
-    Source: seed 003, pack_2d_4d.
+    Source: IREE, Matrix Multiplication with MMT4D (2021), pack_2d_4d.
     """
 
     role: Role

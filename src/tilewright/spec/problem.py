@@ -32,7 +32,7 @@ MAX_ELEMENTS = MAX_SIZE // 16
 class Layout(Enum):
     """Which axis of a matrix is contiguous; STRIDED leaves both strides to run time.
 
-    PACKED is seed 003's tiled layout with the tile sizes of the machine's register tile: A as
+    PACKED is the tiled layout of linalg.mmt4d with the tile sizes of the machine's register tile: A as
     [M1, K1, M0, K0], B as [N1, K1, N0, K0], C as [M1, N1, M0, N0].
     """
 
@@ -220,7 +220,7 @@ class BatchReduceGemm:
     >>> BatchReduceGemm(16, 6, 64, 1).flops
     12288
 
-    Source: seed 002, §7.2.
+    Source: scalable.uni-jena.de/opt/pbtc, §7.2.
     """
 
     m: int
@@ -346,7 +346,7 @@ class Gemm:
     >>> Gemm(dtype="f64", a="col").operands[0].layout
     <Layout.COL: 'col'>
 
-    Source: seed 004, Algorithm 1.
+    Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, Algorithm 1.
     """
 
     m: int | None

@@ -20,7 +20,7 @@ class ScatteredGemm:
     C has the type of the sums, which are never rounded between blocks of depths.
 
     Source: Matthews, High-Performance Tensor Contraction without Transposition, SIAM J. Sci. Comput. 40(1),
-    2018 (block-scatter matrices); seed 002 for the contraction itself.
+    2018 (block-scatter matrices); scalable.uni-jena.de/opt/pbtc for the contraction itself.
 
     Examples
     --------

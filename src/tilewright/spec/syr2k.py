@@ -47,7 +47,8 @@ class Syrk:
     >>> Syrk(4, 10).flops
     200
 
-    Source: seed 004, §5.1; Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS
+    Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1;
+    Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS
     16(1), 1990.
     """
 
@@ -163,7 +164,7 @@ class Syr2k(Syrk):
     >>> Syr2k(4, 10).flops
     400
 
-    Source: seed 004, §5.1.
+    Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
 
     b: Layout

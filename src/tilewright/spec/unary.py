@@ -70,7 +70,7 @@ class Unary:
     array([[ 1.,  4.],
            [ 9., 16.]])
 
-    Source: seed 002, §7.3.
+    Source: scalable.uni-jena.de/opt/pbtc, §7.3.
     """
 
     op: UnaryOp
