@@ -19,9 +19,9 @@ class BatchReduceKernel(Kernel):
     """A kernel of a `BatchReduceGemm`: ``kernel(a, b, c)`` with a (count, m, k) and b (count, k, n).
 
     The C function at `address` has the signature of scalable.uni-jena.de/opt/pbtc, Listing 7.2.1:
-    ``void(const void *a, const void *b, void *c, int64_t ld_a, int64_t ld_b, int64_t ld_c, int64_t br_stride_a, int64_t
-    br_stride_b)``, leading dimensions and strides in elements. With batch="address", a and b are
-    arrays of `count` pointers, and the batch strides are not read.
+    ``void(const void *a, const void *b, void *c, int64_t ld_a, int64_t ld_b, int64_t ld_c,
+    int64_t br_stride_a, int64_t br_stride_b)``, leading dimensions and strides in elements. With
+    batch="address", a and b are arrays of `count` pointers, and the batch strides are not read.
     """
 
     problem: BatchReduceGemm

@@ -25,9 +25,9 @@ class UnaryKernel(Kernel):
     """A kernel of a `Unary`: ``kernel(a, b)``, of zero ``kernel(None, b)``.
 
     The C function at `address` has the signature of scalable.uni-jena.de/opt/pbtc, Listing 7.3.1:
-    ``void(const void *a, void *b, int64_t ld_a, int64_t ld_b)``, leading dimensions in elements; where a size is not hardcoded, ``int64_t
-    m, int64_t n`` follow. The zero kernel reads neither a nor ld_a. Strided kernels take ``rs_a, cs_a, rs_b,
-    cs_b`` for the leading dimensions.
+    ``void(const void *a, void *b, int64_t ld_a, int64_t ld_b)``, leading dimensions in elements; where a
+    size is not hardcoded, ``int64_t m, int64_t n`` follow. The zero kernel reads neither a nor ld_a. Strided
+    kernels take ``rs_a, cs_a, rs_b, cs_b`` for the leading dimensions.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class Schedule(Enum):
 
 @dataclass(frozen=True, init=False)
 class Attention:
-    """O = softmax(mask(scale · Q·Kᵀ))·V for every query of every head (seeds 000, 001).
+    """O = softmax(mask(scale · Q·Kᵀ))·V for every query of every head (MEATTEN, ICS 2024).
 
     What a kernel can do is fixed here; sizes, strides, offsets and bounds are given at run time, so one
     kernel serves every batch, number of heads and length.
