@@ -236,6 +236,15 @@ class UnsupportedDtype(TilewrightError, TypeError):
     message = "dtype {dtype} has no kernel; supported: {supported}; convert the operands with .astype"
 
 
+class NoCommonDtype(UnsupportedDtype):
+    """Operands of types that NumPy promotes to no common one."""
+
+    message = (
+        "{found} have no common dtype; pass dtype={wanted} where the function takes it, or convert an "
+        "operand with .astype"
+    )
+
+
 class StepDtype(TilewrightError, TypeError):
     """A step of an epilogue that has no meaning on the type of the value."""
 

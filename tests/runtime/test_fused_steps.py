@@ -179,7 +179,7 @@ def test_plain_arrays_take_the_short_way_to_the_same_bits(activation: str | None
     """The second call of a type is one of few checks, and hands on everything that is not plain."""
     a, b, bias = rough((30, 40)), rough((40, 50), seed=1), rough((50,), seed=2)
     options: dict[str, Any] = {"bias": bias, "activation": activation}
-    expected = tw.matmul(a.tolist(), b, dtype="f4", **options)
+    expected = tw.matmul(np.array(a.tolist(), "f4"), b, dtype="f4", **options)
     tw.matmul(a, b, **options)
     for left, right in ((a, b), (a, np.asfortranarray(b)), (np.asfortranarray(a), b), (a[::-1][::-1], b)):
         out = np.full((30, 50), np.nan, "f4")

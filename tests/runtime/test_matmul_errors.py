@@ -48,6 +48,7 @@ from tilewright.spec.dtype import F32
 A, B = filled((2, 3), seed=1), filled((3, 4), seed=2)
 BYTES = A.astype("i1"), B.astype("i1")
 OUT = (2, 4)
+UNSIGNED, LONG = np.zeros(OUT, "u4"), np.zeros(OUT, "i8")
 
 
 def zeros(*shape: int, dtype: str = "f4") -> Array:
@@ -86,7 +87,7 @@ BAD = [
     Bad((A + 0j, B), UnsafeCast, TypeError, ("operand a", "complex64", "float32"), {"dtype": "f4"}),
     Bad((A, B + 0j), UnsafeCast, TypeError, ("operand b", "complex64", "float64"), {"dtype": float}),
     Bad((A.astype("i8"), B), InvalidScalar, TypeError, ("alpha", "2j"), {"alpha": 2j}),
-    Bad((A.astype("i8"), B.astype("i8")), InvalidScalar, TypeError, ("alpha", "0.5"), {"alpha": 0.5}),
+    Bad((A.astype("i8"), B.astype("i8"), LONG), InvalidScalar, TypeError, ("alpha", "0.5"), {"alpha": 0.5}),
     Bad((A.astype(object), B), UnsupportedDtype, TypeError, ("object",)),
     Bad((A.astype("g"), B), UnsupportedDtype, TypeError, (str(np.dtype("g")),)),
     Bad((A, B), UnsafeCast, TypeError, ("int32",), {"dtype": "i4"}),
@@ -102,7 +103,7 @@ BAD = [
     Bad((A, B), InvalidOperand, ValueError, ("operand bias",), {"bias": [[1.0, 2.0], [3.0]]}),
     Bad((A, B), InvalidChoice, ValueError, ("activation", "'elu'", "gelu_tanh"), {"activation": "elu"}),
     Bad((*BYTES, zeros(*OUT, dtype="i1")), StepDtype, TypeError, ("gelu", "i32"), {"activation": "gelu"}),
-    Bad((A.astype("u4"), B.astype("u4")), StepDtype, TypeError, ("relu", "uint32"), {"activation": "relu"}),
+    Bad((A.astype("u4"), B.astype("u4"), UNSIGNED), StepDtype, TypeError, ("tanh",), {"activation": "tanh"}),
     Bad((A + 0j, B, zeros(*OUT, dtype="c8")), StepDtype, TypeError, ("relu", "c64"), {"activation": "relu"}),
     Bad((A + 0j, B), UnsupportedArgument, NotImplementedError, ("bias",), {"bias": zeros(4), "alpha": 1j}),
     Bad((A, B), InvalidThreads, ValueError, ("threads", "is 0"), {"threads": 0}),

@@ -29,7 +29,16 @@ from tilewright.errors import (
 from tilewright.runtime.fused import plain, remember
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
 from tilewright.runtime.operands import broadcast_shapes, factor, whole_strides
-from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
+from tilewright.runtime.promotion import (
+    computing_dtype,
+    kind_of,
+    no_common_dtype,
+    promoted_dtype,
+    same_kind,
+    signed_dtype,
+    store,
+)
+from tilewright.runtime.steps import activation_of, bias_matrix, bias_of, matmul_epilogue
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.problem import ProductTypes, check_elements
@@ -67,7 +76,8 @@ def find_dtype(dtype: np.dtype[Any]) -> DType:
 def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None) -> np.dtype[Any]:
     """The element type of a product.
 
-    NumPy's promotion of the inputs, or `dtype`; an `out` that holds more asks for the wider type.
+    `dtype`, or else the type of an `out` that can take products of such operands, or else NumPy's promotion
+    of the operands.
 
     >>> result_dtype(np.ones(1, "f4"), np.ones(1, "i4"), None, None)
     dtype('float64')
@@ -80,23 +90,29 @@ def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None)
             if isinstance(dtype, str) and dtype in DTYPES:
                 return DTYPES[dtype].numpy
             raise UnsupportedDtype(dtype=repr(dtype), supported=supported) from None
-    try:
-        promoted = np.result_type(a, b).newbyteorder("=")
-    except TypeError:  # no common dtype, as for records and dates
-        raise UnsupportedDtype(dtype=f"common to {a.dtype} and {b.dtype}", supported=supported) from None
-    if out is not None and np.can_cast(promoted, out.dtype, "safe"):
-        wider = out.dtype.newbyteorder("=")
-        if wider.name in _SAME_BITS or find_numpy_dtype(wider) is not None:
-            return wider
+    if out is not None and all(same_kind(array.dtype, out.dtype) for array in (a, b)):
+        wanted = out.dtype.newbyteorder("=")
+        if wanted.name in _SAME_BITS or find_numpy_dtype(wanted) is not None:
+            return wanted
+    promoted = promoted_dtype(a.dtype, b.dtype)
+    if promoted is None:
+        raise no_common_dtype(a.dtype, b.dtype)
     return promoted
 
 
 @lru_cache(maxsize=64)
-def product_types(a: np.dtype[Any], b: np.dtype[Any], result: np.dtype[Any]) -> ProductTypes:
+def product_types(
+    a: np.dtype[Any], b: np.dtype[Any], result: np.dtype[Any], *, signed: bool = False
+) -> ProductTypes:
     """The kernel for two operands and a result: operands of another type than it takes are converted.
 
     Operands stay what they are where one kernel reads them and narrows or widens once, when it stores:
-    two of one type, or two of 8 bits. Everything else is computed in the type of the result.
+    two of one type, or two of 8 bits. Others are converted to a type that holds both and the result
+    (`computing_dtype`), from which the kernel narrows.
+
+    Parameters
+    ----------
+    signed : whether sums of integers keep their sign, which wraps away in the type of the result.
 
     Raises
     ------
@@ -104,8 +120,8 @@ def product_types(a: np.dtype[Any], b: np.dtype[Any], result: np.dtype[Any]) -> 
 
     >>> product_types(np.dtype("i1"), np.dtype("i1"), np.dtype("i4")).name
     'i8i32'
-    >>> product_types(np.dtype("f4"), np.dtype("f8"), np.dtype("f8")).name
-    'f64'
+    >>> product_types(np.dtype("f4"), np.dtype("f8"), np.dtype("f4")).name
+    'f64f32'
     """
     out = find_dtype(result)
     found = [find_numpy_dtype(dtype.newbyteorder("=")) for dtype in (a, b)]
@@ -115,7 +131,8 @@ def product_types(a: np.dtype[Any], b: np.dtype[Any], result: np.dtype[Any]) -> 
         if left == right or bytewise:
             with contextlib.suppress(UnsupportedDtype):
                 return ProductTypes.parse(left, right, out)
-    return ProductTypes.parse(out)
+    wide = find_dtype(signed_dtype((a, b), result) if signed else computing_dtype((a, b), result))
+    return ProductTypes.parse(wide, wide, out)
 
 
 @dataclass(frozen=True)
@@ -168,15 +185,20 @@ def check_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Arra
         raise OutShape(found=array.shape, required=shape)
     if not array.flags.writeable:
         raise OutReadOnly
-    if not np.can_cast(computed, array.dtype, "same_kind"):
+    if not same_kind(computed, array.dtype):
         raise OutDtype(found=array.dtype, required=computed)
     return array
 
 
+def check_operand_cast(array: Array, computed: np.dtype[Any], name: str) -> None:
+    """Refuses an operand of a kind of number that the result does not have."""
+    if not same_kind(array.dtype, computed):
+        raise UnsafeCast(name=name, found=array.dtype, required=str(computed))
+
+
 def as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
     """The array in the kernel's dtype: itself where it is native, aligned and whole-strided."""
-    if not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise UnsafeCast(name=name, found=array.dtype, required=str(dtype))
+    check_operand_cast(array, dtype, name)
     direct = array.dtype == dtype and array.flags.aligned
     if direct and whole_strides(array):
         return array
@@ -267,7 +289,11 @@ def prepare(
     out = None if out is None else check_array(out)
     computed = result_dtype(array_a, array_b, out, dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
-    types = product_types(array_a.dtype, array_b.dtype, computed)
+    for name, array in (("a", array_a), ("b", array_b)):
+        check_operand_cast(array, computed, name)
+    activation = activation_of(activation, computed)
+    signed = activation is not None and kind_of(computed) == "i"
+    types = product_types(array_a.dtype, array_b.dtype, computed, signed=signed)
     alpha, beta = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
     if out is None and beta != 0:
         raise MissingOut(function="matmul", beta=beta)
@@ -279,7 +305,7 @@ def prepare(
             vector, along = bias_of(bias, shapes.result, (array_a.ndim == 1, array_b.ndim == 1))
             vectors.append(bias_matrix(vector, types, computed, [] if given is None else [given]))
         epilogue = matmul_epilogue(along, activation)
-        check_steps(epilogue, types, computed)
+        epilogue.typed(types.sums, types.c)  # refuses steps without a meaning on the sums
     copies = []
     operands = []
     for name, array, kind in (("a", array_a, types.a), ("b", array_b, types.b)):
@@ -316,9 +342,14 @@ def prepare(
     )
 
 
+def is_complex(value: object) -> bool:
+    """Whether a factor is a complex number."""
+    return isinstance(value, (complex, np.complexfloating))
+
+
 def _special_product(a: Any, b: Any, dtype: DTypeLike | None, factors: tuple[Any, Any]) -> bool:
     """Whether a product is not one of numbers by real factors: logical values, or complex factors."""
-    if any(isinstance(value, (complex, np.complexfloating)) for value in factors):
+    if any(map(is_complex, factors)):
         return True
     return dtype in (bool, np.bool_, "bool") or (
         dtype is None and all(getattr(array, "dtype", None) == np.bool_ for array in (a, b))
@@ -334,6 +365,9 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
     computed = result_dtype(array_a, array_b, None if out is None else check_array(out), dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
     given = None if out is None else check_out(out, shapes.result, computed)
+    if computed != np.bool_ and not any(map(is_complex, (alpha, beta))):  # logical operands as numbers
+        ones = [np.asarray(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
+        return matmul(ones[0], ones[1], given, dtype=computed, alpha=alpha, beta=beta)
     result: Any
     if computed == np.bool_:
         for name, value, required in (("alpha", alpha, 1), ("beta", beta, 0)):
@@ -344,22 +378,24 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
         result = np.not_equal(matmul(*ones, dtype=np.int32), 0)
     else:
         if computed.kind != "c":
-            name, value = (
-                ("alpha", alpha) if isinstance(alpha, (complex, np.complexfloating)) else ("beta", beta)
-            )
+            name, value = ("alpha", alpha) if is_complex(alpha) else ("beta", beta)
             raise InvalidScalar(name=name, found=repr(value), required="a real number")
         if given is None and beta != 0:
             raise MissingOut(function="matmul", beta=beta)
+        for name, array in (("a", array_a), ("b", array_b)):
+            check_operand_cast(array, computed, name)
+        wide = computing_dtype((array_a.dtype, array_b.dtype), computed)
         if alpha == 0:
-            result = np.zeros(shapes.result, computed)
+            result = np.zeros(shapes.result, wide)
         else:
-            result = matmul(array_a, array_b, dtype=computed) * computed.type(alpha)
+            result = matmul(array_a, array_b, dtype=wide) * wide.type(alpha)
         if beta != 0:
-            result = result + computed.type(beta) * given
+            result = result + wide.type(beta) * given
+        result = result.astype(computed, copy=False)
     if given is None:
         found: Array = result
         return found
-    np.copyto(given, result, casting="same_kind")
+    store(result, given)
     return given
 
 
@@ -415,5 +451,5 @@ def matmul(
         scalar: Array = target[()]  # two 1-D operands give a scalar, as in NumPy
         return scalar
     if target is not given:
-        np.copyto(given, target, casting="same_kind")
+        store(target, given)
     return given

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.runtime.operands import Array
+from tilewright.runtime.promotion import computing_dtype, narrowed, summed_in
 from tilewright.runtime.sum_of_products import ProductsCall, plan_products
 
 _COLLAPSES = 1024
@@ -124,12 +125,12 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _reduce(array: Array, axes: tuple[int, ...], dtype: np.dtype[Any] | None) -> Array:
-    """Sums along any axes, by NumPy: in the type of the result, of 16-bit floats in 32 bits."""
+    """Sums along any axes, by NumPy: of 16-bit floats in 32 bits; rounded once to a narrower result."""
     found = native(array.dtype) if dtype is None else dtype
     if found == np.bool_:
         result: Array = np.logical_or.reduce(array, axis=axes)
         return result
-    acc = np.dtype(np.float32) if found.kind in "fV" and found.itemsize == 2 else found
+    acc = summed_in(computing_dtype((array.dtype,), found))
     if found.kind == "V" and found.itemsize == 1:
         acc = np.dtype(np.int32)
-    return np.asarray(np.add.reduce(array, axis=axes, dtype=acc)).astype(found, copy=False)
+    return narrowed(np.asarray(np.add.reduce(array, axis=axes, dtype=acc)), found)

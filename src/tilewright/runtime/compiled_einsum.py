@@ -40,6 +40,7 @@ from tilewright.runtime.einsum import (
 )
 from tilewright.runtime.explain_tree import TreeExplanation, explain_tree
 from tilewright.runtime.operands import Array
+from tilewright.runtime.promotion import no_common_dtype, promoted_dtype, store
 from tilewright.runtime.threads import limited
 from tilewright.runtime.tree_layout import laid_out
 from tilewright.runtime.tree_steps import steps_of
@@ -226,7 +227,7 @@ class TreeCall:
         with limited(threads):
             arrays, laid, options = self._prepared(operands, out)
             types = types_of(arrays, options)
-            arrays = [converted(array, types.result) for array in arrays]
+            arrays = [converted(array, types.computed) for array in arrays]
             target = out
             if out is not None and (
                 out.dtype != types.result or any(np.may_share_memory(out, array) for array in arrays)
@@ -242,7 +243,7 @@ class TreeCall:
                 return found.copy() if np.ndim(found) else found
             if out is None or target is not None:
                 return found
-            np.copyto(out, found, casting="unsafe")
+            store(found, out)
             return out
 
     def explain(self) -> TreeExplanation:
@@ -273,7 +274,8 @@ class TreeCall:
         workspace, steps = Workspace(), len(laid.plan.steps)
         found = [float("inf")] * steps
         for _ in range(repeat + 1):  # the first one compiles
-            run = Run(laid.plan, [converted(array, types.result) for array in arrays], None, types, workspace)
+            given = [converted(array, types.computed) for array in arrays]
+            run = Run(laid.plan, given, None, types, workspace)
             for place in range(steps):
                 start = perf_counter()
                 run.step(place)
@@ -371,5 +373,7 @@ def known_places(values: Sequence[Any], dtype: DTypeLike | None) -> tuple[list[A
     if dtype is not None:
         probe = np.empty(0, np.float32)
         return shapes, strides, result_dtype(probe, probe, None, dtype)
-    found = np.result_type(*dtypes) if dtypes else np.dtype(np.float32)
+    found = promoted_dtype(*dtypes) if dtypes else np.dtype(np.float32)
+    if found is None:
+        raise no_common_dtype(*dtypes)
     return shapes, strides, found

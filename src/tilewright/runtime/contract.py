@@ -14,6 +14,7 @@ from tilewright.runtime.labels import Axes, Roles, count, neighbours
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
 from tilewright.runtime.pair_cost import MOST_STACKS, Price, Pricing, Way
+from tilewright.runtime.promotion import computing_dtype, rounds_twice, store
 from tilewright.runtime.recipes import Made, Placed, product_step
 from tilewright.runtime.scattered_pairs import ByTables
 from tilewright.runtime.sum_of_products import plan_products
@@ -175,7 +176,7 @@ class Pairing(NamedTuple):
             assert out is not None
             return out
         if self.by_elements:
-            found = np.multiply(first, second, out=target, dtype=dtype, casting="unsafe", order="C")
+            found = _multiplied(first, second, target, dtype)
         else:
             found = (
                 matmul(first, second, target) if dtype is None else matmul(first, second, target, dtype=dtype)
@@ -183,8 +184,24 @@ class Pairing(NamedTuple):
         if out is None:
             return self.result.of(found)
         if target is None:
-            np.copyto(out, self.result.of(found), casting="unsafe")
+            store(self.result.of(found), out)
         return out
+
+
+def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
+    """Products of elements, rounded once to the type of the result."""
+    if dtype is None:
+        return np.multiply(a, b, out=out, order="C")
+    wide = computing_dtype((a.dtype, b.dtype), dtype)
+    if wide == dtype:
+        return np.multiply(a, b, out=out, dtype=dtype, casting="unsafe", order="C")
+    found = np.empty(np.broadcast_shapes(a.shape, b.shape), dtype) if out is None else out
+    with np.errstate(over="ignore"):  # as in results of kernels
+        if rounds_twice(wide, dtype):
+            store(np.multiply(a, b, dtype=wide, casting="unsafe"), found)
+        else:  # in `wide` and rounded to `dtype`, by pieces that fit NumPy's buffer
+            np.multiply(a, b, out=found, dtype=wide, casting="unsafe")
+    return found
 
 
 @lru_cache(maxsize=_PAIRINGS)

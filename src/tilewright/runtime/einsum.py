@@ -18,12 +18,11 @@ from tilewright.errors import (
     OutOverlapsItself,
     OutReadOnly,
     OutShape,
-    UnsupportedDtype,
 )
 from tilewright.frontend.einsum import Indexing, find_path, lay_over, parse
 from tilewright.frontend.tree import tree_of_path
 from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
-from tilewright.runtime.collapse import Collapse, native, plan_collapse
+from tilewright.runtime.collapse import Collapse, plan_collapse
 from tilewright.runtime.contract import Pairing, contract, plan_pairing
 from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_steps
 from tilewright.runtime.einsum_front import einsum as front
@@ -32,12 +31,20 @@ from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.labels import Axes
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.pair_cost import Pricing
+from tilewright.runtime.promotion import (
+    computing_dtype,
+    narrowed,
+    no_common_dtype,
+    promoted_dtype,
+    same_kind,
+    store,
+    summed_in,
+)
 from tilewright.runtime.recipes import Call
 from tilewright.runtime.scattered_pairs import TABLE_TYPES, ByTables
 from tilewright.runtime.transpose import transpose
 from tilewright.runtime.tree_layout import laid_out
 from tilewright.runtime.tree_steps import Move, Step, Steps, steps_of
-from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.problem import check_elements
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
@@ -129,7 +136,7 @@ class Run:
     ) -> None:
         self.plan, self.out, self.types, self.memory = plan, out, types, memory
         self.arrays: list[Any] = [
-            operand if collapse is None else collapse.compute(operand, types.summed(operand, plan.steps))
+            operand if collapse is None else collapse.compute(operand, types.of_sum(operand, plan.steps))
             for collapse, operand in zip(plan.collapses, operands, strict=True)
         ]
         pairs = (place for place, step in enumerate(plan.steps) if isinstance(step, Step))
@@ -165,7 +172,7 @@ class Run:
         plan, out = self.plan, self.out
         found: Array = self.arrays[-1]
         if self.product < 0:
-            found = found.astype(self.types.result, copy=False)
+            found = narrowed(found, self.types.result)
         if out is None:
             return found.reshape(plan.shape) if plan.shape else found[()]
         written = bool(plan.steps) and self.product == len(plan.steps) - 1
@@ -173,21 +180,27 @@ class Run:
 
 
 class Types(NamedTuple):
-    """Element types of one call: of the result, and of what steps before the last make.
+    """Element types of one call.
 
-    16-bit floats that are made on the way stay in the 32 bits that they are summed in.
+    Attributes
+    ----------
+    result : of the result.
+    computed : that operands are converted to.
+    partial : of what steps before the last make: 16-bit floats stay in the 32 bits that they are summed in.
     """
 
     result: np.dtype[Any]
+    computed: np.dtype[Any]
     partial: np.dtype[Any]
 
     @classmethod
-    def of(cls, result: np.dtype[Any]) -> Types:
-        """Those of calls with this result."""
-        narrow = result.itemsize == np.dtype(np.float16).itemsize and not np.issubdtype(result, np.integer)
-        return cls(result, np.dtype(np.float32) if narrow else result)
+    def of(cls, result: np.dtype[Any], operands: Sequence[Array] = ()) -> Types:
+        """Those of calls with this result: operands are not rounded to it, results are once."""
+        given = tuple(operand.dtype for operand in operands)
+        computed = computing_dtype(given, result) if given else result
+        return cls(result, computed, summed_in(computed))
 
-    def summed(self, operand: Array, steps: Steps) -> np.dtype[Any] | None:
+    def of_sum(self, operand: Array, steps: Steps) -> np.dtype[Any] | None:
         """In which type an operand is summed by itself, None: in its own."""
         wanted = self.partial if steps else self.result
         return None if operand.dtype == wanted else wanted
@@ -200,7 +213,7 @@ class Types(NamedTuple):
 
 
 def _copied(found: Array, out: Array) -> Array:
-    np.copyto(out, found, casting="unsafe")
+    store(found, out)
     return out
 
 
@@ -309,7 +322,6 @@ class Options(NamedTuple):
 _CONVERTED_FIRST = 1 << 12
 
 _CASTING = ("no", "equiv", "safe", "same_kind", "unsafe")
-_SUPPORTED = ", ".join(map(str, GEMM_DTYPES))
 
 
 def einsum(
@@ -326,11 +338,12 @@ def einsum(
     except TypeError:  # what is no key is no path either, and is refused
         plan = make_plan(text, places, optimize)
     out = None if options.out is None else check_out(options.out, plan.shape)
-    if plan.is_view and out is None and options.dtype in (None, operands[0].dtype):  # of any type
-        types = Types(operands[0].dtype, operands[0].dtype)
+    asked = options.dtype
+    if plan.is_view and out is None and (asked is None or asked == operands[0].dtype):  # of any type
+        types = Types(*(operands[0].dtype,) * 3)
     else:
         types = types_of(operands, options)
-        operands = [converted(operand, types.result) for operand in operands]
+        operands = [converted(operand, types.computed) for operand in operands]
     if isinstance(subscripts, str):
         _keep_steps(Call(subscripts, options.optimize, given, options.out), plan, options, types)
     if out is None:
@@ -378,7 +391,7 @@ def _direct(text: str, plan: Plan, arrays: Sequence[Array], types: Types) -> Cal
     if any(array.dtype != types.result for array in arrays):
         if all(converted(array, types.result).dtype == types.result for array in arrays):  # then it is alike
             return lambda *operands: front(text, *(one.astype(types.result, copy=False) for one in operands))
-        return lambda *operands: plan.run([converted(one, types.result) for one in operands], None, types)
+        return lambda *operands: plan.run([converted(one, types.computed) for one in operands], None, types)
     if not plan.steps and plan.collapses[0] is not None:
         alone = plan.collapses[0]
         turned = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
@@ -412,25 +425,29 @@ def types_of(operands: Sequence[Array], options: Options) -> Types:
         result = result_dtype(operands[0], operands[0], None, options.dtype)
     else:
         given = [*operands] if options.out is None else [*operands, options.out]
-        try:
-            result = native(np.result_type(*(array.dtype for array in given)))
-        except TypeError:  # no common dtype, as for records and dates
-            names = " and ".join(str(array.dtype) for array in given)
-            raise UnsupportedDtype(dtype=f"common to {names}", supported=_SUPPORTED) from None
+        dtypes = [array.dtype for array in given]
+        promoted = promoted_dtype(*dtypes)
+        if promoted is None:
+            raise no_common_dtype(*dtypes)
+        result = promoted
     if result != np.bool_:
         find_dtype(result)  # refuses types that have no product
     casts = [(f"operand {number}", array.dtype, result) for number, array in enumerate(operands)]
     if options.out is not None:
         casts.append(("the result", result, options.out.dtype))
     for name, found, required in casts:
-        if not np.can_cast(found, required, options.casting):  # type: ignore[arg-type]
+        if not _castable(found, required, options.casting):
             raise EinsumCast(name=name, found=found, required=required, casting=options.casting)
-    return Types.of(result)
+    return Types.of(result, operands)
+
+
+def _castable(source: np.dtype[Any], target: np.dtype[Any], casting: Any) -> bool:
+    return same_kind(source, target) if casting == "same_kind" else np.can_cast(source, target, casting)
 
 
 def converted(operand: Array, dtype: np.dtype[Any]) -> Array:
     """An operand that products take, which convert large ones of the same kind or narrower themselves."""
-    itself = operand.size > _CONVERTED_FIRST and np.can_cast(operand.dtype, dtype, "same_kind")
+    itself = operand.size > _CONVERTED_FIRST and same_kind(operand.dtype, dtype)
     return operand if itself else operand.astype(dtype, copy=False)
 
 

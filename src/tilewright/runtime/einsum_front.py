@@ -50,7 +50,9 @@ operands : array_like
 out : numpy.ndarray, optional
     Receives the result; exactly of its shape, any strides. May share memory with operands.
 dtype : optional
-    Element type of the result and of the arithmetic. By default NumPy's promotion of operands and `out`.
+    Element type of the result. By default NumPy's promotion of operands and `out`. As in `matmul`, operands
+    are not rounded to a narrower result; steps are computed in the type that operands and result have in
+    common.
 order : "K", "C", "F" or "A"
     Order in memory of a result that is not `out`; "K": any, mostly C.
 casting : "safe", "no", "equiv", "same_kind" or "unsafe"
@@ -72,7 +74,8 @@ Raises
 MalformedSubscripts, OutputLabelUnknown, OutputLabelRepeated, EllipsisNotInOutput
     The first three point at the place in the text.
 OperandCount, AxesWithoutLabels, LabelSizes, SublistLabel, InvalidOperand, InvalidPath, InvalidChoice,
-EinsumCast, UnsupportedDtype, OutShape, OutReadOnly, OutNotArray, OutOverlapsItself, InvalidThreads
+EinsumCast, UnsupportedDtype, NoCommonDtype, OutShape, OutReadOnly, OutNotArray, OutOverlapsItself,
+InvalidThreads
     Each before `out` changes.
 
 Notes
@@ -80,8 +83,9 @@ Notes
 Each pair of operands is a `matmul`, of the operands where they stand if axes that play one role can be
 walked with one stride; otherwise one is copied first. Sums of one operand, products without a sum and
 those of rows with rows are kernels of their own where adjacent elements make vectors. Results between steps
-of 16-bit floats stay in float32. Unlike NumPy's, `dtype` and `order` also apply where the result could be a
-view. All that was decided, the path included, is kept for the next call with such operands.
+of 16-bit floats stay in float32, and the result is rounded once. Unlike NumPy's, `dtype` and `order` also
+apply where the result could be a view. All that was decided, the path included, is kept for the next call
+with such operands.
 
 Examples
 --------

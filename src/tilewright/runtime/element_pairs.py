@@ -49,7 +49,8 @@ class ByProducts(NamedTuple):
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""
-        call = self.call(a, b) if dtype in (None, a.dtype) else None
+        # NumPy says that float64 == None.
+        call = self.call(a, b) if dtype is None or dtype == a.dtype else None
         if call is None:
             return self.otherwise.compute(a, b, out, dtype)
         if out is None:

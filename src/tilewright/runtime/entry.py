@@ -40,6 +40,7 @@ from tilewright.runtime.fastcall import (
     python_symbols,
     turned_if,
 )
+from tilewright.runtime.promotion import promoted_dtype
 from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES
 
 if TYPE_CHECKING:
@@ -390,7 +391,7 @@ class NativeMatmul:
             self.table.rows[self.table.count] = Row(
                 (ctypes.c_void_p * 3)(*map(id, dtypes)),
                 tuple(dtype.itemsize.bit_length() - 1 for dtype in dtypes),
-                int(np.result_type(dtypes[0], dtypes[1]) == dtypes[2]),
+                int(promoted_dtype(dtypes[0], dtypes[1]) == dtypes[2]),
                 kernel.address,
                 ACCUMULATORS.index(types.acc),
                 GEMM_DTYPES.index(types.a) if uniform else -1,

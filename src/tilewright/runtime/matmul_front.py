@@ -33,9 +33,10 @@ a, b : array_like
 out : numpy.ndarray, optional
     Receives the result; exactly of its shape. May share memory with a and b.
 dtype : optional
-    Element type of the result. By default NumPy's promotion of a and b, or the dtype of a wider `out`
-    (int8 into int32, bfloat16 into float32). Floats of up to 32 bits are summed in float32, integers of
-    up to 16 bits in 32, which wrap around; the result is rounded or cut once.
+    Element type of the result. By default that of `out`, or else NumPy's promotion of a and b. Operands are
+    not rounded to a narrower result, unlike in NumPy: products are computed in the type that a, b and the
+    result have in common (int32 and float32 into float16: in float64) and rounded once. Floats of up to 32
+    bits are summed in float32, integers of up to 16 bits in 32; integers wrap around.
 alpha, beta : float, of complex products complex, of integers integers
     beta = 0 does not read out; alpha = 0 does not read a and b.
 bias : array_like, optional
@@ -43,7 +44,8 @@ bias : array_like, optional
     or (m, 1), one for each row; a number for all. Converted to the type of the sums.
 activation : str, optional
     "relu", "gelu" (with the error function), "gelu_tanh", "silu", "sigmoid" or "tanh", of the biased sums in
-    their own type, before the one conversion to the type of the result. Of integers "relu" alone.
+    their own type, before the one conversion to the type of the result. For integers only "relu" is
+    supported; it changes no unsigned result.
 threads : int, optional
     The most threads of this call, the caller among them; as many as `set_num_threads` says by default. Small
     products take one in any case. The result has the same bits with any number.
@@ -55,8 +57,9 @@ numpy.ndarray of shape (..., m, n), or `out`
 Raises
 ------
 ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
-OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, UnsupportedArgument, SizeOverflow,
-StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation, PackedDtype, PackedRole, ForeignPacked
+OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, NoCommonDtype, UnsupportedArgument,
+SizeOverflow, StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation, PackedDtype,
+PackedRole, ForeignPacked
     Each before `out` changes.
 
 Notes

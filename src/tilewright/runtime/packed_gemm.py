@@ -24,6 +24,7 @@ from tilewright.macro.packing import PanelForm, panel_form
 from tilewright.runtime.arrays import (
     as_operand,
     check_array,
+    check_operand_cast,
     check_out,
     convert,
     direct_out,
@@ -37,7 +38,8 @@ from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.packed import PackedMatrix
-from tilewright.runtime.steps import bias_matrix, bias_of, check_steps, matmul_epilogue
+from tilewright.runtime.promotion import kind_of, no_common_dtype, promoted_dtype, store
+from tilewright.runtime.steps import activation_of, bias_matrix, bias_of, matmul_epilogue
 from tilewright.runtime.threads import call_team
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.packing import Role
@@ -268,9 +270,13 @@ def _find_route(packed: PackedMatrix, wish: Wish) -> Route:
         if kind == fallback and not np.can_cast(native, fallback, "safe"):
             raise PackedDtype(found=other, packed=repr(packed), required=fallback)
         try:
-            result = np.result_type(kind, packed.dtype) if computed is None else computed
-            types = _types(role, kind, packed.dtype, result)
-        except (TypeError, UnsupportedDtype):
+            result = promoted_dtype(kind, packed.dtype) if computed is None else computed
+            if result is None:
+                raise no_common_dtype(kind, packed.dtype)
+            activation = activation_of(wish.activation, result)
+            signed = activation is not None and kind_of(result) == "i"
+            types = _types(role, kind, packed.dtype, result, signed=signed)
+        except UnsupportedDtype:
             if kind == fallback:
                 raise
             continue
@@ -278,16 +284,18 @@ def _find_route(packed: PackedMatrix, wish: Wish) -> Route:
         panels = panel_form(types, role, host_machine())
         if stored == form.dtype and panels == form.panels:
             operand = types.b if role is Role.A else types.a
-            epilogue = matmul_epilogue(wish.along, wish.activation)
-            check_steps(epilogue, types, result)
+            epilogue = matmul_epilogue(wish.along, activation)
+            epilogue.typed(types.sums, types.c)  # refuses steps without a meaning on the sums
             kernel = packed_kernel(types, role, epilogue)
             return Route(kernel, operand.numpy, types.sums.numpy, types.c.numpy)
     raise _foreign(packed, panels, host_machine().isa.name)
 
 
-def _types(role: Role, other: np.dtype[Any], packed: np.dtype[Any], result: np.dtype[Any]) -> ProductTypes:
+def _types(
+    role: Role, other: np.dtype[Any], packed: np.dtype[Any], result: np.dtype[Any], *, signed: bool
+) -> ProductTypes:
     a, b = (packed, other) if role is Role.A else (other, packed)
-    return product_types(a, b, result)
+    return product_types(a, b, result, signed=signed)
 
 
 def matmul(
@@ -344,7 +352,9 @@ def matmul(
         raise MissingOut(function="matmul", beta=beta)
     if given is not None:
         check_out(given, shapes.result, route.result)
-    operand = as_operand(array, route.operand, "a" if side == "b" else "b")
+    name = "a" if side == "b" else "b"
+    check_operand_cast(array, route.result, name)
+    operand = as_operand(array, route.operand, name)
     avoid = [] if given is None else [given]
     vectors = [bias_matrix(vector, kernel.types, route.result, avoid) for vector in vectors]
     direct = given is not None and direct_out(given, route.result, operand, packed.data4d)
@@ -359,7 +369,7 @@ def matmul(
     if given is None:
         return cast("Array", target[()])
     if not direct:
-        np.copyto(given, target, casting="same_kind")
+        store(target, given)
     return given
 
 

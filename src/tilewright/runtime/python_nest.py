@@ -235,8 +235,11 @@ class NestCall:
 
     def common_type(self, a: Array, b: Array, c: Any, scalars: list[Any]) -> np.dtype[Any]:
         """The dtype that a nest computes in, if a product of arrays computes the same in it."""
-        factors = np.result_type(a, b)
-        together: np.dtype[Any] = np.result_type(a, b, c, *scalars)
+        try:
+            factors: np.dtype[Any] = np.result_type(a, b)
+            together: np.dtype[Any] = np.result_type(a, b, c, *scalars)
+        except TypeError:
+            raise AsWritten(f"{a.dtype}, {b.dtype} and the result have no common type") from None
         kinds = INTEGERS if factors.kind in INTEGERS else FLOATS
         target = c.dtype if self.kept is None else together
         if any(kind.kind not in kinds for kind in (a.dtype, b.dtype, together, target)):

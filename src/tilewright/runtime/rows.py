@@ -22,6 +22,7 @@ from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
 from tilewright.runtime.packed_gemm import PackedGemmKernel, packed_kernel
 from tilewright.runtime.packing import packing_kernel
+from tilewright.runtime.promotion import store
 from tilewright.runtime.quantise import elements_of
 from tilewright.runtime.steps import bias_matrix, bias_of
 from tilewright.spec.dtype import BF16, F16, F32, I8, I32, U8, DType
@@ -212,5 +213,5 @@ def matmul(
     if out is None:
         return target
     if not direct:
-        np.copyto(out, target, casting="same_kind")
+        store(target, out)
     return out

@@ -123,7 +123,7 @@ class ByTables(NamedTuple):
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own."""
         kind = a.dtype
-        if kind not in TABLE_TYPES or b.dtype != kind or dtype not in (None, kind):
+        if kind not in TABLE_TYPES or b.dtype != kind or (dtype is not None and dtype != kind):
             return self.copying.compute(a, b, out, dtype)
         found = self._new(kind, (a.strides, b.strides)) if out is None else out
         arrays = (a, b, found)

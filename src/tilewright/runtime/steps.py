@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InvalidOperand, OperandMismatch, StepDtype, StepOperands, StepShape, UnsafeCast
+from tilewright.errors import InvalidOperand, OperandMismatch, StepOperands, StepShape, UnsafeCast
 from tilewright.runtime.operands import Array, check_operand
-from tilewright.spec.dtype import Kind, find_numpy_dtype
+from tilewright.runtime.promotion import kind_of, same_kind
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Residual, Scale, Step
+from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Gemm, Operand, ProductTypes
 
 
@@ -110,20 +111,21 @@ def bias_of(value: Any, result: tuple[int, ...], vectors: tuple[bool, bool]) -> 
     )
 
 
-def check_steps(epilogue: Epilogue, types: ProductTypes, computed: np.dtype[Any]) -> None:
-    """Refuses steps without a meaning on the sums, or on the result as NumPy has it."""
-    typed = epilogue.typed(types.sums, types.c)
-    for step, _, _ in typed:
-        # Unsigned types are computed as signed ones of the same bits, whose signs are none.
-        known = find_numpy_dtype(computed)
-        unsigned = computed.kind == "u" and (known is None or known.kind is not Kind.UNSIGNED)
-        if isinstance(step, Activation) and unsigned:
-            raise StepDtype(step=step, dtype=computed, reason="its sums have no sign")
+def activation_of(activation: str | None, computed: np.dtype[Any]) -> str | None:
+    """The activation that is left to compute: ReLU changes no unsigned integer.
+
+    Unsigned integers are computed as signed ones of the same bits, whose sign would not be theirs.
+
+    >>> activation_of("relu", np.dtype("u2")) is None
+    True
+    """
+    known = activation is not None and Activation(activation).op is UnaryOp.RELU
+    return None if known and kind_of(computed) == "u" else activation
 
 
 def bias_matrix(array: Array, types: ProductTypes, computed: np.dtype[Any], avoid: Sequence[Array]) -> Array:
     """A bias as kernels take it: contiguous, of the type of the sums, apart from what is written."""
-    if not np.can_cast(array.dtype, computed, "same_kind"):
+    if not same_kind(array.dtype, computed):
         raise UnsafeCast(name="bias", found=array.dtype, required=str(computed))
     kind = types.sums.numpy
     if computed.kind == "u":

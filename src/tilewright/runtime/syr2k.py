@@ -34,6 +34,7 @@ from tilewright.runtime.operands import (
     overlaps_itself,
     whole_strides,
 )
+from tilewright.runtime.promotion import computing_dtype
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
 from tilewright.spec.dtype import GEMM_DTYPES, DType
@@ -273,15 +274,16 @@ def _complex_factors(
     shape = factor_shapes(function, factors)
     if given is not None:
         checked_out(given, shape, computed)
-    result = np.zeros(shape, computed)
+    wide = computing_dtype(tuple(array.dtype for array in factors), computed)
+    result = np.zeros(shape, wide)
     if alpha != 0:
-        converted = [array.astype(computed, copy=False) for array in factors]
+        converted = [array.astype(wide, copy=False) for array in factors]
         symmetric(function, converted, result, lower=lower)
-        result *= computed.type(alpha)
+        result *= wide.type(alpha)
     if given is None:
         return result
     if beta != 0:
-        result += computed.type(beta) * given
+        result += wide.type(beta) * given
     np.copyto(given, result, where=triangle_mask(shape[-1], lower=lower), casting="same_kind")
     return given
 

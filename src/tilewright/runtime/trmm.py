@@ -23,6 +23,7 @@ from tilewright.runtime.operands import (
     element_strides,
     factor,
 )
+from tilewright.runtime.promotion import computing_dtype, store
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.syr2k import as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.runtime.threads import call_team
@@ -219,17 +220,18 @@ def prepare(a: Any, b: Any, out: Any = None, *, alpha: Any = 1, triangular: Tria
     given = None if out is None else check_array(out)
     computed = result_dtype(array_a, array_b, given, None)
     shape = _shape(array_a, array_b, triangular.side)
-    types = product_types(array_a.dtype, array_b.dtype, computed)
-    if types.a != types.b:
-        types = ProductTypes.parse(types.c)
     later: complex | None = None
+    if given is not None:
+        checked_out(given, shape, computed)
     if isinstance(alpha, (complex, np.complexfloating)):
         if computed.kind != "c":
             raise InvalidScalar(name="alpha", found=repr(alpha), required="a real number")
         alpha, later = (0 if alpha == 0 else 1), complex(alpha)
+        computed = computing_dtype((array_a.dtype, array_b.dtype), computed)  # rounded after the factor
+    types = product_types(array_a.dtype, array_b.dtype, computed)
+    if types.a != types.b:
+        types = ProductTypes.parse(types.c)
     alpha = factor(alpha, "alpha", types.acc)
-    if given is not None:
-        checked_out(given, shape, computed)
     # Unsigned integers have the bits of signed ones, whose kernels multiply them.
     wanted = computed if types.a == types.c else types.a.numpy
     copies, factors = [], []
@@ -275,7 +277,7 @@ def trmm(
         target *= target.dtype.type(call.later)
     if given is None or target is given:
         return target
-    np.copyto(given, target, casting="same_kind")
+    store(target, given)
     return given
 
 

@@ -19,6 +19,7 @@ from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.packed_gemm import Route
+from tilewright.runtime.promotion import store
 from tilewright.runtime.steps import bias_matrix, bias_of, matmul_epilogue
 from tilewright.runtime.threads import call_team
 from tilewright.spec.dtype import BF16, F32, DType
@@ -153,7 +154,7 @@ def weight_types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -
     a = BF16 if native == BF16.numpy else F32
     if a is F32 and not np.can_cast(native, np.float32, "safe"):
         raise PackedDtype(found=x.dtype, packed=repr(packed), required=F32.numpy)
-    return a, a if wanted in (None, a.numpy) else F32
+    return a, a if wanted is None or wanted == a.numpy else F32
 
 
 def weight_route(packed: PackedMatrix, x: Array, wish: packed_gemm.Wish) -> Route:
@@ -229,5 +230,5 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
     if given is None:
         return target
     if not direct:
-        np.copyto(given, target, casting="same_kind")
+        store(target, given)
     return given
