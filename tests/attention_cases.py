@@ -60,7 +60,10 @@ def random_call(rng: np.random.Generator, dtype: Any = np.float32) -> Call:
 
 def any_of(rng: np.random.Generator, choices: dict[str, Any]) -> dict[str, Any]:
     """Each keyword with a probability of a third."""
-    return {name: make() for name, make in choices.items() if rng.random() < 1 / 3}
+    found = {name: make() for name, make in choices.items() if rng.random() < 1 / 3}
+    if "q_offset" in found and "causal" in found:
+        found["causal"] = True  # the other choices say where queries stand
+    return found
 
 
 def score_keywords(rng: np.random.Generator, shape: tuple[int, ...]) -> dict[str, Any]:
@@ -73,14 +76,22 @@ def score_keywords(rng: np.random.Generator, shape: tuple[int, ...]) -> dict[str
         found[rng.random(shape) < 0.3] = -np.inf if rng.random() < 0.5 else np.finfo(np.float32).min
         return found
 
+    def short() -> Array:
+        """A mask of fewer keys: the others are excluded."""
+        found = mask()
+        return found[..., : max(shape[3] * 2 // 3, 2)] if rng.random() < 0.3 else found
+
     def side() -> int | None:
         return None if rng.random() < 0.3 else int(rng.integers(0, 20))
 
     return {
-        "mask": mask,
+        "mask": short,
         "causal": lambda: ("lower_right", "upper_left", True)[rng.integers(3)],
         "scale": lambda: float(rng.uniform(0.1, 1)),
         "window": lambda: (side(), side()),
+        "q_offset": lambda: (
+            int(rng.integers(-10, 60)) if rng.random() < 0.5 else rng.integers(-10, 60, shape[0])
+        ),
         "softcap": lambda: float(rng.uniform(0.5, 5)),
         "alibi_slopes": lambda: normal(rng, shape[1]),
         "sinks": lambda: normal(rng, shape[1]),

@@ -740,6 +740,7 @@ def attention(
     causal: bool | str = False,
     scale: float | None = None,
     window: tuple[int | None, int | None] | None = None,
+    q_offset: ArrayLike | None = None,
     softcap: float | None = None,
     alibi_slopes: ArrayLike | None = None,
     sinks: ArrayLike | None = None,
@@ -774,21 +775,30 @@ def attention(
     mask : array_like, optional
         Broadcasts to (batch, heads, queries, keys) in every layout, and is not copied for that. bool: True
         where a key is seen, as in torch and ONNX. A float is added to the scores; values of at most half the
-        least number of its type exclude, as -inf does.
+        least number of its type exclude, as -inf does. Keys are counted from the first key of each sequence
+        on: for paged keys the last axis covers the longest of `kv_lengths`, or more, up to the pages of the
+        table; for packed ones the longest sequence. A last axis of fewer keys (but not 1, which broadcasts)
+        excludes those it does not cover, as in ONNX.
     causal : bool, "lower_right" or "upper_left"
         True and "lower_right": the last query stands at the last key, as with a cache of earlier keys
         (flash-attention; ``torch.nn.attention.bias.causal_lower_right``). "upper_left": the first query
-        stands at the first key, as torch's ``is_causal=True`` and ONNX's ``is_causal`` have it. Of as many
-        queries as keys both are the same.
+        stands at the first key, as torch's ``is_causal=True`` and ONNX's ``is_causal`` without a cache have
+        it. For as many queries as keys both are the same. With `q_offset` pass True.
     scale : float, optional
         1 / sqrt(d) by default.
     window : (left, right), optional
         Each query sees the keys from `left` before its own to `right` behind, both included; None: all of
         that side. Where a query stands is as with `causal`.
+    q_offset : int or array_like of integers, shape (batch,), optional
+        The key at which the first query of each sequence stands, for `causal`, `window` and `alibi_slopes`:
+        query i stands at key q_offset + i. By default the last query stands at the last key. Pass the number
+        of earlier keys (the length of ONNX's ``past_key``) where a step brings another number of keys than
+        queries. May be negative or behind the last key.
     softcap : float, optional
         Scores become softcap · tanh(score / softcap); 0 is none.
     alibi_slopes : array_like, shape (heads,), optional
-        slope · |key - place of the query| is subtracted, the last query at the last key.
+        slope · |key - place of the query| is subtracted; without `q_offset` the last query is at the last
+        key.
     sinks : array_like, shape (heads,), optional
         A score of each head that takes part in the sum and has no value; lse counts it.
     q_lengths, kv_lengths : array_like of integers, shape (batch,), optional
@@ -826,9 +836,9 @@ def attention(
     Raises
     ------
     AttentionAxes, AttentionDtype, AttentionBatch, HeadsMismatch, HeadSizeMismatch, KeysMismatch, MaskShape,
-    MaskDtype, InvalidWindow, InvalidLengths, InvalidOffsets, OffsetsNotIncreasing, OffsetsPastEnd,
-    BlockTableShape, BlockOutsideCache, HeadVectorShape, AttentionScales, AttentionArguments, InvalidOperand,
-    InvalidScalar, InvalidChoice, InvalidThreads, OutShape, OutDtype, OutReadOnly, OutNotArray
+    MaskDtype, InvalidWindow, InvalidQueryOffset, InvalidLengths, InvalidOffsets, OffsetsNotIncreasing,
+    OffsetsPastEnd, BlockTableShape, BlockOutsideCache, HeadVectorShape, AttentionScales, AttentionArguments,
+    InvalidOperand, InvalidScalar, InvalidChoice, InvalidThreads, OutShape, OutDtype, OutReadOnly, OutNotArray
         Each before `out` changes.
 
     Examples
@@ -848,7 +858,7 @@ def attention(
     keywords = Keywords(
         *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
         *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k, block_table),
-        *(key_scales, value_scales, layout),
+        *(key_scales, value_scales, layout, q_offset),
     )
     if threads is None:
         return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
@@ -868,9 +878,10 @@ def attention_partial(
     ----------
     q, k, v : as in `attention`; k and v are those of the part.
     threads : as in `attention`.
-    keywords : mask, causal, scale, window, softcap, alibi_slopes, sinks, the lengths, block_table, the scales
-        and layout, as in `attention`. Places (of causal, window and slopes) are those in the part. Sinks
-        belong to one part alone.
+    keywords : mask, causal, scale, window, q_offset, softcap, alibi_slopes, sinks, the lengths, block_table,
+        the scales and layout, as in `attention`. Places (of causal, window and slopes) are those in the part:
+        for a part that begins at key j, causal attention takes ``causal=True, q_offset=p - j`` with p the
+        place of the first query among all keys. Sinks belong to one part alone.
 
     Returns
     -------
@@ -955,6 +966,7 @@ def attention_backward(
     causal: bool | str = False,
     scale: float | None = None,
     window: tuple[int | None, int | None] | None = None,
+    q_offset: ArrayLike | None = None,
     softcap: float | None = None,
     alibi_slopes: ArrayLike | None = None,
     sinks: ArrayLike | None = None,
@@ -979,7 +991,7 @@ def attention_backward(
     out, lse : array_like
         What ``attention(..., return_lse=True)`` returned for them: lse is (batch, heads, queries) in every
         layout.
-    mask, causal, scale, window, softcap, alibi_slopes, sinks : optional
+    mask, causal, scale, window, q_offset, softcap, alibi_slopes, sinks : optional
     q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k : optional
         As `attention` had them. Sinks take part by way of lse; they, slopes and masks get no gradients.
     layout : "bhsd" or "bshd"
@@ -1021,6 +1033,7 @@ def attention_backward(
         *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
         *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k),
         layout=layout,
+        q_offset=q_offset,
     )
     with limited(threads):
         return implementation(dout, (q, k, v), out, lse, keywords)

@@ -458,6 +458,12 @@ class InvalidLengths(TilewrightError, ValueError):
     message = "attention: {name}{reason}; must be {required}"
 
 
+class InvalidQueryOffset(TilewrightError, ValueError):
+    """The place of the first query among the keys is not an integer for each sequence."""
+
+    message = "attention: q_offset{reason}; must be {required}: the key at which the first query stands"
+
+
 class InvalidOffsets(TilewrightError, ValueError):
     """Offsets of packed sequences that are no row of integers from 0 on."""
 

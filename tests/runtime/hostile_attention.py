@@ -2,8 +2,8 @@
 
     python hostile_attention.py {values|threads}
 
-values: offsets, lengths, tables and windows of every integer type, valid or not. Each call returns or raises
-an error of this package; the program checks by itself that accepted values are valid.
+values: offsets, lengths, tables, windows and query offsets of every integer type, valid or not. Each call
+returns or raises an error of this package; the program checks by itself that accepted values are valid.
 threads: another thread overwrites the integers while calls run.
 """
 
@@ -147,6 +147,12 @@ def call(draw: Draw) -> tuple[Callable[[], Any], bool]:
         if draw.random.integers(2):
             given["kv_lengths"] = draw.lengths(2)
             valid = valid and valid_lengths(given["kv_lengths"], ROWS)
+        if draw.random.integers(2):
+            given["q_offset"] = draw.one((draw.lengths(2), draw.contained(draw.lengths(2)), *INTEGERS))
+            found = integers(given["q_offset"])
+            valid = (
+                valid and found is not None and all(abs(place) <= 2**60 for place in np.ravel(found).tolist())
+            )
         operands = (BATCH_Q, BATCH_K, BATCH_V)
     function = draw.random.integers(3)
     if function == 0:

@@ -25,6 +25,7 @@ from tilewright.errors import (
     InvalidLengths,
     InvalidOffsets,
     InvalidOperand,
+    InvalidQueryOffset,
     InvalidScalar,
     InvalidThreads,
     InvalidWindow,
@@ -94,7 +95,8 @@ BAD = [
     Bad(QKV, InvalidChoice, ValueError, ("strategy", "'fast'"), {"strategy": "fast"}),
     # masks
     Bad(QKV, MaskShape, ValueError, ("(4, 5)", "(2, 4, 3, 5)"), {"mask": np.ones((4, 5), bool)}),
-    Bad(QKV, MaskShape, ValueError, ("(3, 4)",), {"mask": np.zeros((3, 4), "f4")}),
+    Bad(QKV, MaskShape, ValueError, ("(3, 6)",), {"mask": np.zeros((3, 6), "f4")}),
+    Bad(QKV, MaskShape, ValueError, ("(3, 6)",), {**table([0], [1]), "mask": np.zeros((3, 6), "f4")}),
     Bad(QKV, MaskShape, ValueError, ("(3, 1, 3, 5)",), {"mask": np.ones((3, 1, 3, 5), bool)}),
     Bad(QKV, MaskShape, ValueError, ("(2, 1, 1, 1, 1)",), {"mask": np.ones((2, 1, 1, 1, 1), bool)}),
     Bad(QKV, MaskDtype, TypeError, ("int64", "bool", "float16"), {"mask": np.ones((3, 5), int)}),
@@ -105,6 +107,25 @@ BAD = [
     *(
         Bad(QKV, InvalidWindow, ValueError, (repr(window), "(left, right)"), {"window": window})
         for window in [(-1, 0), (0, -2), (1.5, 2), 3, (1, 2, 3), ("1", 2), (True, 1), "12", (np.nan, 1)]
+    ),
+    # the place of the queries
+    *(
+        Bad(QKV, InvalidQueryOffset, ValueError, ("q_offset", words), {"q_offset": offset})
+        for offset, words in [
+            (1.5, "1.5"),
+            ([0, 1, 2], "(3,)"),
+            ([[0, 1]], "(1, 2)"),
+            (True, "True"),
+            ("1", "'1'"),
+            ([0, 2**60 + 1], "[1] is 1152921504606846977"),
+            (-(2**63), "-9223372036854775808"),
+            (np.uint64(2**64 - 1), "18446744073709551615"),
+            (2**64, "18446744073709551616"),
+        ]
+    ),
+    *(
+        Bad(QKV, AttentionArguments, TypeError, (causal, "q_offset"), {"causal": causal, "q_offset": 1})
+        for causal in ("lower_right", "upper_left")
     ),
     Bad(QKV, InvalidScalar, TypeError, ("scale", "'1'", "real number"), {"scale": "1"}),
     Bad(QKV, InvalidScalar, TypeError, ("scale", "1j"), {"scale": 1j}),

@@ -45,8 +45,12 @@ from tilewright.spec.dtype import I64
 from tilewright.spec.functions import UnaryOp
 
 #: What the table of a call says of each sequence: element offsets of its operands, how many queries and keys
-#: it has, and the keys low .. high that query 0 sees; every query sees one key further on.
-ITEM_FIELDS = ("q", "k", "v", "out", "mask", "state", "scales", "pages", "queries", "keys", "low", "high")
+#: it has, and the keys low .. high that query 0 sees; every query sees one key further on. For slopes,
+#: query 0 stands at key keys - queries + shift.
+ITEM_FIELDS = (
+    *("q", "k", "v", "out", "mask", "state", "scales", "pages"),
+    *("queries", "keys", "low", "high", "shift"),
+)
 #: Integers of one sequence in the table.
 ITEM_SIZE = 16
 
@@ -109,6 +113,7 @@ def item_lets(problem: Attention) -> list[Statement]:
         "pages": problem.paged,
         "low": problem.bounded,
         "high": problem.bounded,
+        "shift": problem.slopes,
     }
     return [Let(f"{name}0", item_number(name)) for name in ITEM_FIELDS if optional.get(name, True)]
 
@@ -425,7 +430,7 @@ class _Nest:
             given["softcap"] = Scalar("softcap")
         if problem.slopes:
             given["slope"] = Slice("slopes", Name("head"), (Constant(0), Constant(0)))
-            given["distance"] = column - row - (Name("keys0") - Name("queries0"))
+            given["distance"] = column - row - (Name("keys0") - Name("queries0")) - Name("shift0")
         for word, flag in (("key", problem.key_scales), ("value", problem.value_scales)):
             if flag:
                 offset = Name("scales0") + Name("kv") * Name("scales_head") + column

@@ -37,8 +37,12 @@ from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.dtype import F32, I64, DType
 from tilewright.spec.functions import UnaryOp
 
-#: Columns of the table of sequences: those of attention, and in spare ones where the gradients begin.
-BACKWARD_FIELDS = (*ITEM_FIELDS, "dout", "dq", "dk", "dv")
+#: Columns of the table of sequences: those of attention, with shift in the place of pages, which gradients do
+#: not take, and in spare ones where the gradients begin.
+BACKWARD_FIELDS = (
+    *("shift" if name == "pages" else name for name in ITEM_FIELDS if name != "shift"),
+    *("dout", "dq", "dk", "dv"),
+)
 assert len(BACKWARD_FIELDS) <= ITEM_SIZE
 
 #: Share of the second-level cache that the panels, sums and scores of one block of keys may take: what
@@ -323,7 +327,7 @@ class Block:
             given["softcap"] = Scalar("softcap")
         if p.slopes:
             given["slope"] = Slice("slopes", head, (Constant(0), Constant(0)))
-            given["distance"] = Name("jb") - i - (Name("item_keys") - Name("item_queries"))
+            given["distance"] = Name("jb") - i - (Name("item_keys") - Name("item_queries")) - Name("shift")
         if p.mask:
             row_step, column_step = Name("mask_row"), Name("mask_col")
             offset = Name("mask_at") + head * Name("mask_head") + i * row_step + Name("jb") * column_step
@@ -389,6 +393,8 @@ class Block:
         if self.problem.bounded:
             yield Let("low", self.item("low"))
             yield Let("high", self.item("high"))
+        if self.problem.slopes:
+            yield Let("shift", self.item("shift"))
 
 
 def turned(window: Slice) -> Slice:

@@ -333,7 +333,7 @@ class _Nest:
             given["softcap"] = Scalar("softcap")
         if problem.slopes:
             given["slope"] = Slice("slopes", Name("head"), (Constant(0), Constant(0)))
-            given["distance"] = column - row - (Name("keys0") - Name("queries0"))
+            given["distance"] = column - row - (Name("keys0") - Name("queries0")) - Name("shift0")
         for word, name, flag in (
             ("key_scales", "key_scale", problem.key_scales),
             ("value_scales", "weight_scale", problem.value_scales),

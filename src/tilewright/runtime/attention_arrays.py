@@ -27,10 +27,19 @@ from tilewright.errors import (
 from tilewright.runtime.arrays import check_out, direct_out
 from tilewright.runtime.attention import AttentionCall
 from tilewright.runtime.attention_call import PreparedAttention
-from tilewright.runtime.attention_items import Side, Strides, lengths, make_items, packed_side, paged_side
+from tilewright.runtime.attention_items import (
+    Side,
+    Strides,
+    lengths,
+    make_items,
+    packed_side,
+    paged_side,
+    query_offset,
+    seen_keys,
+)
 from tilewright.runtime.operands import Array, real_number, whole_strides
 from tilewright.spec.attention import ATTENTION_DTYPES, MAX_HEAD, Attention
-from tilewright.spec.attention_bounds import Bounds
+from tilewright.spec.attention_bounds import Bounds, Causal, limits_bind
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import F32, F64, I8, DType, find_numpy_dtype
 
@@ -60,6 +69,7 @@ class Keywords(NamedTuple):
     key_scales: Any = None
     value_scales: Any = None
     layout: Any = "bhsd"
+    q_offset: Any = None
 
 
 def convert(value: Any, name: str) -> Array:
@@ -199,6 +209,11 @@ def _check_combination(keywords: Keywords) -> None:
         raise AttentionArguments(
             found="block_table is given without kv_lengths", remedy="pass how many keys each sequence has"
         )
+    if keywords.q_offset is not None and isinstance(keywords.causal, (str, Causal)):
+        raise AttentionArguments(
+            found=f"causal={keywords.causal!r} and q_offset are given",
+            remedy="both say where queries stand: pass causal=True with q_offset",
+        )
     if keywords.cu_seqlens_k is not None and keywords.cu_seqlens_q is None:
         raise AttentionArguments(
             found="cu_seqlens_k is given without cu_seqlens_q", remedy="pass the offsets of the queries too"
@@ -244,9 +259,8 @@ def _sides(operands: _Operands, keywords: Keywords) -> tuple[Side, Side, int]:
 # --- what is done to scores ---------------------------------------------------------------------
 
 
-def _mask(mask: Any, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+def _mask(array: Array, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """A mask (batch, heads, queries, keys) with strides of 0 where it broadcasts; truths as bytes."""
-    array = convert(mask, "mask")
     if array.dtype != np.bool_ and float_dtype(array.dtype) is None:
         supported = ", ".join(str(kind.numpy) for kind in ATTENTION_DTYPES)
         raise MaskDtype(found=array.dtype, supported=supported)
@@ -260,6 +274,19 @@ def _mask(mask: Any, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     except ValueError:
         raise MaskShape(found=array.shape, required=(*lead, *shape[1:])) from None
     return found
+
+
+def _mask_columns(array: Array, keys: Side, cache: Array) -> tuple[Array, int]:
+    """A mask without columns behind the last key of a cache in pages, and the keys that it covers.
+
+    A mask may cover fewer keys than there are (the others are excluded). One column serves all keys.
+    """
+    columns = array.shape[-1] if array.ndim else 1
+    if columns == 1:
+        return array, keys.most
+    if keys.pages is not None and keys.most < columns <= keys.pages.shape[1] * cache.shape[2]:
+        return array[..., : keys.most], keys.most
+    return array, min(columns, keys.most)
 
 
 def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
@@ -355,9 +382,13 @@ def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAtt
     acc = F64 if q4.dtype == np.float64 else F32
 
     lead, result = _result_shape(operands, queries, keys, batch)
-    mask = None
+    offset = None if keywords.q_offset is None else query_offset(keywords.q_offset, batch)
+    mask, covered = None, keys.most
     if keywords.mask is not None:
-        mask = _mask(keywords.mask, lead or (batch,), (batch, heads, queries.most, keys.most))
+        array, covered = _mask_columns(convert(keywords.mask, "mask"), keys, k4)
+        mask = _mask(array, lead or (batch,), (batch, heads, queries.most, covered))
+    seen = seen_keys(bounds, queries, keys, covered, offset)
+    keys = keys.first_rows(covered)
     vectors = [
         None if value is None else _head_vector(value, name, heads, acc)
         for name, value in (("alibi_slopes", keywords.alibi_slopes), ("sinks", keywords.sinks))
@@ -376,14 +407,12 @@ def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAtt
     row_max, row_sum = np.empty(rows, acc.numpy), np.empty(rows, acc.numpy)
     steps = _steps((q4, k4, v4, out4), mask, scales, (queries, keys), rows)
     types, mask_type = (q4.dtype, k4.dtype), None if mask is None else mask.dtype
-    bound = bounds.bind(
-        queries.most if queries.rows is None else queries.rows, keys.most if keys.rows is None else keys.rows
-    )
+    bound = bool(bounds) and limits_bind(seen.low, seen.high, queries.counts, keys.counts)
     optional = (softcap, *(value is not None for value in (*vectors, *scales, keys.pages)))
     problem = _problem((head_dim, value_dim), types, mask_type, (bound, *map(bool, optional)))
     call = AttentionCall(
         *(q4, k4, v4, out4),
-        make_items(queries, keys, batch, steps, bounds),
+        make_items(queries, keys, batch, steps, seen),
         *(row_max, row_sum),
         queries.most,
         *(scale, softcap),

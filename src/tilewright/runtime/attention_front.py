@@ -150,9 +150,10 @@ def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str
         or not isinstance(given.scale, _NUMBER_TYPES)
         or not isinstance(given.softcap, _NUMBER_TYPES)
         or not (given.window is None or _immutable_window(given.window))
+        or not (given.q_offset is None or type(given.q_offset) is int)
     ):
         return None
-    options = (given.causal, given.scale, given.window, given.softcap, given.layout, strategy)
+    options = (given.causal, given.scale, given.window, given.softcap, given.layout, given.q_offset, strategy)
     return plan_key(q, k, v, (out, given.mask, given.alibi_slopes, given.sinks), options)
 
 

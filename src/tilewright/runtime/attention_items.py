@@ -12,12 +12,13 @@ from tilewright.errors import (
     BlockTableShape,
     InvalidLengths,
     InvalidOffsets,
+    InvalidQueryOffset,
     OffsetsNotIncreasing,
     OffsetsPastEnd,
 )
 from tilewright.macro.attention import ITEM_FIELDS, ITEM_SIZE
 from tilewright.runtime.operands import Array
-from tilewright.spec.attention_bounds import Bounds
+from tilewright.spec.attention_bounds import FARTHEST, Bounds
 
 _COLUMN = {name: column for column, name in enumerate(ITEM_FIELDS)}
 #: Offsets that follow the rows of the queries, and those that follow the keys.
@@ -42,6 +43,18 @@ class Side(NamedTuple):
     rows: Array | None = None
     first: Array | None = None
     pages: Array | None = None
+
+    @property
+    def counts(self) -> int | Array:
+        """Rows of each sequence: a number if all have as many."""
+        return self.most if self.rows is None else self.rows
+
+    def first_rows(self, count: int) -> Side:
+        """The first rows of each sequence, at most so many."""
+        if count >= self.most:
+            return self
+        rows = None if self.rows is None else np.minimum(self.rows, count)
+        return self._replace(most=count, rows=rows)
 
 
 def _integers(value: Any) -> Array | None:
@@ -136,6 +149,46 @@ def paged_side(table: Any, keys: Any, cache: Array) -> Side:
     return Side(batch, int(rows.max(initial=0)), rows, None, _int64(found))
 
 
+class Seen(NamedTuple):
+    """The columns `low`, `high` and `shift` of the table: numbers, or one for each sequence."""
+
+    low: Any
+    high: Any
+    shift: Any
+
+
+def query_offset(value: Any, batch: int) -> int | Array:
+    """The key at which the first query stands: a number, or int64 (batch,).
+
+    Raises
+    ------
+    InvalidQueryOffset
+    """
+    found, required = _integers(value), f"an integer, or integers ({batch},), one for each sequence"
+    if found is None:
+        raise InvalidQueryOffset(reason=f" is {value!r}", required=required)
+    if found.shape not in ((), (batch,)):
+        raise InvalidQueryOffset(reason=f" has shape {found.shape}", required=required)
+    for place in np.argwhere((found < -FARTHEST) | (found > FARTHEST))[:1]:
+        required = f"from {-FARTHEST} to {FARTHEST}"
+        raise InvalidQueryOffset(reason=f"{place.tolist() or ''} is {found[tuple(place)]}", required=required)
+    return _int64(found) if found.ndim else int(found)
+
+
+def seen_keys(bounds: Bounds, queries: Side, keys: Side, covered: int, offset: int | Array | None) -> Seen:
+    """What each sequence sees by position.
+
+    Parameters
+    ----------
+    covered : keys of each sequence that take part, the first ones, at most.
+    offset : the key at which the first query stands, if the call says so.
+    """
+    rows, count, used = queries.counts, keys.counts, keys.first_rows(covered).counts
+    first = bounds.diagonal(rows, count) if offset is None else offset
+    shift = count - used if offset is None else offset - (used - rows)
+    return Seen(*bounds.limits(rows, used, first), shift)
+
+
 class Strides(NamedTuple):
     """Elements from one sequence to the next, or from one row to the next of packed ones, in each array."""
 
@@ -149,16 +202,16 @@ class Strides(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def equal_items(batch: int, steps: Strides, queries: int, keys: int, bounds: Bounds) -> Array:
+def equal_items(batch: int, steps: Strides, queries: int, keys: int, seen: Seen) -> Array:
     """Items of sequences of one length; read-only, as calls share them."""
     items = np.zeros((batch, ITEM_SIZE), np.int64)
     items[:, : len(steps)] = np.arange(batch)[:, np.newaxis] * np.array(steps, np.int64)
-    items[:, len(steps) + 1 : len(ITEM_FIELDS)] = (queries, keys, *bounds.limits(queries, keys))
+    items[:, len(steps) + 1 : len(ITEM_FIELDS)] = (queries, keys, *seen)
     items.flags.writeable = False
     return items
 
 
-def make_items(queries: Side, keys: Side, batch: int, steps: Strides, bounds: Bounds) -> Array:
+def make_items(queries: Side, keys: Side, batch: int, steps: Strides, seen: Seen) -> Array:
     """The table of a call, see `ITEM_FIELDS`.
 
     Parameters
@@ -166,18 +219,17 @@ def make_items(queries: Side, keys: Side, batch: int, steps: Strides, bounds: Bo
     steps : those of q, out and state are of rows where `queries` are packed, those of k, v and scales where
         `keys` are.
     """
-    if queries.rows is None and keys.rows is None:
-        return equal_items(batch, steps, queries.most, keys.most, bounds)
+    if queries.rows is None and keys.rows is None and not np.ndim(seen.shift):
+        return equal_items(batch, steps, queries.most, keys.most, Seen(*map(int, seen)))
     number = np.arange(batch)
     starts = [number if side.first is None else side.first for side in (queries, keys)]
-    counts = [side.most if side.rows is None else side.rows for side in (queries, keys)]
+    counts = [queries.counts, keys.counts]
     items = np.zeros((batch, ITEM_SIZE), np.int64)
     items[:, _BY_QUERIES] = np.multiply.outer(starts[0], (steps.q, steps.out, steps.state))
     items[:, _BY_KEYS] = np.multiply.outer(starts[1], (steps.k, steps.v, steps.scales))
     items[:, _COLUMN["mask"]] = number * steps.mask
     if keys.pages is not None:
         items[:, _COLUMN["pages"]] = number * keys.pages.shape[1]
-    low, high = bounds.limits(*counts)
-    for name, value in (("queries", counts[0]), ("keys", counts[1]), ("low", low), ("high", high)):
+    for name, value in zip(("queries", "keys", *seen._fields), (*counts, *seen), strict=True):
         items[:, _COLUMN[name]] = value
     return items

@@ -140,7 +140,8 @@ def _finish_scores(sequence: _Sequence, scores: Array, heads: slice, kv_heads: s
         np.tanh(scores, out=scores)
         scores *= call.softcap
     if call.slopes is not None:
-        position = np.arange(sequence.queries)[:, np.newaxis] + sequence.keys - sequence.queries
+        first = sequence.keys - sequence.queries + sequence.item["shift"]
+        position = np.arange(sequence.queries)[:, np.newaxis] + first
         distance = abs(np.arange(sequence.keys) - position).astype(scores.dtype)
         scores -= call.slopes[heads].reshape(*shape[:2], 1, 1) * distance
     allowed = sequence.seen()

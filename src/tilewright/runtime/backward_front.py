@@ -133,7 +133,10 @@ def attention_backward(
         for array, view, side in zip(given, forward[:3], (queries, keys, keys), strict=True)
     ]
     dq, dk, dv = (gradient.view for gradient in gradients)
-    items = forward.items.copy()
+    items = np.zeros_like(forward.items)
+    for column, name in enumerate(ITEM_FIELDS):
+        if name in BACKWARD_FIELDS:
+            items[:, BACKWARD_FIELDS.index(name)] = forward.items[:, column]
     placed = {"out": result, "dout": doubled, "dq": dq, "dk": dk, "dv": dv}
     for name, array in placed.items():
         side = keys if name in ("dk", "dv") else queries

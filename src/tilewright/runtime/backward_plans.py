@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.macro.backward_block import BACKWARD_FIELDS
 from tilewright.runtime.attention import Launch
 from tilewright.runtime.attention_arrays import Keywords
 from tilewright.runtime.attention_backward import AttentionBackwardKernel, BackwardCall
@@ -78,6 +79,8 @@ def keep_plan(
     taken = Operands(call.q, call.k, call.v, call.out, call.dout, call.lse, call.mask, call.slopes)
     if [data_address(array) for array in operands.given] != [data_address(array) for array in taken.given]:
         return
+    if (call.items[:, BACKWARD_FIELDS.index("keys")] < call.k.shape[2]).any():
+        return  # gradients of keys that a mask leaves out stay as they are allocated
     if any(gradient.shape != array.shape for gradient, array in zip(call[5:8], taken[:3], strict=True)):
         return
     shapes = tuple(array.shape for array in operands[:3])

@@ -330,7 +330,8 @@ def _chain(problem: LinearChain, program: Program) -> Iterator[Parameter]:
 #: What the arguments of attention mean that no rule tells.
 _ATTENTION = {
     "items": "16 numbers of each sequence: where its q, k, v, out, mask, state, scales and pages begin, in "
-    "elements, then queries, keys, low, high; of gradients then dout, dq, dk, dv",
+    "elements, then queries, keys, low, high, and with slopes shift: query 0 is at key "
+    "keys - queries + shift; of gradients shift takes the place of pages, and dout, dq, dk, dv follow high",
     "row_max": "largest score of each query, for whom the state is kept",
     "row_sum": "sum of e^(score - row_max) of each query",
     "mask": "batch x heads x queries x keys, any strides: 0 hides a key, or numbers that are added",

@@ -12,7 +12,8 @@ import numpy as np
 from tilewright.errors import InvalidWindow
 from tilewright.spec.choice import parse_choice
 
-#: Farthest that a window reaches. No sequence is as long, and sums of a few such numbers fit in int64.
+#: Farthest that a window reaches and that queries are from the first key. No sequence is as long, and sums of
+#: a few such numbers fit in int64.
 FARTHEST = 1 << 60
 
 
@@ -28,8 +29,9 @@ class Bounds:
     """The keys that a query sees, from its own position on to the left and to the right.
 
     Query i of `queries` stands at key i + keys - queries, so that the last query stands at the last key; with
-    ``causal="upper_left"`` at key i. It sees the keys from `left` before its own to `right` behind it, both
-    included; None: no bound. Causal attention has no keys to the right.
+    ``causal="upper_left"`` at key i. A call may also give the key of query 0. A query sees the keys from
+    `left` before its own to `right` behind it, both included; None: no bound. Causal attention has no keys to
+    the right.
 
     Attributes
     ----------
@@ -71,30 +73,40 @@ class Bounds:
         """The key at which query 0 stands."""
         return 0 if self.upper_left else keys - queries
 
-    def limits(self, queries: Any, keys: Any) -> tuple[Any, Any]:
+    def limits(self, queries: Any, keys: Any, first: Any = None) -> tuple[Any, Any]:
         """low and high: query i sees the keys j of 0 <= j < keys with low + i <= j < high + i.
 
-        Where there is no bound, the limit is one that excludes nothing.
+        Both are from -queries to keys. Where there is no bound, the limit is one that excludes nothing.
 
         Parameters
         ----------
         queries, keys : numbers, or arrays of them, as the limits then are.
+        first : the key at which query 0 stands, by default `diagonal`.
+
+        >>> [int(limit) for limit in Bounds.parse(causal=True).limits(queries=4, keys=6, first=1)]
+        [-4, 2]
         """
-        diagonal = self.diagonal(queries, keys)
-        low = 0 - queries if self.left is None else np.maximum(diagonal - self.left, 0 - queries)
-        high = keys if self.right is None else np.minimum(diagonal + self.right + 1, keys)
+        if first is None:
+            first = self.diagonal(queries, keys)
+        low, high = 0 - queries, keys
+        if self.left is not None:
+            low = np.minimum(np.maximum(first - self.left, low), keys)
+        if self.right is not None:
+            high = np.maximum(np.minimum(first + self.right + 1, high), 0 - queries)
         return low, high
 
-    def bind(self, queries: Any, keys: Any) -> bool:
+    def bind(self, queries: Any, keys: Any, first: Any = None) -> bool:
         """Whether any query misses any key.
 
         >>> Bounds.parse(causal=True).bind(queries=1, keys=100)
         False
         """
-        if not self:
-            return False
-        low, high = self.limits(queries, keys)
-        return bool(np.any((low + queries - 1 > 0) | (high < keys)))
+        return bool(self) and limits_bind(*self.limits(queries, keys, first), queries, keys)
+
+
+def limits_bind(low: Any, high: Any, queries: Any, keys: Any) -> bool:
+    """Whether any query misses any key between such limits."""
+    return bool(np.any((low + queries - 1 > 0) | (high < keys)))
 
 
 def _causal(value: object) -> Causal | None:

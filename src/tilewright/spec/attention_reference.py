@@ -22,12 +22,15 @@ class Sequence(NamedTuple):
     ----------
     q, k, v : (heads, queries, d), (kv_heads, keys, d) and (kv_heads, keys, value_dim).
     mask : (heads, queries, keys) of bool or of numbers to add, with -inf for what is excluded; or None.
+    first : the key at which query 0 stands; None: as the bounds say, for slopes the last query at the last
+        key.
     """
 
     q: Array
     k: Array
     v: Array
     mask: Array | None = None
+    first: int | None = None
 
 
 def excluded(mask: Array) -> Array:
@@ -42,14 +45,14 @@ def excluded(mask: Array) -> Array:
     return found
 
 
-def visible_keys(bounds: Bounds, queries: int, keys: int) -> Array:
-    """Which keys a query sees by position: bool (queries, keys).
+def visible_keys(bounds: Bounds, queries: int, keys: int, first: int | None = None) -> Array:
+    """Which keys a query sees by position, query 0 at key `first`: bool (queries, keys).
 
     >>> visible_keys(Bounds.parse(causal=True), 2, 3).astype(int)
     array([[1, 1, 0],
            [1, 1, 1]])
     """
-    position = np.arange(queries)[:, None] + bounds.diagonal(queries, keys)
+    position = np.arange(queries)[:, None] + (bounds.diagonal(queries, keys) if first is None else first)
     key = np.arange(keys)
     seen = np.ones((queries, keys), np.bool_)
     if bounds.left is not None:
@@ -86,7 +89,7 @@ class Scores:
         heads, queries, _ = sequence.q.shape
         kv_heads, keys, value_dim = sequence.v.shape
         out, lse = np.zeros((heads, queries, value_dim)), np.full((heads, queries), -np.inf)
-        seen = visible_keys(self.bounds, queries, keys)
+        seen = visible_keys(self.bounds, queries, keys, sequence.first)
         for head in range(heads):
             key_head = head // (heads // kv_heads)
             mask = None if sequence.mask is None else sequence.mask[head]
@@ -95,7 +98,8 @@ class Scores:
                 column = np.flatnonzero(allowed)
                 scores = self._scores(sequence.q[head, query], sequence.k[key_head, column])
                 if self.slopes is not None:
-                    position = query + keys - queries  # the last query at the last key
+                    first = keys - queries if sequence.first is None else sequence.first
+                    position = query + first
                     scores -= float(self.slopes[head]) * abs(column - position)
                 if mask is not None and mask.dtype != np.bool_:
                     scores += mask[query, column].astype(np.float64)
@@ -136,6 +140,7 @@ def attention_reference(
     block_table: Array | None = None,
     key_scales: Array | None = None,
     value_scales: Array | None = None,
+    q_offset: Array | int | None = None,
 ) -> tuple[Array, Array]:
     """The results and lse of `tilewright.attention` in float64; layout "bhsd", every operand of full rank.
 
@@ -144,7 +149,7 @@ def attention_reference(
     q : (batch, heads, queries, d); with `cu_seqlens_q` (1, heads, rows, d).
     k, v : (batch, kv_heads, keys, ·), with `cu_seqlens_k` (1, kv_heads, rows, ·), with `block_table`
         (pages, kv_heads, page, ·).
-    mask : (batch, heads, queries, keys).
+    mask : (batch, heads, queries, keys), or of fewer keys.
     key_scales, value_scales : as k and v without their last axis.
     others : as in `tilewright.attention`.
 
@@ -176,10 +181,18 @@ def attention_reference(
     for item, ((b, start, stop), (key, value)) in enumerate(zip(places, keys, strict=True)):
         part = None
         if mask is not None:
-            part = mask[item, :, : stop - start, : key.shape[1]]
+            part = _padded(mask[item, :, : stop - start, : key.shape[1]], key.shape[1])
+        first = None if q_offset is None else int(np.broadcast_to(q_offset, len(places))[item])
         rows = (b, slice(None), slice(start, stop))
-        out[rows], lse[rows] = scores.attend(Sequence(wide[0][rows], key, value, part))
+        out[rows], lse[rows] = scores.attend(Sequence(wide[0][rows], key, value, part, first))
     return out, lse
+
+
+def _padded(mask: Array, keys: int) -> Array:
+    """A mask that excludes the keys it does not cover."""
+    whole = np.full((*mask.shape[:-1], keys), False if mask.dtype == np.bool_ else -np.inf, mask.dtype)
+    whole[..., : mask.shape[-1]] = mask
+    return whole
 
 
 def _keys(
