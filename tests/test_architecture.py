@@ -47,6 +47,7 @@ LAYERS = (
     "spec",
     "settings",
     "atomic",
+    "reading",
     "cached",
     "errors",
 )

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
+import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+#: Seconds since its last change after which a file that is being written belongs to a writer that was killed.
+STALE_SECONDS = 3600.0
 
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Any]:
     """A new file that takes the name at the end; where writing fails, nothing is left of it.
+
+    What a writer of the same file left that was killed, an hour ago or longer, is removed.
 
     Examples
     --------
@@ -22,7 +30,10 @@ def replacing(target: Path) -> Iterator[Any]:
     >>> path.read_bytes()
     b'all of them'
     """
-    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    # Of fixed length: with the target's name in it, the longest names would have none.
+    prefix = f".tilewright-{zlib.crc32(os.fsencode(target.name)):08x}-"
+    remove_stale(target.parent, prefix)
+    number, name = tempfile.mkstemp(prefix=prefix, dir=target.parent)
     try:
         with os.fdopen(number, "wb") as stream:
             yield stream
@@ -31,9 +42,41 @@ def replacing(target: Path) -> Iterator[Any]:
         Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(target)
     except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
+        remove(Path(name))
         raise
+
+
+def check_replaceable(target: Path) -> None:
+    """Refuses what no file may take the place of: a device, a pipe, a socket, a folder.
+
+    Raises
+    ------
+    OSError
+    """
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file", str(target))
+
+
+def remove(path: Path) -> bool:
+    """Removes a file; whether it went, which others may have done before or may forbid."""
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def remove_stale(folder: Path, prefix: str) -> None:
+    """Removes files whose names begin so and that nobody has changed for an hour."""
+    now = time.time()
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for entry in found:
+            # Either way: clocks are set back.
+            if (
+                entry.name.startswith(prefix)
+                and abs(now - entry.stat(follow_symlinks=False).st_mtime) > STALE_SECONDS
+            ):
+                remove(Path(entry.path))
 
 
 def _umask() -> int:

@@ -11,7 +11,7 @@ from tilewright.driving.build import build
 from tilewright.driving.compilers import split_program
 from tilewright.driving.invocation import Invocation, Source, Stop
 from tilewright.driving.units import Units
-from tilewright.errors import CompilerUnknown, OptionNotDriven
+from tilewright.errors import CompilerUnknown, InputNotReadable, OptionNotDriven
 
 BITCODE = Path("unit.bc")
 CLANG_IR = "-Xclang -disable-llvm-passes -fno-discard-value-names -emit-llvm -c -o unit.bc"
@@ -133,3 +133,15 @@ def test_zig_of_the_wheel() -> None:
 def test_other_programs_are_refused(command: list[str]) -> None:
     with pytest.raises(CompilerUnknown, match="clang"):
         Invocation.read(command)
+
+
+def test_response_files_that_cannot_be_read(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(f"-O2 @{second}")
+    second.write_text(f"-g @{first}")
+    found = Invocation.read(["clang", f"@{first}", "a.c"])  # which the compiler refuses
+    assert [word.text[0] for word in found.words] == ["-O2", "-g", f"@{first}", "a.c"]
+    for content in (b"'open", b"\xff", b" " * (16 << 20) + b"a"):
+        first.write_bytes(content)
+        with pytest.raises(InputNotReadable, match="first"):
+            Invocation.read(["clang", f"@{first}", "a.c"])

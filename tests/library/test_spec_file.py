@@ -122,3 +122,11 @@ def test_no_toml(tmp_path: Path) -> None:
 def test_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(SPEC, encoding="utf-8")
     assert read_spec(tmp_path / "spec.toml") == parse_spec(SPEC)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"), [("/dev/zero", "a device"), ("/", "a directory"), ("a\0", "null")]
+)
+def test_what_is_no_file_is_not_read(path: str, reason: str) -> None:
+    with pytest.raises(SpecUnreadable, match=reason):
+        read_spec(Path(path))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from tilewright.atomic import replacing
 from tilewright.cli import app
 from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable
+from tilewright.opt import files
 from tilewright.opt.files import form_of, read_source, write_file
 from tilewright.opt.records import Form
 
@@ -127,3 +130,45 @@ def test_permissions_are_those_of_new_files(tmp_path: Path) -> None:
     plain.touch()
     write_file(tmp_path / "ours", b"")
     assert plain.stat().st_mode == (tmp_path / "ours").stat().st_mode
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have names on POSIX")
+def test_what_is_read_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, reason in ((Path("/dev/zero"), "a device"), (tmp_path, "a directory"), (Path("a\0b"), "null")):
+        with pytest.raises(InputNotReadable, match=reason):
+            read_source(path)
+    monkeypatch.setattr(files, "MOST_BYTES", 10)
+    (tmp_path / "long").write_bytes(bytes(11))
+    with pytest.raises(InputNotReadable, match="it has 11 bytes, at most 10"):
+        read_source(tmp_path / "long")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for content in (b"module", bytes(11)):
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(pipe.write_bytes, content)
+            if len(content) <= 10:
+                assert read_source(pipe) == content
+            else:
+                with pytest.raises(InputNotReadable, match="more than 10 bytes"):
+                    read_source(pipe)
+            writing.result()
+
+
+def test_files_of_killed_writers_go(tmp_path: Path) -> None:
+    target = tmp_path / ("n" * 255)
+    with replacing(target) as stream:
+        stream.flush()
+        (left,) = tmp_path.iterdir()
+        shutil.copy(left, tmp_path / f"{left.name}-killed")
+    target.unlink()
+    (killed,) = tmp_path.iterdir()
+    with replacing(target):
+        pass
+    assert killed.exists(), "another writer may be at work on it"
+    os.utime(killed, (1, 1))
+    with replacing(tmp_path / "other"):
+        pass
+    assert killed.exists(), "it belongs to another file"
+    with replacing(target):
+        pass
+    assert not killed.exists()

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import socket
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from support import within
 
+import tilewright
+from tilewright.atomic import STALE_SECONDS
 from tilewright.machine.catalog import find_machine
-from tilewright.runtime.cache import SUFFIX, ObjectCache, key_of
+from tilewright.runtime.cache import MOST_OBJECT_BYTES, SUFFIX, ObjectCache, key_of, sources_digest
 
 KEY = key_of("something", find_machine("znver5"))
 
@@ -100,3 +107,78 @@ def test_many_writers_at_once(store: ObjectCache) -> None:
         list(pool.map(lambda number: store.store(KEY, b"code" * 5000), range(64)))
     assert store.load(KEY) == b"code" * 5000
     assert [path.suffix for path in store.directory.iterdir()] == [SUFFIX]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have names on POSIX")
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "link", "device", "long"])
+def test_what_is_no_regular_file_is_not_read(store: ObjectCache, kind: str, tmp_path: Path) -> None:
+    store.store(KEY, b"machine code")
+    (entry,) = store.entries()
+    path, content = entry.path, entry.path.read_bytes()
+    path.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as end:
+                folder = os.open(path.parent, os.O_RDONLY)  # the path of a socket is at most 108 characters
+                end.bind(f"/proc/self/fd/{folder}/{path.name}" if sys.platform == "linux" else str(path))
+                os.close(folder)
+        case "folder":
+            path.mkdir()
+        case "link":
+            (tmp_path / "other").write_bytes(content)
+            path.symlink_to(tmp_path / "other")
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "long":
+            path.write_bytes(content)
+            os.truncate(path, MOST_OBJECT_BYTES + 100)
+    with within(10):
+        assert store.load(KEY) is None
+        store.store(KEY, b"machine code")
+        assert (store.load(KEY) == b"machine code") == (kind != "folder")
+        store.prune(1)
+        assert store.load(KEY) is None
+        assert store.clear() == 0
+
+
+def test_files_of_killed_writers_go(store: ObjectCache) -> None:
+    store.store(KEY, b"machine code")
+    fresh, old, future = (store.directory / f".new-{name}" for name in ("fresh", "old", "future"))
+    for path in (fresh, old, future):
+        path.write_bytes(b"half of it")
+    now = time.time()
+    os.utime(old, (now, now - STALE_SECONDS - 60))
+    os.utime(future, (now, now + STALE_SECONDS + 60))
+    store.store(KEY, b"machine code")
+    assert old.exists(), "one process looks once"
+    ObjectCache(store.directory).store(KEY, b"machine code")
+    assert [path.exists() for path in (fresh, old, future)] == [True, False, False]
+    os.utime(fresh, (now, now - STALE_SECONDS - 60))
+    assert store.prune(store.limit_bytes) == 0
+    assert not fresh.exists()
+
+
+def test_a_file_that_cannot_be_removed(store: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.store(KEY, b"machine code")
+
+    def refuse(_path: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert (store.prune(1), store.clear()) == (0, 0)
+
+
+def test_every_source_is_in_the_key(tmp_path: Path) -> None:
+    root = Path(tilewright.__file__).parent
+    copy = tmp_path / "tilewright"
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    digests = [sources_digest(root, "salt"), sources_digest(copy, "salt")]
+    assert digests[0] == digests[1]
+    for place in ("macro/schedule/cost.py", "frontend/contraction.py", "lower.py", "new.py"):
+        with (copy / place).open("a") as file:
+            file.write("# changed\n")
+        digests.append(sources_digest(copy, "salt"))
+    digests.append(sources_digest(root, "pepper"))
+    assert len(set(digests)) == len(digests) - 1

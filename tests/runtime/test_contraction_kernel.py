@@ -11,7 +11,7 @@ import pytest
 from contraction_cases import Case, of_values, random_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import GUARD_PAGES, Array, filled, host_rows, rough, run_python
+from support import GUARD_PAGES, Array, filled, host_rows, rough, run_python, within
 
 import tilewright as tw
 from tilewright.errors import (
@@ -330,3 +330,19 @@ def test_what_a_kernel_shows() -> None:
     assert "struct tw_team *team" in packed.header
     assert kernel.name != packed.name
     assert all(buffer.space is Space.ARGUMENT for buffer in kernel.nest.buffers)
+
+
+def test_arrays_are_checked_before_tables_are_made() -> None:
+    dimensions = [
+        Dimension("m", "primitive", None, in0=1, out=1),
+        Dimension("n", "primitive", 4, in1=1, out=2**40),
+        Dimension("k", "primitive", 0, in0=1, in1=1),
+    ]
+    kernel = tw.compile(Contraction(dimensions))
+    few = np.zeros(8, np.float32)
+    with within(20):
+        with pytest.raises(ContractionMemory, match="out has elements 0 to"):
+            kernel(few, few, few.copy(), sizes=[2**38])
+        empty = tw.compile(tw.einsum_contraction("ab,bc->ac", (2**33, 0), (0, 0)))
+        out = np.empty((2**33, 0), np.float32)
+        assert empty(np.empty((2**33, 0), np.float32), np.empty((0, 0), np.float32), out) is out

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import mmap
+import os
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import within
 
 import tilewright as tw
 from tilewright import errors
@@ -187,3 +189,28 @@ def test_vectors_beside_the_tiles_are_saved(tmp_path: Path) -> None:
     (tmp_path / "w").write_bytes(content)
     with pytest.raises(errors.PackedFileDamaged, match="scales"):
         PackedMatrix.load(tmp_path / "w")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have names on POSIX")
+def test_what_is_no_regular_file(saved: Path, tmp_path: Path) -> None:
+    pipe, packed = tmp_path / "pipe", PackedMatrix.load(saved)
+    os.mkfifo(pipe)
+    for path, reason in ((pipe, "a pipe"), (Path("/dev/zero"), "a device"), (tmp_path, "a directory")):
+        with (
+            within(10),
+            pytest.raises(errors.PackedFileNotFound, match=f"it is {reason}, not a regular file"),
+        ):
+            PackedMatrix.load(path)
+        with within(10), pytest.raises(errors.PackedNotWritable, match="not a regular file"):
+            packed.save(path)
+    for call, error in (
+        (packed.save, errors.PackedNotWritable),
+        (PackedMatrix.load, errors.PackedFileNotFound),
+    ):
+        with pytest.raises(error, match="null"):
+            call("a\0b")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "target")
+    packed.save(link)
+    assert link.is_symlink()
+    assert PackedMatrix.load(link) == packed

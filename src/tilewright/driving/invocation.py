@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,12 @@ from enum import Enum
 from pathlib import Path, PurePath
 
 from tilewright.driving.compilers import NOT_DRIVEN, Compiler, split_program
+from tilewright.errors import InputNotReadable
 from tilewright.opt.records import Form
+from tilewright.reading import read_input
+
+#: Bytes of the longest response file that is read.
+_MOST_RESPONSE_BYTES = 16 << 20
 
 
 class Stop(Enum):
@@ -196,14 +202,30 @@ class Invocation:
         return [*self.program, *words]
 
 
-def _expanded(options: Sequence[str]) -> Iterator[str]:
-    """Options with the words of response files, @FILE, in their places."""
+def _expanded(options: Sequence[str], outer: frozenset[Path] = frozenset()) -> Iterator[str]:
+    """Options with the words of response files, @FILE, in their places.
+
+    A file that names itself, directly or through others, is left for the compiler to refuse.
+
+    Raises
+    ------
+    InputNotReadable
+    """
     for option in options:
-        path = Path(option[1:])
-        if option.startswith("@") and path.is_file():
-            yield from _expanded(shlex.split(path.read_text(encoding="utf-8")))
+        path = Path(os.path.realpath(option[1:])) if option.startswith("@") else None
+        if path is not None and path.is_file() and path not in outer:
+            yield from _expanded(_response(path), outer | {path})
         else:
             yield option
+
+
+def _response(path: Path) -> list[str]:
+    """The words of a response file."""
+    try:
+        return shlex.split(read_input(path, _MOST_RESPONSE_BYTES).decode("utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputNotReadable(path=str(path), reason=reason) from error
 
 
 def _words(compiler: Compiler, options: Sequence[str]) -> Iterator[Word]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -13,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.errors import InputNotReadable
 from tilewright.explore.statistics import median
 from tilewright.machine.host import host_machine
+from tilewright.reading import open_regular, read_bounded
 from tilewright.runtime.batch import fixed_batch_function
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.compile import compile_problem
@@ -31,6 +34,9 @@ PADDING = 3
 #: Kernels verified with a batch have this many products.
 VERIFIED_COUNT = 16
 
+
+#: Bytes of the longest file of progress: a line for each failure of the grid.
+_MOST_BYTES = 64 << 20
 
 #: A cache line of every catalogued CPU, or two of them.
 LINE_BYTES = 64
@@ -171,11 +177,22 @@ class Progress:
 
     @classmethod
     def load(cls, path: Path) -> Progress:
-        """The progress in a file; a fresh one where there is none."""
+        """The progress in a file; a fresh one where there is none, or nothing that this class wrote.
+
+        Raises
+        ------
+        InputNotReadable : if the file cannot be read, or is no regular file.
+        """
         if not path.exists():
             return cls(failed=[])
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return cls(content["done"], [tuple(entry) for entry in content["failed"]])
+        try:
+            with open_regular(path, _MOST_BYTES) as stream:
+                content = json.loads(read_bounded(stream, _MOST_BYTES))
+            return cls(operator.index(content["done"]), [tuple(entry) for entry in content["failed"]])
+        except OSError as error:
+            raise InputNotReadable(path=str(path), reason=error.strerror or str(error)) from error
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return cls(failed=[])
 
     def save(self, path: Path) -> None:
         """Writes the file."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright.errors import InvalidSpec, SpecUnreadable, TilewrightError
 from tilewright.pipeline import Problem
+from tilewright.reading import read_input
 from tilewright.spec.names import kernel_name
 from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.spec.unary import Unary
@@ -23,6 +24,8 @@ PROBLEMS: dict[str, type[Problem]] = {"gemm": Gemm, "brgemm": BatchReduceGemm, "
 _OWN_KEYS = ("problem", "name")
 #: Keys beside the kernels.
 _TOP_KEYS = ("library", "kernel")
+#: Bytes of the longest list that is read.
+_MOST_BYTES = 16 << 20
 #: What a library is called that names itself nothing.
 DEFAULT_LIBRARY = "tilewright"
 
@@ -83,7 +86,7 @@ def read_spec(path: Path) -> Spec:
     InvalidSpec : as `parse_spec`.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_input(path, _MOST_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise SpecUnreadable(path=str(path), reason=reason) from error

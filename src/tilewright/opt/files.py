@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from tilewright.atomic import replacing
 from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable
 from tilewright.opt.records import Form, Optimised
+from tilewright.reading import read_bounded, read_input
 
 #: Standard input and output.
 STANDARD = Path("-")
+
+#: Bytes of the largest module that is read.
+MOST_BYTES = 1 << 30
 
 
 def read_source(path: Path) -> bytes:
     """A module's text or bitcode; "-" is standard input."""
     try:
-        return sys.stdin.buffer.read() if path == STANDARD else path.read_bytes()
+        if path == STANDARD:
+            return read_bounded(cast("BinaryIO", sys.stdin.buffer), MOST_BYTES)
+        return read_input(path, MOST_BYTES)
     except OSError as error:
         raise InputNotReadable(path=str(path), reason=error.strerror or str(error)) from error
 

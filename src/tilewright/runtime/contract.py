@@ -19,6 +19,7 @@ from tilewright.runtime.recipes import Made, Placed, product_step
 from tilewright.runtime.scattered_pairs import ByTables
 from tilewright.runtime.sum_of_products import plan_products
 from tilewright.runtime.transpose import transpose
+from tilewright.spec.problem import check_elements
 
 #: Pairings kept; one takes about 50 us to make.
 _PAIRINGS = 2048
@@ -134,10 +135,12 @@ class Pairing(NamedTuple):
         """The result in memory of its own."""
         first, second = self.a.of(a), self.b.of(b)
         if self.by_elements:
+            check_elements("einsum: a result", self.result.product)
             return self.result.of(np.multiply(first, second, order="C"))
         if self.turned:
             first, second = second, first
         if self.stacks and first.dtype == second.dtype:
+            check_elements("einsum: a result", self.result.product)
             return self.result.of(self._each(first, second, np.empty(self.result.product, first.dtype)))
         return self.result.of(matmul(first, second))
 

@@ -138,18 +138,22 @@ class ContractionKernel(Kernel):
             self._refuse(_operand(problem, names[-1]), "operands", len(given), ", ".join(names))
         key = tuple(sizes)
         call = self._calls.get(key)
-        if call is None:
-            call = self.prepared(key)
         out: Array = given[self._place_of_out]
-        self._check(call, given, out)
+        if call is None:
+            # Checked first: tables are as long as dimensions, which arrays that are too short do not bound.
+            call = self._described(key)
+            self._check(call, given, out)
+            call = self._with_tables(call, key)
+        else:
+            self._check(call, given, out)
         if call.shortest > 0:
             self._run(call, given, key)
         elif all(one.size != 0 for one in call.problem.having("out")):
             _fill(call.problem, dict(zip(names, given, strict=True)))
         return out
 
-    def prepared(self, sizes: tuple[int, ...]) -> Call:
-        """What a call of these sizes comes to, remembered."""
+    def _described(self, sizes: tuple[int, ...]) -> Call:
+        """What a call of these sizes results in, but for its tables."""
         problem = self.problem.sized(sizes)
         written = problem.having("out")
         shape = tuple(one.size or 0 for one in written)
@@ -158,18 +162,25 @@ class ContractionKernel(Kernel):
         if overlaps_itself(probe):
             raise OutOverlapsItself(shape=shape, strides=steps)
         elements = prod(one.size or 0 for one in problem.dimensions)
-        tables = None
-        if Way.of(self.problem) is Way.TABLES:
-            cut = self.blocking
-            assert isinstance(cut, Blocking)
-            product = ScatteredGemm(problem.dtype)
-            tables = tables_of(product, self.machine, cut, table_axes(problem, swapped=swaps(self.problem)))
         work = elements * (ELEMENT_WORK if problem.is_unary else 1)
-        if len(self._calls) >= REMEMBERED_SIZES:
-            self._calls.clear()
         shortest = min((one.size or 0 for one in problem.dimensions), default=1)
         reaches = tuple(reach(problem, name) for name in problem.names)
-        call = self._calls[sizes] = Call(problem, work, tables, reaches, shortest)
+        return Call(problem, work, None, reaches, shortest)
+
+    def prepared(self, sizes: tuple[int, ...]) -> Call:
+        """What a call of these sizes results in, remembered."""
+        return self._with_tables(self._described(sizes), sizes)
+
+    def _with_tables(self, call: Call, sizes: tuple[int, ...]) -> Call:
+        if Way.of(self.problem) is Way.TABLES and call.shortest > 0:
+            cut = self.blocking
+            assert isinstance(cut, Blocking)
+            axes = table_axes(call.problem, swapped=swaps(self.problem))
+            tables = tables_of(ScatteredGemm(call.problem.dtype), self.machine, cut, axes)
+            call = call._replace(tables=tables)
+        if len(self._calls) >= REMEMBERED_SIZES:
+            self._calls.clear()
+        self._calls[sizes] = call
         return call
 
     def _check(self, call: Call, arrays: tuple[Any, ...], out: Array) -> None:

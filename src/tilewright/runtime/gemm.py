@@ -161,7 +161,7 @@ class GemmKernel(Kernel):
         Operands of an epilogue, vectors of which there are at most `MOST_VECTORS`, are the same for all.
         """
         batch = c.shape[:-2]
-        if 0 in batch:
+        if 0 in c.shape:  # also of rows or columns: a batch may be as long as it likes then
             return
         first = (0,) * len(batch)
         matrices = [array[first] for array in (a, b, c)]

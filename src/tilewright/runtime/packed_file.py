@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.atomic import replacing
+from tilewright.atomic import check_replaceable, replacing
 from tilewright.errors import (
     ForeignPacked,
     PackedFileDamaged,
@@ -30,6 +30,7 @@ from tilewright.errors import (
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.macro.packing import PanelForm, panel_form, weight_lanes
+from tilewright.reading import open_regular
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
 from tilewright.spec.dtype import DTYPES, F32
@@ -123,10 +124,11 @@ def _encoded(packed: PackedMatrix, arrays: dict[str, Array]) -> tuple[bytes, lis
 
 def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
     """Writes a packed matrix beside the file and puts it in its place at once."""
-    target = Path(path)
     arrays = {"panels": packed.data4d, **packed.vectors}
     head, entries = _encoded(packed, arrays)
     try:
+        target = Path(os.path.realpath(path))
+        check_replaceable(target)
         with replacing(target) as stream:
             stream.write(head)
             at = len(head)
@@ -134,22 +136,23 @@ def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
                 stream.write(b"\0" * (entry.offset - at))
                 stream.write(_bytes_of(arrays[entry.name]))
                 at = entry.offset + entry.size
-    except OSError as error:
-        raise PackedNotWritable(path=str(target), reason=error.strerror or str(error)) from error
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        reason = getattr(error, "strerror", None) or str(error)
+        raise PackedNotWritable(path=str(path), reason=reason) from error
 
 
 def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bool) -> PackedMatrix:
     """What `PackedMatrix.load` does, which documents it."""
     where = str(path)
     try:
-        with Path(path).open("rb") as stream:
+        with open_regular(path) as stream:
             length = os.fstat(stream.fileno()).st_size
             described = _read_head(stream, where, length)
             form, shape, entries = _parse(described, where, length)
             foreign = _foreign(form, where)
             if foreign is not None and not repack:
                 raise foreign
-            arrays = {entry.name: _array(path, stream, entry, where, mapped=mapped) for entry in entries}
+            arrays = {entry.name: _array(stream, entry, where, mapped=mapped) for entry in entries}
     except OSError as error:
         if isinstance(error, TilewrightError):
             raise
@@ -252,10 +255,10 @@ def _foreign(form: PackedForm, where: str) -> ForeignPacked | None:
     )
 
 
-def _array(path: str | os.PathLike[str], stream: Any, entry: _Entry, where: str, *, mapped: bool) -> Array:
+def _array(stream: Any, entry: _Entry, where: str, *, mapped: bool) -> Array:
     dtype = DTYPES[entry.dtype].numpy
     if mapped and entry.size:
-        found = np.memmap(path, dtype=np.uint8, mode="r", offset=entry.offset, shape=(entry.size,))
+        found = np.memmap(stream, dtype=np.uint8, mode="r", offset=entry.offset, shape=(entry.size,))
         return np.asarray(found).view(dtype).reshape(entry.shape)
     array = aligned_empty(entry.shape, dtype)
     stream.seek(entry.offset)

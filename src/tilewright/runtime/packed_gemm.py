@@ -427,7 +427,7 @@ def _run(kernel: PackedGemmKernel, call: _Call, matrices: tuple[Array, Array], s
     """Every product of a batch, whose longest axis runs in compiled code."""
     other, c = matrices
     batch, sizes = c.shape[:-2], call.sizes
-    if 0 in batch:
+    if 0 in c.shape:
         return
     if call.side == "b":
         sizes = (c.shape[-2], *sizes[1:])  # rows of a batch are merged
