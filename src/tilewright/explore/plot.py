@@ -26,6 +26,8 @@ COLOURS = {
     "onnxruntime": "#B0568B",
 }
 _OTHER_COLOURS = ("#7A5195", "#A07800", "#5B6E00")
+#: Colours of pictures of one system beside numbered others.
+OUR_COLOUR, PEER_COLOURS = COLOURS["tilewright"], ("#999999", "#56B4E9", "#CC79A7", "#F0E442")
 #: What a reader knows each system as.
 TITLES = {
     "tilewright-avx2": "tilewright, AVX2 kernels",
