@@ -26,10 +26,11 @@ from tilewright.frontend.nests import (
 )
 from tilewright.frontend.polynomial import Index, Polynomial, Symbol
 from tilewright.llvm.jit import Linked
-from tilewright.llvm.target import compiling, data_layout, parse, target_machine
+from tilewright.llvm.target import data_layout, parse, target_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.opt.records import Options
+from tilewright.preparing import preparing
 from tilewright.spec.dtype import U8, DType
 from tilewright.splice.plan import Strategy
 from tilewright.splice.splice import Splicer
@@ -142,7 +143,7 @@ class Spliced:
         imports = {name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0 for name in names}
         imports |= arena or {}
         target = target_machine(machine.triple, machine.cpu, machine.features)
-        with compiling:
+        with preparing:
             self.object_code = bytes(target.emit_object(parse(self.text, "f")))
         self._linked = Linked(self.object_code, ("f",), imports)
         kinds = {"ptr": ctypes.c_void_p, "i64": ctypes.c_int64, "i32": ctypes.c_int32}
@@ -175,7 +176,7 @@ def module_text(
     lines = splicer.splice(function.splitlines(), Found(product, PLACE), machine)
     assert isinstance(lines, list), lines
     header = (f'target datalayout = "{data_layout(machine)}"', f'target triple = "{machine.triple}"')
-    with compiling:
+    with preparing:
         module = parse("\n".join([*header, *splicer.declarations, *lines]), "f")
         splicer.link(module)
         splicer.link_kernels(module)

@@ -48,6 +48,7 @@ LAYERS = (
     "settings",
     "atomic",
     "reading",
+    "preparing",
     "cached",
     "errors",
 )
@@ -187,6 +188,64 @@ def locked_properties(tree: ast.AST) -> list[int]:
 def test_properties_have_no_lock() -> None:
     """Those of functools have one up to Python 3.11, which a fork may leave held."""
     assert broken(lambda path: locked_properties(parse(path))) == {}
+
+
+#: Modules of commands, which run in the main thread of a program of their own.
+COMMANDS = ("cli.py", "driving", "explore", "library", "opt")
+
+
+def free_imports(node: ast.AST, *, inside: bool = False) -> list[int]:
+    """Lines of imports in functions that are not under `importing`."""
+    found: list[int] = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Import, ast.ImportFrom)) and inside:
+            found.append(child.lineno)
+        gated = isinstance(child, ast.With) and [ast.unparse(item) for item in child.items] == ["importing"]
+        if not gated:
+            function = isinstance(child, (ast.FunctionDef, ast.Lambda))
+            found += free_imports(child, inside=inside or function)
+    return found
+
+
+def test_imports_in_functions_are_gated() -> None:
+    """A fork in the middle of one would leave its lock held in the child (`preparing.importing`)."""
+    found = broken(lambda path: free_imports(parse(path)))
+    assert {name for name in found if Path(name).parts[0] not in COMMANDS} == set()
+
+
+def locks(tree: ast.AST) -> list[int]:
+    """Lines that make a lock."""
+    made = {f"threading.{name}" for name in ("Lock", "RLock", "Condition", "Semaphore", "Event")}
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in made
+    ]
+
+
+def test_locks_stand_in_one_place() -> None:
+    """Where forks know them."""
+    assert list(broken(lambda path: locks(parse(path)))) == ["preparing.py"]
+
+
+#: What a cached function may not make: code, memory and their owners, which `preparing.once` makes one time.
+OWNED = ("Linked(", ".compiled(", "create_target_machine(", "create_lljit", "ThreadPool(", "ScratchPool(")
+
+
+def shared_by_cache(tree: ast.AST) -> list[int]:
+    """Lines of functions under a cache of functools whose values own something, or point into it."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        if any("cache" in ast.unparse(decorator) for decorator in node.decorator_list)
+        if any(word in ast.unparse(node) for word in OWNED)
+    ]
+
+
+def test_what_owns_code_is_made_once() -> None:
+    """`functools.cache` lets two threads make a value, and frees the one whose address a thread may hold."""
+    assert broken(lambda path: shared_by_cache(parse(path))) == {}
 
 
 def test_environment_is_read_in_settings_only() -> None:

@@ -48,6 +48,7 @@ from tilewright.functions import (
 )
 from tilewright.loops import accelerate
 from tilewright.machine.host import machine
+from tilewright.preparing import importing
 from tilewright.reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
 from tilewright.runtime.einsum_front import einsum
 from tilewright.runtime.matmul_front import matmul
@@ -160,15 +161,18 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Kernel brings the whole compiler with it; whoever only imports the package does not pay for that.
     if name == "Kernel":
-        from tilewright.runtime.kernel import Kernel
+        with importing:
+            from tilewright.runtime.kernel import Kernel
 
         return Kernel
     if name == "PackedMatrix":
-        from tilewright.runtime.packed import PackedMatrix
+        with importing:
+            from tilewright.runtime.packed import PackedMatrix
 
         return PackedMatrix
     if name == "QuantizedRows":
-        from tilewright.runtime.rows import QuantizedRows
+        with importing:
+            from tilewright.runtime.rows import QuantizedRows
 
         return QuantizedRows
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

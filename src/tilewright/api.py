@@ -6,14 +6,14 @@ the package costs a few milliseconds.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, overload
 
 import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
 from tilewright.errors import InvalidOperand, UnsupportedArgument
+from tilewright.preparing import Section, importing
 from tilewright.runtime.builtin import Builtin
-from tilewright.runtime.lifetime import hold_during_forks
+from tilewright.runtime.lifetime import watch_forks
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.thread_limits import register_pool
 
@@ -62,9 +62,8 @@ if TYPE_CHECKING:
     from tilewright.spec.unary import Unary
 
 register_pool()
+watch_forks()
 
-_preparing = threading.RLock()
-hold_during_forks(_preparing)
 
 _TRANSPOSE_DOC = """\
 transpose(a, axes=None, out=None)
@@ -105,24 +104,27 @@ array([[0, 3],
        [2, 5]])
 """
 
+_connecting = Section()
 _transposing: list[NativeTranspose] = []  # the one entry of this process, once made
 
 
 def _transpose(a: Any, axes: Sequence[int] | None = None, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """The Python half of `transpose`: everything but plain 2-D arrays, and every error."""
-    from tilewright.runtime import transpose as implementation
+    with importing:
+        from tilewright.runtime import transpose as implementation
 
     result = implementation.transpose(a, axes, out)
     if _transposing and _transposing[0].connected == len(implementation.move_kernels):
         return result
-    from tilewright.runtime.fastcall import native_entry_possible
-    from tilewright.runtime.transpose_entry import NativeTranspose
+    with importing:
+        from tilewright.runtime.fastcall import native_entry_possible
+        from tilewright.runtime.transpose_entry import NativeTranspose
 
-    with _preparing:
-        if native_entry_possible():
+    with _connecting as first:
+        if first and native_entry_possible():
             if not _transposing:
                 _transposing.append(NativeTranspose(_transpose_builtin))
-            kernels = implementation.move_kernels
+            kernels = dict(implementation.move_kernels)
             _transposing[0].connect({size: kernel.address for size, kernel in kernels.items()})
     return result
 
@@ -177,8 +179,9 @@ def compile_einsum(
     >>> run(np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 5)))[0, 0]
     np.float64(12.0)
     """
-    from tilewright.explore.compiled_einsum import CompiledEinsum
-    from tilewright.runtime.compiled_einsum import Network, known_places
+    with importing:
+        from tilewright.explore.compiled_einsum import CompiledEinsum
+        from tilewright.runtime.compiled_einsum import Network, known_places
 
     shapes, strides, found = known_places(operands, dtype)
     network = Network.of_subscripts(subscripts, shapes, optimize)
@@ -227,8 +230,9 @@ def einsum_tree(
     >>> run(np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 5))).shape
     (5, 2)
     """
-    from tilewright.explore.compiled_einsum import CompiledEinsum
-    from tilewright.runtime.compiled_einsum import Network, known_places
+    with importing:
+        from tilewright.explore.compiled_einsum import CompiledEinsum
+        from tilewright.runtime.compiled_einsum import Network, known_places
 
     network = Network.of_tree(tree, sizes, optimize)
     _, _, found = known_places((), dtype)
@@ -258,7 +262,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> NDArray[Any]:
     >>> tw.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
     (2, 5)
     """
-    from tilewright.runtime.products import tensordot as implementation
+    with importing:
+        from tilewright.runtime.products import tensordot as implementation
 
     return implementation(a, b, axes)
 
@@ -284,7 +289,8 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
     >>> tw.inner(np.ones((2, 4)), np.ones((3, 4))).shape
     (2, 3)
     """
-    from tilewright.runtime.products import inner as implementation
+    with importing:
+        from tilewright.runtime.products import inner as implementation
 
     return implementation(a, b)
 
@@ -311,7 +317,8 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
     >>> tw.kron([1, 10], [1, 2, 3])
     array([ 1,  2,  3, 10, 20, 30])
     """
-    from tilewright.runtime.products import kron as implementation
+    with importing:
+        from tilewright.runtime.products import kron as implementation
 
     return implementation(a, b)
 
@@ -351,7 +358,8 @@ def vecdot(
     >>> tw.vecdot(np.ones((2, 3)), np.ones(3))
     array([3., 3.])
     """
-    from tilewright.runtime.products import vecdot as implementation
+    with importing:
+        from tilewright.runtime.products import vecdot as implementation
 
     return implementation(a, b, out, axis=axis, dtype=dtype)
 
@@ -383,7 +391,8 @@ def matvec(
     >>> tw.matvec(np.ones((5, 2, 3)), np.ones((5, 3))).shape
     (5, 2)
     """
-    from tilewright.runtime.products import matvec as implementation
+    with importing:
+        from tilewright.runtime.products import matvec as implementation
 
     return implementation(a, b, out, dtype=dtype)
 
@@ -415,7 +424,8 @@ def vecmat(
     >>> tw.vecmat(np.ones((5, 3)), np.ones((5, 3, 4))).shape
     (5, 4)
     """
-    from tilewright.runtime.products import vecmat as implementation
+    with importing:
+        from tilewright.runtime.products import vecmat as implementation
 
     return implementation(a, b, out, dtype=dtype)
 
@@ -469,10 +479,12 @@ def pack(
 
     Source: IREE, Matrix Multiplication with MMT4D (2021), pack_2d_4d.
     """
-    from tilewright.runtime.packing import pack as implementation
+    with importing:
+        from tilewright.runtime.packing import pack as implementation
 
     if form is not None:
-        from tilewright.runtime.quantise import pack_floats
+        with importing:
+            from tilewright.runtime.quantise import pack_floats
 
         for name, value in (("role", None if role == "b" else role), ("tiles", tiles)):
             if value is not None:
@@ -482,7 +494,8 @@ def pack(
 
 
 def _machine(target: str | Machine | None) -> Machine:
-    from tilewright.runtime.compile import resolve_target
+    with importing:
+        from tilewright.runtime.compile import resolve_target
 
     return resolve_target(target)
 
@@ -532,7 +545,8 @@ def quantize_weights(
     >>> bool(abs(tw.unpack(packed) - w).max() <= 8 / 127 / 2)
     True
     """
-    from tilewright.runtime.quantise import quantize_weights as implementation
+    with importing:
+        from tilewright.runtime.quantise import quantize_weights as implementation
 
     return implementation(w, _machine(target), bits=bits, group=group, symmetric=symmetric)
 
@@ -572,7 +586,8 @@ def pack_quantized(
     array([[-4., 14.],
            [ 0.,  2.]], dtype=float32)
     """
-    from tilewright.runtime.quantise import pack_quantized as implementation
+    with importing:
+        from tilewright.runtime.quantise import pack_quantized as implementation
 
     return implementation(q, scales, zeros, _machine(target), bits=bits, group=group)
 
@@ -591,7 +606,8 @@ def unpack(packed: PackedMatrix) -> NDArray[Any]:
     array([[0., 1., 2.],
            [3., 4., 5.]])
     """
-    from tilewright.runtime.packing import unpack as implementation
+    with importing:
+        from tilewright.runtime.packing import unpack as implementation
 
     return implementation(packed)
 
@@ -625,7 +641,8 @@ def quantize_rows(x: ArrayLike) -> QuantizedRows:
     array([[64., 64., 64.],
            [64., 64., 64.]], dtype=float32)
     """
-    from tilewright.runtime.rows import quantize_rows as implementation
+    with importing:
+        from tilewright.runtime.rows import quantize_rows as implementation
 
     return implementation(x)
 
@@ -672,10 +689,12 @@ def linear(
     array([[3., 1., 0., 0.],
            [3., 1., 0., 0.]], dtype=float32)
     """
-    from tilewright.runtime.packed import PackedMatrix
+    with importing:
+        from tilewright.runtime.packed import PackedMatrix
 
     if type(weight) is not PackedMatrix:
-        import numpy as np
+        with importing:
+            import numpy as np
 
         weight = np.asarray(weight)
         if weight.ndim != 2:
@@ -726,7 +745,8 @@ def mmt4d(
 
     Source: IREE, Matrix Multiplication with MMT4D (2021).
     """
-    from tilewright.runtime.mmt4d import mmt4d as implementation
+    with importing:
+        from tilewright.runtime.mmt4d import mmt4d as implementation
 
     return implementation(lhs4d, rhs4d, out4d)
 
@@ -851,9 +871,10 @@ def attention(
 
     Source: MEATTEN (ICS 2024), §4 and §5.
     """
-    from tilewright.runtime.attention_arrays import Keywords
-    from tilewright.runtime.attention_front import attention as implementation
-    from tilewright.runtime.threads import limited
+    with importing:
+        from tilewright.runtime.attention_arrays import Keywords
+        from tilewright.runtime.attention_front import attention as implementation
+        from tilewright.runtime.threads import limited
 
     keywords = Keywords(
         *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
@@ -905,9 +926,10 @@ def attention_partial(
 
     Source: MEATTEN (ICS 2024), §5.1 (the state of an online softmax).
     """
-    from tilewright.runtime.attention_arrays import Keywords
-    from tilewright.runtime.attention_state import attention_partial as implementation
-    from tilewright.runtime.threads import limited
+    with importing:
+        from tilewright.runtime.attention_arrays import Keywords
+        from tilewright.runtime.attention_state import attention_partial as implementation
+        from tilewright.runtime.threads import limited
 
     if threads is None:
         return implementation(q, k, v, Keywords(**keywords))
@@ -949,7 +971,8 @@ def merge_attention(states: Iterable[AttentionState], *, layout: str | None = No
     >>> tw.merge_attention([one, other]).out
     array([[4., 4., 4., 4.]])
     """
-    from tilewright.runtime.attention_state import merge_attention as implementation
+    with importing:
+        from tilewright.runtime.attention_state import merge_attention as implementation
 
     return implementation(states, layout)
 
@@ -1025,9 +1048,10 @@ def attention_backward(
 
     Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.2, with the blocks of MEATTEN (ICS 2024).
     """
-    from tilewright.runtime.attention_arrays import Keywords
-    from tilewright.runtime.backward_front import attention_backward as implementation
-    from tilewright.runtime.threads import limited
+    with importing:
+        from tilewright.runtime.attention_arrays import Keywords
+        from tilewright.runtime.backward_front import attention_backward as implementation
+        from tilewright.runtime.threads import limited
 
     keywords = Keywords(
         *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
@@ -1065,7 +1089,8 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     >>> tw.explain(tw.matmul, a, x).strategy
     'dot products: vectors run along the depth, rows of A are read once'
     """
-    from tilewright.runtime.explain import explain as implementation
+    with importing:
+        from tilewright.runtime.explain import explain as implementation
 
     return implementation(subject, *arguments, **options)
 
@@ -1110,7 +1135,8 @@ def einsum_contraction(
     n sequential 4 in0=0 in1=1 out=1
     k sequential 3 in0=1 in1=4 out=0
     """
-    from tilewright.runtime.einsum_contraction import einsum_contraction as implementation
+    with importing:
+        from tilewright.runtime.einsum_contraction import einsum_contraction as implementation
 
     choices = {"dtype": dtype, "in1_dtype": dtype, "out_dtype": out_dtype}
     choices |= {"main": main, "first": first, "last": last}
@@ -1151,7 +1177,8 @@ def schedule(contraction: Contraction, target: str | Machine | None = None) -> C
     n primitive  64 in0=0    in1=1    out=1
     k primitive  64 in0=1    in1=64   out=0
     """
-    from tilewright.macro.schedule.passes import schedule as implementation
+    with importing:
+        from tilewright.macro.schedule.passes import schedule as implementation
 
     return implementation(contraction, _machine(target))
 
@@ -1184,7 +1211,8 @@ def set_num_threads(count: int) -> None:
     1
     >>> tw.set_num_threads(before)
     """
-    from tilewright.runtime import threads
+    with importing:
+        from tilewright.runtime import threads
 
     threads.set_num_threads(count)
 
@@ -1198,7 +1226,8 @@ def get_num_threads() -> int:
     >>> tw.get_num_threads() >= 1
     True
     """
-    from tilewright.runtime import threads
+    with importing:
+        from tilewright.runtime import threads
 
     return threads.get_num_threads()
 
@@ -1212,7 +1241,8 @@ def targets() -> tuple[str, ...]:
     >>> "znver5" in tw.targets()
     True
     """
-    from tilewright.machine import catalog
+    with importing:
+        from tilewright.machine import catalog
 
     return catalog.targets()
 
@@ -1345,6 +1375,7 @@ def compile(
     >>> tw.compile(tw.Gemm(m=8, n=8, k=8)).flops
     1024
     """
-    from tilewright.runtime.compile import compile_problem
+    with importing:
+        from tilewright.runtime.compile import compile_problem
 
     return compile_problem(problem, target, lowering)

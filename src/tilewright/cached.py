@@ -38,5 +38,9 @@ class cached_property(Generic[T]):  # noqa: N801 - named as the one of functools
     def __get__(self, instance: object | None, owner: type) -> Self | T:
         if instance is None:
             return self
+        return self._made(instance)
+
+    def _made(self, instance: Any) -> T:
+        """Computes the value, and stores it unless another thread was first."""
         value: T = instance.__dict__.setdefault(self._name, self._compute(instance))
         return value

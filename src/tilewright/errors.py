@@ -373,6 +373,15 @@ class ScratchAllocation(TilewrightError, MemoryError):
     )
 
 
+class CalledWhileImporting(TilewrightError, RuntimeError):
+    """A signal handler or finaliser called the package while its thread was importing a part of it."""
+
+    message = (
+        "tilewright was called by a signal handler or finaliser that interrupted an import of its own "
+        "thread; call the same function once before the handler is installed"
+    )
+
+
 # --- attention ----------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InvalidChoice
+from tilewright.preparing import importing
 from tilewright.runtime.function_front import Request, served
 
 if TYPE_CHECKING:
@@ -334,15 +335,17 @@ _GELU_FORMS = {"none": "gelu", "tanh": "gelu_tanh"}
 
 def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: Any) -> Request:
     """One function along axes."""
-    from tilewright.runtime.row_functions import prepare
-    from tilewright.spec.row_function import RowOp
+    with importing:
+        from tilewright.runtime.row_functions import prepare
+        from tilewright.spec.row_function import RowOp
 
     return Request(partial(prepare, RowOp(op), x, axis, out, **given), threads)
 
 
 def _each(op: str, x: Any, out: Any, threads: int | None) -> Request:
     """One function of single elements."""
-    from tilewright.runtime.elementwise import prepare_each
-    from tilewright.spec.functions import UnaryOp
+    with importing:
+        from tilewright.runtime.elementwise import prepare_each
+        from tilewright.spec.functions import UnaryOp
 
     return Request(partial(prepare_each, UnaryOp(op), x, out), threads)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tilewright.preparing import importing
+
 if TYPE_CHECKING:
     from tilewright.runtime.accelerate import Report
 
@@ -67,7 +69,8 @@ class Accelerate:
 
     def __call__(self, function: F) -> F:
         """The function with its nests replaced."""
-        from tilewright.runtime.accelerate import accelerated
+        with importing:
+            from tilewright.runtime.accelerate import accelerated
 
         result: F = accelerated(function)
         return result
@@ -99,7 +102,8 @@ class Accelerate:
         >>> print(tw.accelerate.report(prefix_sums))  # doctest: +ELLIPSIS
         line 3: left, since it adds up no products of two elements...
         """
-        from tilewright.runtime.accelerate import report_of
+        with importing:
+            from tilewright.runtime.accelerate import report_of
 
         return report_of(function)
 

@@ -78,6 +78,7 @@ from tilewright.micro.panels import PanelKernel
 from tilewright.micro.turned import TurnedKernel
 from tilewright.micro.unpack import UnpackKernel
 from tilewright.micro.vector import VectorKernel
+from tilewright.preparing import importing
 from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.epilogue import Activation
 
@@ -307,8 +308,9 @@ class _Lowering:
     def primitive(self, node: Primitive, scope: _Scope) -> None:
         """A statement of windows, integers and scalars: a call of the function that its row makes."""
         # The elementwise functions take 3 ms to import, which products need not pay.
-        from tilewright.lower_primitives import emitter
-        from tilewright.micro.calls import Window
+        with importing:
+            from tilewright.lower_primitives import emitter
+            from tilewright.micro.calls import Window
 
         operands: dict[str, Window | Value | None] = {}
         for name in (part.name for part in fields(node)):
@@ -423,8 +425,9 @@ class _Lowering:
 
     def unary(self, node: Unary, scope: _Scope) -> None:
         # The elementwise functions take 3 ms to import, which products need not pay.
-        from tilewright.micro.element import Element
-        from tilewright.micro.unary import UnaryCall, Window, emit_unary
+        with importing:
+            from tilewright.micro.element import Element
+            from tilewright.micro.unary import UnaryCall, Window, emit_unary
 
         isa, dtype = self.machine.isa, self.dtype(node.destination.buffer)
         element = Element(node.op, dtype, fused=isa.fused, half=isa.half)

@@ -15,6 +15,7 @@ from tilewright.macro.batch_reduce import build_batch_reduce, cover_of
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking, prepacked
 from tilewright.macro.gemm import build_gemm, instruction_of
 from tilewright.macro.packing import weight_lanes
+from tilewright.preparing import importing
 from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
@@ -106,57 +107,70 @@ def _choose_blocking(state: Compilation) -> Cut:
         case BatchReduceGemm() as problem:
             return cover_of(problem, state.machine)
         case Unary() as problem:
-            from tilewright.macro.unary import choose_blocks  # 2 ms that products need not pay
+            with importing:
+                from tilewright.macro.unary import choose_blocks  # 2 ms that products need not pay
 
             return choose_blocks(problem, state.machine)
         case Packing() as problem:
-            from tilewright.macro.packing import panel_form
+            with importing:
+                from tilewright.macro.packing import panel_form
 
             return panel_form(problem.types, problem.role, state.machine)
         case Mmt4d() as problem:
-            from tilewright.macro.mmt4d import choose_mmt4d
+            with importing:
+                from tilewright.macro.mmt4d import choose_mmt4d
 
             return choose_mmt4d(problem, state.machine)
         case LinearChain() as problem:
             return choose_blocking(state.machine, state.machine.isa.tile(problem.dtype))
         case Attention(schedule=Schedule.DECODE) as problem:
-            from tilewright.macro.decode import choose_decode
+            with importing:
+                from tilewright.macro.decode import choose_decode
 
             return choose_decode(problem, state.machine)
         case ScatteredGemm() as problem:
-            from tilewright.macro.scattered import choose_scattered
+            with importing:
+                from tilewright.macro.scattered import choose_scattered
 
             return choose_scattered(problem, state.machine)
         case Attention() as problem:
-            from tilewright.macro.attention_blocking import choose_attention
+            with importing:
+                from tilewright.macro.attention_blocking import choose_attention
 
             return choose_attention(problem, state.machine)
         case AttentionBackward() as problem:
-            from tilewright.macro.backward_block import choose_backward
+            with importing:
+                from tilewright.macro.backward_block import choose_backward
 
             return choose_backward(problem, state.machine)
         case RowFunction() as problem:
-            from tilewright.macro.row_function import choose_rows
+            with importing:
+                from tilewright.macro.row_function import choose_rows
 
             return choose_rows(problem, state.machine)
         case Elementwise() as problem:
-            from tilewright.macro.elementwise import choose_elements
+            with importing:
+                from tilewright.macro.elementwise import choose_elements
 
             return choose_elements(problem, state.machine)
         case Syrk() as problem:
-            from tilewright.macro.syr2k import choose_symmetric
+            with importing:
+                from tilewright.macro.syr2k import choose_symmetric
 
             return choose_symmetric(problem, state.machine)
         case SumOfProducts() as problem:
-            from tilewright.macro.sum_of_products import choose_products
+            with importing:
+                from tilewright.macro.sum_of_products import choose_products
 
             return choose_products(problem, state.machine)
         case Contraction() as problem:
-            from tilewright.macro.contraction import choose_contraction
+            with importing:
+                from tilewright.macro.contraction import choose_contraction
 
             return choose_contraction(problem, state.machine)
         case Trmm() as problem:
-            from tilewright.macro.trmm import choose_trmm
+            with importing:
+                from tilewright.macro.trmm import choose_trmm
 
             return choose_trmm(problem, state.machine)
 
@@ -169,71 +183,85 @@ def _build_nest(state: Compilation) -> Program:
         case BatchReduceGemm() as problem, Cover() as cover:
             return build_batch_reduce(problem, cover, machine, state.name)
         case Contraction() as problem, cut:
-            from tilewright.macro.contraction import build_contraction
-            from tilewright.macro.unary import Blocks
+            with importing:
+                from tilewright.macro.contraction import build_contraction
+                from tilewright.macro.unary import Blocks
 
             assert isinstance(cut, (Cover, Blocking, Blocks))
             return build_contraction(problem, cut, machine, state.name)
         case Unary() as problem, blocks:
-            from tilewright.macro.unary import Blocks, build_unary
+            with importing:
+                from tilewright.macro.unary import Blocks, build_unary
 
             assert isinstance(blocks, Blocks)
             return build_unary(problem, blocks, state.name)
         case Packing() as problem, form:
-            from tilewright.macro.packing import PanelForm, build_packing
+            with importing:
+                from tilewright.macro.packing import PanelForm, build_packing
 
             assert isinstance(form, PanelForm)
             return build_packing(problem, form, state.name)
         case Mmt4d() as problem, cut:
-            from tilewright.macro.mmt4d import Mmt4dCut, build_mmt4d
+            with importing:
+                from tilewright.macro.mmt4d import Mmt4dCut, build_mmt4d
 
             assert isinstance(cut, Mmt4dCut)
             return build_mmt4d(problem, cut, machine, state.name)
         case AttentionBackward() as problem, backward:
-            from tilewright.macro.attention_backward import build_backward
-            from tilewright.macro.backward_block import BackwardBlocking
+            with importing:
+                from tilewright.macro.attention_backward import build_backward
+                from tilewright.macro.backward_block import BackwardBlocking
 
             assert isinstance(backward, BackwardBlocking)
             return build_backward(problem, backward, machine, state.name)
         case RowFunction() as problem, rows:
-            from tilewright.macro.row_function import RowCut, build_row_function
+            with importing:
+                from tilewright.macro.row_function import RowCut, build_row_function
 
             assert isinstance(rows, RowCut)
             return build_row_function(problem, rows, state.name)
         case Elementwise() as problem, elements:
-            from tilewright.macro.elementwise import ElementCut, build_elementwise
+            with importing:
+                from tilewright.macro.elementwise import ElementCut, build_elementwise
 
             assert isinstance(elements, ElementCut)
             return build_elementwise(problem, elements, state.name)
         case Syrk() as problem, Blocking() as blocking:
-            from tilewright.macro.syr2k import build_symmetric
+            with importing:
+                from tilewright.macro.syr2k import build_symmetric
 
             return build_symmetric(problem, blocking, machine, state.name)
         case SumOfProducts() as problem, products:
-            from tilewright.macro.sum_of_products import ProductCut, build_products
+            with importing:
+                from tilewright.macro.sum_of_products import ProductCut, build_products
 
             assert isinstance(products, ProductCut)
             return build_products(problem, products, state.name)
         case Trmm() as problem, Blocking() as blocking:
-            from tilewright.macro.trmm import build_trmm
+            with importing:
+                from tilewright.macro.trmm import build_trmm
 
             return build_trmm(problem, blocking, machine, state.name)
         case LinearChain() as problem, Blocking() as blocking:
-            from tilewright.macro.chain import build_chain
+            with importing:
+                from tilewright.macro.chain import build_chain
 
             return build_chain(problem, blocking, machine, state.name)
         case Attention(schedule=Schedule.DECODE) as problem, cut:
-            from tilewright.macro.decode import DecodeCut, build_decode
+            with importing:
+                from tilewright.macro.decode import DecodeCut, build_decode
 
             assert isinstance(cut, DecodeCut)
             return build_decode(problem, cut, machine, state.name)
         case ScatteredGemm() as problem, Blocking() as blocking:
-            from tilewright.macro.scattered import build_scattered
+            with importing:
+                from tilewright.macro.scattered import build_scattered
 
             return build_scattered(problem, blocking, machine, state.name)
         case Attention() as problem, cut:
-            from tilewright.macro.attention import build_attention
-            from tilewright.macro.attention_blocking import AttentionBlocking
+            with importing:
+                from tilewright.macro.attention import build_attention
+                from tilewright.macro.attention_blocking import AttentionBlocking
 
             assert isinstance(cut, AttentionBlocking)
             return build_attention(problem, cut, machine, state.name)
@@ -245,7 +273,8 @@ def _fused(state: Compilation, name: str) -> Program:
     """The program after one rewrite; only chains have several nests."""
     if not isinstance(state.problem, LinearChain):
         return state.program
-    from tilewright.ir import fuse
+    with importing:
+        from tilewright.ir import fuse
 
     rewrite: Callable[[Program], Program] = getattr(fuse, name)
     return rewrite(state.program)
@@ -324,7 +353,8 @@ def _named_by_code(state: Compilation) -> Compilation:
     Before: contraction_packed_gemm_f32_206ba4d7db_avx512, with a digest of the problem. After: with one of
     the program.
     """
-    from tilewright.ir.text import print_program  # others pay nothing for it
+    with importing:
+        from tilewright.ir.text import print_program  # others pay nothing for it
 
     program, problem = state.nest, state.problem
     assert program is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tilewright.preparing import importing
 from tilewright.runtime.function_front import Request, served
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ def min(  # noqa: A001 (NumPy's name)
 
 def _reduced(op: str, x: Any, axis: Any, out: Any, threads: int | None, *, keepdims: bool) -> Request:
     """One reduction."""
-    from tilewright.runtime.reductions import prepare_reduction
-    from tilewright.spec.row_function import RowOp
+    with importing:
+        from tilewright.runtime.reductions import prepare_reduction
+        from tilewright.spec.row_function import RowOp
 
     return Request(partial(prepare_reduction, RowOp(op), x, axis, out, keepdims=keepdims), threads)

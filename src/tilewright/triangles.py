@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright.preparing import importing
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -63,8 +65,9 @@ def syrk(
 
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
-    from tilewright.runtime.syr2k import symmetric
-    from tilewright.runtime.threads import limited
+    with importing:
+        from tilewright.runtime.syr2k import symmetric
+        from tilewright.runtime.threads import limited
 
     with limited(threads):
         return symmetric("syrk", [a], out, alpha=alpha, beta=beta, lower=lower)
@@ -115,8 +118,9 @@ def syr2k(
 
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
-    from tilewright.runtime.syr2k import symmetric
-    from tilewright.runtime.threads import limited
+    with importing:
+        from tilewright.runtime.syr2k import symmetric
+        from tilewright.runtime.threads import limited
 
     with limited(threads):
         return symmetric("syr2k", [a, b], out, alpha=alpha, beta=beta, lower=lower)
@@ -183,8 +187,9 @@ def trmm(
 
     Source: Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS 16(1), 1990.
     """
-    from tilewright.runtime import trmm as implementation
-    from tilewright.runtime.threads import limited
+    with importing:
+        from tilewright.runtime import trmm as implementation
+        from tilewright.runtime.threads import limited
 
     with limited(threads):
         return implementation.trmm(a, b, out, alpha=alpha, lower=lower, unit=unit, side=side)

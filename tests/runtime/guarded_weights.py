@@ -19,7 +19,7 @@ from support import Array, GuardedMemory
 
 import tilewright as tw
 from tilewright.runtime.packed import PackedMatrix
-from tilewright.runtime.rows import row_code
+from tilewright.runtime.rows import row_function
 from tilewright.spec.weights import Weights
 
 ROWS, DEPTHS = (*range(1, 10), 33), (1, 7, 8, 31, 33, 64, 97, 130, 1100)
@@ -58,7 +58,7 @@ def rows(dtype: str) -> None:
     """Quantises rows, and multiplies them with a weight of 8 bits."""
     kind, places, count = tw.Gemm(dtype=dtype).dtype, [Place() for _ in range(7)], 0
     random, ends = np.random.default_rng(0), itertools.cycle((True, False))
-    _, function = row_code(kind)
+    function = row_function(kind)
     for k, n in itertools.product((0, *DEPTHS), COLUMNS):
         packed, m, at_end = weight(Weights.parse("i8"), k, n, random), int(random.integers(1, 12)), next(ends)
         x = random.integers(-127, 128, (m, k)).astype(kind.numpy)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_calls import ARRAYS, third
 from support import Array, filled, run_python
 
 import tilewright as tw
@@ -77,6 +78,93 @@ assert len(wrong) == 120 and not any(wrong)
 def test_the_first_calls_of_many_threads() -> None:
     """Compilation, the exchange of the entry's code and the first scratch, all at once."""
     run_python("-c", FIRST_CALLS)
+
+
+EVERY_FUNCTION = (
+    ARRAYS
+    + """
+sys.setswitchinterval(1e-5)
+for function in functions:
+    barrier, done = threading.Barrier(6), []
+    def work():
+        barrier.wait()
+        for _ in range(2):
+            function()
+        done.append(1)
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(done) == 6
+"""
+)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_first_calls_of_every_function(number: int) -> None:
+    """What threads make at the same time is made once, and no thread keeps an address of what is freed."""
+    run_python("-c", EVERY_FUNCTION, *third(number))
+
+
+FIRST_NATIVES = """
+import gc, threading, numpy as np, tilewright as tw
+barrier = threading.Barrier(6)
+kernels = [tw.compile(tw.Gemm(8, 8, 8 + number)) for number in range(6)]
+natives = [None] * 6
+def work(number):
+    barrier.wait()
+    natives[number] = kernels[number].native
+threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+del kernels
+gc.collect()
+others = [tw.compile(tw.Gemm(8, 9, 8 + number)).native for number in range(6)]  # in place of what is freed
+for number, native in enumerate(natives):
+    a, b = np.ones((8, 8 + number), np.float32), np.ones((8 + number, 8), np.float32)
+    assert (native(a, b, np.empty((8, 8), np.float32)) == 8 + number).all()
+"""
+
+
+def test_the_first_natives_of_many_threads() -> None:
+    run_python("-c", FIRST_NATIVES)
+
+
+DROPPED = """
+import gc, sys, threading, time, numpy as np, tilewright as tw
+sys.setswitchinterval(1e-5)
+x = np.ones((40, 40), np.float32)
+def made():
+    return tw.compile(tw.BatchReduceGemm(40, 40, 40, 1, a="row", b="row", c="row", beta=0)).native
+native, end, wrong = made(), time.monotonic() + 1.5, []
+def use():
+    c = np.empty_like(x)
+    while time.monotonic() < end:
+        wrong.append(native(x, x, c)[0, 0] != 40)
+def drop():
+    global native
+    while time.monotonic() < end:
+        native = made()
+        gc.collect()
+threads = [threading.Thread(target=work) for work in (use, use, drop, drop)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert wrong and not any(wrong)
+"""
+
+
+def test_kernels_that_are_dropped_while_others_run_them() -> None:
+    run_python("-c", DROPPED)
+
+
+def test_a_function_keeps_its_code() -> None:
+    kernel = tw.compile(tw.Gemm(m=4, n=4, k=4, strategy="tiling"))
+    code, function = weakref.ref(kernel._code), kernel.function
+    del kernel
+    gc.collect()
+    assert code() is not None
+    del function
+    gc.collect()
+    assert code() is None
 
 
 def test_blocks_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from first_calls import ARRAYS, FUNCTIONS, third
 from support import filled, run_python
 
 import tilewright as tw
 from tilewright.cached import cached_property
-from tilewright.llvm.jit import linking, llvm_lock
-from tilewright.llvm.target import compiling
 from tilewright.runtime import lifetime
 from tilewright.runtime.scratch import ScratchPool
 
@@ -38,10 +37,10 @@ def in_child(check: Callable[[], bool]) -> bool:
 
 
 @posix
-@pytest.mark.parametrize("name", ["compiling", "linking", "llvm"])
-def test_a_fork_waits_for_locks_of_others(name: str) -> None:
+@pytest.mark.parametrize("number", range(len(lifetime.locks_of_forks())))
+def test_a_fork_waits_for_locks_of_others(number: int) -> None:
     """The child of a fork finds them free, though another thread held one."""
-    lock = {"compiling": compiling, "linking": linking, "llvm": llvm_lock()}[name]
+    lock = lifetime.locks_of_forks()[number]
     held, let_go = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -106,39 +105,102 @@ def test_scratch_is_not_shared_with_the_child() -> None:
         assert word[0] == 1
 
 
-FIRST_CALLS = """
-import os, threading, warnings
-warnings.simplefilter("ignore", DeprecationWarning)
-import numpy as np, tilewright as tw
-from support import filled
-tw.matmul(filled((2, 2), np.int8), filled((2, 2), np.int8))  # imports of others hold locks of Python's own
-cases = []
-for dtype in (np.float32, np.float64, np.int32, np.complex64):
-    a, b = filled((40, 50), dtype), filled((50, 70), dtype)
-    cases.append((a, b, a @ b))  # not while it forks: OpenBLAS waits for its threads then, at times for ever
-def work(number):
-    for a, b, product in cases[number % 2::2]:
-        for _ in range(3):
-            assert np.array_equal(tw.matmul(a, b), product)
-threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-[thread.start() for thread in threads]
+FORKS = (
+    ARRAYS
+    + """
 children = []
-while not children or any(thread.is_alive() for thread in threads) and len(children) < 20:
-    child = os.fork()
-    if not child:
-        import faulthandler
-        faulthandler.dump_traceback_later(20, exit=True)
-        work(0), work(1)
-        os._exit(0)
-    children.append(os.waitpid(child, 0)[1])
-[thread.join() for thread in threads]
-assert children and not any(children), children
+for function in functions:
+    thread = threading.Thread(target=function)
+    thread.start()
+    while thread.is_alive() and len(children) < 3:
+        child = os.fork()
+        if not child:
+            faulthandler.dump_traceback_later(30, exit=True)
+            function()
+            os._exit(0)
+        children.append(child)
+        time.sleep(0.02)
+    thread.join()
+    for child in children:
+        assert os.waitpid(child, 0)[1] == 0, sys.argv[1:][functions.index(function)]
+    children.clear()
 """
+)
 
 
 @posix
-def test_forks_while_others_compile() -> None:
-    run_python("-c", FIRST_CALLS)
+@pytest.mark.parametrize("number", range(3))
+def test_forks_while_others_call_a_function_first(number: int) -> None:
+    """Whatever the other thread was doing then (importing, compiling, linking), the child can do it too."""
+    run_python("-c", FORKS, *third(number))
+
+
+INTERRUPTED = (
+    ARRAYS
+    + """
+from tilewright.errors import CalledWhileImporting
+faulthandler.dump_traceback_later(100, exit=True)
+calls = 0
+def again(*_):
+    global calls
+    calls += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        function()
+    except CalledWhileImporting:
+        pass
+    signal.setitimer(signal.ITIMER_REAL, 0.004)
+signal.signal(signal.SIGALRM, again)
+for function in functions:
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    function()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    function()
+assert calls > len(functions), calls
+"""
+)
+
+
+@posix
+@pytest.mark.parametrize("number", range(3))
+def test_a_signal_handler_calls_what_it_interrupted(number: int) -> None:
+    """While its own thread compiles, the handler's call works, or says that it came during an import."""
+    run_python("-c", INTERRUPTED, *third(number))
+
+
+COMPUTING = (
+    ARRAYS
+    + """
+for function in functions:
+    function()
+stop = False
+def work():
+    while not stop:
+        for function in functions:
+            function()
+threads = [threading.Thread(target=work) for _ in range(3)]
+[thread.start() for thread in threads]
+for _ in range(12):
+    time.sleep(0.003)
+    child = os.fork()
+    if not child:
+        faulthandler.dump_traceback_later(30, exit=True)
+        for function in functions:
+            function()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+stop = True
+[thread.join() for thread in threads]
+"""
+)
+
+
+@posix
+def test_forks_while_others_compute() -> None:
+    """Functions that are compiled already run in the child, whatever other threads were in the middle of."""
+    run_python(
+        "-c", COMPUTING, *[line for line in FUNCTIONS if "compile" not in line and "range" not in line]
+    )
 
 
 class Waiting:

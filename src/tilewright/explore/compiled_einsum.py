@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.errors import OutputNotWritable
 from tilewright.explore.plot import OUR_COLOUR, check_plot_path
 from tilewright.frontend.tree import Leaf, Pair, Permutation, Tree, names_of, walk
+from tilewright.preparing import importing
 from tilewright.runtime.compiled_einsum import TreeCall
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ def _places(tree: Tree) -> list[tuple[float, float]]:
 
 def _draw(tree: Tree, seconds: list[float], title: str, path: Path) -> None:
     """Writes the picture."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with importing:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     places = _places(tree)
     width, height = max(x for x, _ in places) + 1, max(y for _, y in places) + 1
@@ -123,6 +125,7 @@ def _shade(share: float) -> tuple[float, ...]:
     >>> _shade(0.0)
     (1.0, 1.0, 1.0)
     """
-    from matplotlib.colors import to_rgb
+    with importing:
+        from matplotlib.colors import to_rgb
 
     return tuple(1 - share * (1 - part) for part in to_rgb(OUR_COLOUR))

@@ -18,7 +18,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -33,6 +32,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.host import host_machine
+from tilewright.preparing import once
 from tilewright.runtime.builtin import address_of
 from tilewright.runtime.transpose import move_kernel
 from tilewright.runtime.walk import KERNEL_ARGUMENTS, walk_arrays, walk_record
@@ -102,7 +102,7 @@ def parse_shapes(text: str) -> tuple[tuple[int, int], ...]:
 _COPY = "tw_memcpy"
 
 
-@cache
+@once
 def _memcpy_code() -> Linked:
     """`memcpy` of the C library in the signature of a move kernel: the first integer is the bytes."""
     machine = host_machine()

@@ -20,6 +20,7 @@ from tilewright.errors import (
     OutputLabelUnknown,
     SublistLabel,
 )
+from tilewright.preparing import importing
 
 #: What a caller may write for an axis, in the order in which the interleaved form numbers them.
 LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -319,7 +320,8 @@ def _leftmost(count: int) -> Path:
 
 def _searched(indexing: Indexing, name: str, limit: Any) -> Path:
     """The path that opt_einsum finds."""
-    from opt_einsum import paths
+    with importing:
+        from opt_einsum import paths
 
     try:
         search = paths.get_path_fn(name)

@@ -49,6 +49,7 @@ from tilewright.ir.nodes import (
     apply,
     sums_type,
 )
+from tilewright.preparing import importing
 from tilewright.spec.dtype import DType, find_numpy_dtype
 from tilewright.spec.epilogue import Epilogue as Steps
 from tilewright.spec.functions import meaning
@@ -196,7 +197,8 @@ class Run:
                 case Epilogue():
                     self.epilogue(statement, names, first)
                 case Primitive():
-                    from tilewright.ir.meaning import run_primitive
+                    with importing:
+                        from tilewright.ir.meaning import run_primitive
 
                     run_primitive(self, statement, names, first)
                 case _:

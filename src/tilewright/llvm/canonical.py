@@ -6,7 +6,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tilewright.llvm.target import compiling
+from tilewright.preparing import preparing
 
 #: Local variables become values, arithmetic and branches take their usual form, loops get a block in front
 #: of them, one back edge and blocks of their own behind them, and test their condition at the end; `lcssa`
@@ -22,7 +22,7 @@ def shape_loops(module: Any, target_machine: Any) -> None:
 
     Before: local variables in memory, tests at the top of loops. After: values in phis, tests at the end.
     """
-    with compiling:
+    with preparing:
         manager = llvm.create_new_module_pass_manager()
         for name in _SHAPING:
             getattr(manager, f"add_{name}_pass")()
@@ -31,7 +31,7 @@ def shape_loops(module: Any, target_machine: Any) -> None:
 
 def inline_calls(module: Any, target_machine: Any) -> None:
     """LLVM's -O2, calls inlined, but without vectors and copies of loop bodies: loops stay loops."""
-    with compiling:
+    with preparing:
         builder = _builder(target_machine, _INLINING_LEVEL, vectors=False)
         builder.getModulePassManager().run(module, builder)
     shape_loops(module, target_machine)
@@ -39,14 +39,14 @@ def inline_calls(module: Any, target_machine: Any) -> None:
 
 def optimise_module(module: Any, target_machine: Any) -> None:
     """LLVM's -O3."""
-    with compiling:
+    with preparing:
         builder = _builder(target_machine, 3, vectors=True)
         builder.getModulePassManager().run(module, builder)
 
 
 def drop_unused(module: Any, target_machine: Any) -> None:
     """Removes functions that nothing outside the module sees and nothing in it uses."""
-    with compiling:
+    with preparing:
         manager = llvm.create_new_module_pass_manager()
         manager.add_global_dead_code_eliminate_pass()
         manager.run(module, _builder(target_machine, 0, vectors=False))

@@ -1,28 +1,24 @@
-"""Links object code into this process and frees it again when its last owner goes."""
+"""Links object code into this process and frees it again when its last owner goes.
+
+An address does not keep its code alive: whoever stores one also stores the `Linked` that it points into.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import itertools
-import threading
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from tilewright.llvm.target import initialize
+from tilewright.preparing import once, preparing
 
 _numbers = itertools.count()
-#: Held while the JIT links.
-linking = threading.Lock()
 
 
-def llvm_lock() -> Any:
-    """What llvmlite holds during each call of LLVM."""
-    return llvm.ffi.lib._lock  # noqa: SLF001
-
-
-@lru_cache(maxsize=1)
+@once
 def _lljit() -> Any:
     """The process's one JIT; it links finished objects, so it needs no CPU of its own."""
     initialize()
@@ -55,9 +51,20 @@ class Linked:
             builder.export_symbol(name)
         for name, address in imports.items():
             builder.import_symbol(name, address)
-        with linking:
+        with preparing:
             self._tracker: Any = builder.link(_lljit(), f"tilewright.{next(_numbers)}")
 
     def address(self, name: str) -> int:
         """Where an exported function starts."""
         return int(self._tracker[name])
+
+    def function(self, name: str, arguments: Sequence[Any], result: Any = None) -> Any:
+        """An exported function for ctypes, which runs without the GIL and keeps the code alive.
+
+        Parameters
+        ----------
+        arguments, result : types of ctypes.
+        """
+        function: Any = ctypes.CFUNCTYPE(result, *arguments)(self.address(name))
+        function.code = self
+        return function

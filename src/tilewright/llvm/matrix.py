@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -23,6 +22,7 @@ from tilewright.llvm.values import (
     poison,
     vector_of,
 )
+from tilewright.preparing import once
 
 #: What the names of all matrix intrinsics begin with, and that of the one that multiplies.
 PREFIX = "@llvm.matrix."
@@ -110,7 +110,7 @@ def _contract(value: Value) -> str:
     return "contract " if is_float(value.type) else ""
 
 
-@lru_cache(maxsize=1)
+@once
 def _enable() -> None:
     """LLVM's pipelines have the pass only then; once per process, as options may not be given twice."""
     llvm.set_option("", "-enable-matrix")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -11,22 +9,20 @@ import llvmlite.binding as llvm
 from tilewright.errors import CompilationFailed
 from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.machine.machine import Machine
-
-#: Held while LLVM compiles.
-compiling = threading.RLock()
+from tilewright.preparing import once, preparing
 
 #: LLVM's -O1 code generator gives the same speed as -O2 and -O3 for our explicit vectors, 10 % sooner.
 CODEGEN_LEVEL = 1
 
 
-@lru_cache(maxsize=1)
+@once
 def initialize() -> None:
     """Registers every LLVM target and its assembly printer, once per process."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 
 
-@lru_cache(maxsize=1)
+@once
 def initialize_assembler() -> None:
     """Registers the assembly parser of this host, which modules with inline assembly need.
 
@@ -35,7 +31,7 @@ def initialize_assembler() -> None:
     llvm.initialize_native_asmparser()
 
 
-@lru_cache(maxsize=32)
+@once
 def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -> Any:
     """The LLVM target machine: position-independent code for one CPU."""
     initialize()
@@ -68,7 +64,7 @@ def data_layout(machine: Machine) -> str:
 
 def parse(text: str, name: str) -> Any:
     """A verified LLVM module from text; `CompilationFailed` carries LLVM's reason."""
-    with compiling:
+    with preparing:
         try:
             module = llvm.parse_assembly(text)
             module.verify()
@@ -87,13 +83,13 @@ def _selectable(text: str, name: str, machine: Machine) -> tuple[Any, Any]:
 
 def emit_object(text: str, name: str, machine: Machine) -> bytes:
     """Machine code of a module, as an object file."""
-    with compiling:
+    with preparing:
         module, target = _selectable(text, name, machine)
         return bytes(target.emit_object(module))
 
 
 def emit_assembly(text: str, name: str, machine: Machine) -> str:
     """Assembly text of a module."""
-    with compiling:
+    with preparing:
         module, target = _selectable(text, name, machine)
         return str(target.emit_assembly(module))

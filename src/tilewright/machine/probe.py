@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tilewright.errors import InvalidSetting
 from tilewright.machine.machine import Cache, triple_arch
+from tilewright.preparing import importing
 from tilewright.settings import parse_bytes
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def this_host() -> Surroundings:
 
 def _ask_processor() -> Processor:
     # Imported here: loading LLVM takes 20 ms, and importing this package must stay cheap.
-    import llvmlite.binding as llvm
+    with importing:
+        import llvmlite.binding as llvm
 
     try:
         detected = dict(llvm.get_host_cpu_features())
@@ -113,7 +115,8 @@ def _ask_processor() -> Processor:
     triple = llvm.get_process_triple()
     arch, lengths = triple_arch(triple), (0, 0)
     if arch != "x86_64":  # of which CPUID says everything
-        from tilewright.machine import system_facts as facts
+        with importing:
+            from tilewright.machine import system_facts as facts
 
         others = facts.linux_features(arch, facts.auxiliary_value) if sys.platform == "linux" else {}
         if arch == "aarch64":
@@ -125,7 +128,8 @@ def _ask_processor() -> Processor:
 
 def _read_sysctl(name: str) -> int | None:
     """One integer through sysctlbyname(3); the kernel answers with 4 or 8 bytes."""
-    import ctypes
+    with importing:
+        import ctypes
 
     value = ctypes.c_uint64(0)
     size = ctypes.c_size_t(ctypes.sizeof(value))

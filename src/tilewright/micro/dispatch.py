@@ -20,6 +20,7 @@ from tilewright.micro.kernel import (
     Part,
     TileCall,
 )
+from tilewright.preparing import importing
 from tilewright.spec.epilogue import Epilogue
 
 if TYPE_CHECKING:
@@ -239,7 +240,8 @@ class Dispatch:
 
     def _steps(self, f: Function) -> TileSteps:
         """The steps of a whole tile, as the last arguments of a function give their operands."""
-        from tilewright.micro.steps import TileSteps  # the functions, which products need not import
+        with importing:
+            from tilewright.micro.steps import TileSteps  # the functions, which products need not import
 
         g = f.arguments
         operands = {

@@ -22,6 +22,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa
 from tilewright.micro.transpose import PART_BITS
+from tilewright.preparing import importing
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Bias, Epilogue, Residual, Scale, Step
 
@@ -239,7 +240,8 @@ class EpilogueKernel:
                 advance([f.multiply_add(beta, old, given, fused=self.isa.fused)])
             (value,) = advance.results
         if self.steps:
-            from tilewright.micro.steps import Steps  # the functions, which products need not import
+            with importing:
+                from tilewright.micro.steps import Steps  # the functions, which products need not import
 
             steps = Steps(f, self.isa, self.epilogue, self.acc, self.c)
             value = steps(value, lambda number: self._load(f, operands[number], cut))

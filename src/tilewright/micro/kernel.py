@@ -24,6 +24,7 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
+from tilewright.preparing import importing
 from tilewright.spec.dtype import DType
 
 if TYPE_CHECKING:
@@ -285,7 +286,8 @@ class MicroKernel(ABC):
             before = sum(part.widths[:-1])
             masks[-1] = f.first_lanes(f.sub(call.columns, before), 0, part.widths[-1])
         if call.groups is not None:
-            from tilewright.micro.groups import grouped  # which knows this class
+            with importing:
+                from tilewright.micro.groups import grouped  # which knows this class
 
             for first, rows, sums in grouped(self, f, part, call, masks):
                 self._end(f, part._replace(rows=rows), self._below(f, call, first), sums, masks)

@@ -16,10 +16,11 @@ from tilewright.errors import NotAModule, TargetNotOfModule, TilewrightError
 from tilewright.frontend.nests import Where
 from tilewright.llvm.canonical import drop_unused, optimise_module
 from tilewright.llvm.matrix import PREFIX, lower_matrices
-from tilewright.llvm.target import compiling, initialize, initialize_assembler
+from tilewright.llvm.target import initialize, initialize_assembler
 from tilewright.machine.machine import triple_arch
 from tilewright.opt.records import Form, Optimised, Options, Remark
 from tilewright.opt.rewrite import rewrite
+from tilewright.preparing import preparing
 
 #: How LLVM bitcode begins: alone, and in the wrapper that Apple's tools put around it.
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -61,7 +62,7 @@ def optimise_here(work: Work) -> Optimised:
         # Behind the optimiser: kernels have the form that they are tested in everywhere else.
         found.splicer.link_kernels(finished)
         drop_unused(finished, target)
-    with compiling:
+    with preparing:
         return Optimised(_written(finished, target, work.form), found.remarks, dumps)
 
 

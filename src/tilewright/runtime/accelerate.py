@@ -1,6 +1,7 @@
 """`tilewright.accelerate`: loop nests of a Python function replaced by products, and a report of them."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import inspect
@@ -333,10 +334,5 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
         waiting += [inner for inner in found.co_consts if isinstance(inner, types.CodeType)]
 
 
-def _future_flags() -> int:
-    import __future__
-
-    return sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-
-
-_FUTURES = _future_flags()
+#: The bits of `__future__` statements among the flags of a code object.
+_FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.macro.attention import (
     ITEM_FIELDS,
     ITEM_SIZE,
@@ -15,6 +14,7 @@ from tilewright.macro.attention import (
 )
 from tilewright.macro.attention_blocking import AttentionBlocking
 from tilewright.macro.decode import DecodeCut
+from tilewright.preparing import once_property
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
@@ -102,7 +102,7 @@ class AttentionKernel(Kernel):
         assert isinstance(self._compilation.blocking, (AttentionBlocking, DecodeCut))
         return self._compilation.blocking
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)

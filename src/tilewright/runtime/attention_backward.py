@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tilewright.cached import cached_property
 from tilewright.macro.attention_backward import backward_scalars
 from tilewright.macro.backward_block import BACKWARD_FIELDS, BackwardBlocking
+from tilewright.preparing import once_property
 from tilewright.runtime.attention import Launch, element_steps
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
@@ -61,7 +61,7 @@ class AttentionBackwardKernel(Kernel):
         assert isinstance(self._compilation.blocking, BackwardBlocking)
         return self._compilation.blocking
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)

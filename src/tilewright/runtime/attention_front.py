@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
 from enum import Enum
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +12,12 @@ import numpy as np
 from tilewright.machine.host import host_machine
 from tilewright.macro.attention import ITEM_FIELDS
 from tilewright.macro.attention_cost import decode_queries
+from tilewright.preparing import once
 from tilewright.runtime.attention import AttentionCall, AttentionKernel
 from tilewright.runtime.attention_arrays import Keywords, prepare
 from tilewright.runtime.attention_call import PreparedAttention, log_sum_exp
 from tilewright.runtime.attention_plans import keep_plan, plan_key, run_plan
 from tilewright.runtime.attention_unfused import run_unfused
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array
 from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.choice import parse_choice
@@ -26,26 +25,10 @@ from tilewright.spec.choice import parse_choice
 logger = logging.getLogger("tilewright")
 
 
-_compiling = threading.RLock()
-hold_during_forks(_compiling)
-
-
-@cache
-def _attention_kernel(problem: Attention) -> AttentionKernel:
-    return AttentionKernel.compiled(problem)
-
-
-#: The kernels of this process by their problems.
-attention_kernels: dict[Attention, AttentionKernel] = {}
-
-
+@once
 def attention_kernel(problem: Attention) -> AttentionKernel:
     """The kernel of a problem, made for the host at its first use."""
-    kernel = attention_kernels.get(problem)
-    if kernel is None:
-        with _compiling:
-            kernel = attention_kernels.setdefault(problem, _attention_kernel(problem))
-    return kernel
+    return AttentionKernel.compiled(problem)
 
 
 class Strategy(Enum):

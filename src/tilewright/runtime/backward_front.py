@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from tilewright.errors import AttentionDtype, AttentionGradientShape
 from tilewright.macro.attention import ITEM_FIELDS
 from tilewright.macro.backward_block import BACKWARD_FIELDS
+from tilewright.preparing import preparing
 from tilewright.runtime.attention_arrays import (
     AttentionLayout,
     Keywords,
@@ -22,14 +22,11 @@ from tilewright.runtime.attention_backward import AttentionBackwardKernel, Backw
 from tilewright.runtime.attention_call import PreparedAttention
 from tilewright.runtime.attention_items import Side
 from tilewright.runtime.backward_plans import Operands, backward_key, keep_plan, run_plan
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, whole_strides
 from tilewright.spec.attention_backward import BACKWARD_DTYPES, AttentionBackward
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import find_numpy_dtype
 
-_compiling = threading.RLock()
-hold_during_forks(_compiling)
 #: The kernels of this process by their problems.
 _kernels: dict[AttentionBackward, AttentionBackwardKernel] = {}
 
@@ -38,9 +35,10 @@ def backward_kernel(problem: AttentionBackward) -> AttentionBackwardKernel:
     """The kernel of a problem, made for the host at its first use."""
     kernel = _kernels.get(problem)
     if kernel is None:
-        with _compiling:
-            kernel = _kernels.get(problem) or AttentionBackwardKernel.compiled(problem)
-            _kernels[problem] = kernel
+        with preparing:
+            kernel = _kernels.get(problem)
+            if kernel is None:
+                kernel = _kernels.setdefault(problem, AttentionBackwardKernel.compiled(problem))
     return kernel
 
 

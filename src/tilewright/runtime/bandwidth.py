@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import time
-from functools import lru_cache
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, int64, vector_type, zero
 from tilewright.machine.machine import Machine
+from tilewright.preparing import once
 from tilewright.runtime.cache import cached_object
 from tilewright.spec.dtype import F32
 
@@ -43,7 +43,7 @@ def _emit(machine: Machine) -> str:
     return str(module)
 
 
-@lru_cache(maxsize=2)
+@once
 def _linked(machine: Machine) -> Linked:
     code = cached_object(_NAME, machine, lambda: emit_object(_emit(machine), _NAME, machine))
     return Linked(code, (_NAME,), {})
@@ -67,10 +67,7 @@ class MemoryProbe:
 
     def __init__(self, machine: Machine, size_bytes: int) -> None:
         self.size_bytes = -(-size_bytes // PAGE_BYTES) * PAGE_BYTES
-        self._code = _linked(machine)
-        self._read = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
-            self._code.address(_NAME)
-        )
+        self._read = _linked(machine).function(_NAME, [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p])
         # One page more on each side, to start on a page; written, so that every page is there.
         self._memory = np.ones(2 * self.size_bytes + 4 * PAGE_BYTES, np.uint8)
         start: int = self._memory.__array_interface__["data"][0]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +15,8 @@ from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.macro.nest import SIZES
+from tilewright.preparing import once
 from tilewright.runtime.cache import cached_object
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.threads import TEAM_WORK
 from tilewright.spec.dtype import ACCUMULATORS, DType
 
@@ -173,22 +171,12 @@ class _Batch:
             advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
 
 
-_linking = threading.RLock()
-hold_during_forks(_linking)
-
-
-@cache
-def _linked() -> Linked:
+@once
+def _code() -> Linked:
     names = [_FIXED, *(_name(acc, count) for acc in ACCUMULATORS for count in range(MOST_VECTORS + 1))]
     machine = host_machine()
     code = cached_object("tw_batch", machine, lambda: emit_object(_emit(), "tw_batch", machine))
     return Linked(code, names, {})
-
-
-def _code() -> Linked:
-    """The code of this process; linked once, since what is linked twice goes with its first user."""
-    with _linking:
-        return _linked()
 
 
 def batch_address(acc: DType | None) -> int:
@@ -196,7 +184,7 @@ def batch_address(acc: DType | None) -> int:
     return _code().address(_FIXED if acc is None else _name(acc))
 
 
-@cache
+@once
 def batch_function(acc: DType, vectors: int = 0) -> Any:
     """The compiled loop over kernels of one type of sums, as a ctypes function that runs without the GIL.
 
@@ -206,14 +194,14 @@ def batch_function(acc: DType, vectors: int = 0) -> Any:
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
     kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2
     kinds += [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
-    return ctypes.CFUNCTYPE(None, *kinds)(_code().address(_name(acc, vectors)))
+    return _code().function(_name(acc, vectors), kinds)
 
 
-@cache
+@once
 def fixed_batch_function() -> Any:
     """The compiled loop over a kernel of hardcoded sizes, for every element type."""
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
-    return ctypes.CFUNCTYPE(None, *kinds, ctypes.c_void_p)(batch_address(None))
+    return _code().function(_FIXED, [*kinds, ctypes.c_void_p])
 
 
 def outer_offsets(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:

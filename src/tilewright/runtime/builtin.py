@@ -57,11 +57,18 @@ class Builtin:
 
     def __init__(self, fallback: Callable[..., Any], name: str, module: str, doc: str) -> None:
         self.fallback = fallback
+        self._owners: list[object] = []
         self._definition = define_method(name, address_of(ctypes.pythonapi.PyObject_Vectorcall), doc)
         self.function = make_builtin(self._definition, fallback, module)
         # A builtin with a self pickles as getattr(self, name).
         setattr(fallback, name, self.function)
 
-    def install(self, code: int) -> None:
-        """Replaces the code; calls in progress end in the old one."""
+    def install(self, code: int, owner: object) -> None:
+        """Replaces the code; calls in progress end in the old one.
+
+        Parameters
+        ----------
+        owner : what owns the code and everything that the code points to; it lives as long as the builtin.
+        """
+        self._owners.append(owner)
         self._definition.code = code

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from tilewright.atomic import remove, remove_stale
 from tilewright.machine.machine import Machine
+from tilewright.preparing import importing
 from tilewright.reading import open_regular
 from tilewright.settings import Settings, read_settings
 
@@ -58,8 +59,9 @@ class Entry(NamedTuple):
 @cache
 def generator_version() -> str:
     """Digest of this package's sources and of LLVM's version."""
-    import llvmlite
-    import llvmlite.binding as llvm
+    with importing:
+        import llvmlite
+        import llvmlite.binding as llvm
 
     root = Path(__file__).resolve().parent.parent
     return sources_digest(root, repr((llvmlite.__version__, llvm.llvm_version_info)))
@@ -116,7 +118,8 @@ def _payload(content: bytes, key: bytes) -> bytes | None:
 
 def default_directory() -> Path:
     """Where the cache stands unless TILEWRIGHT_CACHE_DIR names another place."""
-    from platformdirs import user_cache_path
+    with importing:
+        from platformdirs import user_cache_path
 
     return user_cache_path("tilewright") / "objects"
 

@@ -12,6 +12,7 @@ from tilewright.cached import cached_property
 from tilewright.errors import ChainOperands, ForeignPacked, OperandMismatch
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.packing import PanelForm, panel_form
+from tilewright.preparing import once_property
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
@@ -48,7 +49,7 @@ class LinearChainKernel(Kernel):
         """The tiles of every weight."""
         return panel_form(self.problem.types, Role.B, self.machine)
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)

@@ -9,6 +9,7 @@ from tilewright.machine.host import host_machine
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.pipeline import Problem
+from tilewright.preparing import importing
 from tilewright.runtime.attention import AttentionKernel
 from tilewright.runtime.attention_backward import AttentionBackwardKernel
 from tilewright.runtime.batch_reduce import BatchReduceKernel
@@ -83,15 +84,17 @@ def resolve_target(target: str | Machine | None) -> Machine:
         return resolve_target(target.removeprefix(_EMULATE)).emulated_on(host_machine())
     if ":" in target:
         return _custom_machine(target)
-    from tilewright.machine.catalog import find_machine  # the table is only for cross-compilation
+    with importing:
+        from tilewright.machine.catalog import find_machine  # the table is only for cross-compilation
 
     return find_machine(target)
 
 
 def _custom_machine(target: str) -> Machine:
     """The machine of "triple:cpu:+features"; what the CPU has is LLVM's knowledge."""
-    from tilewright.llvm.subtarget import cpu_features
-    from tilewright.machine.custom import TargetName
+    with importing:
+        from tilewright.llvm.subtarget import cpu_features
+        from tilewright.machine.custom import TargetName
 
     name, host = TargetName.parse(target), host_machine()
     questions = set(name.questions)
@@ -195,7 +198,8 @@ def compile_problem(
         kind = PackedGemmKernel if problem.weights is None else WeightKernel
     machine = resolve_target(target).with_lowering(parse_choice(Lowering, lowering, "lowering"))
     if isinstance(problem, Contraction) and not problem.is_scheduled:
-        from tilewright.macro.schedule.passes import schedule  # others pay nothing for it
+        with importing:
+            from tilewright.macro.schedule.passes import schedule  # others pay nothing for it
 
         problem = schedule(problem, machine)
     return kind.compiled(problem, machine)

@@ -15,6 +15,7 @@ from tilewright.lower import has_tasks
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.contraction import ContractionCut
 from tilewright.macro.contraction_primitive import Way, swaps, table_axes
+from tilewright.preparing import once_property
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address, overlaps_itself
@@ -84,7 +85,7 @@ class ContractionKernel(Kernel):
         assert isinstance(found, ContractionCut)
         return found
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool | None:
         """Where the buffers of primitives come from."""
         return scratch_of(self) if self.nest.scratch else None

@@ -416,7 +416,7 @@ class NativeEinsum:
         machine = host_machine()
         code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
         self._code = Linked(code, (_NAME,), imports)
-        builtin.install(self._code.address(_NAME))
+        builtin.install(self._code.address(_NAME), self)
 
     def add(self, call: Call, steps: Sequence[Made]) -> None:
         """Makes the steps of a call reachable from the entry."""

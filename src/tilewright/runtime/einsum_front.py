@@ -7,12 +7,11 @@ What a first call needs is imported by it, so that importing the package costs a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilewright.preparing import Section, importing
 from tilewright.runtime.builtin import Builtin
-from tilewright.runtime.lifetime import hold_during_forks
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.einsum_entry import NativeEinsum
     from tilewright.runtime.recipes import Call, Made
 
-_preparing = threading.RLock()
-hold_during_forks(_preparing)
+_remembering = Section()
 _native: list[NativeEinsum] = []  # the one entry of this process, once made
 
 #: Calls kept: more shapes than a program has that repeats itself.
@@ -130,7 +128,8 @@ def _einsum(
             key = known = None
         if known is not None:
             return known(*operands)
-    from tilewright.runtime import einsum as implementation
+    with importing:
+        from tilewright.runtime import einsum as implementation
 
     options = implementation.Options(out, dtype, order, casting, optimize)
     return implementation.einsum(subscripts, operands, options, key)
@@ -152,7 +151,8 @@ def _plainly(arguments: tuple[Any, ...], threads: int | None, options: tuple[Any
     named = {name: value for name, value, default in given if value is not default}
     if threads is None:
         return einsum(*arguments, **named)
-    from tilewright.runtime.threads import limited
+    with importing:
+        from tilewright.runtime.threads import limited
 
     with limited(threads):
         return einsum(*arguments, **named)
@@ -169,7 +169,8 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     except TypeError:  # no lists, or no labels in them
         key, text = (), None
     if text is None:
-        from tilewright.frontend.einsum import interleaved
+        with importing:
+            from tilewright.frontend.einsum import interleaved
 
         text, _ = interleaved(arguments)
         if len(_texts) >= MOST_CALLS:
@@ -180,10 +181,13 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def keep_steps(call: Call, steps: Sequence[Made]) -> None:
     """Lets machine code serve calls like one that was decided, where the interpreter has such an entry."""
-    from tilewright.runtime.einsum_entry import NativeEinsum
-    from tilewright.runtime.fastcall import native_entry_possible
+    with importing:
+        from tilewright.runtime.einsum_entry import NativeEinsum
+        from tilewright.runtime.fastcall import native_entry_possible
 
-    with _preparing:
+    with _remembering as first:
+        if not first:
+            return
         if not _native:
             if not native_entry_possible():
                 return

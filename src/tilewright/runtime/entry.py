@@ -378,7 +378,7 @@ class NativeMatmul:
         machine = host_machine()
         code = cached_object("tw_entry", machine, lambda: emit_object(_emit(), "tw_entry", machine))
         self._code = Linked(code, ("tw_matmul",), imports)
-        builtin.install(self._code.address("tw_matmul"))
+        builtin.install(self._code.address("tw_matmul"), self)
 
     def connect(self, kernels: Sequence[ProductKernel]) -> None:
         """Makes kernels reachable from the entry; products of other types go through Python."""

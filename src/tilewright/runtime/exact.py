@@ -8,11 +8,11 @@ through Python, which compiles it (`special.Specials`).
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.llvm.build import Callee, Function
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
+from tilewright.preparing import once
 from tilewright.runtime.fastcall import FastFunction, Matrix, TeamWish
 from tilewright.runtime.special import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape
 from tilewright.spec.dtype import GEMM_DTYPES
@@ -107,7 +107,7 @@ class ExactTable:
         return shape_of(key) if key else None
 
 
-@cache
+@once
 def exact_table() -> ExactTable:
     """The one table of this process."""
     return ExactTable()

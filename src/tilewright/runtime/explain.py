@@ -30,6 +30,7 @@ from tilewright.macro.mmt4d import Mmt4dCut
 from tilewright.macro.nest import SCALARS, SIZES
 from tilewright.macro.packing import PanelForm
 from tilewright.pipeline import Problem
+from tilewright.preparing import importing
 from tilewright.runtime.arrays import Product, prepare, product_shapes
 from tilewright.runtime.compile import compile_problem
 from tilewright.runtime.entry import MAX_DIRECT_SIZE, MOST_AXES
@@ -278,7 +279,10 @@ def _tight(problem: Gemm) -> tuple[int, ...] | None:
 def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     """How the kernel of a problem runs, with operands as tight as its layouts allow."""
     if isinstance(problem, Contraction):
-        from tilewright.runtime.explain_contraction import explain_contraction  # which makes an `Explanation`
+        with importing:
+            from tilewright.runtime.explain_contraction import (
+                explain_contraction,  # which makes an `Explanation`
+            )
 
         return explain_contraction(problem, target)
     kernel = compile_problem(problem, target)
@@ -328,11 +332,13 @@ def _other_strategy(kernel: Kernel) -> str:
                 "five products a block; where these are too few, blocks of queries and then of keys, seven"
             )
         case (Syrk() | Trmm()) as problem, Blocking() as cut:
-            from tilewright.runtime.explain_triangles import triangle_strategy
+            with importing:
+                from tilewright.runtime.explain_triangles import triangle_strategy
 
             return triangle_strategy(problem, cut)
         case RowFunction() | Elementwise() as problem, _:
-            from tilewright.runtime.explain_functions import function_strategy
+            with importing:
+                from tilewright.runtime.explain_functions import function_strategy
 
             return function_strategy(problem)
         case LinearChain(layers=layers), _:
@@ -343,20 +349,23 @@ def _other_strategy(kernel: Kernel) -> str:
 
 
 def _explain_einsum(*arguments: Any, **options: Any) -> Explanation:
-    from tilewright.runtime.explain_einsum import explain_einsum  # which makes an `Explanation`
+    with importing:
+        from tilewright.runtime.explain_einsum import explain_einsum  # which makes an `Explanation`
 
     return explain_einsum(*arguments, **options)
 
 
 def _explain_attention(*arguments: Any, **options: Any) -> Explanation:
-    from tilewright.runtime.explain_attention import explain_attention  # which makes an `Explanation`
+    with importing:
+        from tilewright.runtime.explain_attention import explain_attention  # which makes an `Explanation`
 
     return explain_attention(*arguments, **options)
 
 
 def _explain_triangles(name: str) -> Callable[..., Explanation]:
     def explain(*arguments: Any, **options: Any) -> Explanation:
-        from tilewright.runtime.explain_triangles import explain_triangles  # which makes an `Explanation`
+        with importing:
+            from tilewright.runtime.explain_triangles import explain_triangles  # which makes an `Explanation`
 
         return explain_triangles(name, *arguments, **options)
 
@@ -387,7 +396,8 @@ def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
     if home in _HOMES and name in CALLS:
         return CALLS[name](*arguments, **options)
     if home in _FUNCTIONS and hasattr(subject, "__self__"):
-        from tilewright.runtime.explain_functions import explain_function  # which makes an `Explanation`
+        with importing:
+            from tilewright.runtime.explain_functions import explain_function  # which makes an `Explanation`
 
         return explain_function(subject, *arguments, **options)
     raise NotExplained(found=repr(subject), known=", ".join(f"tilewright.{name}" for name in CALLS))

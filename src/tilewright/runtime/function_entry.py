@@ -219,7 +219,7 @@ class NativeFunctions:
         code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
         self._code = Linked(code, (_NAME,), imports)
         for builtin in builtins:
-            builtin.install(self._code.address(_NAME))
+            builtin.install(self._code.address(_NAME), self)
 
     def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], done: Prepared) -> None:
         """Makes a call reachable from the entry, and scratch for it."""

@@ -6,13 +6,12 @@ A function says what it is asked; that is carried out here, and remembered for m
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
+from tilewright.preparing import Section, importing
 from tilewright.runtime.builtin import Builtin
-from tilewright.runtime.lifetime import hold_during_forks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,9 +36,8 @@ class Request(NamedTuple):
 
 
 _builtins: list[Builtin] = []  # all that there are, since modules are executed once
+_remembering = Section()
 _native: list[NativeFunctions] = []  # the one entry of this process, once made
-_preparing = threading.RLock()
-hold_during_forks(_preparing)
 
 
 def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
@@ -54,7 +52,8 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
 
     @wraps(ask)
     def carried_out(*arguments: P.args, **named: P.kwargs) -> NDArray[Any]:
-        from tilewright.runtime.threads import limited
+        with importing:
+            from tilewright.runtime.threads import limited
 
         request = ask(*arguments, **named)
         if request.threads is not None:
@@ -75,13 +74,16 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
 
 def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], done: Prepared) -> None:
     """Lets machine code serve calls like this one, where the interpreter has such an entry."""
-    from tilewright.runtime.fastcall import native_entry_possible
+    with importing:
+        from tilewright.runtime.fastcall import native_entry_possible
 
-    with _preparing:
+    with _remembering as first:
+        if not first:
+            return
         if not _native:
             if not native_entry_possible():
                 return
-            from tilewright.runtime.function_entry import NativeFunctions
-
+            with importing:
+                from tilewright.runtime.function_entry import NativeFunctions
             _native.append(NativeFunctions(_builtins))
         _native[0].add(owner, arguments, named, done)

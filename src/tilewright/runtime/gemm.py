@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking
 from tilewright.macro.gemm import SUMS_COLUMNS
 from tilewright.macro.streaming import SUMS_ROWS
+from tilewright.preparing import importing, once, once_property, preparing
 from tilewright.runtime.batch import (
     Axis,
     batch_function,
@@ -28,7 +27,6 @@ from tilewright.runtime.batch import (
 )
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.native import GemmRecord, bind_native
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.scratch import ScratchPool
@@ -71,7 +69,7 @@ class GemmKernel(Kernel):
         alike = problem.dtype == problem.b_dtype
         return alike and free and problem.m is None and problem.n is None
 
-    @cached_property
+    @once_property
     def _turned(self) -> GemmKernel:
         """The kernel of the transposed product: this one, if rows and columns are alike to its epilogue."""
         turned = self.problem.epilogue.turned()
@@ -79,7 +77,7 @@ class GemmKernel(Kernel):
             return self
         return type(self).compiled(self.problem.with_epilogue(turned), self.machine)
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)
@@ -296,24 +294,23 @@ def _sizes(a: Array, b: Array, c: Array) -> tuple[int, ...]:
     return m, n, k, *element_strides(a), *element_strides(b), *element_strides(c)
 
 
-@cache
+@once
 def _specials() -> Specials:
-    from tilewright.runtime.exact import exact_table
+    with importing:
+        from tilewright.runtime.exact import exact_table
 
     return Specials(BatchReduceKernel.compiled, exact_table())
 
 
 def make_wanted() -> None:
     """Compiles the kernel of exact sizes that the native entry has asked for, if it has."""
-    from tilewright.runtime.exact import exact_table
+    with importing:
+        from tilewright.runtime.exact import exact_table
 
     shape = exact_table().take_wanted()
     if shape is not None:
         _specials().find(shape, PRODUCTS_TO_REPAY)
 
-
-_compiling = threading.RLock()
-hold_during_forks(_compiling)
 
 #: The kernels behind `matmul` that this process has, by name of the element types.
 matmul_kernels: dict[str, GemmKernel] = {}
@@ -322,7 +319,7 @@ matmul_kernels: dict[str, GemmKernel] = {}
 fused_kernels: dict[str, GemmKernel] = {}
 
 
-@cache
+@once
 def _matmul_kernel(types: ProductTypes, epilogue: Epilogue, machine: Machine) -> GemmKernel:
     layouts = Layout.STRIDED
     problem = Gemm(
@@ -352,7 +349,7 @@ def matmul_kernel(types: ProductTypes | DType, epilogue: Epilogue = _NOTHING) ->
     name = f"{types.name},{epilogue}" if epilogue else types.name
     kernel = kernels.get(name)
     if kernel is None:
-        with _compiling:
+        with preparing:
             kernel = kernels.setdefault(name, _matmul_kernel(types, epilogue, host_machine()))
     return kernel
 
@@ -378,7 +375,7 @@ def native_kernels() -> list[tuple[tuple[np.dtype[Any], ...], GemmKernel]]:
 _pools: list[ScratchPool] = []
 
 
-@cache
+@once
 def _scratch_pool() -> ScratchPool:
     """Blocks that hold the panels of any types: see `column_block`, `row_block` and `SUMS_ROWS`."""
     machine = host_machine()
@@ -392,7 +389,7 @@ def _scratch_pool() -> ScratchPool:
 def scratch_pool() -> ScratchPool:
     """The scratch of every GEMM on this host."""
     if not _pools:
-        with _compiling:  # native code keeps the address of the one pool's table
+        with preparing:  # native code keeps the address of the one pool's table
             _pools.append(_scratch_pool())
     return _pools[0]
 

@@ -10,6 +10,7 @@ from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
 from tilewright.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
 from tilewright.macro.decode import DecodeCut
+from tilewright.preparing import importing
 from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
@@ -172,7 +173,8 @@ def formula(kernel: Kernel) -> str:
         case ScatteredGemm():
             return "C[cm[i] + cn[j]] = alpha * sum of A[am[i] + ak[p]] * B[bn[j] + bk[p]] + beta * the same."
         case Contraction() as problem:
-            from tilewright.runtime.header_contraction import contraction_formula  # which knows this file
+            with importing:
+                from tilewright.runtime.header_contraction import contraction_formula  # which knows this file
 
             return contraction_formula(problem)
         case Elementwise(op=op):
@@ -235,7 +237,10 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
             yield from _scattered(program)
             return
         case Contraction() as problem:
-            from tilewright.runtime.header_contraction import contraction_parameters  # which knows this file
+            with importing:
+                from tilewright.runtime.header_contraction import (
+                    contraction_parameters,  # which knows this file
+                )
 
             yield from contraction_parameters(problem, program)
             return

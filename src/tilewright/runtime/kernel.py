@@ -16,6 +16,7 @@ from tilewright.lower import scratch_layout, signature
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, finish, run_stages
+from tilewright.preparing import importing, once_property
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.operands import Array
 from tilewright.spec.contraction import Contraction
@@ -81,13 +82,15 @@ class Kernel:
         return type(self).compiled, (self.problem, machine)
 
     def __repr__(self) -> str:
-        from tilewright.runtime.present import describe  # only for readers
+        with importing:
+            from tilewright.runtime.present import describe  # only for readers
 
         return describe(self)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the facts as a table, the stages' texts folded away."""
-        from tilewright.runtime.present import describe_html
+        with importing:
+            from tilewright.runtime.present import describe_html
 
         return describe_html(self)
 
@@ -110,7 +113,8 @@ class Kernel:
     @property
     def tile_ir(self) -> str:
         """The loop nest as tile IR text."""
-        from tilewright.ir.text import print_program  # only for readers
+        with importing:
+            from tilewright.ir.text import print_program  # only for readers
 
         return print_program(self.nest)
 
@@ -132,7 +136,8 @@ class Kernel:
     @property
     def header(self) -> str:
         """A C header with the prototype of the exported symbol, the meaning of each argument beside it."""
-        from tilewright.runtime.header import c_header  # only for readers
+        with importing:
+            from tilewright.runtime.header import c_header  # only for readers
 
         return c_header(self)
 
@@ -149,7 +154,8 @@ class Kernel:
     @cached_property
     def registers(self) -> RegisterUse:
         """Vector registers used, and vector values that pass through the stack, by the assembly."""
-        from tilewright.runtime.registers import count_registers  # only for readers
+        with importing:
+            from tilewright.runtime.registers import count_registers  # only for readers
 
         return count_registers(self.assembly)
 
@@ -162,7 +168,7 @@ class Kernel:
         """Bytes of scratch that one call needs which some threads share."""
         return scratch_layout(self.nest).size(threads)
 
-    @cached_property
+    @once_property
     def _code(self) -> Linked:
         if not runs_on(self.machine, host_machine()):
             raise ForeignKernel(kernel=self.name, target=self.machine.name, host=host_machine().cpu)
@@ -173,16 +179,15 @@ class Kernel:
         """Where the machine code starts in this process."""
         return self._code.address(self.symbol)
 
-    @cached_property
+    @once_property
     def function(self) -> Any:
         """The ctypes function of the C signature: pointers, sizes and strides, scalars, scratch, team.
 
         As the program has them: it takes no scratch where there is none, and no team without tasks.
         """
-        kinds = [C_ARGUMENTS[kind.text] for _, kind in signature(self.nest)]
-        return ctypes.CFUNCTYPE(None, *kinds)(self.address)
+        return self._code.function(self.symbol, [C_ARGUMENTS[kind.text] for _, kind in signature(self.nest)])
 
-    @cached_property
+    @once_property
     def native(self) -> Callable[..., Any]:
         """The kernel as a builtin: ``kernel.native(a, b, c)`` reads the arrays in machine code.
 
@@ -231,7 +236,8 @@ def _compile(problem: Problem, machine: Machine) -> Compilation:
     unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
     asked = repr(problem)
     if isinstance(problem, Contraction):  # which share code: their programs say all of it
-        from tilewright.ir.text import print_program
+        with importing:
+            from tilewright.ir.text import print_program
 
         asked = print_program(state.program)
     what = f"{state.name} {asked} {state.blocking!r} {unit}"

@@ -1,13 +1,16 @@
 """Forks and the end of the process: what is not cut in the middle, and what outlives Python's objects.
 
 A fork copies one thread. Locks that another thread holds would stay held in the copy for ever, and LLVM would
-stay inside of what it was doing; so the locks registered here are taken before a fork and released after it,
-on both sides. What belonged to the other threads is forgotten in the copy.
+stay inside of what it was doing; so the locks of the package are taken before a fork and released after it,
+on both sides. There are three: what threads share is made under `preparing`, imports inside functions happen
+under `importing`, and llvmlite has a lock of its own. What belonged to the other threads is forgotten in the
+copy.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging  # noqa: F401  (it watches forks itself, and must not begin to in the middle of one)
 import mmap
 import os
 import platform
@@ -16,20 +19,17 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
+import llvmlite.binding as llvm
+
+from tilewright.preparing import importing, preparing
+
 Lock: TypeAlias = AbstractContextManager[Any]
 
 #: linux/mman.h, MAP_NORESERVE, which Python 3.11 has no name for: a fork does not have to promise the memory.
 _NO_RESERVE = {"x86_64": 0x4000, "aarch64": 0x4000, "riscv64": 0x4000, "ppc64le": 0x40}
 
-#: Outermost first, which is the order in which they are taken; those of `llvm` come after them.
-_locks: list[Lock] = []
 _taken: list[Lock] = []
 _resets: list[Callable[[], None]] = []
-
-
-def hold_during_forks(lock: Lock, *, outermost: bool = False) -> None:
-    """Registers a lock that is taken inside those registered before, or outside of all of them."""
-    _locks.insert(0 if outermost else len(_locks), lock)
 
 
 def reset_after_forks(reset: Callable[[], None]) -> None:
@@ -61,18 +61,13 @@ def private_memory(size: int) -> mmap.mmap:
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unreserved)
 
 
-def _llvm_locks() -> list[Lock]:
-    """Those of the layer below, which cannot register them, if it is in use."""
-    if "tilewright.llvm.jit" not in sys.modules:
-        return []
-    from tilewright.llvm.jit import linking, llvm_lock
-    from tilewright.llvm.target import compiling
-
-    return [compiling, linking, llvm_lock()]
+def locks_of_forks() -> tuple[Lock, ...]:
+    """Every lock of the package, in the order in which threads take them."""
+    return preparing, importing.lock, llvm.ffi.lib._lock  # noqa: SLF001
 
 
 def _before() -> None:
-    for lock in (*_locks, *_llvm_locks()):
+    for lock in locks_of_forks():
         lock.__enter__()
         _taken.append(lock)
 
@@ -88,5 +83,7 @@ def _after_in_child() -> None:
     _after()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)
+def watch_forks() -> None:
+    """Has Python call these functions at every fork from here on; the package does so when it is imported."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)

@@ -6,12 +6,11 @@ What a call needs (LLVM, the stages, the run time) is imported by the first one.
 from __future__ import annotations
 
 import contextlib
-import threading
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import ScratchAllocation
+from tilewright.preparing import Section, importing
 from tilewright.runtime.builtin import Builtin
-from tilewright.runtime.lifetime import hold_during_forks
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -77,8 +76,7 @@ array([[3., 3., 3., 3.],
        [3., 3., 3., 3.]], dtype=float32)
 """
 
-_preparing = threading.RLock()
-hold_during_forks(_preparing)
+_connecting = Section()
 _native: list[NativeMatmul] = []  # the one entry of this process, once made
 
 
@@ -96,13 +94,15 @@ def _matmul(
     threads: int | None = None,
 ) -> NDArray[Any]:
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
-    from tilewright.runtime import arrays
-    from tilewright.runtime.packed import PackedMatrix
-    from tilewright.runtime.threads import limited
+    with importing:
+        from tilewright.runtime import arrays
+        from tilewright.runtime.packed import PackedMatrix
+        from tilewright.runtime.threads import limited
 
     with limited(threads):
         if PackedMatrix in (type(a), type(b)):
-            from tilewright.runtime import packed_gemm
+            with importing:
+                from tilewright.runtime import packed_gemm
 
             return packed_gemm.matmul(
                 *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
@@ -117,15 +117,16 @@ def _matmul(
 
 def _connect() -> None:
     """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
-    from tilewright.runtime.entry import NativeMatmul
-    from tilewright.runtime.fastcall import native_entry_possible
-    from tilewright.runtime.gemm import matmul_kernels, native_kernels, scratch_pool
+    with importing:
+        from tilewright.runtime.entry import NativeMatmul
+        from tilewright.runtime.fastcall import native_entry_possible
+        from tilewright.runtime.gemm import matmul_kernels, native_kernels, scratch_pool
 
     pool = scratch_pool()
     if _native and not pool.table.wanted and _native[0].connected == len(matmul_kernels):
         return
-    with _preparing:
-        if not _native and not native_entry_possible():
+    with _connecting as first:
+        if not first or (not _native and not native_entry_possible()):
             return
         pool.supply()
         if not _native:

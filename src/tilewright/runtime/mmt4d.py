@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.errors import (
     InvalidOperand,
     OutDtype,
@@ -18,10 +16,10 @@ from tilewright.errors import (
 )
 from tilewright.machine.host import host_machine
 from tilewright.macro.mmt4d import Mmt4dCut
+from tilewright.preparing import once_property, preparing
 from tilewright.runtime.arrays import find_dtype
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
 from tilewright.runtime.scratch import ScratchPool
@@ -43,7 +41,7 @@ class Mmt4dKernel(Kernel):
         assert isinstance(self._compilation.blocking, Mmt4dCut)
         return self._compilation.blocking
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)
@@ -87,8 +85,6 @@ class Mmt4dKernel(Kernel):
         return tuple(known[name] for name in TILE_COUNTS)
 
 
-_compiling = threading.Lock()
-hold_during_forks(_compiling)
 #: The kernels of this process, by tile sizes and element types.
 _kernels: dict[tuple[Any, ...], Mmt4dKernel] = {}
 
@@ -98,11 +94,11 @@ def mmt4d_kernel(tiles: tuple[int, int, int], lhs: np.dtype[Any], rhs: np.dtype[
     key = (tiles, lhs, rhs)
     kernel = _kernels.get(key)
     if kernel is None:
-        with _compiling:
+        with preparing:
             kernel = _kernels.get(key)
             if kernel is None:
                 problem = Mmt4d(*tiles, find_dtype(lhs), b_dtype=find_dtype(rhs))
-                kernel = _kernels[key] = Mmt4dKernel.compiled(problem, host_machine())
+                kernel = _kernels.setdefault(key, Mmt4dKernel.compiled(problem, host_machine()))
     return kernel
 
 

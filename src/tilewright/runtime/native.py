@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.llvm.build import Callee, Module
@@ -17,6 +17,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int64, null
 from tilewright.machine.host import host_machine
+from tilewright.preparing import once
 from tilewright.runtime.builtin import define_method, make_builtin
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.fastcall import (
@@ -311,7 +312,7 @@ class _LinkedEntry:
         self.definition = define_method("native", self._code.address(name), _DOC)
 
 
-@cache
+@once
 def _linked(name: str) -> _LinkedEntry:
     return _LinkedEntry(name)
 

@@ -12,10 +12,10 @@ import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from tilewright.llvm.target import compiling
 from tilewright.machine.host import host_machine
 from tilewright.opt.records import Options, Remark
 from tilewright.opt.rewrite import rewrite
+from tilewright.preparing import preparing
 
 #: The attribute of a recompiled function that holds what was said of its loops.
 REMARKS = "__tilewright_remarks__"
@@ -96,7 +96,7 @@ def _compiler(remarks: list[Remark]) -> Any:
 
         def _optimize_final_module(self) -> None:
             module, target = self._final_module, self._codegen._tm  # noqa: SLF001 (Numba has no other way)
-            with compiling:
+            with preparing:
                 found = rewrite(module, target, Options(target=host_machine()))
                 remarks.extend(found.remarks)
                 if found.module is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tilewright.macro.packing import PanelForm
+from tilewright.preparing import importing
 from tilewright.spec.dtype import DType
 from tilewright.spec.packing import Role
 from tilewright.spec.weights import Weights
@@ -169,7 +170,8 @@ class PackedMatrix:
         return hash((self.form, self.shape, self.data4d[:1, :1].tobytes()))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        from tilewright.runtime.packing import unpack
+        with importing:
+            from tilewright.runtime.packing import unpack
 
         if copy is False:
             raise ValueError("a PackedMatrix becomes an array by unpacking, which copies")
@@ -177,12 +179,14 @@ class PackedMatrix:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __rmatmul__(self, left: Any) -> Array:
-        from tilewright.runtime.packed_gemm import matmul
+        with importing:
+            from tilewright.runtime.packed_gemm import matmul
 
         return matmul(left, self)
 
     def __matmul__(self, right: Any) -> Array:
-        from tilewright.runtime.packed_gemm import matmul
+        with importing:
+            from tilewright.runtime.packed_gemm import matmul
 
         return matmul(self, right)
 
@@ -210,7 +214,8 @@ class PackedMatrix:
         ------
         PackedNotWritable : if the file cannot be written; what was there is unchanged.
         """
-        from tilewright.runtime.packed_file import save
+        with importing:
+            from tilewright.runtime.packed_file import save
 
         save(self, path)
 
@@ -235,7 +240,8 @@ class PackedMatrix:
         PackedVersion : written in another format.
         ForeignPacked : its tiles are another machine's, and `repack` is false.
         """
-        from tilewright.runtime.packed_file import load
+        with importing:
+            from tilewright.runtime.packed_file import load
 
         return load(path, mapped=mmap, verify=verify, repack=repack)
 

@@ -30,6 +30,7 @@ from tilewright.errors import (
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.macro.packing import PanelForm, panel_form, weight_lanes
+from tilewright.preparing import importing
 from tilewright.reading import open_regular
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
@@ -165,7 +166,8 @@ def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bo
     packed = PackedMatrix(form, shape, panels, MappingProxyType(arrays))
     if foreign is None:
         return packed
-    from tilewright.runtime.packing import repacked
+    with importing:
+        from tilewright.runtime.packing import repacked
 
     return repacked(packed)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -21,6 +20,7 @@ from tilewright.errors import (
 )
 from tilewright.machine.host import host_machine
 from tilewright.macro.packing import PanelForm, panel_form
+from tilewright.preparing import importing, preparing
 from tilewright.runtime.arrays import (
     as_operand,
     check_array,
@@ -35,7 +35,6 @@ from tilewright.runtime.arrays import (
 )
 from tilewright.runtime.batch import batch_function, merge_axes, outer_offsets
 from tilewright.runtime.gemm import GemmKernel
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.promotion import kind_of, no_common_dtype, promoted_dtype, store
@@ -191,8 +190,6 @@ def _foreign(packed: PackedMatrix, form: PanelForm, row: str) -> ForeignPacked:
     )
 
 
-_compiling = threading.Lock()
-hold_during_forks(_compiling)
 #: The kernels of this process for products with one packed operand, by its role and the element types.
 packed_kernels: dict[tuple[Role, str, Epilogue], PackedGemmKernel] = {}
 
@@ -202,7 +199,7 @@ def packed_kernel(types: ProductTypes, role: Role, epilogue: Epilogue) -> Packed
     key = (role, types.name, epilogue)
     kernel = packed_kernels.get(key)
     if kernel is None:
-        with _compiling:
+        with preparing:
             kernel = packed_kernels.get(key)
             if kernel is None:
                 layouts: dict[str, Any] = {
@@ -210,7 +207,7 @@ def packed_kernel(types: ProductTypes, role: Role, epilogue: Epilogue) -> Packed
                 }
                 kinds: dict[str, Any] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c}
                 problem = Gemm(**kinds, **layouts, epilogue=epilogue)
-                kernel = packed_kernels[key] = PackedGemmKernel.compiled(problem, host_machine())
+                kernel = packed_kernels.setdefault(key, PackedGemmKernel.compiled(problem, host_machine()))
     return kernel
 
 
@@ -314,7 +311,8 @@ def matmul(
         product = _plain(a, b, bias, activation)
         if product is not None:
             return product
-    from tilewright.runtime import rows
+    with importing:
+        from tilewright.runtime import rows
 
     if isinstance(a, rows.QuantizedRows):
         for name, value, usual in (("alpha", alpha, 1), ("beta", beta, 0)):
@@ -330,7 +328,8 @@ def matmul(
         raise PackedRole(found=packed.role, required=side)
     array = convert(other, "a" if side == "b" else "b")
     if packed.form.weights is not None:
-        from tilewright.runtime import weights
+        with importing:
+            from tilewright.runtime import weights
 
         found = None if out is None else check_array(out)
         return weights.matmul(array, packed, weights.Wish(found, dtype, alpha, beta, bias, activation))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm
+from tilewright.preparing import importing, once
 from tilewright.runtime.arrays import find_dtype
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, whole_strides
@@ -73,7 +73,7 @@ class PackingKernel(Kernel):
         return panels
 
 
-@cache
+@once
 def packing_kernel(role: Role, dtype: DType, other: DType, machine: Machine) -> PackingKernel:
     """The kernel that packs an operand for a machine."""
     return PackingKernel.compiled(Packing(role, dtype, other), machine)
@@ -87,7 +87,8 @@ def pack(
     target: str | Machine | None = None,
 ) -> PackedMatrix:
     """What `tilewright.pack` does, which documents it."""
-    from tilewright.runtime.compile import resolve_target
+    with importing:
+        from tilewright.runtime.compile import resolve_target
 
     array = np.asarray(b)
     if array.ndim != 2:
@@ -174,7 +175,8 @@ def repacked(packed: PackedMatrix) -> PackedMatrix:
     """The same matrix in the tiles of this host."""
     form = packed.form
     if form.weights is not None:
-        from tilewright.runtime.quantise import repacked_weight
+        with importing:
+            from tilewright.runtime.quantise import repacked_weight
 
         return repacked_weight(packed)
     kernel = packing_kernel(form.role, form.dtype, form.other, host_machine())
@@ -190,7 +192,8 @@ def unpack(packed: PackedMatrix) -> Array:
         raise NotPacked(name="packed", found=type(packed).__name__)
     form = packed.form
     if form.weights is not None:
-        from tilewright.runtime.quantise import dequantised
+        with importing:
+            from tilewright.runtime.quantise import dequantised
 
         return dequantised(packed)
     lanes, depth = form.role.lanes_and_depth(packed.shape)

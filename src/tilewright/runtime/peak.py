@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import time
-from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.micro.instructions import find_multiply
 from tilewright.micro.multiply import Multiply
+from tilewright.preparing import once
 from tilewright.runtime.cache import cached_object
 from tilewright.spec.dtype import DType
 
@@ -86,7 +86,7 @@ def _step(f: Function, unit: Multiply, a: Value, b: Value, acc: Value) -> Value:
     return unit.multiply(f, f.cast(acc, a.type), b, f.splat(constant(tile.acc, 1), tile.n))
 
 
-@lru_cache(maxsize=32)
+@once
 def _linked(machine: Machine, tile: TileFma) -> Linked:
     name = f"{_NAME}_{tile.instruction}_{tile.a}{tile.b}{tile.acc}"
     code = cached_object(name, machine, lambda: emit_object(_emit(machine, tile), name, machine))
@@ -146,8 +146,7 @@ def measure_peak(
     True
     """
     tile = machine.isa.tile(dtype, b_dtype)
-    code = _linked(machine, tile)
-    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 3)(code.address(_NAME))
+    run = _linked(machine, tile).function(_NAME, [ctypes.c_int64, *[ctypes.c_void_p] * 3])
     down, across = _grid(machine.isa, tile)
     a = _operand(tile.a, down * tile.m * tile.k)
     b = _operand(tile.b, across * tile.n * tile.k)

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedRange, ScaleShape
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm, weight_lanes
+from tilewright.preparing import importing
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
 from tilewright.spec.dtype import BF16, F16, F32, U8
@@ -240,7 +241,8 @@ def _vector_of(packed: PackedMatrix, name: str) -> Array:
 
 def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
     """The same weight in the panels of this host, bit for bit."""
-    from tilewright.machine.host import host_machine
+    with importing:
+        from tilewright.machine.host import host_machine
 
     weights = packed.form.weights
     assert weights is not None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.macro.elementwise import ElementCut
 from tilewright.macro.row_function import RowCut
+from tilewright.preparing import once_property, preparing
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
@@ -40,7 +38,7 @@ class RowKernel(Kernel):
         assert isinstance(self._compilation.blocking, (RowCut, ElementCut))
         return self._compilation.blocking
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool | None:
         """Where the buffers of rows come from."""
         return scratch_of(self) if self.nest.scratch else None
@@ -117,8 +115,6 @@ class Prepared(NamedTuple):
         return self.call if self.out is None or self.target is self.out else None
 
 
-_compiling = threading.RLock()
-hold_during_forks(_compiling)
 #: The kernels of this process, by their problems.
 _kernels: dict[RowFunction | Elementwise, RowKernel] = {}
 
@@ -127,8 +123,8 @@ def row_kernel(problem: RowFunction | Elementwise) -> RowKernel:
     """The kernel of a problem on this host."""
     found = _kernels.get(problem)
     if found is None:
-        with _compiling:
+        with preparing:
             found = _kernels.get(problem)
             if found is None:
-                found = _kernels[problem] = RowKernel.compiled(problem)
+                found = _kernels.setdefault(problem, RowKernel.compiled(problem))
     return found

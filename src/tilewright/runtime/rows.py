@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
 from tilewright.macro.packing import panel_form
 from tilewright.micro.rows import RowKernel
+from tilewright.preparing import once
 from tilewright.runtime.arrays import check_out, direct_out, product_shapes
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.operands import Array, data_address
@@ -98,9 +98,9 @@ class QuantizedRows:
         return found if dtype is None else found.astype(dtype)
 
 
-@lru_cache(maxsize=8)
-def row_code(dtype: DType) -> tuple[Linked, Any]:
-    """The compiled `RowKernel` of a type, for the host as it was at the first use, and its function."""
+@once
+def row_function(dtype: DType) -> Any:
+    """The compiled `RowKernel` of a type, for the host as it was at the first use."""
     name, machine = f"rows_{dtype}", host_machine()
 
     def compile_it() -> bytes:
@@ -111,7 +111,7 @@ def row_code(dtype: DType) -> tuple[Linked, Any]:
     code = Linked(cached_object(f"{name} {machine.vector_bits}", machine, compile_it), (name,), {})
     pointer, size = ctypes.c_void_p, ctypes.c_int64
     kinds = (pointer, size, size, size, pointer, size, pointer, pointer)
-    return code, ctypes.CFUNCTYPE(None, *kinds)(code.address(name))
+    return code.function(name, kinds)
 
 
 def quantize_rows(x: Any) -> QuantizedRows:
@@ -127,7 +127,7 @@ def quantize_rows(x: Any) -> QuantizedRows:
     m, k = given.shape
     q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)
     if m:
-        _, function = row_code(dtype)
+        function = row_function(dtype)
         places = [data_address(array) for array in (given, q, scales, sums)]
         function(places[0], k, m, k, places[1], k, places[2], places[3])
     return QuantizedRows(q, scales, sums)

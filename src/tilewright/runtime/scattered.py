@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.roles import Axis
 from tilewright.macro.scattered import SCATTERED_SIZES, TABLES
+from tilewright.preparing import once_property
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
@@ -144,7 +144,7 @@ class ScatteredKernel(Kernel):
         assert isinstance(self._compilation.blocking, Blocking)
         return self._compilation.blocking
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)

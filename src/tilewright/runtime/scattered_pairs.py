@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.macro.roles import Axis, arrange
+from tilewright.preparing import once
 from tilewright.runtime.operands import Array
 from tilewright.runtime.scattered import ScatteredKernel, Tables
 from tilewright.spec.scattered import ScatteredGemm
@@ -29,8 +30,6 @@ LEAST_NEAR = 16
 #: Calls whose tables are kept: of 8 bytes for each row, column and depth.
 _CALLS = 128
 
-_kernels: dict[str, ScatteredKernel] = {}
-
 
 class _Call(NamedTuple):
     """One contraction of arrays of some type, shapes and strides."""
@@ -38,6 +37,12 @@ class _Call(NamedTuple):
     kernel: ScatteredKernel
     swapped: bool
     tables: Tables
+
+
+@once
+def _kernel(name: str) -> ScatteredKernel:
+    """The kernel of an element type."""
+    return ScatteredKernel.compiled(ScatteredGemm(name))
 
 
 @lru_cache(maxsize=_CALLS)
@@ -48,10 +53,7 @@ def _call(
     strides: tuple[tuple[int, ...], ...],
 ) -> _Call:
     """Kernel and tables; `sizes` are those of the labels in their first order, strides in bytes."""
-    name = TABLE_TYPES[dtype]
-    kernel = _kernels.get(name)
-    if kernel is None:
-        kernel = _kernels[name] = ScatteredKernel.compiled(ScatteredGemm(name))
+    kernel = _kernel(TABLE_TYPES[dtype])
     steps = [
         {label: step // dtype.itemsize for label, step in zip(own, given, strict=True)}
         for own, given in zip(labels, strides, strict=True)

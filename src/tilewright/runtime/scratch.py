@@ -12,12 +12,12 @@ import atexit
 import contextlib
 import ctypes
 import mmap
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tilewright.errors import ScratchAllocation
+from tilewright.preparing import preparing
 from tilewright.runtime.lifetime import outlive, private_memory, reset_after_forks
 from tilewright.settings import read_settings
 
@@ -68,7 +68,6 @@ class ScratchPool:
         self._blocks: list[_Block] = []
         self._free: list[int] = []
         self._native: list[int] = []
-        self._lock = threading.Lock()
         self._huge_pages = read_settings().huge_pages
         _pools.add(self)
 
@@ -101,7 +100,6 @@ class ScratchPool:
 
     def reset(self) -> None:
         """In the child of a fork: blocks that other threads had taken are free."""
-        self._lock = threading.Lock()
         native = self._native[: self.table.count]
         self.table.slots[: len(native)] = native
         self._free = [block.address for block in self._blocks if block.address not in native]
@@ -113,7 +111,7 @@ class ScratchPool:
 
     def supply(self) -> None:
         """Maps blocks for native callers: the first one, and one for each that found none."""
-        with self._lock:
+        with preparing:
             table = self.table
             if table.count == 0 or (table.wanted and table.count < SLOTS):
                 address = self._map()

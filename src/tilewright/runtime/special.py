@@ -7,13 +7,13 @@ to repay its compilation gets a kernel; a program of 10,000 shapes compiles none
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from tilewright.preparing import preparing
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import BatchReduceGemm, Layout
 
@@ -114,11 +114,10 @@ class Specials:
         self._compile, self._published = compile_it, published
         self._counts: OrderedDict[Shape, int] = OrderedDict()
         self._kernels: OrderedDict[Shape, Any] = OrderedDict()
-        self._lock = threading.Lock()
 
     def find(self, shape: Shape, products: int) -> Any | None:
         """The kernel of a shape, None while it has not repaid itself; counts these products."""
-        with self._lock:
+        with preparing:
             kernel = self._kernels.get(shape)
             if kernel is not None:
                 self._kernels.move_to_end(shape)

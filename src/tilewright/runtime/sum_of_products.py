@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
@@ -11,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.macro.sum_of_products import ProductCut
+from tilewright.preparing import preparing
 from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.recipes import Made, kernel_step, like_result
 from tilewright.runtime.threads import call_team
@@ -53,8 +52,6 @@ class ProductsKernel(Kernel):
             self.function(*map(data_address, arrays), *numbers, team)
 
 
-_compiling = threading.RLock()
-hold_during_forks(_compiling)
 #: The kernels of this process, by their problems.
 _kernels: dict[SumOfProducts, ProductsKernel] = {}
 
@@ -63,10 +60,10 @@ def products_kernel(problem: SumOfProducts) -> ProductsKernel:
     """The kernel of a problem on this host."""
     found = _kernels.get(problem)
     if found is None:
-        with _compiling:
+        with preparing:
             found = _kernels.get(problem)
             if found is None:
-                found = _kernels[problem] = ProductsKernel.compiled(problem)
+                found = _kernels.setdefault(problem, ProductsKernel.compiled(problem))
     return found
 
 

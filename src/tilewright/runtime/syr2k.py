@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.errors import (
     BatchMismatch,
     FactorAxes,
@@ -20,10 +18,10 @@ from tilewright.errors import (
     OutOverlapsItself,
 )
 from tilewright.macro.blocking import Blocking
+from tilewright.preparing import once, once_property, preparing
 from tilewright.runtime.arrays import as_operand, check_array, check_out, product_types, result_dtype
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import (
     Array,
     broadcast_shapes,
@@ -55,7 +53,7 @@ class SymmetricKernel(Kernel):
         assert isinstance(self._compilation.blocking, Blocking)
         return self._compilation.blocking
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)
@@ -112,8 +110,6 @@ class SymmetricKernel(Kernel):
                 self._refuse(operand, "memory", "shared with c", "separate from c")
 
 
-_compiling = threading.RLock()
-hold_during_forks(_compiling)
 #: The kernels behind the public functions that this process has.
 _kernels: dict[tuple[int, DType, DType, bool], SymmetricKernel] = {}
 
@@ -123,13 +119,13 @@ def symmetric_kernel(factors: int, types: ProductTypes, lower: bool) -> Symmetri
     key = (factors, types.a, types.c, lower)
     found = _kernels.get(key)
     if found is None:
-        with _compiling:
+        with preparing:
             found = _kernels.get(key)
             if found is None:
                 kind = (Syrk, Syr2k)[factors - 1]
                 layouts: dict[str, Any] = dict.fromkeys((*"ab"[:factors], "c"), Layout.STRIDED)
                 problem = kind(dtype=types.a, out_dtype=types.c, lower=lower, **layouts)
-                found = _kernels[key] = SymmetricKernel.compiled(problem)
+                found = _kernels.setdefault(key, SymmetricKernel.compiled(problem))
     return found
 
 
@@ -288,8 +284,10 @@ def _complex_factors(
     return given
 
 
-#: The element types of which matrices go to a kernel as they stand, by the type of their arrays.
-_PLAIN = {dtype.numpy: ProductTypes.parse(dtype) for dtype in GEMM_DTYPES}
+@once
+def _uniform_types() -> dict[np.dtype[Any], ProductTypes]:
+    """The element types of which matrices go to a kernel as they are, by the type of their arrays."""
+    return {dtype.numpy: ProductTypes.parse(dtype) for dtype in GEMM_DTYPES}
 
 
 def plain_types(arrays: list[Any], out: Any, shape: tuple[int, ...]) -> ProductTypes | None:
@@ -311,7 +309,7 @@ def plain_types(arrays: list[Any], out: Any, shape: tuple[int, ...]) -> ProductT
             return None
         if any(np.may_share_memory(out, array) for array in arrays):
             return None
-    return _PLAIN.get(dtype)
+    return _uniform_types().get(dtype)
 
 
 def is_real(value: object) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from tilewright.preparing import importing
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
@@ -64,13 +66,15 @@ def _register(threadpoolctl: ModuleType) -> None:
 
         def get_num_threads(self) -> int:
             """Threads of a call."""
-            from tilewright.runtime.threads import get_num_threads
+            with importing:
+                from tilewright.runtime.threads import get_num_threads
 
             return get_num_threads()
 
         def set_num_threads(self, num_threads: int) -> None:
             """Changes the threads of later calls, of every thread of the application."""
-            from tilewright.runtime.threads import set_num_threads
+            with importing:
+                from tilewright.runtime.threads import set_num_threads
 
             set_num_threads(num_threads)
 

@@ -17,13 +17,13 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
-from tilewright.cached import cached_property
 from tilewright.errors import InvalidThreads
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_object
 from tilewright.machine.host import default_thread_count, detect_host, host_machine
+from tilewright.preparing import Section, once, once_property, preparing
 from tilewright.runtime.cache import cached_object
-from tilewright.runtime.lifetime import hold_during_forks, outlive, private_memory, reset_after_forks
+from tilewright.runtime.lifetime import outlive, private_memory, reset_after_forks
 from tilewright.runtime.pool_code import (
     CLOSE,
     OPEN,
@@ -104,22 +104,21 @@ class ThreadPool:
         self.state.size, self.state.cores = size, cores
         self.state.spin_ns, self.state.poll_ns = int(spin_us * 1000), POLL_NS
         self.state.main_thread = threading.main_thread().ident or 0
-        self._lock = threading.Lock()
-        hold_during_forks(self._lock)
+        self._starting = Section()
         reset_after_forks(self._forget)
 
-    @cached_property
+    @once_property
     def _code(self) -> Linked:
         return _code(self.wait)
 
-    @cached_property
+    @once_property
     def _open(self) -> Any:
         kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        return ctypes.CFUNCTYPE(None, *kinds)(self._code.address(OPEN))
+        return self._code.function(OPEN, kinds)
 
-    @cached_property
+    @once_property
     def _close(self) -> Any:
-        return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address(CLOSE))
+        return self._code.function(CLOSE, [ctypes.c_void_p])
 
     @property
     def address(self) -> int:
@@ -144,7 +143,9 @@ class ThreadPool:
         """Starts the workers that so many threads need; with fewer where the system allows no more."""
         if self.state.open and self.state.started >= threads - 1:
             return
-        with self._lock:
+        with self._starting as first:
+            if not first:  # a signal handler interrupted its own thread: the workers that run are enough
+                return
             # Machine code opens teams once it finds the functions.
             self.state.close, self.state.open = self._code.address(CLOSE), self._code.address(OPEN)
             before = threading.stack_size(STACK_BYTES)
@@ -209,7 +210,7 @@ def raise_cancelled(team: Team) -> None:
     restore(*team.exception)  # functions of `pythonapi` raise the error that is set when they return
 
 
-@cache
+@once
 def _code(wait: Wait) -> Linked:
     machine, name = host_machine(), f"tw_pool {wait.value}"
     code = cached_object(name, machine, lambda: emit_object(emit_pool(machine, wait), name, machine))
@@ -244,8 +245,6 @@ def _initialise_condition(slot: int) -> None:
 
 # --- the pool of this process -----------------------------------------------------------------------
 
-_making = threading.RLock()
-hold_during_forks(_making)
 #: The one pool, once made, and how many threads were asked for before that.
 _pools: list[ThreadPool] = []
 _asked: list[int] = []
@@ -261,7 +260,7 @@ def _defaults(settings: Settings) -> tuple[int, int]:
 def thread_pool() -> ThreadPool:
     """The pool of this process; its workers are started by the first team that needs them."""
     if not _pools:
-        with _making:
+        with preparing:
             if not _pools:
                 settings = read_settings()
                 size, cores = _defaults(settings)
@@ -280,7 +279,7 @@ def get_num_threads() -> int:
 def set_num_threads(count: object) -> None:
     """See `tilewright.set_num_threads`."""
     checked = check_threads("set_num_threads: the number", count)
-    with _making:
+    with preparing:
         _asked[:] = [checked]
         if _pools:
             _pools[0].resize(checked)

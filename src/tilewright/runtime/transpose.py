@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-import threading
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.errors import InvalidAxes, InvalidOperand, OutNotArray, OutOtherDtype, OutReadOnly, OutShape
+from tilewright.preparing import preparing
 from tilewright.runtime.operands import Array
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.walk import walk_arrays, walk_record
@@ -113,18 +113,20 @@ def plan_move(
     return Move(word, inner_a, columns, tuple(axis for axis in reversed(rest) if axis is not columns))
 
 
-_compiling = threading.Lock()
 #: The kernels of this process, by the bytes of an element.
 move_kernels: dict[int, UnaryKernel] = {}
 
 
 def move_kernel(word: int) -> UnaryKernel:
     """The kernel that moves elements of 1, 2, 4, 8 or 16 bytes with any strides."""
-    with _compiling:
-        if word not in move_kernels:
-            problem = Unary("identity", dtype=_WORDS[word], a="strided", b="strided")
-            move_kernels[word] = UnaryKernel.compiled(problem)
-        return move_kernels[word]
+    kernel = move_kernels.get(word)
+    if kernel is None:
+        with preparing:
+            kernel = move_kernels.get(word)
+            if kernel is None:
+                problem = Unary("identity", dtype=_WORDS[word], a="strided", b="strided")
+                kernel = move_kernels.setdefault(word, UnaryKernel.compiled(problem))
+    return kernel
 
 
 @lru_cache(maxsize=_PLANS)
@@ -134,7 +136,10 @@ def _record(size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps
     word, rows, columns = move.word, move.rows, move.columns
     steps = (rows.step_a, columns.step_a, rows.step_b, columns.step_b)
     arguments = (*(step // word for step in steps), rows.length, columns.length)
-    return walk_record(move_kernel(word).address, arguments, move.outer)
+    kernel = move_kernel(word)
+    record = walk_record(kernel.address, arguments, move.outer)
+    record.kernel = kernel  # the address is good for as long as the kernel lives
+    return record
 
 
 @lru_cache(maxsize=_PLANS)

@@ -145,7 +145,7 @@ class NativeTranspose:
         machine = host_machine()
         code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
         self._code = Linked(code, (_NAME,), imports)
-        builtin.install(self._code.address(_NAME))
+        builtin.install(self._code.address(_NAME), self)
 
     def connect(self, addresses: Mapping[int, int]) -> None:
         """Makes kernels reachable from the entry, by the bytes of an element."""

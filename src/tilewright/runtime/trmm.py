@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape
 from tilewright.macro.blocking import Blocking
+from tilewright.preparing import once_property, preparing
 from tilewright.runtime.arrays import as_operand, check_array, product_types, result_dtype
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
-from tilewright.runtime.lifetime import hold_during_forks
 from tilewright.runtime.operands import (
     Array,
     broadcast_shapes,
@@ -45,7 +43,7 @@ class TrmmKernel(Kernel):
         assert isinstance(self._compilation.blocking, Blocking)
         return self._compilation.blocking
 
-    @cached_property
+    @once_property
     def pool(self) -> ScratchPool:
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)
@@ -102,8 +100,6 @@ class Triangular(NamedTuple):
     unit: bool
 
 
-_compiling = threading.RLock()
-hold_during_forks(_compiling)
 #: The kernels behind `trmm` that this process has.
 _kernels: dict[tuple[str, Triangular, Layout], TrmmKernel] = {}
 
@@ -113,7 +109,7 @@ def trmm_kernel(types: ProductTypes, triangular: Triangular, c: Layout) -> TrmmK
     key = (types.name, triangular, c)
     found = _kernels.get(key)
     if found is None:
-        with _compiling:
+        with preparing:
             found = _kernels.get(key)
             if found is None:
                 any_strides, (side, lower, unit) = Layout.STRIDED, triangular
@@ -127,7 +123,7 @@ def trmm_kernel(types: ProductTypes, triangular: Triangular, c: Layout) -> TrmmK
                     lower=lower,
                     unit=unit,
                 )
-                found = _kernels[key] = TrmmKernel.compiled(problem)
+                found = _kernels.setdefault(key, TrmmKernel.compiled(problem))
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from tilewright.llvm.build import Callee, Function, Module
@@ -13,6 +12,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, int64
 from tilewright.machine.host import host_machine
+from tilewright.preparing import once
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.fastcall import ARRAY_DATA, native_entry_possible
 from tilewright.runtime.operands import data_address
@@ -110,24 +110,20 @@ def _emit_walk(f: Function) -> None:
     f.ret()
 
 
-@cache
+@once
 def _code() -> Linked:
     machine = host_machine()
     code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
     return Linked(code, (_ADDRESSES, _ARRAYS), {})
 
 
-def _function(name: str) -> Any:
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(_code().address(name))
-
-
-@cache
+@once
 def walk_addresses() -> Any:
     """The compiled loop, called with a record and two addresses; it runs without the GIL."""
-    return _function(_ADDRESSES)
+    return _code().function(_ADDRESSES, [ctypes.c_void_p] * 3)
 
 
-@cache
+@once
 def walk_arrays() -> Any:
     """The compiled loop, called with a record and two arrays.
 
@@ -135,7 +131,7 @@ def walk_arrays() -> Any:
     the arrays are given by their ids.
     """
     if native_entry_possible():
-        read = _function(_ARRAYS)
+        read = _code().function(_ARRAYS, [ctypes.c_void_p] * 3)
         return lambda record, a, b: read(record, id(a), id(b))
     walk = walk_addresses()
     return lambda record, a, b: walk(record, data_address(a), data_address(b))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,6 +11,7 @@ from tilewright.errors import ForeignPacked, InvalidChoice, MissingOut, PackedDt
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import weight_lanes
+from tilewright.preparing import once
 from tilewright.runtime import packed_gemm
 from tilewright.runtime.arrays import as_operand, check_out, direct_out, product_shapes
 from tilewright.runtime.gemm import GemmKernel
@@ -125,10 +124,7 @@ def check_panels(packed: PackedMatrix, machine: Machine) -> None:
         )
 
 
-_compiling = threading.Lock()
-
-
-@lru_cache(maxsize=256)
+@once
 def _compiled(
     weights: Weights, types: tuple[DType, DType], epilogue: Epilogue, machine: Machine
 ) -> WeightKernel:
@@ -144,8 +140,7 @@ def weight_kernel(weights: Weights, types: tuple[DType, DType], epilogue: Epilog
     ----------
     types : of A and of C.
     """
-    with _compiling:
-        return _compiled(weights, types, epilogue, host_machine())
+    return _compiled(weights, types, epilogue, host_machine())
 
 
 def weight_types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -> tuple[DType, DType]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import InvalidWindow
+from tilewright.preparing import importing
 from tilewright.spec.choice import parse_choice
 
 #: Farthest that a window reaches and that queries are from the first key. No sequence is as long, and sums of
@@ -143,6 +144,7 @@ def exclusion_limit(dtype: np.dtype[Any]) -> float:
     >>> exclusion_limit(np.dtype(np.float16))
     -32752.0
     """
-    import ml_dtypes  # its finfo knows bfloat16
+    with importing:
+        import ml_dtypes  # its finfo knows bfloat16
 
     return float(ml_dtypes.finfo(dtype).min) / 2  # type: ignore[no-untyped-call]

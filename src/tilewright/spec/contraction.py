@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cached import cached_property
 from tilewright.errors import ContractionDimension, InvalidChoice, InvalidSize
+from tilewright.preparing import importing
 from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue
@@ -238,7 +239,8 @@ class Contraction:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        from tilewright.spec.contraction_checks import check_contraction  # which knows this class
+        with importing:
+            from tilewright.spec.contraction_checks import check_contraction  # which knows this class
 
         check_contraction(self)
 
@@ -250,12 +252,14 @@ class Contraction:
         ------
         ContractionText : with the line, and what is wrong with it.
         """
-        from tilewright.spec.contraction_text import parse_contraction  # which makes contractions
+        with importing:
+            from tilewright.spec.contraction_text import parse_contraction  # which makes contractions
 
         return parse_contraction(text)
 
     def __str__(self) -> str:
-        from tilewright.spec.contraction_text import print_contraction
+        with importing:
+            from tilewright.spec.contraction_text import print_contraction
 
         return print_contraction(self)
 
@@ -329,7 +333,8 @@ class Contraction:
         ContractionMemory : if the array is shorter than the operand.
         InvalidSize : if sizes are open; see `sized`.
         """
-        from tilewright.spec.contraction_reference import view
+        with importing:
+            from tilewright.spec.contraction_reference import view
 
         return view(self, name, array)
 
@@ -357,7 +362,8 @@ class Contraction:
         >>> square.reference(np.array([1.0, 2.0, 3.0], np.float32))
         array([1., 4., 9.])
         """
-        from tilewright.spec.contraction_reference import reference
+        with importing:
+            from tilewright.spec.contraction_reference import reference
 
         return reference(self, in0, in1, out, bias)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.errors import UnsupportedDtype
+from tilewright.preparing import importing
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -56,7 +57,8 @@ class DType:
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy dtype, native byte order; types that NumPy lacks are those of ml_dtypes."""
         if self.extension:
-            import ml_dtypes  # 5 ms that products of NumPy's own types need not pay
+            with importing:
+                import ml_dtypes  # 5 ms that products of NumPy's own types need not pay
 
             found: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, self.numpy_name))
             return found

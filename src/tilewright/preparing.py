@@ -1,0 +1,118 @@
+"""What threads share once it is made: the lock under which it is made, and functions that make a value once.
+
+Compiled code, tables that machine code reads, scratch memory and threads of the pool exist once in a process.
+They are made under one lock, `preparing`, by whichever thread needs them first. One lock for all of them
+cannot be taken in two orders, and a fork has to hold only that one (`runtime/lifetime.py`).
+
+The lock is reentrant. A signal handler or a finaliser may call the package while its own thread makes
+something; it makes the same thing a second time, and whichever was stored first is kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+from tilewright.cached import cached_property
+from tilewright.errors import CalledWhileImporting
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Held while anything that threads share is made. Whoever holds it may take `importing`, never the reverse.
+preparing = threading.RLock()
+
+
+class _Importing:
+    """The lock around imports inside functions: ``with importing: from ... import ...``.
+
+    Python holds a lock for each module that is being imported. A fork in that moment would leave it held in
+    the child for ever, so a fork holds this lock, and no such import is in progress then.
+
+    Raises
+    ------
+    CalledWhileImporting
+        To a signal handler or finaliser that interrupted an import of its own thread: the module is only
+        half there.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._busy = False
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        if self._busy:  # by this thread, since it has the lock
+            self.lock.release()
+            raise CalledWhileImporting
+        self._busy = True
+
+    def __exit__(self, *failure: object) -> None:
+        self._busy = False
+        self.lock.release()
+
+
+importing = _Importing()
+
+
+class Section:
+    """Work under `preparing` that a call leaves out if it interrupted its own thread inside of it.
+
+    >>> section = Section()
+    >>> with section as first, section as second:
+    ...     first, second
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def __enter__(self) -> bool:
+        preparing.acquire()
+        self._depth += 1
+        return self._depth == 1
+
+    def __exit__(self, *failure: object) -> None:
+        self._depth -= 1
+        preparing.release()
+
+
+def once(make: Callable[P, T]) -> Callable[P, T]:
+    """A function whose value for some arguments is made by one thread, and is the same object ever after.
+
+    `functools.cache` lets two threads make the value at the same time and keeps one of them. Where a value
+    owns code or memory, the other one would be freed while its thread still uses an address in it.
+
+    >>> @once
+    ... def table(size):
+    ...     print("made")
+    ...     return [0] * size
+    >>> table(3) is table(3)
+    made
+    True
+    """
+    made: dict[Any, T] = {}
+
+    @functools.wraps(make)
+    def make_once(*arguments: P.args, **named: P.kwargs) -> T:
+        key = (arguments, *named.items()) if named else arguments
+        with preparing:
+            if key not in made:
+                value = make(*arguments, **named)
+                made.setdefault(key, value)  # a call that interrupted this one may have been first
+            return made[key]
+
+    return cast("Callable[P, T]", functools.cache(make_once))  # in C, and without the lock
+
+
+class once_property(cached_property[T]):  # noqa: N801 - as `cached_property`
+    """A property whose value is made by one thread, for values that own code, memory or an address."""
+
+    def _made(self, instance: Any) -> T:
+        with preparing:
+            if self._name not in instance.__dict__:
+                return super()._made(instance)
+            found: T = instance.__dict__[self._name]
+            return found
