@@ -198,7 +198,8 @@ def free_imports(node: ast.AST, *, inside: bool = False) -> list[int]:
     """Lines of imports in functions that are not under `importing`."""
     found: list[int] = []
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.Import, ast.ImportFrom)) and inside:
+        called = isinstance(child, ast.Call) and ast.unparse(child.func) == "import_module"
+        if inside and (called or isinstance(child, (ast.Import, ast.ImportFrom))):
             found.append(child.lineno)
         gated = isinstance(child, ast.With) and [ast.unparse(item) for item in child.items] == ["importing"]
         if not gated:

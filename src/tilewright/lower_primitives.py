@@ -35,6 +35,7 @@ from tilewright.ir.row_primitives import (
 from tilewright.llvm.build import Function
 from tilewright.machine.isa import Isa
 from tilewright.micro.calls import Operands
+from tilewright.preparing import importing
 
 #: Writes a call of a primitive's function into a function.
 Emitter: TypeAlias = Callable[[Function, Isa, Operands], None]
@@ -73,4 +74,6 @@ def emitter(kind: type[Primitive]) -> Emitter:
     'emit_pack_table'
     """
     module, name = LOWERED[kind]
-    return cast("Emitter", getattr(import_module(f"tilewright.micro.{module}"), name))
+    with importing:
+        found = import_module(f"tilewright.micro.{module}")
+    return cast("Emitter", getattr(found, name))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tilewright.machine.host import host_machine
 from tilewright.opt.records import Options, Remark
 from tilewright.opt.rewrite import rewrite
-from tilewright.preparing import preparing
+from tilewright.preparing import importing, preparing
 
 #: The attribute of a recompiled function that holds what was said of its loops.
 REMARKS = "__tilewright_remarks__"
@@ -86,8 +86,9 @@ def _nest(remark: Remark, first: int) -> NumbaNest:
 
 def _compiler(remarks: list[Remark]) -> Any:
     """A class that Numba compiles one function with; it appends what became of loops."""
-    codegen: Any = import_module("numba.core.codegen")
-    compiler: Any = import_module("numba.core.compiler")
+    with importing:
+        codegen: Any = import_module("numba.core.codegen")
+        compiler: Any = import_module("numba.core.compiler")
 
     class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
         """The code of one function, of which products are kernels."""
