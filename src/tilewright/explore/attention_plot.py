@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import OutputNotWritable
-from tilewright.explore.plot import OUR_COLOUR, PEER_COLOURS, check_plot_path
+from tilewright.explore.plot import check_plot_path, system_colours
 from tilewright.explore.present import report_title
-from tilewright.explore.systems import TILEWRIGHT
 
 if TYPE_CHECKING:
     from tilewright.explore.attention_cases import AttentionCase
@@ -66,8 +65,7 @@ def _draw(lines: Mapping[str, Line], title: str, quantity: str, path: Path) -> N
     figure = Figure(figsize=(7.5, 5.0), layout="constrained")
     FigureCanvasAgg(figure)
     axes: Any = figure.add_subplot()
-    peers = [system for system in lines if system != TILEWRIGHT.name]
-    colours = {**dict(zip(peers, PEER_COLOURS, strict=False)), TILEWRIGHT.name: OUR_COLOUR}
+    colours = system_colours(lines)
     for system, (keys, values, below, above) in lines.items():
         order = sorted(range(len(keys)), key=keys.__getitem__)
         x, y, low, high = ([series[i] for i in order] for series in (keys, values, below, above))

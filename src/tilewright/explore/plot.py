@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InvalidChoice, OutputNotWritable, PackageMissing
@@ -9,7 +10,7 @@ from tilewright.explore.present import chosen_setting, interval_note, report_tit
 from tilewright.explore.systems import OURS, TILEWRIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tilewright.explore.measure import Plan, Report, Row
@@ -26,8 +27,7 @@ COLOURS = {
     "onnxruntime": "#B0568B",
 }
 _OTHER_COLOURS = ("#7A5195", "#A07800", "#5B6E00")
-#: Colours of pictures of one system beside numbered others.
-OUR_COLOUR, PEER_COLOURS = COLOURS["tilewright"], ("#999999", "#56B4E9", "#CC79A7", "#F0E442")
+OUR_COLOUR = COLOURS["tilewright"]
 #: What a reader knows each system as.
 TITLES = {
     "tilewright-avx2": "tilewright, AVX2 kernels",
@@ -144,10 +144,14 @@ def _is_series(plan: Plan) -> bool:
     )
 
 
-def _colours(plan: Plan) -> dict[str, str]:
-    """The colour of each system of a plan."""
-    others = iter(_OTHER_COLOURS * len(plan.systems))
-    return {system: COLOURS.get(system) or next(others) for system in plan.systems}
+def system_colours(systems: Iterable[str]) -> dict[str, str]:
+    """The colour of each system.
+
+    >>> system_colours(["tilewright", "tilewright-unfused"])
+    {'tilewright': '#0072B2', 'tilewright-unfused': '#7A5195'}
+    """
+    others = cycle(_OTHER_COLOURS)
+    return {system: COLOURS.get(system) or next(others) for system in systems}
 
 
 def _title(report: Report, system: str) -> str:
@@ -163,7 +167,7 @@ def _draw_lines(
 ) -> None:
     """A line per system, with its interval at each size, and its name beside its end."""
     places = range(len(plan.cases))
-    colours = _colours(plan)
+    colours = system_colours(plan.systems)
     top = max(peak, *(value[2] for value in values.values())) * 1.08
     for system in plan.systems:
         found = [values[case.name, system] for case in plan.cases]
@@ -240,7 +244,7 @@ def _draw_bars(
 ) -> None:
     """A bar per system and case, with its interval; of a few peers the ratios are above."""
     width = _BAR_SPACE / len(plan.systems)
-    colours = _colours(plan)
+    colours = system_colours(plan.systems)
     for place, system in enumerate(plan.systems):
         found = [values[case.name, system] for case in plan.cases]
         centres = [index + (place - (len(plan.systems) - 1) / 2) * width for index in range(len(plan.cases))]
@@ -263,6 +267,6 @@ def _draw_ratios(axes: Any, plan: Plan, report: Report, peer: str, height: float
     """A row of figures above all bars: how many times faster than one peer, less than 1 where slower."""
     for index, case in enumerate(plan.cases):
         ratio = report.row(case.name, TILEWRIGHT.name).ratio_to[peer]
-        axes.text(index, height, f"{ratio:.2f}×", ha="center", fontsize=9, color=COLOURS["tilewright"])
+        axes.text(index, height, f"{ratio:.2f}×", ha="center", fontsize=9, color=OUR_COLOUR)
     end = len(plan.cases) - 0.4
-    axes.text(end, height, f" vs {peer}", ha="left", fontsize=9, color=COLOURS["tilewright"])
+    axes.text(end, height, f" vs {peer}", ha="left", fontsize=9, color=OUR_COLOUR)
