@@ -774,6 +774,7 @@ def attention(
     layout: str = "bhsd",
     out: NDArray[Any] | None = None,
     return_lse: bool = False,
+    return_scores: str | None = None,
     strategy: str = "auto",
     threads: int | None = None,
 ) -> Any:
@@ -840,6 +841,10 @@ def attention(
         Receives the result; exactly of its shape. May share memory with the operands.
     return_lse : bool
         Whether the logarithm of each row's sum of exponentials is returned too.
+    return_scores : "product", "softcap", "mask" or "softmax", optional
+        Returns the scores too, as they are after this step: scale · q·k and the key's scale; then softcap;
+        then slopes, mask, `causal` and `window`, with -inf for what is excluded; then softmax, with 0 for it.
+        Takes a second pass and memory for every query and key; the first result is the same.
     strategy : "auto", "blocks", "decode" or "unfused"
         By default each sequence goes the way that costs least by its number of queries, see `explain`.
         "decode", for few queries, reads keys and values where they stand (blocks if their elements are not
@@ -852,6 +857,9 @@ def attention(
     numpy.ndarray of q's shape, the last axis value_dim long, of the (converted) dtype of q; or `out`
     lse : numpy.ndarray (batch, heads, queries) in every layout, float32 or float64; if `return_lse`
         -inf for a query that sees no key and has no sink, whose result is 0.
+    scores : numpy.ndarray (batch, heads, queries, keys) in every layout, of lse's type; if `return_scores`
+        For packed sequences (sequences, heads, longest queries, longest keys), for paged keys as many keys as
+        the longest of `kv_lengths`. Outside of lengths -inf, after softmax 0.
 
     Raises
     ------
@@ -881,6 +889,12 @@ def attention(
         *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k, block_table),
         *(key_scales, value_scales, layout, q_offset),
     )
+    if return_scores is not None:
+        from tilewright.runtime.attention_front import attention_with_scores
+
+        options: dict[str, Any] = {"return_lse": return_lse, "strategy": strategy, "stage": return_scores}
+        with limited(threads):
+            return attention_with_scores(q, k, v, out, keywords, **options)
     if threads is None:
         return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
     with limited(threads):

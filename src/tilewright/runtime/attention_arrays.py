@@ -289,6 +289,15 @@ def _mask_columns(array: Array, keys: Side, cache: Array) -> tuple[Array, int]:
     return array, min(columns, keys.most)
 
 
+def _padded_mask(array: Array, columns: int) -> Array:
+    """A copy of a mask that excludes the keys it does not cover; of types that are no mask's, zeros."""
+    whole = np.zeros((*array.shape[:-1], columns), array.dtype)
+    if float_dtype(array.dtype) is not None:
+        whole[...] = -np.inf
+    whole[..., : array.shape[-1]] = array
+    return whole
+
+
 def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
     """Slopes or sinks, contiguous, of the type of sums."""
     array = convert(value, name)
@@ -367,8 +376,15 @@ def _element_steps(array: Array) -> tuple[int, int]:
     return (array.strides[0] // size if array.shape[0] > 1 else 0), array.strides[2] // size
 
 
-def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAttention:
-    """Every check and conversion of `attention`; `out` has not changed afterwards."""
+def prepare(
+    q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, all_scores: bool = False
+) -> PreparedAttention:
+    """Every check and conversion of `attention`; `out` has not changed afterwards.
+
+    Parameters
+    ----------
+    all_scores : whether scores of all keys are wanted, of those too that a mask of fewer keys leaves out.
+    """
     operands = _operands(q, k, v, keywords)
     q4, k4, v4, layout = operands.q, operands.k, operands.v, operands.layout
     bounds = Bounds.parse(keywords.causal, keywords.window)
@@ -386,6 +402,8 @@ def prepare(q: Any, k: Any, v: Any, out: Any, keywords: Keywords) -> PreparedAtt
     mask, covered = None, keys.most
     if keywords.mask is not None:
         array, covered = _mask_columns(convert(keywords.mask, "mask"), keys, k4)
+        if all_scores and covered < keys.most:
+            array, covered = _padded_mask(array, keys.most), keys.most
         mask = _mask(array, lead or (batch,), (batch, heads, queries.most, covered))
     seen = seen_keys(bounds, queries, keys, covered, offset)
     keys = keys.first_rows(covered)

@@ -17,6 +17,7 @@ from tilewright.runtime.attention import AttentionCall, AttentionKernel
 from tilewright.runtime.attention_arrays import Keywords, prepare
 from tilewright.runtime.attention_call import PreparedAttention, log_sum_exp
 from tilewright.runtime.attention_plans import keep_plan, plan_key, run_plan
+from tilewright.runtime.attention_scores import ScoreStage, attention_scores
 from tilewright.runtime.attention_unfused import run_unfused
 from tilewright.runtime.operands import Array
 from tilewright.spec.attention import Attention, Schedule
@@ -140,6 +141,35 @@ def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str
     return plan_key(q, k, v, (out, given.mask, given.alibi_slopes, given.sinks), options)
 
 
+def attention_with_scores(
+    q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str, stage: Any
+) -> tuple[Array, ...]:
+    """What `tilewright.attention` does with `return_scores`."""
+    wanted, after = (
+        parse_choice(Strategy, strategy, "strategy"),
+        parse_choice(ScoreStage, stage, "return_scores"),
+    )
+    prepared = prepare(q, k, v, out, keywords, all_scores=True)
+    run(prepared, choose(prepared, wanted))
+    scores = attention_scores(
+        prepared, after
+    )  # `out` may share memory with operands: it is written afterwards
+    found = _finished(prepared, return_lse=return_lse)
+    return (*found, scores) if isinstance(found, tuple) else (found, scores)
+
+
+def _finished(prepared: PreparedAttention, *, return_lse: bool) -> Array | tuple[Array, Array]:
+    """The results of a call that has run; `out` is written."""
+    result = prepared.target
+    if prepared.given is not None and prepared.given is not result:
+        np.copyto(prepared.given, result, casting="same_kind")
+        result = prepared.given
+    if not return_lse:
+        return result
+    call = prepared.call
+    return result, log_sum_exp(call.row_max, call.row_sum).reshape(prepared.state_shape)
+
+
 def attention(
     q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str
 ) -> Array | tuple[Array, Array]:
@@ -161,11 +191,4 @@ def attention(
     if key is not None and way is not Strategy.UNFUSED and prepared.call.row_max.size:
         assert prepared.problem is not None
         keep_plan(key, operands, prepared, kernel_of(prepared.problem, way))
-    result = prepared.target
-    if prepared.given is not None and prepared.given is not result:
-        np.copyto(prepared.given, result, casting="same_kind")
-        result = prepared.given
-    if not return_lse:
-        return result
-    call = prepared.call
-    return result, log_sum_exp(call.row_max, call.row_sum).reshape(prepared.state_shape)
+    return _finished(prepared, return_lse=return_lse)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from tilewright.macro.attention import ITEM_FIELDS
@@ -35,7 +37,7 @@ def _part(array: Array, offset: int, rows: int) -> Array:
     return found.view(array.dtype)  # an interface cannot name the types of ml_dtypes
 
 
-class _Sequence:
+class SequenceViews:
     """One sequence of a call: its operands as views, keys and values of pages gathered."""
 
     def __init__(self, call: AttentionCall, number: int) -> None:
@@ -77,45 +79,50 @@ class _Sequence:
         return np.stack(rows)[:, np.newaxis, np.newaxis]
 
 
-def run_unfused(call: AttentionCall) -> None:
-    """Attention of arrays that are known to fit: what the kernels of `Attention` do, by way of all scores."""
+def blocks_of_heads(call: AttentionCall) -> Iterator[tuple[int, SequenceViews, slice]]:
+    """The sequences of a call and their heads of keys, as many at once as `SCORE_BYTES` allow."""
     kv_heads = call.k.shape[1]
     if not kv_heads:
         return
     group = call.q.shape[1] // kv_heads
+    for number in range(len(call.items)):
+        sequence = SequenceViews(call, number)
+        each = group * sequence.queries * sequence.keys * call.row_max.itemsize
+        step = max(1, min(kv_heads, SCORE_BYTES // max(each, 1)))
+        for first in range(0, kv_heads, step):
+            yield number, sequence, slice(first, min(first + step, kv_heads))
+
+
+def run_unfused(call: AttentionCall) -> None:
+    """Attention of arrays that are known to fit: what the kernels of `Attention` do, by way of all scores."""
     with np.errstate(all="ignore"):  # infinities and NaN are operands like others
-        for number in range(len(call.items)):
-            sequence = _Sequence(call, number)
-            each = group * sequence.queries * sequence.keys * call.row_max.itemsize
-            step = max(1, min(kv_heads, SCORE_BYTES // max(each, 1)))
-            for first in range(0, kv_heads, step):
-                _heads(sequence, slice(first, min(first + step, kv_heads)), group)
+        for _, sequence, kv_heads in blocks_of_heads(call):
+            _heads(sequence, kv_heads)
 
 
-def _heads(sequence: _Sequence, kv_heads: slice, group: int) -> None:
+def query_heads(sequence: SequenceViews, kv_heads: slice) -> slice:
+    """The heads of queries that share some heads of keys."""
+    group = sequence.call.q.shape[1] // sequence.call.k.shape[1]
+    return slice(kv_heads.start * group, kv_heads.stop * group)
+
+
+def _heads(sequence: SequenceViews, kv_heads: slice) -> None:
     """Some heads of keys and the heads of queries that share them."""
     call, acc = sequence.call, sequence.call.row_max.dtype
-    count, queries = kv_heads.stop - kv_heads.start, sequence.queries
-    heads = slice(kv_heads.start * group, kv_heads.stop * group)
-    k, v = sequence.k[kv_heads, np.newaxis], sequence.v[kv_heads, np.newaxis]
-    q = sequence.q[heads].reshape(count, group, queries, call.q.shape[3])
-    if k.dtype != q.dtype:  # quantised
-        k, v = k.astype(q.dtype), v.astype(q.dtype)
-    scores = matmul(q, k.swapaxes(2, 3), dtype=acc)
-    allowed = _finish_scores(sequence, scores, heads, kv_heads)
-    sinks = None if call.sinks is None else call.sinks[heads].reshape(count, group, 1)
-    row_max = scores.max(axis=3, initial=-np.inf)
-    if sinks is not None:
-        row_max = np.maximum(row_max, sinks)
-    shift = np.where(row_max == -np.inf, 0, row_max).astype(acc)[..., np.newaxis]
-    weights = np.exp(np.subtract(scores, shift, out=scores), out=scores)
-    row_sum = weights.sum(axis=3)
-    if sinks is not None:
-        row_sum += np.exp(sinks - shift[..., 0])
+    heads = query_heads(sequence, kv_heads)
+    scores = scaled_products(sequence, kv_heads)
+    count, group, queries, _ = scores.shape
+    cap_scores(call, scores)
+    allowed = mask_scores(sequence, scores, heads)
+    row_max, row_sum = exponentials(call, scores, heads)
+    weights = scores
     scales = sequence.scales(call.value_scales, kv_heads)
     if scales is not None:
         weights *= scales
-    found = matmul(weights.astype(q.dtype, copy=False), v, dtype=acc)
+    v = sequence.v[kv_heads, np.newaxis]
+    if v.dtype != call.q.dtype:  # quantised
+        v = v.astype(call.q.dtype)
+    found = matmul(weights.astype(v.dtype, copy=False), v, dtype=acc)
     if not np.isfinite(found).all():
         _again(found, weights, v, allowed)
     found /= np.where(row_sum == 0, 1, row_sum).astype(acc)[..., np.newaxis]
@@ -128,17 +135,37 @@ def _heads(sequence: _Sequence, kv_heads: slice, group: int) -> None:
             state[head * sequence.state_step :][:queries] = row
 
 
-def _finish_scores(sequence: _Sequence, scores: Array, heads: slice, kv_heads: slice) -> Array | None:
-    """Scale, cap, slopes, mask and bounds, in place; which scores count, or None for all."""
-    call, shape = sequence.call, scores.shape
+# --- scores, (kv_heads, group, queries, keys), stage by stage ---------------------------------------
+
+
+def scaled_products(sequence: SequenceViews, kv_heads: slice) -> Array:
+    """scale · q·k, times the scales of the keys."""
+    call = sequence.call
+    heads, count = query_heads(sequence, kv_heads), kv_heads.stop - kv_heads.start
+    group = (heads.stop - heads.start) // count
+    q = sequence.q[heads].reshape(count, group, sequence.queries, call.q.shape[3])
+    k = sequence.k[kv_heads, np.newaxis]
+    if k.dtype != q.dtype:  # quantised
+        k = k.astype(q.dtype)
+    scores: Array = matmul(q, k.swapaxes(2, 3), dtype=call.row_max.dtype)
     scores *= scores.dtype.type(call.scale)
     scales = sequence.scales(call.key_scales, kv_heads)
     if scales is not None:
         scores *= scales
+    return scores
+
+
+def cap_scores(call: AttentionCall, scores: Array) -> None:
+    """softcap · tanh(scores / softcap), in place."""
     if call.softcap:
         scores /= call.softcap
         np.tanh(scores, out=scores)
         scores *= call.softcap
+
+
+def mask_scores(sequence: SequenceViews, scores: Array, heads: slice) -> Array | None:
+    """Slopes, mask and bounds, in place: -inf for what is excluded. Which scores count, or None for all."""
+    call, shape = sequence.call, scores.shape
     if call.slopes is not None:
         first = sequence.keys - sequence.queries + sequence.item["shift"]
         position = np.arange(sequence.queries)[:, np.newaxis] + first
@@ -158,6 +185,21 @@ def _finish_scores(sequence: _Sequence, scores: Array, heads: slice, kv_heads: s
         allowed = np.broadcast_to(allowed, shape)
         np.copyto(scores, -np.inf, where=~allowed)
     return allowed
+
+
+def exponentials(call: AttentionCall, scores: Array, heads: slice) -> tuple[Array, Array]:
+    """e^(score - row_max) in place; the largest score of each row and the sum, which count sinks."""
+    acc = scores.dtype
+    sinks = None if call.sinks is None else call.sinks[heads].reshape(*scores.shape[:2], 1)
+    row_max = scores.max(axis=3, initial=-np.inf)
+    if sinks is not None:
+        row_max = np.maximum(row_max, sinks)
+    shift = np.where(row_max == -np.inf, 0, row_max).astype(acc)[..., np.newaxis]
+    np.exp(np.subtract(scores, shift, out=scores), out=scores)
+    row_sum = scores.sum(axis=3)
+    if sinks is not None:
+        row_sum += np.exp(sinks - shift[..., 0])
+    return row_max, row_sum
 
 
 def _again(found: Array, weights: Array, v: Array, allowed: Array | None) -> None:

@@ -12,6 +12,7 @@ from tilewright.macro.attention_cost import attention_cost
 from tilewright.runtime.attention_arrays import Keywords, prepare
 from tilewright.runtime.attention_call import PreparedAttention
 from tilewright.runtime.attention_front import Part, Strategy, call_key, choose, kernel_of
+from tilewright.runtime.attention_scores import ScoreStage
 from tilewright.runtime.explain import Explanation
 from tilewright.runtime.threads import TEAM_WORK, limited, wanted_threads
 from tilewright.spec.attention import MAX_HEAD
@@ -61,10 +62,13 @@ def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **o
     """How ``attention(q, k, v, **options)`` runs; nothing is computed."""
     out = options.pop("out", None)
     options.pop("return_lse", False)
+    stage = options.pop("return_scores", None)
     strategy = options.pop("strategy", "auto")
     keywords = Keywords(**options)
     wanted = parse_choice(Strategy, strategy, "strategy")
-    prepared = prepare(q, k, v, out, keywords)
+    if stage is not None:
+        stage = parse_choice(ScoreStage, stage, "return_scores")
+    prepared = prepare(q, k, v, out, keywords, all_scores=stage is not None)
     parts = choose(prepared, wanted)
     call = prepared.call
     total, seen = scores_of(prepared)
@@ -75,6 +79,8 @@ def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **o
         notes.append("through Python: lengths, scales, slopes or sinks, or operands that are no plain arrays")
     else:
         notes.append("through Python; the checks of arrays of these shapes and strides are made once")
+    if stage is not None:
+        notes.append(f"a second pass computes all scores, for return_scores={stage.value!r}")
     if seen < total:
         notes.append(
             f"{1 - seen / total:.0%} of the scores are out of bounds: whole blocks of them are skipped"
