@@ -890,7 +890,8 @@ def attention(
         *(key_scales, value_scales, layout, q_offset),
     )
     if return_scores is not None:
-        from tilewright.runtime.attention_front import attention_with_scores
+        with importing:
+            from tilewright.runtime.attention_front import attention_with_scores
 
         options: dict[str, Any] = {"return_lse": return_lse, "strategy": strategy, "stage": return_scores}
         with limited(threads):
