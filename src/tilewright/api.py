@@ -13,6 +13,7 @@ import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 from tilewright.errors import InvalidOperand, UnsupportedArgument
 from tilewright.preparing import Section, importing
 from tilewright.runtime.builtin import Builtin
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.lifetime import watch_forks
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.thread_limits import register_pool
@@ -138,7 +139,12 @@ else:
 
 
 def compile_einsum(
-    subscripts: str, /, *operands: Any, dtype: DTypeLike | None = None, optimize: Any = "auto"
+    subscripts: str,
+    /,
+    *operands: Any,
+    dtype: DTypeLike | None = None,
+    order: str = "K",
+    optimize: Any = "auto",
 ) -> CompiledEinsum:
     """An einsum of known shapes as a callable: the order of contraction and all layouts are decided once.
 
@@ -152,6 +158,8 @@ def compile_einsum(
     dtype : optional
         Element type of the results, as in `einsum`. By default they have NumPy's promotion of the operands of
         each call; costs are those of float32 where only shapes are given.
+    order : "K", "C", "F" or "A"
+        Order in memory of results that are not `out`, as in `einsum`.
     optimize : bool, str, tuple or list
         The order in which three or more operands meet, as in `einsum`.
 
@@ -185,7 +193,7 @@ def compile_einsum(
 
     shapes, strides, found = known_places(operands, dtype)
     network = Network.of_subscripts(subscripts, shapes, optimize)
-    return CompiledEinsum(network, found, strides, fixed=dtype is not None)
+    return CompiledEinsum(network, found, strides, fixed=dtype is not None, order=order)
 
 
 def einsum_tree(
@@ -327,10 +335,16 @@ def vecdot(
     a: ArrayLike,
     b: ArrayLike,
     /,
-    out: NDArray[Any] | None = None,
+    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
     *,
-    axis: int = -1,
     dtype: DTypeLike | None = None,
+    axis: int = -1,
+    axes: list[Any] | None = None,
+    keepdims: bool = False,
+    casting: str = "same_kind",
+    order: str = "K",
+    subok: bool = True,
+    **unexpected: Any,
 ) -> Any:
     """Products of vectors, of complex ones with the conjugate of a: `numpy.vecdot`.
 
@@ -339,9 +353,16 @@ def vecdot(
     a, b : array_like of shapes (..., k)
         Axes before the last broadcast.
     out : numpy.ndarray, optional
-        Receives the result.
-    axis : which axis of both is that of the vectors.
+        Receives the result, which broadcasts to it.
     dtype : optional
+        As in `matmul`.
+    axis : int
+        Which axis of both is that of the vectors.
+    axes : list, optional
+        The axis in a, in b and, with `keepdims`, in the result.
+    keepdims : bool
+        Whether the result keeps the axis, with length 1.
+    casting, order, subok : optional
         As in `matmul`.
 
     Returns
@@ -350,7 +371,7 @@ def vecdot(
 
     Raises
     ------
-    ContractionAxes, and what `matmul` raises
+    ContractionAxes, AxisOutOfRange, InvalidFlag, and what `matmul` raises
 
     Examples
     --------
@@ -359,13 +380,25 @@ def vecdot(
     array([3., 3.])
     """
     with importing:
-        from tilewright.runtime.products import vecdot as implementation
+        from tilewright.runtime.gufuncs import Options
+        from tilewright.runtime.products import of_vectors
 
-    return implementation(a, b, out, axis=axis, dtype=dtype)
+    options = Options(dtype, axes, axis, keepdims, casting, order, subok)
+    return of_vectors("vecdot", a, b, out, options, unexpected)
 
 
 def matvec(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, dtype: DTypeLike | None = None
+    a: ArrayLike,
+    b: ArrayLike,
+    /,
+    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    axes: list[Any] | None = None,
+    casting: str = "same_kind",
+    order: str = "K",
+    subok: bool = True,
+    **unexpected: Any,
 ) -> NDArray[Any]:
     """Matrices times vectors, both in stacks that broadcast: `numpy.matvec`.
 
@@ -373,8 +406,8 @@ def matvec(
     ----------
     a, b : array_like of shapes (..., m, k) and (..., k)
     out : numpy.ndarray, optional
-        Receives the result.
-    dtype : optional
+        Receives the result, which broadcasts to it.
+    dtype, axes, casting, order, subok : optional
         As in `matmul`.
 
     Returns
@@ -392,13 +425,26 @@ def matvec(
     (5, 2)
     """
     with importing:
-        from tilewright.runtime.products import matvec as implementation
+        from tilewright.runtime.gufuncs import Options
+        from tilewright.runtime.products import of_vectors
 
-    return implementation(a, b, out, dtype=dtype)
+    options = Options(dtype, axes, casting=casting, order=order, subok=subok)
+    found: NDArray[Any] = of_vectors("matvec", a, b, out, options, unexpected)
+    return found
 
 
 def vecmat(
-    a: ArrayLike, b: ArrayLike, /, out: NDArray[Any] | None = None, *, dtype: DTypeLike | None = None
+    a: ArrayLike,
+    b: ArrayLike,
+    /,
+    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    axes: list[Any] | None = None,
+    casting: str = "same_kind",
+    order: str = "K",
+    subok: bool = True,
+    **unexpected: Any,
 ) -> NDArray[Any]:
     """Vectors times matrices, of complex ones the conjugate of a: `numpy.vecmat`.
 
@@ -406,8 +452,8 @@ def vecmat(
     ----------
     a, b : array_like of shapes (..., k) and (..., k, n)
     out : numpy.ndarray, optional
-        Receives the result.
-    dtype : optional
+        Receives the result, which broadcasts to it.
+    dtype, axes, casting, order, subok : optional
         As in `matmul`.
 
     Returns
@@ -425,9 +471,12 @@ def vecmat(
     (5, 4)
     """
     with importing:
-        from tilewright.runtime.products import vecmat as implementation
+        from tilewright.runtime.gufuncs import Options
+        from tilewright.runtime.products import of_vectors
 
-    return implementation(a, b, out, dtype=dtype)
+    options = Options(dtype, axes, casting=casting, order=order, subok=subok)
+    found: NDArray[Any] = of_vectors("vecmat", a, b, out, options, unexpected)
+    return found
 
 
 def pack(
@@ -690,18 +739,22 @@ def linear(
            [3., 1., 0., 0.]], dtype=float32)
     """
     with importing:
+        import numpy as np
+
         from tilewright.runtime.packed import PackedMatrix
 
     if type(weight) is not PackedMatrix:
-        with importing:
-            import numpy as np
-
-        weight = np.asarray(weight)
+        weight = as_array(weight, "weight")
         if weight.ndim != 2:
             raise InvalidOperand(
                 name="weight", reason=f"it has {weight.ndim} dimensions; a weight is (out, in)"
             )
         weight = weight.T
+    if type(x) is not np.ndarray:
+        with importing:
+            from tilewright.runtime.rows import QuantizedRows
+
+        x = x if isinstance(x, QuantizedRows) else as_array(x, "x")
     if bias is None and activation is None and threads is None:
         return matmul(x, weight, out)  # in machine code
     return matmul(x, weight, out, bias=bias, activation=activation, threads=threads)

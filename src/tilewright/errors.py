@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from numpy.exceptions import AxisError
+
 #: Bits of the longest integer that a message prints digit by digit.
 _PRINTED_BITS = 256
 
@@ -129,9 +131,12 @@ class OutDtype(TilewrightError, TypeError):
     """`out` cannot hold the result without an unsafe cast."""
 
     message = (
-        "out has dtype {found}, which cannot hold a {required} result under 'same_kind' "
+        "out has dtype {found}, which cannot hold a {required} result under {casting!r} "
         "casting; pass out of dtype {required}, or to matmul dtype= to choose the result type"
     )
+
+    def __init__(self, *, casting: str = "same_kind", **fields: object) -> None:
+        super().__init__(casting=casting, **fields)
 
 
 class OutOtherDtype(TilewrightError, TypeError):
@@ -147,6 +152,12 @@ class OutReadOnly(TilewrightError, ValueError):
     """`out` is not writable."""
 
     message = "out is read-only; pass a writable array (out.copy(), or out.flags.writeable = True)"
+
+
+class OutCount(TilewrightError, ValueError):
+    """A tuple in the place of `out` that does not hold one array."""
+
+    message = "{function}: out is a tuple of {found}, must be an array or a tuple of one"
 
 
 class OutNotArray(TilewrightError, TypeError):
@@ -221,13 +232,52 @@ class InvalidOperand(TilewrightError, ValueError):
     message = "operand {name} is not a rectangular array of numbers: {reason}"
 
 
+class MaskedOperand(TilewrightError, TypeError):
+    """An operand or `out` is a masked array."""
+
+    message = (
+        "{name} is a masked array, and masks are not looked at here; pass x.filled(0) where masked elements "
+        "add nothing to sums, or x.data for the values behind the mask"
+    )
+
+
+class ForeignArray(TilewrightError, TypeError):
+    """An array of a library that has functions of its own in the place of NumPy's."""
+
+    message = (
+        "{name} is of type {kind}, whose library has its own functions on such arrays; convert it first, by "
+        "numpy.asarray or the library's own way of bringing it into this process's memory"
+    )
+
+
+class ForeignKeyword(TilewrightError, TypeError):
+    """A call that is left to the library of an operand has a keyword that NumPy's function lacks."""
+
+    message = (
+        "{function}: {name} is given, but the call belongs to the library of {kind}, an operand, which takes "
+        "what numpy.{function} takes; convert the operand by numpy.asarray, or leave {name} out"
+    )
+
+
+class NoUfuncs(TilewrightError, TypeError):
+    """An operand says that universal functions do not take it."""
+
+    message = (
+        "{function}: an operand of type {kind} does not support universal functions (its __array_ufunc__ is "
+        "None); use the functions of its library, or convert it by numpy.asarray"
+    )
+
+
 class UnsafeCast(TilewrightError, TypeError):
     """The inputs cannot be cast to the requested dtype."""
 
     message = (
         "matmul: operand {name} has dtype {found}, which does not cast to {required} under "
-        "'same_kind' casting; convert it with .astype({required!r}) if that is meant"
+        "{casting!r} casting; convert it with .astype({required!r}) if that is meant"
     )
+
+    def __init__(self, *, casting: str = "same_kind", **fields: object) -> None:
+        super().__init__(casting=casting, **fields)
 
 
 class UnsupportedDtype(TilewrightError, TypeError):
@@ -628,7 +678,7 @@ class LabelSizes(TilewrightError, ValueError):
     )
 
 
-class InvalidPath(TilewrightError, ValueError):
+class InvalidPath(TilewrightError, ValueError, RuntimeError):
     """An order of contraction that is none."""
 
     message = "einsum: optimize, the order of contraction: found {found}: {reason}"
@@ -751,11 +801,38 @@ class ContractionAxes(TilewrightError, ValueError):
 # --- functions of arrays ------------------------------------------------------------------------
 
 
-class AxisOutOfRange(TilewrightError, ValueError, IndexError):
+class AxisOutOfRange(TilewrightError, AxisError):
     """An axis that the array does not have."""
 
     message = (
         "{function}: axis {found} is not one of an array of {ndim} axes; pass integers from -{ndim} to {last}"
+    )
+
+    def __init__(self, *, found: int, ndim: int, **fields: object) -> None:
+        super().__init__(found=found, ndim=ndim, **fields)
+        self.axis, self.ndim = found, ndim
+        self.args = (self.message.format(**self.fields),)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class CoreAxes(TilewrightError, AxisError):
+    """More or fewer axes than the matrices and vectors of a product have."""
+
+    message = "{function}: axes {found} of one array, must be {required}: those of its matrices or vectors"
+
+    def __init__(self, **fields: object) -> None:
+        super().__init__(**fields)
+        self.args = (self.message.format(**fields),)
+
+
+class AxesCount(TilewrightError, ValueError):
+    """`axes` does not say something of each array."""
+
+    message = (
+        "{function}: axes is a list of {found}, must hold those of a, of b and of the result, which may be "
+        "missing if it is a number"
     )
 
 
@@ -796,6 +873,18 @@ class InvalidSize(TilewrightError, ValueError):
     """A problem size out of range."""
 
     message = "{name} is {found}, must be {required}"
+
+
+class InvalidFlag(TilewrightError, TypeError):
+    """A switch that is neither on nor off."""
+
+    message = "{name} is {found}, must be True or False"
+
+
+class UnexpectedKeyword(TilewrightError, TypeError):
+    """A keyword that a function does not have."""
+
+    message = "{function}: unexpected keyword {name!r}: {remedy}"
 
 
 class InvalidChoice(TilewrightError, ValueError):

@@ -183,10 +183,14 @@ def interleaved(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
 
 
 def _letters(labels: Any) -> str:
-    """A list of labels as text."""
-    if not isinstance(labels, (list, tuple)):
-        raise SublistLabel(found=repr(labels), what="labels of an operand", required="a list or a tuple")
-    return "".join(map(_letter, labels))
+    """A list of labels as text; any sequence is one, such as a range or an array of integers."""
+    try:
+        found = None if isinstance(labels, (str, bytes)) else [*labels]
+    except TypeError:
+        found = None
+    if found is None:
+        raise SublistLabel(found=repr(labels), what="labels of an operand", required="a list of integers")
+    return "".join(map(_letter, found))
 
 
 def _letter(label: Any) -> str:

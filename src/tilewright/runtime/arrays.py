@@ -13,7 +13,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from tilewright.errors import (
     BatchMismatch,
-    InvalidOperand,
     InvalidScalar,
     MissingOut,
     OutDtype,
@@ -26,6 +25,7 @@ from tilewright.errors import (
     UnsupportedArgument,
     UnsupportedDtype,
 )
+from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.fused import plain, remember
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
 from tilewright.runtime.operands import broadcast_shapes, factor, whole_strides
@@ -50,10 +50,7 @@ logger = logging.getLogger("tilewright")
 
 def convert(value: Any, name: str) -> Array:
     """An operand as an array of at least one axis."""
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidOperand(name=name, reason=str(error)) from error
+    array = as_array(value, name)
     if array.ndim == 0:
         raise ScalarOperand(name=name)
     return array
@@ -217,12 +214,31 @@ def direct_out(out: Array, dtype: np.dtype[Any], a: Array, b: Array) -> bool:
     )
 
 
+def shape_in(out: Array | None, shapes: Shapes) -> tuple[int, ...]:
+    """The shape in which a result of `shapes` is made: that of an `out` along whose first axes it repeats.
+
+    >>> shapes = product_shapes((2, 3), (3, 4))
+    >>> shape_in(np.empty((5, 2, 4)), shapes), shape_in(np.empty((5, 4)), shapes)
+    ((5, 2, 4), (2, 4))
+    """
+    result = shapes.result
+    if out is None or out.shape == result:
+        return result
+    own = len(result) - len(shapes.batch)
+    batch = out.shape[: out.ndim - own]
+    if out.shape[out.ndim - own :] != result[len(shapes.batch) :] or len(batch) < len(shapes.batch):
+        return result
+    missing = len(batch) - len(shapes.batch)
+    fits = all(size in (1, other) for size, other in zip(shapes.batch, batch[missing:], strict=True))
+    return out.shape if fits else result
+
+
 def merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     """Batches of A over one shared B as one tall product, where no copy is needed.
 
     Before: a (batch, m, k), b (k, n), c (batch, m, n). After: a (batch·m, k), c (batch·m, n).
     """
-    if b.ndim != 2 or a.ndim <= 2 or a.size == 0 or c.size == 0:
+    if b.ndim != 2 or a.ndim <= 2 or a.size == 0 or c.size == 0 or a.shape[:-2] != c.shape[:-2]:
         return a, b, c
     try:
         tall_a, tall_c = a.view(), c.view()
@@ -289,6 +305,7 @@ def prepare(
     out = None if out is None else check_array(out)
     computed = result_dtype(array_a, array_b, out, dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
+    result = shape_in(out, shapes)
     for name, array in (("a", array_a), ("b", array_b)):
         check_operand_cast(array, computed, name)
     activation = activation_of(activation, computed)
@@ -297,12 +314,12 @@ def prepare(
     alpha, beta = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
     if out is None and beta != 0:
         raise MissingOut(function="matmul", beta=beta)
-    given: Array | None = None if out is None else check_out(out, shapes.result, computed)
+    given: Array | None = None if out is None else check_out(out, result, computed)
     epilogue, vectors = Epilogue(), []
     if bias is not None or activation is not None:
         along = None
         if bias is not None:
-            vector, along = bias_of(bias, shapes.result, (array_a.ndim == 1, array_b.ndim == 1))
+            vector, along = bias_of(bias, result, (array_a.ndim == 1, array_b.ndim == 1))
             vectors.append(bias_matrix(vector, types, computed, [] if given is None else [given]))
         epilogue = matmul_epilogue(along, activation)
         epilogue.typed(types.sums, types.c)  # refuses steps without a meaning on the sums
@@ -319,7 +336,7 @@ def prepare(
     if given is not None and direct_out(given, computed, operand_a, operand_b):
         target = given
     else:
-        target = np.empty(shapes.result, computed)
+        target = np.empty(result, computed)
         if beta != 0:
             target[...] = given
         if given is not None:
@@ -364,7 +381,7 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
     array_a, array_b = convert(a, "a"), convert(b, "b")
     computed = result_dtype(array_a, array_b, None if out is None else check_array(out), dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
-    given = None if out is None else check_out(out, shapes.result, computed)
+    given = None if out is None else check_out(out, shape_in(out, shapes), computed)
     if computed != np.bool_ and not any(map(is_complex, (alpha, beta))):  # logical operands as numbers
         ones = [np.asarray(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
         return matmul(ones[0], ones[1], given, dtype=computed, alpha=alpha, beta=beta)
@@ -400,9 +417,16 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
 
 
 def check_array(out: Any) -> Array:
-    """`out` itself if it is an array."""
+    """`out` itself if it is an array.
+
+    Raises
+    ------
+    OutNotArray, MaskedOperand
+    """
     if not isinstance(out, np.ndarray):
         raise OutNotArray(found=type(out).__name__)
+    if type(out) is not np.ndarray:
+        refuse(out, "out")
     return out
 
 

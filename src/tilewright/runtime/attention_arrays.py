@@ -18,7 +18,6 @@ from tilewright.errors import (
     HeadSizeMismatch,
     HeadsMismatch,
     HeadVectorShape,
-    InvalidOperand,
     InvalidScalar,
     KeysMismatch,
     MaskDtype,
@@ -37,6 +36,7 @@ from tilewright.runtime.attention_items import (
     query_offset,
     seen_keys,
 )
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array, real_number, whole_strides
 from tilewright.spec.attention import ATTENTION_DTYPES, MAX_HEAD, Attention
 from tilewright.spec.attention_bounds import Bounds, Causal, limits_bind
@@ -74,10 +74,7 @@ class Keywords(NamedTuple):
 
 def convert(value: Any, name: str) -> Array:
     """An operand as an array."""
-    try:
-        return np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidOperand(name=name, reason=str(error)) from error
+    return as_array(value, name)
 
 
 # --- element types ------------------------------------------------------------------------------

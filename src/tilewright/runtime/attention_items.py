@@ -17,6 +17,7 @@ from tilewright.errors import (
     OffsetsPastEnd,
 )
 from tilewright.macro.attention import ITEM_FIELDS, ITEM_SIZE
+from tilewright.runtime.foreign import refuse
 from tilewright.runtime.operands import Array
 from tilewright.spec.attention_bounds import FARTHEST, Bounds
 
@@ -63,6 +64,7 @@ def _integers(value: Any) -> Array | None:
     It is checked as it is and converted to int64 afterwards. The caller's array may be overwritten by another
     thread between the check and the kernel, and uint64 has no room in int64.
     """
+    refuse(value, "lengths, offsets or block_table")
     try:
         array = np.asarray(value).copy()
     except (ValueError, TypeError):

@@ -11,6 +11,7 @@ from tilewright.errors import NoStates, StateLayouts, StateShape
 from tilewright.runtime.attention_arrays import AttentionLayout, Keywords, prepare, state_shape
 from tilewright.runtime.attention_call import log_sum_exp
 from tilewright.runtime.attention_front import Strategy, choose, run
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array
 from tilewright.spec.choice import parse_choice
 
@@ -92,7 +93,7 @@ def _states(states: Iterable[Any], layout: Any) -> tuple[list[AttentionState], A
     for number, state in enumerate(given):
         if state.layout != found:
             raise StateLayouts(number=number, found=state.layout, required=found)
-    given = [AttentionState(*map(np.asarray, state), layout=found) for state in given]
+    given = [AttentionState(*(as_array(part, "a state") for part in state), layout=found) for state in given]
     shape, order = given[0].out.shape, AttentionLayout(found)
     rows = state_shape(shape, order)
     for number, state in enumerate(given):

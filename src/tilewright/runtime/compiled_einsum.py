@@ -39,6 +39,8 @@ from tilewright.runtime.einsum import (
     types_of,
 )
 from tilewright.runtime.explain_tree import TreeExplanation, explain_tree
+from tilewright.runtime.foreign import ANY_ORDER
+from tilewright.runtime.gufuncs import in_order, memory_order
 from tilewright.runtime.operands import Array
 from tilewright.runtime.promotion import no_common_dtype, promoted_dtype, store
 from tilewright.runtime.threads import limited
@@ -171,12 +173,19 @@ class TreeCall:
     dtype : of the operands that it is laid out for; that of the result if `fixed`.
     strides : of these operands; None: those of C-contiguous ones.
     fixed : whether results have this type whatever operands have.
+    order : in memory, of results that are not `out`.
     """
 
     def __init__(
-        self, network: Network, dtype: np.dtype[Any], strides: Sequence[Any], *, fixed: bool
+        self,
+        network: Network,
+        dtype: np.dtype[Any],
+        strides: Sequence[Any],
+        *,
+        fixed: bool,
+        order: Any = ANY_ORDER,
     ) -> None:
-        self.network, self.dtype, self._fixed = network, dtype, fixed
+        self.network, self.dtype, self._fixed, self._order = network, dtype, fixed, memory_order(order)
         self._plans: dict[Any, Laid] = {}
         self._workspaces: list[Workspace] = []
         for number, shape in enumerate(network.shapes):
@@ -239,9 +248,11 @@ class TreeCall:
                 run.step(place)
             found = run.result()
             self._workspaces.append(workspace)  # not after an error: what is taken would stay so
-            if not laid.plan.steps and out is None:
-                return found.copy() if np.ndim(found) else found
-            if out is None or target is not None:
+            if out is None:
+                if not laid.plan.steps and np.ndim(found):
+                    found = found.copy()
+                return in_order(found, arrays, self._order)
+            if target is not None:
                 return found
             store(found, out)
             return out

@@ -13,8 +13,6 @@ from numpy.typing import DTypeLike
 
 from tilewright.errors import (
     EinsumCast,
-    InvalidChoice,
-    InvalidOperand,
     OutOverlapsItself,
     OutReadOnly,
     OutShape,
@@ -28,6 +26,8 @@ from tilewright.runtime.einsum_front import MOST_CALLS, calls, keep_steps
 from tilewright.runtime.einsum_front import einsum as front
 from tilewright.runtime.einsum_recipe import steps_of_plan
 from tilewright.runtime.element_pairs import ByProducts
+from tilewright.runtime.foreign import as_array, foreign_operand, leave_to_numpy
+from tilewright.runtime.gufuncs import check_casting, in_order, memory_order
 from tilewright.runtime.labels import Axes
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.pair_cost import Pricing
@@ -311,17 +311,18 @@ class Options(NamedTuple):
         ------
         InvalidChoice
         """
-        words = (("order", self.order, "CFAK"), ("casting", self.casting, _CASTING))
-        for name, found, allowed in words:
-            if found not in tuple(allowed):
-                raise InvalidChoice(name=name, found=repr(found), allowed=", ".join(allowed))
+        memory_order(self.order)
+        check_casting(self.casting)
+
+    def given(self) -> dict[str, Any]:
+        """Those that are not as they are by default, as NumPy has them."""
+        given = zip(self._fields, self, (None, None, "K", "safe", "auto"), strict=True)
+        return {name: value for name, value, usual in given if value is not usual}
 
 
 #: Elements up to which an operand of another type is converted before it is multiplied: products of two types
 #: go through Python, where a conversion of 4 Ki elements takes a microsecond or two.
 _CONVERTED_FIRST = 1 << 12
-
-_CASTING = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 def einsum(
@@ -329,6 +330,10 @@ def einsum(
 ) -> Array:
     """A call that no earlier one has decided, which is kept by its key; see `tilewright.einsum`."""
     text = subscripts.decode("latin-1") if isinstance(subscripts, bytes) else subscripts
+    foreign = foreign_operand("__array_function__", (*given, options.out))
+    if foreign is not None:
+        left: Array = leave_to_numpy("einsum", foreign, (text, *given), options.given())
+        return left
     options.check()
     operands = [plain_array(value, number) for number, value in enumerate(given)]
     places = tuple((operand.shape, operand.strides, operand.dtype.kind) for operand in operands)
@@ -348,7 +353,7 @@ def einsum(
         _keep_steps(Call(subscripts, options.optimize, given, options.out), plan, options, types)
     if out is None:
         _remember(key, plan, types, given)
-        return _ordered(plan.run(operands, None, types), operands, options.order)
+        return in_order(plan.run(operands, None, types), operands, memory_order(options.order))
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return plan.run(operands, out, types)
     return _copied(plan.run(operands, None, types), out)
@@ -408,10 +413,7 @@ def _direct(text: str, plan: Plan, arrays: Sequence[Array], types: Types) -> Cal
 
 def plain_array(value: Any, number: int) -> Array:
     """An operand as a plain array."""
-    try:
-        return np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidOperand(name=str(number), reason=str(error)) from error
+    return as_array(value, str(number))
 
 
 def types_of(operands: Sequence[Array], options: Options) -> Types:
@@ -449,15 +451,6 @@ def converted(operand: Array, dtype: np.dtype[Any]) -> Array:
     """An operand that products take, which convert large ones of the same kind or narrower themselves."""
     itself = operand.size > _CONVERTED_FIRST and same_kind(operand.dtype, dtype)
     return operand if itself else operand.astype(dtype, copy=False)
-
-
-def _ordered(found: Array, operands: Sequence[Array], order: str) -> Array:
-    """The result in the asked order of memory."""
-    if order == "A":
-        order = "F" if all(operand.flags.f_contiguous for operand in operands) else "C"
-    if order == "K" or found.ndim == 0:
-        return found
-    return np.asarray(found, order="F" if order == "F" else "C")
 
 
 def check_out(out: Any, shape: tuple[int, ...]) -> Array:

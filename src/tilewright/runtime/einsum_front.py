@@ -42,7 +42,8 @@ subscripts : str
     Labels of each operand's axes, one letter each, and of the result's: ``"ij,jk->ik"``. Without "->" the
     result has the labels that occur once, in alphabetical order. "..." stands for all axes without a
     label, which broadcast. A label twice on one operand is its diagonal; one that the result lacks is
-    summed. In place of text and operands also ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+    summed. In place of text and operands also ``einsum(a, [0, 1], b, [1, 2], [0, 2])``, with any sequences
+    of integers.
 operands : array_like
     Any number, strides, byte order. An axis of length 1 repeats along a longer one of its label.
 out : numpy.ndarray, optional
@@ -51,7 +52,7 @@ dtype : optional
     Element type of the result. By default NumPy's promotion of operands and `out`. As in `matmul`, operands
     are not rounded to a narrower result; steps are computed in the type that operands and result have in
     common.
-order : "K", "C", "F" or "A"
+order : "K", "C", "F" or "A", also in small letters
     Order in memory of a result that is not `out`; "K": any, mostly C.
 casting : "safe", "no", "equiv", "same_kind" or "unsafe"
     What may be converted to the type of the result, and from that to `out`.
@@ -65,7 +66,8 @@ threads : int, optional
 Returns
 -------
 numpy.ndarray, a scalar where the result has no axes, or `out`
-    Of one operand of which nothing is summed a view, that can be written if the operand can.
+    Of one operand of which nothing is summed a view, that can be written if the operand can. Of operands
+    whose library has functions of its own (``__array_function__``) what `numpy.einsum` returns.
 
 Raises
 ------
@@ -73,7 +75,7 @@ MalformedSubscripts, OutputLabelUnknown, OutputLabelRepeated, EllipsisNotInOutpu
     The first three point at the place in the text.
 OperandCount, AxesWithoutLabels, LabelSizes, SublistLabel, InvalidOperand, InvalidPath, InvalidChoice,
 EinsumCast, UnsupportedDtype, NoCommonDtype, OutShape, OutReadOnly, OutNotArray, OutOverlapsItself,
-InvalidThreads
+InvalidThreads, MaskedOperand, UnexpectedKeyword
     Each before `out` changes.
 
 Notes
@@ -97,7 +99,7 @@ np.float64(3.0)
 
 
 def _einsum(
-    subscripts: Any,
+    subscripts: Any = (),
     /,
     *operands: Any,
     out: NDArray[Any] | None = None,
@@ -106,8 +108,14 @@ def _einsum(
     casting: str = "safe",
     optimize: Any = "auto",
     threads: int | None = None,
+    **unexpected: Any,
 ) -> Any:
     """The Python half of `einsum`: calls that machine code does not know yet, and every error."""
+    if unexpected:
+        with importing:
+            from tilewright.runtime.gufuncs import refuse_keywords
+
+        refuse_keywords("einsum", unexpected)
     if threads is not None or not isinstance(subscripts, (str, bytes)):
         return _plainly((subscripts, *operands), threads, (out, dtype, order, casting, optimize))
     key: tuple[Any, ...] | None = None
@@ -163,8 +171,9 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     pairs, rest = divmod(len(arguments), 2)
     lists = arguments[1 : 2 * pairs : 2] + (arguments[-1:] if rest else ())
     try:
+        lists = tuple(map(tuple, lists))
         # As a key 1.0 is 1, but it is no label.
-        key = (pairs, *map(tuple, lists), *[type(label) for labels in lists for label in labels])
+        key = (pairs, *lists, *[type(label) for labels in lists for label in labels])
         text = _texts.get(key)
     except TypeError:  # no lists, or no labels in them
         key, text = (), None
@@ -172,7 +181,9 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         with importing:
             from tilewright.frontend.einsum import interleaved
 
-        text, _ = interleaved(arguments)
+        operands = arguments[0 : 2 * pairs : 2]
+        given = [value for pair in zip(operands, lists, strict=False) for value in pair]
+        text, _ = interleaved([*given, *lists[pairs:]])
         if len(_texts) >= MOST_CALLS:
             _texts.clear()
         _texts[key] = text

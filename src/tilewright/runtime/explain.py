@@ -35,6 +35,7 @@ from tilewright.runtime.arrays import Product, prepare, product_shapes
 from tilewright.runtime.compile import compile_problem
 from tilewright.runtime.entry import MAX_DIRECT_SIZE, MOST_AXES
 from tilewright.runtime.fastcall import native_entry_possible
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.gemm import arranged, matmul_kernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.packed import PackedMatrix
@@ -196,7 +197,7 @@ def thread_note(work: int) -> str:
 def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     """How a product with a `PackedMatrix` runs; nothing is computed."""
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
-    array = np.asarray(other)
+    array = as_array(other, "b" if packed is a else "a")
     along = None if options.get("bias") is None else Along.COLUMN
     wish = Wish(array.dtype, None, along, options.get("activation"))
     route = find_route(packed, wish) if packed.form.weights is None else weight_route(packed, array, wish)

@@ -6,11 +6,15 @@ What a call needs (LLVM, the stages, the run time) is imported by the first one.
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tilewright.errors import ScratchAllocation
 from tilewright.preparing import Section, importing
 from tilewright.runtime.builtin import Builtin
+from tilewright.runtime.foreign import ANY_ORDER, SAME_KIND
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -18,7 +22,8 @@ if TYPE_CHECKING:
     from tilewright.runtime.entry import NativeMatmul
 
 _MATMUL_DOC = """\
-matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None)
+matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None, axes=None,
+       casting='same_kind', order='K', subok=True)
 --
 
 alpha * a @ b + beta * out, for everything that numpy.matmul accepts; then bias and activation.
@@ -30,7 +35,7 @@ a, b : array_like
     of b, and its axis is missing from the result. Any strides, alignment and byte order. Either may be a
     `PackedMatrix`, which is not packed again.
 out : numpy.ndarray, optional
-    Receives the result; exactly of its shape. May share memory with a and b.
+    Receives the result, which repeats along axes that `out` has in front. May share memory with a and b.
 dtype : optional
     Element type of the result. By default that of `out`, or else NumPy's promotion of a and b. Operands are
     not rounded to a narrower result, unlike in NumPy: products are computed in the type that a, b and the
@@ -48,17 +53,29 @@ activation : str, optional
 threads : int, optional
     The most threads of this call, the caller among them; as many as `set_num_threads` says by default. Small
     products take one in any case. The result has the same bits with any number.
+axes : list, optional
+    Which axes are those of the matrices: a tuple of two integers for a, for b and for the result; of a vector
+    an integer.
+casting : "same_kind", "no", "equiv", "safe" or "unsafe"
+    What may be converted to the type of the result, and from that to `out`.
+order : "K", "C", "F" or "A"
+    Order in memory of a result that is not `out`.
+subok : bool
+    Whether the result is of the type of a or b where these are of a subclass of arrays.
 
 Returns
 -------
 numpy.ndarray of shape (..., m, n), or `out`
+    Of subclasses of arrays, and of operands whose library has functions of its own (``__array_ufunc__``),
+    what `numpy.matmul` returns.
 
 Raises
 ------
 ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
-OutReadOnly, OutNotArray, MissingOut, UnsafeCast, UnsupportedDtype, NoCommonDtype, UnsupportedArgument,
-SizeOverflow, StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation, PackedDtype,
-PackedRole, ForeignPacked
+OutReadOnly, OutNotArray, OutCount, MissingOut, UnsafeCast, UnsupportedDtype, NoCommonDtype,
+UnsupportedArgument, SizeOverflow, StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation,
+PackedDtype, PackedRole, ForeignPacked, AxesCount, CoreAxes, InvalidAxis, AxisOutOfRange, RepeatedAxis,
+InvalidFlag, UnexpectedKeyword, MaskedOperand, ForeignKeyword, NoUfuncs
     Each before `out` changes.
 
 Notes
@@ -80,6 +97,10 @@ _connecting = Section()
 _native: list[NativeMatmul] = []  # the one entry of this process, once made
 
 
+#: What `matmul` does beside a product, as it is by default.
+_STEPS: dict[str, Any] = {"alpha": 1.0, "beta": 0.0, "bias": None, "activation": None}
+
+
 def _matmul(
     a: Any,
     b: Any,
@@ -87,11 +108,16 @@ def _matmul(
     out: NDArray[Any] | None = None,
     *,
     dtype: DTypeLike | None = None,
-    alpha: complex = 1.0,
-    beta: complex = 0.0,
+    alpha: complex = _STEPS["alpha"],
+    beta: complex = _STEPS["beta"],
     bias: Any = None,
     activation: str | None = None,
     threads: int | None = None,
+    axes: Any = None,
+    casting: str = SAME_KIND,
+    order: Any = ANY_ORDER,
+    subok: bool = True,
+    **unexpected: Any,
 ) -> NDArray[Any]:
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
     with importing:
@@ -99,17 +125,27 @@ def _matmul(
         from tilewright.runtime.packed import PackedMatrix
         from tilewright.runtime.threads import limited
 
+    plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True and not unexpected
     with limited(threads):
-        if PackedMatrix in (type(a), type(b)):
+        if plain and PackedMatrix in (type(a), type(b)):
             with importing:
                 from tilewright.runtime import packed_gemm
 
             return packed_gemm.matmul(
                 *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
             )
-        result = arrays.matmul(
-            *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
-        )
+        steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
+        if plain and type(a) is type(b) is np.ndarray and (out is None or type(out) is np.ndarray):
+            result = arrays.matmul(a, b, out, dtype=dtype, **steps)
+        else:
+            with importing:
+                from tilewright.runtime import gufuncs
+
+            gufuncs.refuse_keywords("matmul", unexpected)
+            options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
+            product = gufuncs.Product("matmul", partial(arrays.matmul, **steps))
+            ours = [name for name, value in steps.items() if value is not _STEPS[name]]
+            result = gufuncs.call(product, a, b, out, options, ours)
     with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
         _connect()
     return result

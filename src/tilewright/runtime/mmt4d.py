@@ -18,6 +18,7 @@ from tilewright.machine.host import host_machine
 from tilewright.macro.mmt4d import Mmt4dCut
 from tilewright.preparing import once_property, preparing
 from tilewright.runtime.arrays import find_dtype
+from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
@@ -106,7 +107,7 @@ def _tiles(value: Any, name: str) -> Array:
     """An operand as an array of four axes."""
     if isinstance(value, PackedMatrix):
         return value.data4d
-    array = np.asarray(value)
+    array = as_array(value, name)
     if array.ndim != 4:
         raise InvalidOperand(name=name, reason=f"it has {array.ndim} dimensions, tiles have 4")
     return array
@@ -162,6 +163,7 @@ def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
 def _check_out(out: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(out, np.ndarray):
         raise OutNotArray(found=type(out).__name__)
+    refuse(out, "out4d")
     if out.shape != shape:
         raise OutShape(found=out.shape, required=shape)
     if not out.flags.writeable:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import InvalidScalar, LeadingDimension, OperandMismatch
 from tilewright.runtime.fastcall import ARRAY_DATA, native_entry_possible
+from tilewright.runtime.foreign import refuse as refuse_foreign
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand
 
@@ -94,6 +95,8 @@ def check_operand(kernel: str, operand: Operand, array: Array) -> None:
 
     if not isinstance(array, np.ndarray):
         refuse("type", type(array).__name__, "numpy.ndarray")
+    if type(array) is not np.ndarray:
+        refuse_foreign(array, operand.name)
     if array.dtype != operand.dtype.numpy:
         refuse("dtype", array.dtype, operand.dtype.numpy)
     if array.ndim != 2:

@@ -13,6 +13,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm
 from tilewright.preparing import importing, once
 from tilewright.runtime.arrays import find_dtype
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, whole_strides
 from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
@@ -90,7 +91,7 @@ def pack(
     with importing:
         from tilewright.runtime.compile import resolve_target
 
-    array = np.asarray(b)
+    array = as_array(b, "b")
     if array.ndim != 2:
         raise InvalidOperand(name="b", reason=f"it has {array.ndim} dimensions; pack takes a matrix")
     which, dtype = parse_choice(Role, role, "role"), find_dtype(array.dtype)

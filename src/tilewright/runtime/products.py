@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from tilewright.errors import ContractionAxes, InvalidOperand, SizeOverflow
+from tilewright.errors import ContractionAxes, SizeOverflow
 from tilewright.runtime.arrays import check_out, find_dtype, product_shapes, result_dtype
 from tilewright.runtime.contract import contract
+from tilewright.runtime.foreign import as_array, foreign_operand, leave_to_numpy, viewed, wrapped
+from tilewright.runtime.gufuncs import Options, Product, call, refuse_keywords
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
 from tilewright.runtime.walk import MOST_AXES
@@ -30,13 +32,12 @@ def _labels(count: int, first: int = 0) -> str:
 
 def _arrays(a: Any, b: Any) -> tuple[Array, Array]:
     """Both operands as arrays of types that have a product."""
-    found = []
-    for name, value in (("a", a), ("b", b)):
-        try:
-            found.append(np.asarray(value))
-        except (ValueError, TypeError) as error:
-            raise InvalidOperand(name=name, reason=str(error)) from error
-    return found[0], found[1]
+    return as_array(a, "a"), as_array(b, "b")
+
+
+def _foreign(a: Any, b: Any) -> Any:
+    """The first operand whose library has a function of its own in NumPy's place, or None."""
+    return foreign_operand("__array_function__", (a, b))
 
 
 def _product_dtype(a: Array, b: Array) -> np.dtype[Any]:
@@ -69,6 +70,10 @@ def _contract(function: str, a: Array, b: Array, labels_a: str, labels_b: str, l
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     """See `tilewright.tensordot`."""
+    foreign = _foreign(a, b)
+    if foreign is not None:
+        left: Array = leave_to_numpy("tensordot", foreign, (a, b), {"axes": axes})
+        return left
     a, b = _arrays(a, b)
     axes_a, axes_b = _pairs(axes, a, b)
     labels_a, labels_b = _labels(a.ndim), list(_labels(b.ndim, a.ndim))
@@ -121,6 +126,10 @@ def _sequence(axes: Any) -> Sequence[int]:
 
 def inner(a: Any, b: Any) -> Any:
     """See `tilewright.inner`."""
+    foreign = _foreign(a, b)
+    if foreign is not None:
+        return leave_to_numpy("inner", foreign, (a, b), {})
+    given = a, b
     a, b = _arrays(a, b)
     if a.ndim and b.ndim and a.shape[-1] != b.shape[-1]:
         reason = "the last axes must be equally long"
@@ -128,17 +137,24 @@ def inner(a: Any, b: Any) -> Any:
     count = 1 if a.ndim and b.ndim else 0
     kept_a, kept_b = _labels(a.ndim - count, 1), _labels(b.ndim - count, a.ndim + 1)
     summed = _labels(count)
-    return _contract("inner", a, b, kept_a + summed, kept_b + summed, kept_a + kept_b)[()]
+    found = _contract("inner", a, b, kept_a + summed, kept_b + summed, kept_a + kept_b)[()]
+    if type(given[0]) is type(given[1]) is np.ndarray:
+        return found
+    return viewed(*given, found) if count else wrapped("inner", given, found)
 
 
 def kron(a: Any, b: Any) -> Any:
     """See `tilewright.kron`."""
+    foreign = _foreign(a, b)
+    if foreign is not None:
+        return leave_to_numpy("kron", foreign, (a, b), {})
+    given = a, b
     a, b = _arrays(a, b)
     ndim = max(a.ndim, b.ndim)
     shapes = [(1,) * (ndim - array.ndim) + array.shape for array in (a, b)]
     shape = [first * second for first, second in zip(*shapes, strict=True)]
     if 0 in shape:
-        return np.zeros(shape, _product_dtype(a, b))
+        return _like_kron(given, np.zeros(shape, _product_dtype(a, b)))
     # Axes of length 1 are left out: the result would have twice as many axes as the operands.
     labels = [_labels(ndim), _labels(ndim, ndim)]
     kept = [
@@ -147,21 +163,14 @@ def kron(a: Any, b: Any) -> Any:
     ]
     order = "".join(first + second for first, second in zip(*kept, strict=True))
     found = _contract("kron", a.squeeze(), b.squeeze(), "".join(kept[0]), "".join(kept[1]), order)
-    return np.asarray(found).reshape(shape)[()]
+    return _like_kron(given, np.asarray(found).reshape(shape))
 
 
-def _vectors(function: str, a: Any, b: Any, least: tuple[int, int]) -> tuple[Array, Array]:
-    """Operands with so many axes at least.
-
-    Raises
-    ------
-    ContractionAxes
-    """
-    first, second = _arrays(a, b)
-    if first.ndim < least[0] or second.ndim < least[1]:
-        reason = f"a has {least[0]} axes at least, b {least[1]}"
-        raise ContractionAxes(function=function, axes=(-1,), a=first.shape, b=second.shape, reason=reason)
-    return first, second
+def _like_kron(given: tuple[Any, Any], found: Array) -> Any:
+    """A result in the type that `numpy.kron` gives it."""
+    if any(isinstance(value, np.matrix) for value in given):
+        return np.asmatrix(found)
+    return wrapped("kron", given, found[()])
 
 
 def _conjugated(a: Array) -> Array:
@@ -203,40 +212,51 @@ class _Slices(NamedTuple):
         return out
 
 
-def vecdot(a: Any, b: Any, out: Array | None, *, axis: int, dtype: DTypeLike | None) -> Any:
-    """See `tilewright.vecdot`."""
-    a, b = _vectors("vecdot", a, b, (1, 1))
-    if axis != -1:
-        if not all(-array.ndim <= axis < array.ndim for array in (a, b)):
-            reason = "both operands must have the axis"
-            raise ContractionAxes(function="vecdot", axes=(axis,), a=a.shape, b=b.shape, reason=reason)
-        a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
+def _vecdot(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -> Any:
+    """Products of vectors in the last axes."""
     cut = (a.ndim == MOST_AXES, b.ndim == MOST_AXES)
     if any(cut):
         shape = product_shapes((*a.shape[:-1], 1, a.shape[-1]), (*b.shape, 1)).batch
-        return _Slices((a, b), cut, shape, out, dtype).compute(partial(vecdot, axis=-1, dtype=dtype))
+        return _Slices((a, b), cut, shape, out, dtype).compute(partial(_vecdot, dtype=dtype))
     target = None if out is None else out[..., np.newaxis, np.newaxis]
     found = matmul(_conjugated(a)[..., np.newaxis, :], b[..., np.newaxis], target, dtype=dtype)
     return found[..., 0, 0][()] if out is None else out
 
 
-def matvec(a: Any, b: Any, out: Array | None, *, dtype: DTypeLike | None) -> Array:
-    """See `tilewright.matvec`."""
-    a, b = _vectors("matvec", a, b, (2, 1))
+def _matvec(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -> Array:
+    """Matrices in the last two axes of a times vectors in the last one of b."""
     if b.ndim == MOST_AXES:
         shape = product_shapes(a.shape, (*b.shape, 1)).result[:-1]
-        return _Slices((a, b), (False, True), shape, out, dtype).compute(partial(matvec, dtype=dtype))
+        return _Slices((a, b), (False, True), shape, out, dtype).compute(partial(_matvec, dtype=dtype))
     found = matmul(a, b[..., np.newaxis], None if out is None else out[..., np.newaxis], dtype=dtype)
     return found[..., 0] if out is None else out
 
 
-def vecmat(a: Any, b: Any, out: Array | None, *, dtype: DTypeLike | None) -> Array:
-    """See `tilewright.vecmat`."""
-    a, b = _vectors("vecmat", a, b, (1, 2))
+def _vecmat(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -> Array:
+    """Vectors in the last axis of a times matrices in the last two of b."""
     if a.ndim == MOST_AXES:
         shapes = product_shapes((*a.shape[:-1], 1, a.shape[-1]), b.shape)
         shape = (*shapes.batch, shapes.n)
-        return _Slices((a, b), (True, False), shape, out, dtype).compute(partial(vecmat, dtype=dtype))
+        return _Slices((a, b), (True, False), shape, out, dtype).compute(partial(_vecmat, dtype=dtype))
     target = None if out is None else out[..., np.newaxis, :]
     found = matmul(_conjugated(a)[..., np.newaxis, :], b, target, dtype=dtype)
     return found[..., 0, :] if out is None else out
+
+
+_PRODUCTS = {
+    "vecdot": Product("vecdot", _vecdot, (1, 1, 0)),
+    "matvec": Product("matvec", _matvec, (2, 1, 1)),
+    "vecmat": Product("vecmat", _vecmat, (1, 2, 1)),
+}
+
+
+def of_vectors(
+    function: str, a: Any, b: Any, out: Any, options: Options, unexpected: Mapping[str, Any]
+) -> Any:
+    """See `tilewright.vecdot`, `tilewright.matvec` and `tilewright.vecmat`, the functions of these names."""
+    refuse_keywords(function, unexpected)
+    product = _PRODUCTS[function]
+    if type(a) is type(b) is np.ndarray and (out is None or type(out) is np.ndarray) and options.plain:
+        product.check(a, b)
+        return product.multiply(a, b, out, dtype=options.dtype)
+    return call(product, a, b, out, options)

@@ -12,6 +12,7 @@ from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedRange, Sca
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm, weight_lanes
 from tilewright.preparing import importing
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
 from tilewright.spec.dtype import BF16, F16, F32, U8
@@ -37,7 +38,7 @@ def _elements(bits: int) -> Elements:
 
 
 def _matrix(array: Any, name: str) -> Array:
-    found = np.asarray(array)
+    found = as_array(array, name)
     if found.ndim != 2:
         raise InvalidOperand(name=name, reason=f"it has {found.ndim} dimensions; a weight is a matrix (k, n)")
     return found
@@ -203,7 +204,7 @@ def _in_range(values: Array, name: str, bits: int, middle: int) -> Array:
 
 def _per_group(values: Any, name: str, shape: tuple[int, int], group: int | None) -> Array:
     """One float32 for each group and column; of one group, the axis of groups may be missing."""
-    found = np.asarray(values).astype(np.float32)
+    found = as_array(values, name).astype(np.float32)
     if not group and found.ndim == 1:
         found = found[np.newaxis, :]
     if found.shape != shape:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.errors import EmptyReduction, OutOverlapsItself, UnsupportedDtype
 from tilewright.runtime.arrays import check_out
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.lines import LinePlan, plan_numbers
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.row_function import Prepared, RowCall
@@ -49,7 +50,7 @@ def _as_given_floats(x: Any) -> tuple[Array, DType]:
     """An array of a float type that functions have; sums of integers are not rounded to one."""
     dtype = getattr(x, "dtype", None)
     if dtype is None:
-        x = np.asarray(x)
+        x = as_array(x, "x")
         dtype = x.dtype
     if find_numpy_dtype(dtype.newbyteorder("=")) not in FUNCTION_DTYPES:
         raise UnsupportedDtype(dtype=dtype, supported=", ".join(map(str, FUNCTION_DTYPES)))

@@ -14,7 +14,6 @@ import numpy as np
 from tilewright.errors import (
     AxisOutOfRange,
     InvalidAxis,
-    InvalidOperand,
     NegativeEps,
     NormOperandShape,
     OutOverlapsItself,
@@ -22,6 +21,7 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.runtime.arrays import check_out
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.lines import LinePlan, plan_lines
 from tilewright.runtime.operands import Array, data_address, overlaps_itself, real_number
 from tilewright.runtime.row_function import Prepared, RowCall, RowKernel, row_kernel
@@ -55,10 +55,7 @@ def computed_dtype(dtype: np.dtype[Any]) -> DType:
 
 def as_floats(value: Any, name: str) -> tuple[Array, DType]:
     """An array of whole, aligned elements of a type that functions have, and that type."""
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidOperand(name=name, reason=str(error)) from error
+    array = as_array(value, name)
     dtype = computed_dtype(array.dtype)
     if array.dtype != dtype.numpy or not array.flags.aligned:
         array = np.array(array, dtype.numpy, order="K")

@@ -18,6 +18,7 @@ from tilewright.micro.rows import RowKernel
 from tilewright.preparing import once
 from tilewright.runtime.arrays import check_out, direct_out, product_shapes
 from tilewright.runtime.cache import cached_object
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
 from tilewright.runtime.packed_gemm import PackedGemmKernel, packed_kernel
@@ -116,7 +117,7 @@ def row_function(dtype: DType) -> Any:
 
 def quantize_rows(x: Any) -> QuantizedRows:
     """What `tilewright.quantize_rows` does, which documents it."""
-    array = np.asarray(x)
+    array = as_array(x, "x")
     if array.ndim != 2:
         raise InvalidOperand(name="x", reason=f"it has {array.ndim} dimensions, not 2")
     native = array.dtype.newbyteorder("=")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InvalidOperand, OperandMismatch, StepOperands, StepShape, UnsafeCast
+from tilewright.errors import OperandMismatch, StepOperands, StepShape, UnsafeCast
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array, check_operand
 from tilewright.runtime.promotion import kind_of, same_kind
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Residual, Scale, Step
@@ -91,10 +92,7 @@ def bias_of(value: Any, result: tuple[int, ...], vectors: tuple[bool, bool]) -> 
     ------
     InvalidOperand, StepShape
     """
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidOperand(name="bias", reason=str(error)) from error
+    array = as_array(value, "bias")
     last = result[-1] if result else 1
     a_vector, b_vector = vectors
     rows = 1 if a_vector or b_vector else result[-2]

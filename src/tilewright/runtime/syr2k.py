@@ -12,7 +12,6 @@ from tilewright.errors import (
     BatchMismatch,
     FactorAxes,
     FactorShapes,
-    InvalidOperand,
     InvalidScalar,
     MissingOut,
     OutOverlapsItself,
@@ -20,6 +19,7 @@ from tilewright.errors import (
 from tilewright.macro.blocking import Blocking
 from tilewright.preparing import once, once_property, preparing
 from tilewright.runtime.arrays import as_operand, check_array, check_out, product_types, result_dtype
+from tilewright.runtime.foreign import as_array
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import (
@@ -160,10 +160,7 @@ def as_matrices(function: str, arrays: list[Any]) -> list[Array]:
     """
     found = []
     for name, value in zip("ab", arrays, strict=False):
-        try:
-            array = np.asarray(value)
-        except (ValueError, TypeError) as error:
-            raise InvalidOperand(name=name, reason=str(error)) from error
+        array = as_array(value, name)
         if array.ndim < 2:
             raise FactorAxes(function=function, name=name, found=array.shape)
         found.append(array)

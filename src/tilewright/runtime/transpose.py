@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.errors import InvalidAxes, InvalidOperand, OutNotArray, OutOtherDtype, OutReadOnly, OutShape
+from tilewright.errors import InvalidAxes, OutNotArray, OutOtherDtype, OutReadOnly, OutShape
 from tilewright.preparing import preparing
+from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.operands import Array
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.walk import walk_arrays, walk_record
@@ -199,16 +200,14 @@ def transpose(a: Any, axes: Any = None, out: Array | None = None) -> Array:
 
 def _converted(a: Any) -> Array:
     """A plain array of whatever NumPy makes one of."""
-    try:
-        return np.asarray(a)
-    except (ValueError, TypeError) as error:
-        raise InvalidOperand(name="a", reason=str(error)) from error
+    return as_array(a, "a")
 
 
 def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """`out`, if it can hold the result."""
     if not isinstance(out, np.ndarray):
         raise OutNotArray(found=type(out).__name__)
+    refuse(out, "out")
     if out.shape != shape:
         raise OutShape(found=out.shape, required=shape)
     if out.dtype != dtype:

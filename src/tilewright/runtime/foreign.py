@@ -1,0 +1,185 @@
+"""What stands in the place of an array: converted as NumPy does, refused, or left to the library it is of."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tilewright.errors import ForeignArray, ForeignKeyword, InvalidOperand, MaskedOperand, NoUfuncs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+logger = logging.getLogger("tilewright")
+
+#: NumPy's functions, taken when the package is imported: programs may put this package's in their places.
+NUMPY: dict[str, Callable[..., Any]] = {
+    name: getattr(np, name)
+    for name in ("matmul", "vecdot", "matvec", "vecmat", "einsum", "tensordot", "inner", "kron")
+    if hasattr(np, name)  # NumPy 2.0 has no matvec and vecmat
+}
+
+#: Keywords of NumPy's functions of products as they are by default. The casting is also the one that products
+#: check themselves.
+SAME_KIND: Final = "same_kind"
+ANY_ORDER: Final = "K"
+
+#: The most axes of an array: lists that are deeper are objects.
+_MOST_AXES = 64
+
+
+# --- operands -----------------------------------------------------------------------------------
+
+
+def as_array(value: Any, name: str) -> NDArray[Any]:
+    """An operand as a plain array.
+
+    Raises
+    ------
+    MaskedOperand : for masked arrays, also in lists.
+    ForeignArray : for arrays of libraries that have functions of their own in the place of NumPy's.
+    InvalidOperand : if NumPy makes no array of it.
+
+    Examples
+    --------
+    >>> as_array([1, 2], "x")
+    array([1, 2])
+    """
+    if type(value) is np.ndarray:
+        return value
+    refuse(value, name)
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidOperand(name=name, reason=str(error)) from error
+
+
+def refuse(value: Any, name: str) -> None:
+    """Refuses what `numpy.asarray` would make something else of than the caller sees in it.
+
+    Raises
+    ------
+    MaskedOperand, ForeignArray
+    """
+    kinds = _kinds(value, _MOST_AXES) if isinstance(value, (list, tuple)) else (type(value),)
+    for kind in kinds:
+        if kind is np.ndarray:
+            continue
+        if is_masked(kind):
+            raise MaskedOperand(name=name)
+        if overrides(kind, "__array_function__"):
+            raise ForeignArray(name=name, kind=_name_of(kind))
+
+
+def _kinds(values: Iterable[Any], depth: int) -> Iterator[type]:
+    """The types of what stands in lists of lists."""
+    kinds = set(map(type, values))
+    yield from kinds
+    if depth > 1 and any(issubclass(kind, (list, tuple)) for kind in kinds):
+        for value in values:
+            if isinstance(value, (list, tuple)):
+                yield from _kinds(value, depth - 1)
+
+
+def is_masked(kind: type) -> bool:
+    """Whether arrays of a type have masks; NumPy imports the module of these when it is first used."""
+    module = sys.modules.get("numpy.ma")
+    masked = getattr(module, "MaskedArray", None)
+    return masked is not None and issubclass(kind, masked)
+
+
+def overrides(kind: type, protocol: str) -> bool:
+    """Whether a type has a protocol of NumPy's functions, and not as NumPy's arrays have it.
+
+    >>> overrides(list, "__array_function__"), overrides(np.matrix, "__array_ufunc__")
+    (False, False)
+    """
+    own = getattr(np.ndarray, protocol)
+    return getattr(kind, protocol, own) is not own
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+# --- functions that NumPy has too ---------------------------------------------------------------
+
+
+def foreign_operand(protocol: str, values: Iterable[Any]) -> Any:
+    """The first operand whose own library NumPy's functions would call, or None.
+
+    Raises
+    ------
+    MaskedOperand
+    """
+    for value in values:
+        kind = type(value)
+        if kind is np.ndarray:
+            continue
+        if is_masked(kind):
+            raise MaskedOperand(name="a or b")
+        if overrides(kind, protocol):
+            return value
+    return None
+
+
+def leave_to_numpy(
+    function: str, foreign: Any, arguments: Iterable[Any], numpys: Mapping[str, Any], ours: Iterable[str] = ()
+) -> Any:
+    """What NumPy's function of a name gives: it calls the library of one of the operands.
+
+    Parameters
+    ----------
+    foreign : that operand.
+    numpys : the keywords that were given of those that NumPy's function has.
+    ours : the names of others that were given.
+
+    Raises
+    ------
+    ForeignKeyword : if there is one of these.
+    NoUfuncs : if the operand says that universal functions do not take it.
+    """
+    kind = _name_of(type(foreign))
+    numpys_own = NUMPY[function]
+    if isinstance(numpys_own, np.ufunc) and type(foreign).__array_ufunc__ is None:
+        raise NoUfuncs(function=function, kind=kind)
+    for name in ours:
+        raise ForeignKeyword(function=function, name=name, kind=kind)
+    logger.debug("%s: left to numpy.%s, since %s has functions of its own", function, function, kind)
+    return numpys_own(*arguments, **numpys)
+
+
+def wrapped(function: str, inputs: tuple[Any, ...], found: Any) -> Any:
+    """A result in the type that NumPy's universal functions give it.
+
+    That is a subclass of arrays among the inputs: the one of the highest ``__array_priority__``, of equals
+    the first one.
+    """
+    arrays = [value for value in inputs if isinstance(value, np.ndarray) and type(value) is not np.ndarray]
+    if not arrays:
+        return found
+    owner: Any = max(arrays, key=_priority)
+    if _priority(owner) < 0 and any(type(value) is np.ndarray for value in inputs):
+        return found
+    array = np.asarray(found)
+    context = (NUMPY[function], inputs, 0)
+    try:
+        return owner.__array_wrap__(array, context, array.ndim == 0)
+    except TypeError:  # a class from before NumPy 2
+        return owner.__array_wrap__(array, context)
+
+
+def viewed(a: Any, b: Any, found: Any) -> Any:
+    """A result in the type that `numpy.inner` gives it: that of a, or of b where its priority is higher."""
+    owner = b if _priority(b) > _priority(a) else a
+    if type(owner) is np.ndarray or not isinstance(owner, np.ndarray):
+        return found
+    return np.ndarray.__array_wrap__(owner, np.asarray(found))[()]
+
+
+def _priority(value: Any) -> float:
+    return float(value.__array_priority__) if isinstance(value, np.ndarray) else 0.0
