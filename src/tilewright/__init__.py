@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import errors as errors
 from tilewright.api import (
+    append_kv,
     attention,
     attention_backward,
     attention_partial,
@@ -106,6 +107,7 @@ __all__ = [
     "Trmm",
     "Unary",
     "accelerate",
+    "append_kv",
     "attention",
     "attention_backward",
     "attention_partial",

@@ -955,6 +955,68 @@ def attention(
         return implementation(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
 
 
+def append_kv(
+    k_cache: NDArray[Any],
+    v_cache: NDArray[Any],
+    k: ArrayLike,
+    v: ArrayLike,
+    kv_lengths: ArrayLike,
+    *,
+    new_lengths: ArrayLike | None = None,
+    block_table: ArrayLike | None = None,
+    layout: str = "bhsd",
+) -> NDArray[Any]:
+    """Write new keys and values behind those that caches hold, in place, and return the new lengths.
+
+    The step before `attention` over a cache that is allocated once. With as many queries as new keys the
+    default place of the queries is the right one: the last query stands at the last key.
+
+    Parameters
+    ----------
+    k_cache, v_cache : numpy.ndarray, shapes (batch, kv_heads, capacity, d) and (batch, kv_heads, capacity, ·)
+        Written in place, of any strides and type. Without the batch axis 3-D, of one head 2-D. With
+        `block_table` (pages, kv_heads, page, ·).
+    k, v : array_like, shapes (batch, kv_heads, new, d) and (batch, kv_heads, new, ·)
+        As many axes as the caches; converted to their types under "same_kind" casting.
+    kv_lengths : array_like of integers, shape () or (batch,)
+        Keys that each sequence has so far.
+    new_lengths : array_like of integers, shape () or (batch,), optional
+        How many of the new keys of each sequence count, from the first on; by default all.
+    block_table : array_like of integers, shape (batch, pages), optional
+        The pages of each sequence, as in `attention`. Places that two sequences share are written twice, in
+        no order.
+    layout : "bhsd" or "bshd"
+        "bshd": (batch, sequence, heads, d), in the caches and the new keys and values.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (batch,)
+        The new lengths, for ``attention(..., kv_lengths=)`` and the next step.
+
+    Raises
+    ------
+    CacheNotArray, CacheReadOnly, AttentionAxes, AppendShape, AppendDtype, KeysMismatch, InvalidLengths,
+    CacheFull, BlockTableShape, BlockOutsideCache, InvalidOperand, InvalidChoice
+        Each before a cache changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> k_cache, v_cache = np.zeros((1, 2, 8, 4), np.float32), np.zeros((1, 2, 8, 4), np.float32)
+    >>> new = np.ones((1, 2, 3, 4), np.float32)
+    >>> lengths = tw.append_kv(k_cache, v_cache, new, new, 0)
+    >>> lengths = tw.append_kv(k_cache, v_cache, new, 2 * new, lengths)
+    >>> lengths, v_cache[0, 0, :, 0]
+    (array([6]), array([1., 1., 1., 2., 2., 2., 0., 0.], dtype=float32))
+    >>> tw.attention(new, k_cache, v_cache, kv_lengths=lengths, causal=True)[0, 0, :, 0]
+    array([1.25, 1.4 , 1.5 ], dtype=float32)
+    """
+    with importing:
+        from tilewright.runtime.attention_cache import append_kv as implementation
+
+    return implementation((k_cache, v_cache), (k, v), kv_lengths, new_lengths, block_table, layout)
+
+
 def attention_partial(
     q: ArrayLike, k: ArrayLike, v: ArrayLike, *, threads: int | None = None, **keywords: Any
 ) -> AttentionState:

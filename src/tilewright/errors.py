@@ -568,6 +568,45 @@ class HeadVectorShape(TilewrightError, ValueError):
     message = "attention: {name} has shape {found}, must be {required}: one for each head of q"
 
 
+class CacheNotArray(TilewrightError, TypeError):
+    """A cache that is to be written in place is not a NumPy array."""
+
+    message = "append_kv: {name} is {found}, must be a numpy.ndarray: it is written in place"
+
+
+class CacheReadOnly(TilewrightError, ValueError):
+    """A cache that is to be written in place is read-only."""
+
+    message = "append_kv: {name} is read-only; pass a writable array"
+
+
+class CacheFull(TilewrightError, ValueError):
+    """A sequence has no room for the keys that are appended."""
+
+    message = (
+        "append_kv: sequence {sequence} has {found} keys, the cache has no room for {count} more: it holds "
+        "{capacity} of a sequence; pass a longer cache, or a block table of more pages"
+    )
+
+
+class AppendShape(TilewrightError, ValueError):
+    """Keys or values that are appended do not fit those of the cache."""
+
+    message = (
+        "append_kv: {name} has shape {found}, {cache} {required}; all axes but that of the sequence must be "
+        "equal (of a cache in pages also but the first)"
+    )
+
+
+class AppendDtype(TilewrightError, TypeError):
+    """Keys or values that are appended are of a kind of number that the cache does not hold."""
+
+    message = (
+        "append_kv: {name} has dtype {found}, which does not cast to {required} under 'same_kind' casting; "
+        "quantise or convert it as the cache is"
+    )
+
+
 class AttentionScales(TilewrightError, ValueError):
     """Scales of quantised keys or values are not one for each head or token."""
 

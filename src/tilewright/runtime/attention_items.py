@@ -123,6 +123,20 @@ def packed_side(value: Any, name: str, operand: str, total: int) -> Side:
     return Side(len(rows), int(rows.max(initial=0)), rows, found[:-1])
 
 
+def block_table_pages(table: Any) -> Array:
+    """A private copy of a block table, in its own type of integers.
+
+    Raises
+    ------
+    BlockTableShape
+    """
+    found = _integers(table)
+    if found is None or found.ndim != 2:
+        reason = f"is {table!r}" if found is None else f"has shape {found.shape}"
+        raise BlockTableShape(reason=reason, required="integers (batch, most pages of a sequence)")
+    return found
+
+
 def paged_side(table: Any, keys: Any, cache: Array) -> Side:
     """Sequences of a cache (pages, kv_heads, page, d), by a table of the pages of each.
 
@@ -130,11 +144,7 @@ def paged_side(table: Any, keys: Any, cache: Array) -> Side:
     ------
     BlockTableShape, InvalidLengths, BlockOutsideCache
     """
-    found, page = _integers(table), cache.shape[2]
-    required = "integers (batch, most pages of a sequence)"
-    if found is None or found.ndim != 2:
-        reason = f"is {table!r}" if found is None else f"has shape {found.shape}"
-        raise BlockTableShape(reason=reason, required=required)
+    found, page = block_table_pages(table), cache.shape[2]
     batch, most = found.shape
     rows = lengths(keys, "kv_lengths", batch, most * page)
     if found.size and (found.min() < 0 or found.max() >= len(cache)):
