@@ -1,6 +1,7 @@
-"""The main job: multiply random float32 matrices with tilewright and with NumPy, check, compare, draw.
+"""Multiply random float32 matrices with tilewright and every installed peer; check, compare, draw.
 
-Run it with `make demo`. It writes demo.png into the current folder.
+Run it with `make demo`. It writes demo.png into the current folder. Peers are NumPy as shipped, NumPy with
+the fastest OPENBLAS_CORETYPE, and PyTorch, JAX and ONNX Runtime where they are installed.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from rich.console import Console
 
 from tilewright import Gemm, TilewrightError
 from tilewright.explore.cases import Case
+from tilewright.explore.expectations import expectation_line
 from tilewright.explore.measure import REPEAT, Plan
 from tilewright.explore.plot import check_plot_path, draw_report
 from tilewright.explore.present import measure_with_progress, print_report
+from tilewright.explore.systems import installed_peers
 
-#: Square, odd, tall, wide, deep, batched, and transposed views; what takes longest comes last.
+#: Square, odd, tall, wide, deep, batched, and transposed views; the longest comes last.
 CASES = (
     Case(Gemm(64, 64, 64), label="64"),
     Case(Gemm(256, 256, 256), label="256"),
@@ -41,15 +44,16 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=REPEAT, help="measurements of each product")
     options = parser.parse_args()
     console = Console()
-    plan = Plan(CASES, peers=("numpy",), threads=1, repeat=options.repeat)
     try:
+        plan = Plan(CASES, installed_peers(CASES[0].types), threads=1, repeat=options.repeat)
         check_plot_path(options.output)
         report = measure_with_progress(plan, console)
         print_report(plan, report, console)
         draw_report(plan, report, options.output)
     except TilewrightError as error:
         sys.exit(f"demo: {error}")
-    console.print(f"plot written to {options.output}")
+    console.print(expectation_line(report.machine), markup=False, highlight=False)
+    console.print(f"plot written to {options.output}", markup=False, highlight=False)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 #: Peers that still have columns of their own in a terminal of 80 columns.
-MOST_COLUMNS = 2
+MOST_COLUMNS = 1
 
 
 def measure_with_progress(plan: Plan, console: Console) -> Report:
@@ -120,7 +120,7 @@ def _caption(plan: Plan, report: Report) -> str:
 
 
 def summary_table(plan: Plan, report: Report) -> Table:
-    """Geometric means over all cases, and the worst case of each figure."""
+    """Geometric means over all cases, and the worst case of each figure; the best peer comes first."""
     labels = {case.name: case.label for case in plan.cases}
     table = Table(title="tilewright over all sizes")
     for name in ("figure", "geometric mean", "worst", "at"):

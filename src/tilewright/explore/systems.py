@@ -420,14 +420,24 @@ def parse_peers(text: str, peers: Sequence[Named] = PEERS) -> tuple[str, ...]:
     return names
 
 
+def installed_peers(types: ProductTypes) -> tuple[str, ...]:
+    """Every peer that is installed and has the element types.
+
+    >>> installed_peers(ProductTypes.parse("f32"))[:2]
+    ('numpy', 'numpy-best')
+    """
+    found = []
+    for system in PEERS:
+        with contextlib.suppress(UnsupportedDtype, PackageMissing):
+            find_system(system.name).types(types)
+            found.append(system.name)
+    return tuple(found)
+
+
 def default_peers(types: ProductTypes) -> tuple[str, ...]:
     """NumPy; where it lacks the element types, the first installed peer that has them.
 
     >>> default_peers(ProductTypes.parse("f32"))
     ('numpy',)
     """
-    for system in PEERS:
-        with contextlib.suppress(UnsupportedDtype, PackageMissing):
-            find_system(system.name).types(types)
-            return (system.name,)
-    return ()
+    return installed_peers(types)[:1]
