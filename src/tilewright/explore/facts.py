@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tilewright.machine.host import HostFacts
 
 #: Packages whose versions decide about speed.
-PACKAGES = ("tilewright", "llvmlite", "numpy", "torch")
+PACKAGES = ("tilewright", "llvmlite", "numpy", "torch", "jax", "onnxruntime")
 
 
 def plain(value: object, *, origins: bool = False) -> Any:
