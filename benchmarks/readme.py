@@ -1,9 +1,9 @@
-"""Writes the measured tables of README.md and docs/performance.md from the JSON reports of `tilewright bench`.
+"""Writes the measured tables of README.md and docs/performance.md from JSON reports of `tilewright bench`.
 
 ``python benchmarks/readme.py FOLDER`` prints the tables; ``--write`` puts them between the markers
-``<!-- measured: NAME -->`` and ``<!-- end -->`` of both pages. FOLDER holds NAME.json for each name in `REPORTS`;
-reports that are missing are left out, and their tables stay as they are. The head of docs/performance.md shows
-the commands that write the reports.
+``<!-- measured: NAME -->`` and ``<!-- end -->`` of both pages. FOLDER holds NAME.json for each name in
+`REPORTS`; reports that are missing are left out, and their tables stay as they are. docs/performance.md shows
+the command that writes each report.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Reported:
 
 
 REPORTS = (
-    Reported("gemm-f32", "float32 products, n = 256 to 4096"),
-    Reported("gemm-f32-small", "float32 products, n = 4 to 128"),
-    Reported("gemm-f32-2threads", "float32 products, n = 512 to 2048, two threads"),
-    Reported("gemm-f64", "float64 products, n = 256 to 2048"),
-    Reported("gemm-bf16", "bfloat16 products, n = 512 to 2048"),
-    Reported("gemm-u8i8", "uint8 x int8 products, n = 512 to 2048"),
+    Reported("gemm-f32", "float32 products"),
+    Reported("gemm-f32-small", "float32 products"),
+    Reported("gemm-f32-2threads", "float32 products"),
+    Reported("gemm-f64", "float64 products"),
+    Reported("gemm-bf16", "bfloat16 products"),
+    Reported("gemm-u8i8", "uint8 x int8 products"),
     Reported("attention-f32", "attention, float32"),
     Reported("attention-f32-causal", "causal attention, float32"),
     Reported("attention-bf16", "attention, bfloat16"),
@@ -147,22 +147,27 @@ def share_table(report: Report) -> Iterator[str]:
 
 def summary(reports: dict[str, Report]) -> Iterator[str]:
     """One line per report: share of the peak, the best peer, and the ratio to it."""
-    yield line(
-        "", "share of peak", "best peer", "speed over it: mean", "least", "over the fastest at each size"
-    )
+    yield line("one thread", "share of peak", "best peer", "speed over it", "least", "over the fastest")
     yield line(*["---"] * 6)
     for row in REPORTS:
         if row.name in reports:
             report = reports[row.name]
             ratios = report.ratios(report.best_peer)
             yield line(
-                row.title,
+                f"{row.title}{sizes(report)}",
                 f"{mean(report.shares('tilewright')):.0%}",
                 TITLES.get(report.best_peer, report.best_peer),
                 f"{mean(ratios):.2f}",
                 f"{min(ratios):.2f}",
                 f"{mean(report.ratios_to_fastest()):.2f}",
             )
+
+
+def sizes(report: Report) -> str:
+    """The sizes of a report's square products, and its threads where there are several."""
+    found = [size(problem) for problem in report.problems]
+    span = f", n = {found[0]} to {found[-1]}" if all(map(str.isdecimal, found)) else ""
+    return span + ("" if report.threads == 1 else f", {report.threads} threads")
 
 
 def machine(report: Report) -> str:
@@ -189,9 +194,10 @@ def headline(reports: dict[str, Report]) -> str:
     avx2 = mean(report.shares("tilewright-avx2")) if "tilewright-avx2" in report.systems else None
     also = "" if avx2 is None else f" ({avx2:.0%} with its AVX2 kernels)"
     return (
-        f"One thread, float32, n = 256 to 4096, in the geometric mean: {mean(report.shares('tilewright')):.0%} of "
-        f"the measured FMA peak{also}, {mean(ratios):.2f} times the speed of the best peer ({best}; "
-        f"{min(ratios):.2f} to {max(ratios):.2f} by size). Measured on: {machine(report)}."
+        f"One thread, float32{sizes(report)}, in the geometric mean: "
+        f"{mean(report.shares('tilewright')):.0%} of the measured FMA peak{also}, {mean(ratios):.2f} times the "
+        f"speed of the best peer ({best}; {min(ratios):.2f} to {max(ratios):.2f} by size). "
+        f"Measured on: {machine(report)}."
     )
 
 
