@@ -42,9 +42,9 @@ lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
 docs: $(VENV)/.installed-test ## check the pages: every link resolves, every example runs
 	$(PY) -m pytest tests/test_*page*.py tests/*/test_*page*.py
 
-bench: $(VENV)/.installed-bench ## the measured table of the README: bench.json, bench.png
+bench: $(VENV)/.installed-bench ## measure float32 products of this machine: bench.json, bench.png
 	$(PY) -m tilewright bench gemm --sizes 256,512,768,1024,2048,4096 --dtype f32 --threads 1 \
-		--peers numpy --json bench.json --plot bench.png
+		--peers numpy,numpy-best --json bench.json --plot bench.png
 
 verify: $(VENV)/.installed-test ## check every kernel of the grid against exact results (minutes; resumes)
 	TILEWRIGHT_CACHE=0 $(PY) -m tilewright verify

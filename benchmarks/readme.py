@@ -195,8 +195,8 @@ def headline(reports: dict[str, Report]) -> str:
     also = "" if avx2 is None else f" ({avx2:.0%} with its AVX2 kernels)"
     return (
         f"One thread, float32{sizes(report)}, in the geometric mean: "
-        f"{mean(report.shares('tilewright')):.0%} of the measured FMA peak{also}, {mean(ratios):.2f} times the "
-        f"speed of the best peer ({best}; {min(ratios):.2f} to {max(ratios):.2f} by size). "
+        f"{mean(report.shares('tilewright')):.0%} of the measured FMA peak{also}, {mean(ratios):.2f} times "
+        f"the speed of the best peer ({best}; {min(ratios):.2f} to {max(ratios):.2f} by size). "
         f"Measured on: {machine(report)}."
     )
 

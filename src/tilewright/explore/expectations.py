@@ -30,12 +30,12 @@ EXPECTATIONS = (
     Expectation(
         "znver4",
         "85 to 95 %",
-        "1.0 to 1.2 of the best peer",
+        "1.0 to 1.2 of best peer",
     ),
     Expectation(
         "znver5",
         "87 to 96 %",
-        "1.8 to 2.1 of NumPy with AVX2 kernels",
+        "1.8 to 2.1 of AVX2 NumPy",
     ),
 )
 
@@ -49,6 +49,6 @@ def expectation_line(machine: Mapping[str, Any]) -> str:
     cpu = machine["cpu"]
     for row in EXPECTATIONS:
         if row.cpu == cpu:
-            return f"expected on {cpu}, n >= 256: {row.share} of the peak, {row.peers}"
+            return f"expected on {cpu} from n = 256: {row.share} of peak, {row.peers}"
     measured = ", ".join(row.cpu for row in EXPECTATIONS)
     return f"expected on {cpu}: unknown, docs/performance.md has {measured}"

@@ -1,0 +1,172 @@
+"""README.md and docs: links resolve, examples run, and what they name exists."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.main import get_command
+
+import tilewright as tw
+from tilewright.cli import app
+from tilewright.explore.expectations import EXPECTATIONS, expectation_line
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "examples/library/README.md",
+    *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+#: Commands of these pages that are ours.
+COMMAND = re.compile(r"(?:^|`)((?:tilewright|python -m tilewright) [^`\n#|]*)", re.MULTILINE)
+
+
+def text(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of headings, as GitHub makes them."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text(page), flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_resolve(page: str) -> None:
+    for target in LINK.findall(text(page)):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (ROOT / page).parent / path if path else ROOT / page
+        assert found.exists(), target
+        if anchor:
+            assert anchor in anchors(str(found.resolve().relative_to(ROOT))), target
+
+
+def test_the_first_screen_is_short() -> None:
+    assert len(README.splitlines()) <= 130
+    assert README.count("![") == 1
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", text(page), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def readme() -> dict[str, Any]:
+    """The names that the examples of README.md leave behind, and what they print."""
+    names: dict[str, Any] = {"printed": []}
+    names["print"] = lambda *words: names["printed"].append(" ".join(map(str, words)))
+    for block in blocks("README.md"):
+        if "@tw.accelerate" not in block:  # it reads the source of a file
+            exec(block, names)
+    return names
+
+
+def test_the_examples_compute_what_they_say(readme: dict[str, Any]) -> None:
+    np.testing.assert_allclose(readme["c"], readme["a"] @ readme["b"])
+    x, weight, bias, y = (readme[name] for name in ("x", "weight", "bias", "y"))
+    assert np.array_equal(y, tw.linear(x, weight, bias, "gelu"))
+    assert readme["out"].shape == readme["q"].shape
+    assert readme["d"].shape == (64, 128)
+
+
+#: Runs the first example up to its explanation, and prints the kernels that exist then and the one explained.
+RAN = """
+import gc, re
+{before}
+from tilewright.runtime.kernel import Kernel
+made = [found.name for found in gc.get_objects() if isinstance(found, Kernel)]
+print(*made)
+print(re.search(r"kernel +(\\w+)", str(tw.explain(tw.matmul, a, b)))[1])
+"""
+
+
+def test_the_kernel_that_is_explained_is_the_one_that_ran() -> None:
+    before, _, _ = blocks("README.md")[0].partition("print(")
+    script = RAN.format(before=before)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    made, explained = done.stdout.splitlines()
+    assert explained in made.split()
+
+
+def test_what_the_examples_print_is_short(readme: dict[str, Any]) -> None:
+    _, _, assembly = readme["printed"]
+    for printed in readme["printed"]:
+        assert 3 < len(printed.splitlines()) < 300
+    assert "brgemm_f32_16x6x64x1" in assembly
+    assert "fmla" in assembly  # the multiply-add of Arm, the target that the example names
+
+
+def test_the_loops_are_replaced(tmp_path: Path) -> None:
+    (block,) = (block for block in blocks("README.md") if "@tw.accelerate" in block)
+    path = tmp_path / "loops.py"
+    path.write_text(f"import tilewright as tw\n\n{block}", encoding="utf-8")
+    module = load(path)
+    assert "replaced" in str(tw.accelerate.report(module.product))
+    a, b, c = np.ones((5, 4)), np.ones((4, 3)), np.ones((5, 3))
+    module.product(a, b, c)
+    assert np.array_equal(c, np.full((5, 3), 5.0))
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    for page in ("README.md", "docs/performance.md", "docs/reference.md"):
+        for command in COMMAND.findall(text(page).replace("\\\n", " ")):
+            yield page, command.strip()
+
+
+def test_pages_name_commands() -> None:
+    assert len(list(commands())) > 10
+
+
+@pytest.mark.parametrize(("page", "command"), list(commands()))
+def test_commands_and_their_options_exist(page: str, command: str) -> None:
+    """Every command and option that a page shows is one of ours."""
+    found: Any = get_command(app)
+    words = shlex.split(command)[1:]
+    while words and hasattr(found, "commands") and words[0] in found.commands:
+        found = found.commands[words.pop(0)]
+    options = {"--help", *(name for parameter in found.params for name in parameter.opts)}
+    before_separator = words[: words.index("--")] if "--" in words else words
+    for word in before_separator:
+        if word.startswith("-") and word != "-":
+            assert word.partition("=")[0] in options, f"{page}: {command}"
+    if hasattr(found, "commands"):
+        assert words == [] or words[0] in ("COMMAND", "--library"), f"{page}: {command}"
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference.md")))))
+def test_the_reference_names_what_exists(name: str) -> None:
+    assert name in tw.__all__
+
+
+def test_expectations_are_of_measured_cpus() -> None:
+    page = text("docs/performance.md")
+    for row in EXPECTATIONS:
+        assert f"## Zen {row.cpu[-1]}" in page
+        line = expectation_line({"cpu": row.cpu})
+        assert row.share in line
+        assert len(line) <= 80
