@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, overload
 
 import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
-from tilewright.errors import InvalidOperand, UnsupportedArgument
+from tilewright.errors import InvalidOperand, UnsupportedArgument, shown
 from tilewright.preparing import Section, importing
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.lifetime import watch_forks
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.thread_limits import register_pool
+from tilewright.spec.arguments import check_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -533,11 +534,12 @@ def pack(
 
     if form is not None:
         with importing:
-            from tilewright.runtime.quantise import pack_floats
+            from tilewright.runtime.quantise import FORMS, pack_floats
 
-        for name, value in (("role", None if role == "b" else role), ("tiles", tiles)):
-            if value is not None:
-                raise UnsupportedArgument(name=name, value=value, remedy=f"pass form={form!r} without it")
+        form = check_word(form, "form", FORMS)
+        if check_word(role, "role", ("b", "a")) != "b" or tiles is not None:
+            name, value = ("role", role) if tiles is None else ("tiles", tiles)
+            raise UnsupportedArgument(name=name, value=shown(value), remedy=f"pass form={form!r} without it")
         return pack_floats(b, form, _machine(target))
     return implementation(b, role=role, tiles=tiles, target=target)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable, TilewrightError
+from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable, TilewrightError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -570,7 +570,7 @@ def emit_library(
     from tilewright.library.spec_file import read_spec
     from tilewright.library.variants import split_targets
     from tilewright.runtime.compile import resolve_target
-    from tilewright.spec.choice import parse_choice
+    from tilewright.spec.arguments import parse_choice
 
     wanted = parse_choice(Form, form, "form")
     library = build_library(read_spec(spec), [resolve_target(name) for name in split_targets(target)])
@@ -854,7 +854,7 @@ def emit_chain(
     try:
         layers = [int(size) for size in sizes.split(",")]
     except ValueError:
-        raise InvalidChoice(name="sizes", found=repr(sizes), allowed="integers such as 64,256,64") from None
+        raise InvalidChoice(name="sizes", found=shown(sizes), allowed="integers such as 64,256,64") from None
     words = [None if word == "none" else word for word in activations.split(",")] if activations else []
     _emit(LinearChain(layers, words, dtype, bias=bias), _machine(target), emit, dump, output)
 
@@ -891,7 +891,7 @@ def emit_contraction(
     for label in "".join(inputs):
         if label.isalpha() and label not in lengths:
             raise InvalidChoice(
-                name="sizes", found=repr(sizes), allowed=f"a length for each label, as {label}=64"
+                name="sizes", found=shown(sizes), allowed=f"a length for each label, as {label}=64"
             )
     shapes = [tuple(lengths[label] for label in term if label in lengths) for term in inputs]
     problem = tilewright.einsum_contraction(
@@ -907,7 +907,7 @@ def _label_sizes(text: str) -> dict[str, int]:
         label, _, size = word.strip().partition("=")
         if len(label) != 1 or not size.isdecimal():
             raise InvalidChoice(
-                name="sizes", found=repr(text), allowed="a length for each label, as i=64,j=48"
+                name="sizes", found=shown(text), allowed="a length for each label, as i=64,j=48"
             )
         found[label] = int(size)
     return found
@@ -917,7 +917,7 @@ def _machine(target: str, lowering: str = "target") -> Machine:
     """The machine of a target, with the row of a lowering."""
     from tilewright.machine.isa import Lowering
     from tilewright.runtime.compile import resolve_target
-    from tilewright.spec.choice import parse_choice
+    from tilewright.spec.arguments import parse_choice
 
     return resolve_target(target).with_lowering(parse_choice(Lowering, lowering, "lowering"))
 
@@ -925,7 +925,7 @@ def _machine(target: str, lowering: str = "target") -> Machine:
 def _emit(problem: Problem, machine: Machine, emit: str, dump: str | None, output: Path | None) -> None:
     """One form of a problem's kernel, or the output of one stage, to a file or the terminal."""
     if emit not in _FORMS:
-        raise InvalidChoice(name="emit", found=repr(emit), allowed=", ".join(_FORMS))
+        raise InvalidChoice(name="emit", found=shown(emit), allowed=", ".join(_FORMS))
     content = _FORMS[emit](_compile(problem, machine)) if dump is None else _dump(problem, machine, dump)
     if output is not None and str(output) != "-":
         _write(output, content)
@@ -965,7 +965,7 @@ def _dump(problem: Problem, machine: Machine, wanted: str) -> str | bytes:
             return str(schedule(problem, machine, until=wanted))
         names, problem = passes + names, schedule(problem, machine)
     if wanted not in names:
-        raise InvalidChoice(name="dump", found=repr(wanted), allowed=", ".join(names))
+        raise InvalidChoice(name="dump", found=shown(wanted), allowed=", ".join(names))
     output = getattr(run_stages(problem, machine, until=wanted), wanted)
     match output:
         case bytes() | str():
@@ -1077,7 +1077,7 @@ def _loop_options(
 ) -> Options:
     from tilewright.opt.records import Options
     from tilewright.settings import parse_bytes
-    from tilewright.spec.choice import parse_choice
+    from tilewright.spec.arguments import parse_choice
     from tilewright.splice.plan import Strategy
 
     return Options(

@@ -2,9 +2,50 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import reprlib
+from typing import Any, ClassVar
 
+import numpy as np
 from numpy.exceptions import AxisError
+
+#: Letters of a value that a message quotes.
+_MOST_SHOWN = 100
+
+
+class _Shown(reprlib.Repr):
+    """Values in messages: in a few words, whatever they are and whether or not they can be printed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxtuple = self.maxlist = 12
+        self.maxstring = self.maxother = self.maxlong = _MOST_SHOWN
+
+    def repr_int(self, x: int, level: int) -> str:  # noqa: ARG002
+        """Integers, also long ones."""
+        return str(_shown(x))
+
+    def repr_instance(self, x: Any, level: int) -> str:  # noqa: ARG002 - as `reprlib` calls it
+        """Anything but the kinds that have a limit of their own."""
+        if isinstance(x, np.ndarray) and x.ndim:
+            return f"an array of shape {x.shape} and dtype {x.dtype}"
+        text = repr(x)
+        return text if len(text) <= self.maxother else f"{text[: self.maxother]}..."
+
+
+_SHOWN = _Shown()
+
+
+def shown(value: object) -> str:
+    """What messages say of a value.
+
+    >>> shown("relu"), shown(10**5000), shown([1] * 20)
+    ("'relu'", '2**16609 or more', '[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ...]')
+    """
+    try:
+        return _SHOWN.repr(value)
+    except Exception:  # its own methods, or the limit of Python on long integers
+        return f"a value of type {type(value).__name__}"
+
 
 #: Bits of the longest integer that a message prints digit by digit.
 _PRINTED_BITS = 256
@@ -27,8 +68,13 @@ class TilewrightError(Exception):
     message: ClassVar[str] = "{reason}"
 
     def __init__(self, **fields: object) -> None:
+        try:
+            text = self.message.format(**{name: _shown(value) for name, value in fields.items()})
+        except Exception:  # a value that cannot be printed
+            fields = {name: shown(value) for name, value in fields.items()}
+            text = self.message.format(**fields)
         self.fields = fields
-        super().__init__(self.message.format(**{name: _shown(value) for name, value in fields.items()}))
+        super().__init__(text)
 
     def __getattr__(self, name: str) -> object:
         try:
@@ -179,6 +225,15 @@ class NotAProblem(TilewrightError, TypeError):
     """`compile` is given something that is no problem record."""
 
     message = "compile takes a problem ({known}), found {found}"
+
+
+class KernelNotCalled(TilewrightError, TypeError, NotImplementedError):
+    """A kernel whose problem has no call with arrays is called."""
+
+    message = (
+        "kernel {kernel} takes pointers and strides, not arrays: call the function of tilewright that it is "
+        "a part of, or its code by kernel.function; kernel.header says how"
+    )
 
 
 class NotExplained(TilewrightError, TypeError):
@@ -918,6 +973,24 @@ class InvalidFlag(TilewrightError, TypeError):
     """A switch that is neither on nor off."""
 
     message = "{name} is {found}, must be True or False"
+
+
+class InvalidText(TilewrightError, TypeError):
+    """Something else where text is required."""
+
+    message = "{name} is {found}, must be text"
+
+
+class InvalidSequence(TilewrightError, TypeError):
+    """Something else where a sequence is required, or a sequence of other things."""
+
+    message = "{name} is {found}, must be {required}"
+
+
+class InvalidFileName(TilewrightError, TypeError, ValueError):
+    """What is given as a file name is none."""
+
+    message = "{name} is {found}, must be the name of a file: text, bytes or os.PathLike, without NUL"
 
 
 class UnexpectedKeyword(TilewrightError, TypeError):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InvalidChoice
 from tilewright.preparing import importing
 from tilewright.runtime.function_front import Request, served
+from tilewright.spec.arguments import check_word
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -324,9 +324,7 @@ def gelu(
 
     Source: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv:1606.08415.
     """
-    if approximate not in _GELU_FORMS:
-        raise InvalidChoice(name="approximate", found=repr(approximate), allowed=", ".join(_GELU_FORMS))
-    return _each(_GELU_FORMS[approximate], x, out, threads)
+    return _each(_GELU_FORMS[check_word(approximate, "approximate", _GELU_FORMS)], x, out, threads)
 
 
 #: The operation of each form of GELU, by PyTorch's words.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tilewright.errors import InvalidChoice
+from tilewright.errors import InvalidChoice, shown
 from tilewright.ir.nodes import Program
 from tilewright.llvm.target import emit_object
 from tilewright.lower import lower
@@ -326,7 +326,7 @@ def run_stages(problem: Problem, machine: Machine, until: str = STAGES[-1].name)
     """Runs the stages in order, up to and including the one named."""
     names = [stage.name for stage in STAGES]
     if until not in names:
-        raise InvalidChoice(name="stage", found=repr(until), allowed=", ".join(names))
+        raise InvalidChoice(name="stage", found=shown(until), allowed=", ".join(names))
     for operand in problem.operands:
         check_elements(f"{type(problem).__name__}: {operand.name}", (operand.rows or 1, operand.columns or 1))
     state = Compilation(problem, machine, kernel_name(problem, machine.isa.name))

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InvalidSetting
+from tilewright.errors import InvalidSetting, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,9 +65,10 @@ def check_positive(name: str, value: object) -> int:
     >>> check_positive("cores", 4)
     4
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise InvalidSetting(name=name, found=repr(value), required="a positive integer")
-    return value
+    number = 0 if isinstance(value, bool) or not isinstance(value, int) else int.__index__(value)
+    if number <= 0:
+        raise InvalidSetting(name=name, found=shown(value), required="a positive integer")
+    return number
 
 
 def parse_bytes(name: str, text: str) -> int:
@@ -81,25 +82,25 @@ def parse_bytes(name: str, text: str) -> int:
     size = int(match[1]) * unit if match and unit else 0
     if size <= 0:
         required = "a positive size in bytes, such as 32768, 32K, 32KiB or 1M"
-        raise InvalidSetting(name=name, found=repr(text), required=required)
+        raise InvalidSetting(name=name, found=shown(text), required=required)
     return size
 
 
 def _parse_count(name: str, text: str) -> int:
     if not _COUNT.fullmatch(text) or int(text) == 0:
-        raise InvalidSetting(name=name, found=repr(text), required="a positive integer")
+        raise InvalidSetting(name=name, found=shown(text), required="a positive integer")
     return int(text)
 
 
 def _parse_quota(name: str, text: str) -> float:
     if not _DECIMAL.fullmatch(text) or float(text) == 0:
-        raise InvalidSetting(name=name, found=repr(text), required="a positive number of cores, such as 1.5")
+        raise InvalidSetting(name=name, found=shown(text), required="a positive number of cores, such as 1.5")
     return float(text)
 
 
 def _parse_microseconds(name: str, text: str) -> float:
     if not _DECIMAL.fullmatch(text):
-        raise InvalidSetting(name=name, found=repr(text), required="microseconds, such as 50 or 0")
+        raise InvalidSetting(name=name, found=shown(text), required="microseconds, such as 50 or 0")
     return float(text)
 
 
@@ -107,7 +108,7 @@ def _parse_flag(name: str, text: str) -> bool:
     word = text.lower()
     if word not in _TRUE | _FALSE:
         raise InvalidSetting(
-            name=name, found=repr(text), required="one of 1, true, yes, on, 0, false, no, off"
+            name=name, found=shown(text), required="one of 1, true, yes, on, 0, false, no, off"
         )
     return word in _TRUE
 

@@ -203,11 +203,8 @@ def test_what_is_no_regular_file(saved: Path, tmp_path: Path) -> None:
             PackedMatrix.load(path)
         with within(10), pytest.raises(errors.PackedNotWritable, match="not a regular file"):
             packed.save(path)
-    for call, error in (
-        (packed.save, errors.PackedNotWritable),
-        (PackedMatrix.load, errors.PackedFileNotFound),
-    ):
-        with pytest.raises(error, match="null"):
+    for call in (packed.save, PackedMatrix.load):
+        with pytest.raises(errors.InvalidFileName, match="without NUL"):
             call("a\0b")
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "target")

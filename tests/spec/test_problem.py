@@ -52,7 +52,7 @@ def test_sizes_out_of_range(name: str, size: Any) -> None:
     with pytest.raises(InvalidSize) as caught:
         BatchReduceGemm(**{**SIZES, name: found})
     assert isinstance(caught.value, ValueError)
-    for word in (f"{name} is {found}", f"from 1 to {LIMITS[name]}", "tilewright.Gemm"):
+    for word in (f"{name} is {found!r}", f"from 1 to {LIMITS[name]}", "tilewright.Gemm"):
         assert word in str(caught.value)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
+from tilewright.errors import InvalidChoice, InvalidSize, WrongResult, shown
 from tilewright.explore.attention_systems import ATTENTION_SYSTEMS
 from tilewright.explore.measured import Started
 from tilewright.explore.systems import Environment, find_system
@@ -199,7 +199,7 @@ class AttentionCase:
     def start(self, system: str, seed: int, threads: int, target: str | None) -> Started:
         """Random operands, ready to be computed; attention runs on this host only."""
         if target is not None:
-            raise InvalidChoice(name="target of measured attention", found=repr(target), allowed="host")
+            raise InvalidChoice(name="target of measured attention", found=shown(target), allowed="host")
         arrays = self.operands(seed)
         call = self.row_of(system).prepare(self, arrays, threads)
 
@@ -324,7 +324,7 @@ def parse_shapes(
             if match is None:
                 raise InvalidChoice(
                     name="shape",
-                    found=repr(shape),
+                    found=shown(shape),
                     allowed="BATCHxHEADS[/KV_HEADS]xQUERIES[:KEYS]xHEAD_DIM, such as 1x12x384x64 or "
                     f"1x32/8x1:4096x128, or one of {', '.join(WORKLOADS)}",
                 )
@@ -344,7 +344,7 @@ def _parse_window(text: str, *, causal: bool) -> tuple[int, int]:
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > 2 or not all(part.isdecimal() for part in parts):
         raise InvalidChoice(
-            name="window", found=repr(text), allowed="LEFT or LEFT,RIGHT, such as 256 or 256,0"
+            name="window", found=shown(text), allowed="LEFT or LEFT,RIGHT, such as 256 or 256,0"
         )
     left = int(parts[0])
     return left, int(parts[1]) if len(parts) > 1 else (0 if causal else left)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, InvalidSize, WrongResult
+from tilewright.errors import InvalidChoice, InvalidSize, WrongResult, shown
 from tilewright.explore.measured import Started
 from tilewright.explore.systems import Environment, System, find_system
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import DTYPES, F64, DType, Kind
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.problem import Gemm, Layout, ProductTypes, exact_dtype
@@ -346,7 +346,7 @@ def parse_sizes(
     ['gemm 512x512x512 nt', 'gemm 64x32x16 nt']
     """
     if trans not in TRANSPOSITIONS:
-        raise InvalidChoice(name="trans", found=repr(trans), allowed=", ".join(TRANSPOSITIONS))
+        raise InvalidChoice(name="trans", found=shown(trans), allowed=", ".join(TRANSPOSITIONS))
     types = parse_types(dtype, out_dtype)
     layouts = {name: Layout.COL if name in trans else Layout.ROW for name in ("a", "b")}
     cases = []
@@ -354,7 +354,7 @@ def parse_sizes(
         match = _SIZES.fullmatch(item)
         if match is None:
             raise InvalidChoice(
-                name="size", found=repr(item), allowed="N or MxNxK, such as 512 or 64x2048x256"
+                name="size", found=shown(item), allowed="N or MxNxK, such as 512 or 64x2048x256"
             )
         m, n, k = (int(part) if part else int(match[1]) for part in match.groups())
         plain = Gemm(m, n, k, types.a, b_dtype=types.b, out_dtype=types.c, a=layouts["a"], b=layouts["b"])

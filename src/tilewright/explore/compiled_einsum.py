@@ -11,6 +11,7 @@ from tilewright.explore.plot import OUR_COLOUR, check_plot_path
 from tilewright.frontend.tree import Leaf, Pair, Permutation, Tree, names_of, walk
 from tilewright.preparing import importing
 from tilewright.runtime.compiled_einsum import TreeCall
+from tilewright.spec.arguments import check_path
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -41,7 +42,7 @@ class CompiledEinsum(TreeCall):
         PackageMissing : matplotlib is not installed.
         OutputNotWritable : the file cannot be written.
         """
-        target = Path(path)
+        target = Path(check_path(path))
         check_plot_path(target)
         _draw(self.laid_tree, self.seconds(*operands, repeat=repeat), repr(self).strip("<>"), target)
 

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import InvalidChoice, InvalidSize, WrongMove
+from tilewright.errors import InvalidChoice, InvalidSize, WrongMove, shown
 from tilewright.explore.statistics import median, median_interval
 from tilewright.explore.systems import NumPy, Torch, parse_peers
 from tilewright.llvm.build import Module
@@ -89,7 +89,7 @@ def parse_shapes(text: str) -> tuple[tuple[int, int], ...]:
     for item in (part.strip() for part in text.split(",")):
         match = _SIZES.fullmatch(item)
         if match is None:
-            raise InvalidChoice(name="size", found=repr(item), allowed="N or MxN, such as 512 or 1000x1537")
+            raise InvalidChoice(name="size", found=shown(item), allowed="N or MxN, such as 512 or 1000x1537")
         rows, columns = int(match[1]), int(match[2] or match[1])
         if min(rows, columns) < 1:
             raise InvalidSize(name="size", found=item, required="at least 1 to be measured")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InvalidChoice, OutputNotWritable, PackageMissing
+from tilewright.errors import InvalidChoice, OutputNotWritable, PackageMissing, shown
 from tilewright.explore.present import chosen_setting, interval_note, report_title
 from tilewright.explore.systems import OURS, TILEWRIGHT
 
@@ -60,7 +60,7 @@ def check_plot_path(path: Path) -> None:
 
     if path.suffix.lower() not in FORMATS:
         raise InvalidChoice(
-            name="ending of the plot's file name", found=repr(path.name), allowed=", ".join(FORMATS)
+            name="ending of the plot's file name", found=shown(path.name), allowed=", ".join(FORMATS)
         )
     if find_spec("matplotlib") is None:
         raise PackageMissing(purpose="drawing a plot", package="matplotlib", install="tilewright[bench]")

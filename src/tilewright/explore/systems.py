@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype
+from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype, shown
 from tilewright.settings import variable_of
 from tilewright.spec.dtype import BF16, C64, C128, F16, F32, F64, I8, I32, U8, DType
 from tilewright.spec.problem import ProductTypes
@@ -402,7 +402,7 @@ def find_system(name: str, rows: Sequence[AnySystem] | None = None) -> AnySystem
                 )
             found: AnySystem = system
             return found
-    raise InvalidChoice(name="system", found=repr(name), allowed=", ".join(row.name for row in known))
+    raise InvalidChoice(name="system", found=shown(name), allowed=", ".join(row.name for row in known))
 
 
 def parse_peers(text: str, peers: Sequence[Named] = PEERS) -> tuple[str, ...]:
@@ -415,7 +415,7 @@ def parse_peers(text: str, peers: Sequence[Named] = PEERS) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         if name not in allowed:
-            raise InvalidChoice(name="peer", found=repr(name), allowed=", ".join(allowed))
+            raise InvalidChoice(name="peer", found=shown(name), allowed=", ".join(allowed))
         find_system(name, peers)
     return names
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tilewright.errors import ContractionOperands
+from tilewright.errors import ContractionOperands, InvalidSequence, shown
 from tilewright.frontend.einsum import Indexing, lay_over, parse
+from tilewright.spec.arguments import as_integers, as_items
 from tilewright.spec.contraction import Dimension
 
 #: The operands that a contraction has at most.
@@ -88,9 +89,21 @@ def einsum_dimensions(
         operand.steps(labels, indexing.sizes)
         for operand, labels in zip(operands, indexing.inputs, strict=True)
     ]
-    written = row_major(indexing.shape) if out_strides is None else tuple(out_strides)
+    written = (
+        row_major(indexing.shape) if out_strides is None else _strides(out_strides, len(indexing.output))
+    )
     out = dict(zip(indexing.output, written, strict=True))
     return tuple(_dimension(label, indexing, inputs, out) for label in _order(indexing))
+
+
+def _strides(out_strides: object, count: int) -> tuple[int, ...]:
+    """Elements between the axes of a result."""
+    items = as_items(out_strides)
+    found = None if items is None else as_integers(items)
+    if found is None or len(found) != count:
+        required = f"{count} integers, the elements between the axes of the result"
+        raise InvalidSequence(name="out_strides", found=shown(out_strides), required=required)
+    return found
 
 
 def _order(indexing: Indexing) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from tilewright.errors import (
     AxesWithoutLabels,
@@ -19,8 +20,10 @@ from tilewright.errors import (
     OutputLabelRepeated,
     OutputLabelUnknown,
     SublistLabel,
+    shown,
 )
 from tilewright.preparing import importing
+from tilewright.spec.arguments import as_integer, as_integers, as_items, as_number, as_text, check_text
 
 #: What a caller may write for an axis, in the order in which the interleaved form numbers them.
 LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -123,6 +126,7 @@ def parse(subscripts: str) -> Equation:
     >>> parse("b...j, jk")
     Equation(text='b...j, jk', inputs=('b.j', 'jk'), output='.bk')
     """
+    subscripts = check_text(subscripts, "subscripts")
     short, places = _shortened(subscripts)
     arrow = short.find("->")
     left = short if arrow < 0 else short[:arrow]
@@ -184,12 +188,9 @@ def interleaved(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
 
 def _letters(labels: Any) -> str:
     """A list of labels as text; any sequence is one, such as a range or an array of integers."""
-    try:
-        found = None if isinstance(labels, (str, bytes)) else [*labels]
-    except TypeError:
-        found = None
+    found = as_items(labels)
     if found is None:
-        raise SublistLabel(found=repr(labels), what="labels of an operand", required="a list of integers")
+        raise SublistLabel(found=shown(labels), what="labels of an operand", required="a list of integers")
     return "".join(map(_letter, found))
 
 
@@ -197,12 +198,9 @@ def _letter(label: Any) -> str:
     if label is Ellipsis:
         return "..."
     required = f"an integer from 0 to {len(LETTERS) - 1}, or an Ellipsis"
-    try:
-        number = operator.index(label)
-    except TypeError:
-        raise SublistLabel(found=repr(label), what="a label", required=required) from None
-    if not 0 <= number < len(LETTERS):
-        raise SublistLabel(found=repr(label), what="a label", required=required)
+    number = as_integer(label)
+    if number is None or not 0 <= number < len(LETTERS):
+        raise SublistLabel(found=shown(label), what="a label", required=required)
     return LETTERS[number]
 
 
@@ -271,6 +269,47 @@ def _differ(text: str, label: str, first: tuple[int, int], second: tuple[int, in
     )
 
 
+def check_search(optimize: object) -> bool | str | tuple[Any, ...]:
+    """`optimize` of a call as a key: a truth, the name of a search, or the items of a path as tuples.
+
+    Raises
+    ------
+    InvalidPath
+
+    >>> check_search(["einsum_path", [0, 1]]), check_search(None)
+    (('einsum_path', (0, 1)), False)
+    """
+    if optimize is None or isinstance(optimize, (bool, np.bool_)):
+        return bool(optimize)
+    text = as_text(optimize)
+    if text is not None:
+        return text
+    items = as_items(optimize) if isinstance(optimize, (list, tuple)) else None
+    if items is None:
+        reason = "it is neither the name of a search nor a list of steps"
+        raise InvalidPath(found=shown(optimize), reason=reason)
+    named = as_text(items[0]) if items else None
+    if named is None:
+        return tuple(map(_step, items))
+    if named == "einsum_path":
+        return (named, *map(_step, items[1:]))
+    limit = None if len(items) == 1 or items[1] is None else as_number(items[1])
+    unlimited = len(items) == 1 or items[1] is None
+    if len(items) > 2 or isinstance(limit, complex) or (limit is None and not unlimited):
+        reason = "behind the name of a search stands the most elements of an intermediate result"
+        raise InvalidPath(found=shown(optimize), reason=reason)
+    return named, limit
+
+
+def _step(places: object) -> tuple[int, ...]:
+    """Which operands meet in a step of a path."""
+    items = as_items(places)
+    found = None if items is None else as_integers(items)
+    if found is None:
+        raise InvalidPath(found=shown(places), reason="a step is a tuple of integers")
+    return found
+
+
 def find_path(indexing: Indexing, optimize: Any) -> Path:
     """The order in which operands meet.
 
@@ -292,19 +331,14 @@ def find_path(indexing: Indexing, optimize: Any) -> Path:
     ((1, 2), (0, 1))
     """
     count = len(indexing.inputs)
-    if optimize is None or isinstance(optimize, (bool, str)):
-        search, limit = optimize, None
-    elif isinstance(optimize, (list, tuple)):
-        name = optimize[0] if optimize else None
+    search, limit = check_search(optimize), None
+    if isinstance(search, tuple):
+        name = search[0] if search else None
         if not isinstance(name, str):
-            return _checked(optimize, count)
+            return _checked(search, count)
         if name == "einsum_path":
-            return _checked(optimize[1:], count)
-        search, limit = name, (optimize[1] if len(optimize) > 1 else None)
-    else:
-        raise InvalidPath(
-            found=repr(optimize), reason="it is neither the name of a search nor a list of steps"
-        )
+            return _checked(search[1:], count)
+        search, limit = name, (search[1] if len(search) > 1 else None)
     known = search if isinstance(search, str) else "auto"
     if count <= _OPERANDS_OF_ONE_STEP and known in ("auto", "greedy", "optimal"):
         return (tuple(range(count)),)
@@ -331,7 +365,7 @@ def _searched(indexing: Indexing, name: str, limit: Any) -> Path:
         search = paths.get_path_fn(name)
     except KeyError:
         allowed = "True, False, auto, greedy, optimal, dp, branch-2, random-greedy, or a path"
-        raise InvalidChoice(name="optimize", found=repr(name), allowed=allowed) from None
+        raise InvalidChoice(name="optimize", found=shown(name), allowed=allowed) from None
     terms = [frozenset(term) for term in indexing.inputs]
     found = search(terms, frozenset(indexing.output), dict(indexing.sizes), limit)
     return tuple(tuple(step) for step in found)
@@ -342,15 +376,12 @@ def _checked(steps: Iterable[Any], count: int) -> Path:
     path = []
     left = count
     for number, step in enumerate(steps):
-        try:
-            places = tuple(operator.index(place) for place in step)
-        except TypeError:
-            raise InvalidPath(found=repr(step), reason="a step is a tuple of integers") from None
+        places = _step(step)
         if not places or len(set(places)) != len(places) or not all(0 <= place < left for place in places):
             reason = f"step {number} takes different ones of the {left} arrays that are left"
-            raise InvalidPath(found=repr(places), reason=reason)
+            raise InvalidPath(found=shown(places), reason=reason)
         path.append(places)
         left += 1 - len(places)
     if left != 1 or not path:
-        raise InvalidPath(found=repr(tuple(path)), reason=f"{left} arrays are left in the end, must be 1")
+        raise InvalidPath(found=shown(tuple(path)), reason=f"{left} arrays are left in the end, must be 1")
     return tuple(path)

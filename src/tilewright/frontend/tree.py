@@ -13,8 +13,10 @@ from tilewright.errors import (
     TreeDimensionUnknown,
     TreeSize,
     TreeSizeMissing,
+    shown,
 )
 from tilewright.frontend.einsum import Path
+from tilewright.spec.arguments import MAX_SIZE, as_integer, check_items
 
 #: The labels of dimensions with numbers, beyond all letters; a label is one character.
 _FIRST_NUMBERED = 0x10000
@@ -329,16 +331,21 @@ def tree_sizes(tree: Tree, sizes: Sequence[int] | Mapping[int, int]) -> dict[str
     >>> tree_sizes(parse_tree("[0,2],[2]->[0]"), {0: 5, 2: 3}) == {label_of(0): 5, label_of(2): 3}
     True
     """
-    known = sizes if isinstance(sizes, Mapping) else dict(enumerate(sizes))
+    known: Mapping[int, object]
+    if isinstance(sizes, Mapping):
+        known = {number: size for number, size in sizes.items() if type(number) is int}
+    else:
+        known = dict(enumerate(check_items(sizes, "sizes", "a sequence or a mapping of integers")))
     found = {}
     for label in dict.fromkeys(label for node in walk(tree) for label in node.labels):
         number = int(name_of(label))
         if number not in known:
             raise TreeSizeMissing(number=number, known=", ".join(map(str, sorted(known))))
         size = known[number]
-        if isinstance(size, bool) or not hasattr(size, "__index__") or int(size) < 0:
-            raise TreeSize(number=number, found=repr(size))
-        found[label] = int(size)
+        length = as_integer(size)
+        if length is None or not 0 <= length <= MAX_SIZE:
+            raise TreeSize(number=number, found=shown(size))
+        found[label] = length
     return found
 
 

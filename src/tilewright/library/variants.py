@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.errors import InvalidTargetList, MixedTargets, TargetNeverChosen
+from tilewright.errors import InvalidTargetList, MixedTargets, TargetNeverChosen, shown
 from tilewright.llvm.subtarget import cpu_features
 from tilewright.machine.feature_bits import (
     Condition,
@@ -89,7 +89,7 @@ def split_targets(text: str) -> tuple[str, ...]:
         else:
             names.append(part)
     if not all(names):
-        raise InvalidTargetList(found=repr(text), reason="one of the names is empty")
+        raise InvalidTargetList(found=shown(text), reason="one of the names is empty")
     return tuple(names)
 
 

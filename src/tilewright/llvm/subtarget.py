@@ -13,7 +13,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from tilewright.errors import InvalidTarget, UnknownCpu, UnknownFeature, UnknownTriple
+from tilewright.errors import InvalidTarget, UnknownCpu, UnknownFeature, UnknownTriple, shown
 from tilewright.llvm.target import initialize
 
 #: The child needs 0.2 s; this long only on a machine that hangs.
@@ -66,11 +66,11 @@ def cpu_features(triple: str, cpu: str, features: str, names: tuple[str, ...]) -
         ):
             raise _unknown_feature(triple, feature)
     if done.returncode:
-        raise InvalidTarget(found=repr(_spelled(triple, cpu, features)), reason=_last_words(complaints))
+        raise InvalidTarget(found=shown(_spelled(triple, cpu, features)), reason=_last_words(complaints))
     answer = json.loads(done.stdout)
     if answer["pointer_bits"] != 64:
         reason = f"its addresses have {answer['pointer_bits']} bits, kernels need 64"
-        raise InvalidTarget(found=repr(_spelled(triple, cpu, features)), reason=reason)
+        raise InvalidTarget(found=shown(_spelled(triple, cpu, features)), reason=reason)
     return frozenset(answer["has"])
 
 
@@ -100,11 +100,11 @@ def _spelled(triple: str, cpu: str, features: str) -> str:
 def _check_triple(triple: str) -> None:
     initialize()
     if not _TRIPLE.fullmatch(triple):
-        raise UnknownTriple(found=repr(triple), reason="not a triple such as aarch64-linux-gnu")
+        raise UnknownTriple(found=shown(triple), reason="not a triple such as aarch64-linux-gnu")
     try:
         llvm.Target.from_triple(triple)
     except RuntimeError as error:
-        raise UnknownTriple(found=repr(triple), reason=str(error)) from error
+        raise UnknownTriple(found=shown(triple), reason=str(error)) from error
 
 
 def _ask(*words: str) -> subprocess.CompletedProcess[str]:
@@ -113,7 +113,7 @@ def _ask(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = f"LLVM could not be asked about it: {error}"
-        raise InvalidTarget(found=repr(_spelled(*words[:3])), reason=reason) from error
+        raise InvalidTarget(found=shown(_spelled(*words[:3])), reason=reason) from error
 
 
 def _last_words(complaints: list[str]) -> str:
@@ -137,9 +137,9 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
 
 
 def _unknown_cpu(triple: str, cpu: str) -> UnknownCpu:
-    return UnknownCpu(found=repr(cpu), triple=triple, nearest=_nearest(cpu, _known_names(triple)[0]))
+    return UnknownCpu(found=shown(cpu), triple=triple, nearest=_nearest(cpu, _known_names(triple)[0]))
 
 
 def _unknown_feature(triple: str, feature: str) -> UnknownFeature:
     known = _known_names(triple)[1]
-    return UnknownFeature(found=repr(feature), triple=triple, nearest=_nearest(feature, known))
+    return UnknownFeature(found=shown(feature), triple=triple, nearest=_nearest(feature, known))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from tilewright.errors import NoVectorUnit, UnknownTarget
+from tilewright.errors import NoVectorUnit, UnknownTarget, shown
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, SVE, VSX, Isa, usable_isas
 from tilewright.machine.machine import Cache, Machine, enabled_features
 
@@ -405,7 +405,7 @@ def find_entry(name: str) -> Entry:
         if entry.machine.name == name:
             return entry
     similar = get_close_matches(name, targets(), n=len(CATALOG), cutoff=0.0)
-    raise UnknownTarget(found=repr(name), known=", ".join(similar))
+    raise UnknownTarget(found=shown(name), known=", ".join(similar))
 
 
 def find_machine(name: str) -> Machine:

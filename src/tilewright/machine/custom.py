@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tilewright.errors import InvalidTarget
+from tilewright.errors import InvalidTarget, shown
 from tilewright.machine.isa import ISAS, SVE, best_isa
 from tilewright.machine.machine import Cache, Machine, triple_arch
 
@@ -75,15 +75,15 @@ class TargetName:
         """
         parts = text.split(":")
         if not 2 <= len(parts) <= 3:
-            raise InvalidTarget(found=repr(text), reason=f"it has {len(parts)} parts between colons")
+            raise InvalidTarget(found=shown(text), reason=f"it has {len(parts)} parts between colons")
         triple, cpu, features = (part.strip() for part in (*parts, "")[:3])
         for what, part in (("triple", triple), ("CPU", cpu)):
             if not re.fullmatch(r"[\w.+-]+", part):
-                raise InvalidTarget(found=repr(text), reason=f"{part!r} is not the name of a {what}")
+                raise InvalidTarget(found=shown(text), reason=f"{part!r} is not the name of a {what}")
         entries = [entry.strip() for entry in features.split(",") if entry.strip()]
         for entry in entries:
             if not re.fullmatch(r"[+-][\w.+-]+", entry):
-                raise InvalidTarget(found=repr(text), reason=f"{entry!r} is not a feature with a sign")
+                raise InvalidTarget(found=shown(text), reason=f"{entry!r} is not a feature with a sign")
         lengths = {"sve": 0, "sme": 0}
         for number, entry in enumerate(entries):
             length = _LENGTH.fullmatch(entry)
@@ -91,7 +91,7 @@ class TargetName:
                 feature, bits = length[1], int(length[2])
                 if bits % _GRANULE_BITS or bits > _LONGEST_BITS:
                     reason = f"{bits} is not a length of vectors: a multiple of {_GRANULE_BITS}"
-                    raise InvalidTarget(found=repr(text), reason=f"{reason} up to {_LONGEST_BITS}")
+                    raise InvalidTarget(found=shown(text), reason=f"{reason} up to {_LONGEST_BITS}")
                 entries[number], lengths[feature] = f"+{feature}", bits
         return cls(triple, cpu, ",".join(entries), lengths["sve"], lengths["sme"])
 

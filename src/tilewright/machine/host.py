@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
-from tilewright.errors import InvalidSetting, IsaNotOnHost
+from tilewright.errors import InvalidSetting, IsaNotOnHost, shown
 from tilewright.machine.amx_permission import amx_permitted
 from tilewright.machine.isa import Isa, best_isa, find_isa, usable_isas
 from tilewright.machine.machine import Machine, enabled_features, triple_arch
@@ -24,6 +24,7 @@ from tilewright.machine.probe import (
     this_host,
 )
 from tilewright.settings import Settings, check_positive, read_settings, variable_of
+from tilewright.spec.arguments import check_text
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -244,10 +245,10 @@ def _check_feature(entry: str, known: dict[str, bool], origin: str) -> None:
     """A change must have a sign and must not promise instructions that the CPU lacks."""
     if entry[0] not in "+-" or len(entry) == 1:
         required = "a comma list of LLVM features with signs, such as -avx512f"
-        raise InvalidSetting(name=f"{origin} (features)", found=repr(entry), required=required)
+        raise InvalidSetting(name=f"{origin} (features)", found=shown(entry), required=required)
     if entry[0] == "+" and not known.get(entry[1:], True):
         raise InvalidSetting(
-            name=f"{origin} (features)", found=repr(entry), required="a feature of this CPU; remove it"
+            name=f"{origin} (features)", found=shown(entry), required="a feature of this CPU; remove it"
         )
 
 
@@ -363,6 +364,8 @@ def machine(
     >>> machine("generic128", l2_bytes=2**20).l2.size
     1048576
     """
+    words = (("isa", isa), ("cpu", cpu), ("features", features))
+    isa, cpu, features = (None if word is None else check_text(word, name) for name, word in words)
     overrides = Overrides(
         isa=isa,
         cpu=cpu,

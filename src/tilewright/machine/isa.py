@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype
+from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype, shown
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType, accumulator
 
 
@@ -571,7 +571,7 @@ def find_isa(name: str) -> Isa:
     for isa in ISAS:
         if isa.name == name:
             return isa
-    raise UnknownIsa(found=repr(name), known=", ".join(isa.name for isa in ISAS))
+    raise UnknownIsa(found=shown(name), known=", ".join(isa.name for isa in ISAS))
 
 
 def usable_isas(arch: str, features: frozenset[str]) -> tuple[Isa, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from tilewright.atomic import replacing
-from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable
+from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable, shown
 from tilewright.opt.records import Form, Optimised
 from tilewright.reading import read_bounded, read_input
 
@@ -37,14 +37,14 @@ def form_of(output: Path, emit: str | None) -> Form:
     allowed = {form.value.removeprefix("."): form for form in Form}
     if emit is not None:
         if emit not in allowed:
-            raise InvalidChoice(name="emit", found=repr(emit), allowed=", ".join(allowed))
+            raise InvalidChoice(name="emit", found=shown(emit), allowed=", ".join(allowed))
         return allowed[emit]
     if output == STANDARD:
         return Form.LL
     found = allowed.get(output.suffix.removeprefix("."))
     if found is None:
         endings = ", ".join(form.value for form in Form)
-        raise InvalidChoice(name="the suffix of --output", found=repr(output.suffix), allowed=endings)
+        raise InvalidChoice(name="the suffix of --output", found=shown(output.suffix), allowed=endings)
     return found
 
 

@@ -10,7 +10,7 @@ import sys
 from tilewright.errors import OptimiserFailed
 from tilewright.opt.records import Form, Optimised, Options
 from tilewright.opt.work import Work, read_answer
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import parse_choice
 
 #: What the child runs first; it looks for modules where this process does.
 _START = (

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from tilewright.errors import InvalidChoice
+from tilewright.errors import InvalidChoice, shown
 from tilewright.frontend.nests import Where
 from tilewright.machine.machine import Machine
 from tilewright.splice.calls import Memory
@@ -58,7 +58,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.arena is not None and not _SYMBOL.fullmatch(self.arena):
-            raise InvalidChoice(name="arena", found=repr(self.arena), allowed="the name of a function in C")
+            raise InvalidChoice(name="arena", found=shown(self.arena), allowed="the name of a function in C")
 
     @property
     def memory(self) -> Memory:

@@ -16,7 +16,6 @@ from tilewright.errors import (
     InvalidScalar,
     MissingOut,
     OutDtype,
-    OutNotArray,
     OutReadOnly,
     OutShape,
     ScalarOperand,
@@ -24,11 +23,12 @@ from tilewright.errors import (
     UnsafeCast,
     UnsupportedArgument,
     UnsupportedDtype,
+    shown,
 )
 from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.fused import plain, remember
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
-from tilewright.runtime.operands import broadcast_shapes, factor, whole_strides
+from tilewright.runtime.operands import broadcast_shapes, whole_strides
 from tilewright.runtime.promotion import (
     computing_dtype,
     kind_of,
@@ -38,7 +38,8 @@ from tilewright.runtime.promotion import (
     signed_dtype,
     store,
 )
-from tilewright.runtime.steps import activation_of, bias_matrix, bias_of, matmul_epilogue
+from tilewright.runtime.steps import activation_of, activation_word, bias_matrix, bias_of, matmul_epilogue
+from tilewright.spec.arguments import as_dtype, as_text, check_number, factor, out_array
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.problem import ProductTypes, check_elements
@@ -70,6 +71,26 @@ def find_dtype(dtype: np.dtype[Any]) -> DType:
     return found
 
 
+def wanted_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """The element type that `dtype=` of a call names.
+
+    Raises
+    ------
+    UnsupportedDtype
+
+    >>> wanted_dtype(">f4"), wanted_dtype("f32")
+    (dtype('float32'), dtype('float32'))
+    """
+    found = as_dtype(dtype)
+    if found is not None:
+        return found.newbyteorder("=")
+    text = as_text(dtype)
+    if text in DTYPES:  # "f32" or "bf16"; "i8" is NumPy's, 64 bits, as everywhere in NumPy
+        return DTYPES[text].numpy
+    supported = ", ".join(map(str, GEMM_DTYPES))
+    raise UnsupportedDtype(dtype=shown(dtype), supported=supported)
+
+
 def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None) -> np.dtype[Any]:
     """The element type of a product.
 
@@ -79,14 +100,8 @@ def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None)
     >>> result_dtype(np.ones(1, "f4"), np.ones(1, "i4"), None, None)
     dtype('float64')
     """
-    supported = ", ".join(map(str, GEMM_DTYPES))
     if dtype is not None:
-        try:
-            return np.dtype(dtype).newbyteorder("=")
-        except TypeError:  # "f32" or "bf16"; "i8" is NumPy's, 64 bits, as everywhere in NumPy
-            if isinstance(dtype, str) and dtype in DTYPES:
-                return DTYPES[dtype].numpy
-            raise UnsupportedDtype(dtype=repr(dtype), supported=supported) from None
+        return wanted_dtype(dtype)
     if out is not None and all(same_kind(array.dtype, out.dtype) for array in (a, b)):
         wanted = out.dtype.newbyteorder("=")
         if wanted.name in _SAME_BITS or find_numpy_dtype(wanted) is not None:
@@ -364,21 +379,22 @@ def is_complex(value: object) -> bool:
     return isinstance(value, (complex, np.complexfloating))
 
 
-def _special_product(a: Any, b: Any, dtype: DTypeLike | None, factors: tuple[Any, Any]) -> bool:
+def _special_product(
+    a: Array, b: Array, dtype: np.dtype[Any] | None, factors: tuple[complex, complex]
+) -> bool:
     """Whether a product is not one of numbers by real factors: logical values, or complex factors."""
-    if any(map(is_complex, factors)):
+    if any(isinstance(value, complex) for value in factors):
         return True
-    return dtype in (bool, np.bool_, "bool") or (
-        dtype is None and all(getattr(array, "dtype", None) == np.bool_ for array in (a, b))
-    )
+    return a.dtype == b.dtype == np.bool_ if dtype is None else dtype == np.bool_
 
 
-def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: complex, beta: complex) -> Array:
+def _in_parts(
+    array_a: Array, array_b: Array, out: Any, *, dtype: DTypeLike | None, alpha: complex, beta: complex
+) -> Array:
     """Products whose factors are complex, which apply to the finished product; and logical ones.
 
     A logical product is true where a sum of products of ones is not zero, as NumPy has it.
     """
-    array_a, array_b = convert(a, "a"), convert(b, "b")
     computed = result_dtype(array_a, array_b, None if out is None else check_array(out), dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
     given = None if out is None else check_out(out, shape_in(out, shapes), computed)
@@ -390,13 +406,13 @@ def _in_parts(a: Any, b: Any, out: Any, *, dtype: DTypeLike | None, alpha: compl
         for name, value, required in (("alpha", alpha, 1), ("beta", beta, 0)):
             if value != required:
                 needed = f"{required} where the result is logical"
-                raise InvalidScalar(name=name, found=repr(value), required=needed)
+                raise InvalidScalar(name=name, found=shown(value), required=needed)
         ones = [np.asarray(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
         result = np.not_equal(matmul(*ones, dtype=np.int32), 0)
     else:
         if computed.kind != "c":
             name, value = ("alpha", alpha) if is_complex(alpha) else ("beta", beta)
-            raise InvalidScalar(name=name, found=repr(value), required="a real number")
+            raise InvalidScalar(name=name, found=shown(value), required="a real number")
         if given is None and beta != 0:
             raise MissingOut(function="matmul", beta=beta)
         for name, array in (("a", array_a), ("b", array_b)):
@@ -423,11 +439,10 @@ def check_array(out: Any) -> Array:
     ------
     OutNotArray, MaskedOperand
     """
-    if not isinstance(out, np.ndarray):
-        raise OutNotArray(found=type(out).__name__)
-    if type(out) is not np.ndarray:
-        refuse(out, "out")
-    return out
+    array = out_array(out)
+    if type(array) is not np.ndarray:
+        refuse(array, "out")
+    return array
 
 
 def _is_number(value: object, number: int) -> bool:
@@ -447,11 +462,15 @@ def matmul(
     activation: str | None = None,
 ) -> Array:
     """alpha · a @ b + beta · out for whatever NumPy's matmul accepts; see `tilewright.matmul`."""
+    activation = activation_word(activation)
     steps = bias is not None or activation is not None
     if steps and dtype is None and _is_number(alpha, 1) and _is_number(beta, 0):
         found = plain(a, b, out, bias, activation)
         if found is not None:
             return found
+    a, b = convert(a, "a"), convert(b, "b")
+    alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
+    dtype = None if dtype is None else wanted_dtype(dtype)
     if _special_product(a, b, dtype, (alpha, beta)):
         for name, value in (("bias", bias), ("activation", activation)):
             if value is not None:

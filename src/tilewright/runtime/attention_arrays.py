@@ -22,6 +22,7 @@ from tilewright.errors import (
     KeysMismatch,
     MaskDtype,
     MaskShape,
+    shown,
 )
 from tilewright.runtime.arrays import check_out, direct_out
 from tilewright.runtime.attention import AttentionCall
@@ -37,10 +38,10 @@ from tilewright.runtime.attention_items import (
     seen_keys,
 )
 from tilewright.runtime.foreign import as_array
-from tilewright.runtime.operands import Array, real_number, whole_strides
+from tilewright.runtime.operands import Array, whole_strides
+from tilewright.spec.arguments import parse_choice, real_number
 from tilewright.spec.attention import ATTENTION_DTYPES, MAX_HEAD, Attention
 from tilewright.spec.attention_bounds import Bounds, Causal, limits_bind
-from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import F32, F64, I8, DType, find_numpy_dtype
 
 
@@ -341,7 +342,7 @@ def _softcap(value: Any) -> float:
         return 0.0
     cap = real_number(value, "softcap")
     if not 0 <= cap < math.inf:
-        raise InvalidScalar(name="softcap", found=repr(value), required="a number from 0 on; 0 is no cap")
+        raise InvalidScalar(name="softcap", found=shown(value), required="a number from 0 on; 0 is no cap")
     return cap
 
 

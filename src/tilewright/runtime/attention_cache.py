@@ -20,7 +20,7 @@ from tilewright.runtime.attention_arrays import AttentionLayout, convert, heads_
 from tilewright.runtime.attention_items import block_table_pages, lengths, paged_side
 from tilewright.runtime.operands import Array
 from tilewright.runtime.promotion import same_kind
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import parse_choice
 
 #: Most axes of a cache: more of them are not one axis of sequences without a copy.
 MOST_AXES = 4

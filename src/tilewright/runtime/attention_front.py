@@ -20,8 +20,8 @@ from tilewright.runtime.attention_plans import keep_plan, plan_key, run_plan
 from tilewright.runtime.attention_scores import ScoreStage, attention_scores
 from tilewright.runtime.attention_unfused import run_unfused
 from tilewright.runtime.operands import Array
+from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.spec.attention import Attention, Schedule
-from tilewright.spec.choice import parse_choice
 
 logger = logging.getLogger("tilewright")
 
@@ -101,15 +101,13 @@ def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
 
 
 #: Types of `causal` and of numbers that a plan may depend on: immutable, so that equal ones mean the same.
-_CAUSAL_TYPES = (bool, str, np.bool_, type(None))
-_NUMBER_TYPES = (float, int, np.generic, type(None))
+_CAUSAL_TYPES = frozenset({bool, str, type(None)})
+_NUMBER_TYPES = frozenset({float, int, type(None)})
 
 
 def _immutable_window(window: Any) -> bool:
     """Whether a window is a pair of integers or None that nothing can change; True is no integer here."""
-    return type(window) is tuple and all(
-        side is None or type(side) is int or isinstance(side, np.integer) for side in window
-    )
+    return type(window) is tuple and all(side is None or type(side) is int for side in window)
 
 
 def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str) -> tuple[Any, ...] | None:
@@ -130,9 +128,11 @@ def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str
     ):
         return None
     if (
-        not isinstance(given.causal, _CAUSAL_TYPES)
-        or not isinstance(given.scale, _NUMBER_TYPES)
-        or not isinstance(given.softcap, _NUMBER_TYPES)
+        type(given.causal) not in _CAUSAL_TYPES
+        or type(given.scale) not in _NUMBER_TYPES
+        or type(given.softcap) not in _NUMBER_TYPES
+        or type(given.layout) is not str
+        or type(strategy) is not str
         or not (given.window is None or _immutable_window(given.window))
         or not (given.q_offset is None or type(given.q_offset) is int)
     ):
@@ -174,6 +174,7 @@ def attention(
     q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str
 ) -> Array | tuple[Array, Array]:
     """What `tilewright.attention` does, which documents it."""
+    return_lse = check_flag(return_lse, "return_lse")
     key = call_key(q, k, v, out, keywords, strategy)
     optional = (keywords.mask, keywords.alibi_slopes, keywords.sinks)
     operands = (q, k, v, *[array for array in optional if array is not None])

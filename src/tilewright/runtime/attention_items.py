@@ -12,12 +12,14 @@ from tilewright.errors import (
     BlockTableShape,
     InvalidLengths,
     InvalidOffsets,
+    InvalidOperand,
     InvalidQueryOffset,
     OffsetsNotIncreasing,
     OffsetsPastEnd,
+    shown,
 )
 from tilewright.macro.attention import ITEM_FIELDS, ITEM_SIZE
-from tilewright.runtime.foreign import refuse
+from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.operands import Array
 from tilewright.spec.attention_bounds import FARTHEST, Bounds
 
@@ -66,8 +68,8 @@ def _integers(value: Any) -> Array | None:
     """
     refuse(value, "lengths, offsets or block_table")
     try:
-        array = np.asarray(value).copy()
-    except (ValueError, TypeError):
+        array = as_array(value, "").copy()
+    except InvalidOperand:
         return None
     if not array.size:
         return np.zeros(array.shape, np.int64)
@@ -88,7 +90,7 @@ def lengths(value: Any, name: str, batch: int, most: int) -> Array:
     """
     found, required = _integers(value), f"integers ({batch},) from 0 to {most}, one for each sequence"
     if found is None:
-        raise InvalidLengths(name=name, reason=f" is {value!r}", required=required)
+        raise InvalidLengths(name=name, reason=f" is {shown(value)}", required=required)
     if found.shape not in ((), (batch,)):
         raise InvalidLengths(name=name, reason=f" has shape {found.shape}", required=required)
     if not found.ndim:
@@ -108,7 +110,7 @@ def packed_side(value: Any, name: str, operand: str, total: int) -> Side:
     """
     found = _integers(value)
     if found is None or found.ndim != 1:
-        raise InvalidOffsets(name=name, reason=f"is {value!r}")
+        raise InvalidOffsets(name=name, reason=f"is {shown(value)}")
     if not found.size or found[0] != 0:
         raise InvalidOffsets(name=name, reason=f"begins with {found[:1].tolist()}")
     # Compared, not subtracted: differences of hostile offsets wrap.
@@ -132,7 +134,7 @@ def block_table_pages(table: Any) -> Array:
     """
     found = _integers(table)
     if found is None or found.ndim != 2:
-        reason = f"is {table!r}" if found is None else f"has shape {found.shape}"
+        reason = f"is {shown(table)}" if found is None else f"has shape {found.shape}"
         raise BlockTableShape(reason=reason, required="integers (batch, most pages of a sequence)")
     return found
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.errors import NoStates, StateLayouts, StateShape
+from tilewright.errors import InvalidSequence, NoStates, StateLayouts, StateShape, shown
 from tilewright.runtime.attention_arrays import AttentionLayout, Keywords, prepare, state_shape
 from tilewright.runtime.attention_call import log_sum_exp
 from tilewright.runtime.attention_front import Strategy, choose, run
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import as_items, check_items, check_numbers, parse_choice
 
 
 class _StateArrays(NamedTuple):
@@ -83,17 +83,23 @@ def attention_partial(q: Any, k: Any, v: Any, keywords: Keywords) -> AttentionSt
 
 def _states(states: Iterable[Any], layout: Any) -> tuple[list[AttentionState], AttentionLayout]:
     """States whose shapes fit each other, and the layout of their results."""
-    given = [
-        state if isinstance(state, AttentionState) else AttentionState(*state, layout=layout or "bhsd")
-        for state in states
-    ]
+    kind, names = "a sequence of AttentionState, or of (out, row_max, row_sum)", _StateArrays._fields
+    asked = None if layout is None else parse_choice(AttentionLayout, layout, "layout").value
+    given = []
+    for state in check_items(states, "states", kind):
+        parts = as_items(state)
+        if parts is None or len(parts) != len(names):
+            raise InvalidSequence(name="states", found=shown(states), required=kind)
+        own = state.layout if isinstance(state, AttentionState) else asked or "bhsd"
+        own = parse_choice(AttentionLayout, own, "layout").value
+        numbers = (check_numbers(as_array(part, name), name) for part, name in zip(parts, names, strict=True))
+        given.append(AttentionState(*numbers, layout=own))
     if not given:
         raise NoStates
-    found = given[0].layout if layout is None else parse_choice(AttentionLayout, layout, "layout").value
+    found = asked or given[0].layout
     for number, state in enumerate(given):
         if state.layout != found:
             raise StateLayouts(number=number, found=state.layout, required=found)
-    given = [AttentionState(*(as_array(part, "a state") for part in state), layout=found) for state in given]
     shape, order = given[0].out.shape, AttentionLayout(found)
     rows = state_shape(shape, order)
     for number, state in enumerate(given):

@@ -23,8 +23,8 @@ from tilewright.runtime.attention_call import PreparedAttention
 from tilewright.runtime.attention_items import Side
 from tilewright.runtime.backward_plans import Operands, backward_key, keep_plan, run_plan
 from tilewright.runtime.operands import Array, whole_strides
+from tilewright.spec.arguments import parse_choice
 from tilewright.spec.attention_backward import BACKWARD_DTYPES, AttentionBackward
-from tilewright.spec.choice import parse_choice
 from tilewright.spec.dtype import find_numpy_dtype
 
 #: The kernels of this process by their problems.

@@ -19,6 +19,7 @@ from tilewright.runtime.operands import Array, check_operand, data_address, elem
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
+from tilewright.spec.arguments import check_items
 from tilewright.spec.chain import LinearChain
 from tilewright.spec.packing import Role
 from tilewright.spec.problem import Operand
@@ -72,6 +73,11 @@ class LinearChainKernel(Kernel):
         """
         problem = self.problem
         layers = len(problem.layers)
+        weights = check_items(weights, "weights", "a sequence of packed matrices")
+        biases = check_items(biases, "biases", "a sequence of arrays")
+        self._rows(problem.operands[0], x)
+        if out is not None:
+            self._rows(problem.operands[-1], out)
         for name, given, required in (
             ("weights", weights, layers),
             ("biases", biases, layers if problem.bias else 0),
@@ -83,7 +89,7 @@ class LinearChainKernel(Kernel):
         for number, weight in enumerate(weights, 1):
             given_of[f"weight{number}"] = weight
         for number, bias in enumerate(biases, 1):
-            given_of[f"bias{number}"] = bias[np.newaxis] if np.ndim(bias) == 1 else bias
+            given_of[f"bias{number}"] = _as_row(bias)
         arrays = [self._checked(operand, given_of[operand.name], len(x)) for operand in problem.operands]
         for operand, array in zip(problem.operands[:-1], arrays[:-1], strict=True):
             if np.may_share_memory(array, y):
@@ -95,6 +101,13 @@ class LinearChainKernel(Kernel):
         with self.pool.block() as scratch, call_team(work) as team:
             self.function(*map(data_address, arrays), len(x), *strides, scratch, team)
         return y
+
+    def _rows(self, operand: Operand, given: Any) -> None:
+        """Refuses what is no array of rows."""
+        if not isinstance(given, np.ndarray):
+            self._refuse(operand, "type", type(given).__name__, "numpy.ndarray")
+        if given.ndim != 2:
+            self._refuse(operand, "dimensions", given.ndim, 2)
 
     def _checked(self, operand: Operand, given: Any, rows: int) -> Array:
         """The array behind an operand that fits."""
@@ -130,3 +143,8 @@ class LinearChainKernel(Kernel):
             )
         tiles: Array = packed.data4d
         return tiles
+
+
+def _as_row(bias: Any) -> Any:
+    """A bias of one axis as a matrix of one row."""
+    return bias[np.newaxis] if isinstance(bias, np.ndarray) and bias.ndim == 1 else bias

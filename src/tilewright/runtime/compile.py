@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import overload
 
-from tilewright.errors import NotAProblem
+from tilewright.errors import NotAProblem, shown
 from tilewright.machine.host import host_machine
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
@@ -27,10 +27,10 @@ from tilewright.runtime.syr2k import SymmetricKernel
 from tilewright.runtime.trmm import TrmmKernel
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.weights import WeightKernel
+from tilewright.spec.arguments import check_text, parse_choice
 from tilewright.spec.attention import Attention
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
-from tilewright.spec.choice import parse_choice
 from tilewright.spec.contraction import Contraction
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.mmt4d import Mmt4d
@@ -78,16 +78,17 @@ def resolve_target(target: str | Machine | None) -> Machine:
     """
     if isinstance(target, Machine):
         return target
-    if target is None or target == "host":
+    name = "host" if target is None else check_text(target, "target")
+    if name == "host":
         return host_machine()
-    if target.startswith(_EMULATE):
-        return resolve_target(target.removeprefix(_EMULATE)).emulated_on(host_machine())
-    if ":" in target:
-        return _custom_machine(target)
+    if name.startswith(_EMULATE):
+        return resolve_target(name.removeprefix(_EMULATE)).emulated_on(host_machine())
+    if ":" in name:
+        return _custom_machine(name)
     with importing:
         from tilewright.machine.catalog import find_machine  # the table is only for cross-compilation
 
-    return find_machine(target)
+    return find_machine(name)
 
 
 def _custom_machine(target: str) -> Machine:
@@ -193,7 +194,7 @@ def compile_problem(
     """What `tilewright.compile` does, which documents it."""
     kind = _KINDS.get(type(problem))
     if kind is None:
-        raise NotAProblem(known=", ".join(known.__name__ for known in _KINDS), found=repr(problem))
+        raise NotAProblem(known=", ".join(known.__name__ for known in _KINDS), found=shown(problem))
     if isinstance(problem, Gemm) and problem.packed:
         kind = PackedGemmKernel if problem.weights is None else WeightKernel
     machine = resolve_target(target).with_lowering(parse_choice(Lowering, lowering, "lowering"))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from tilewright.errors import CompiledOperand, OperandCount
-from tilewright.frontend.einsum import Indexing, find_path, lay_over
+from tilewright.frontend.einsum import Indexing, check_search, find_path, lay_over
 from tilewright.frontend.einsum import parse as parse_subscripts
 from tilewright.frontend.tree import (
     Leaf,
@@ -46,6 +46,7 @@ from tilewright.runtime.promotion import no_common_dtype, promoted_dtype, store
 from tilewright.runtime.threads import limited
 from tilewright.runtime.tree_layout import laid_out
 from tilewright.runtime.tree_steps import steps_of
+from tilewright.spec.arguments import as_sizes, check_integer, check_text
 from tilewright.spec.problem import check_elements
 
 #: Places of operands (their strides and types) whose plans one callable keeps.
@@ -102,10 +103,12 @@ class Network:
         ------
         What `parse_tree`, `tree_sizes` and `find_path` raise.
         """
+        text = check_text(text, "tree")
         tree = parse_tree(text)
         lengths = tree_sizes(tree, sizes)
         inputs, path = path_of_tree(tree)
         shapes = tuple(tuple(lengths[label] for label in labels) for labels in inputs)
+        optimize = check_search(optimize)
         if not isinstance(optimize, bool) and path:
             path = find_path(Indexing(inputs, tree.labels, lengths), optimize)
             tree = tree_of_path(inputs, tree.labels, path)
@@ -122,6 +125,10 @@ class Network:
 def _long(output: str, sizes: Mapping[str, int], operands: int) -> str:
     """The labels of a result that pairs make: of several operands those that are longer than 1."""
     return output if operands == 1 else "".join(label for label in output if sizes[label] != 1)
+
+
+#: Computations of `TreeCall.seconds`.
+MOST_REPETITIONS = 1_000_000
 
 
 class Laid(NamedTuple):
@@ -284,7 +291,7 @@ class TreeCall:
         types = types_of(arrays, options)
         workspace, steps = Workspace(), len(laid.plan.steps)
         found = [float("inf")] * steps
-        for _ in range(repeat + 1):  # the first one compiles
+        for _ in range(check_integer(repeat, "repeat", 1, MOST_REPETITIONS) + 1):  # the first one compiles
             given = [converted(array, types.computed) for array in arrays]
             run = Run(laid.plan, given, None, types, workspace)
             for place in range(steps):
@@ -373,8 +380,9 @@ def known_places(values: Sequence[Any], dtype: DTypeLike | None) -> tuple[list[A
     strides: list[Any] = []
     dtypes = []
     for number, value in enumerate(values):
-        if isinstance(value, (tuple, list)) and all(hasattr(size, "__index__") for size in value):
-            shapes.append(tuple(int(size) for size in value))
+        sizes = as_sizes(value) if isinstance(value, (tuple, list)) else None
+        if sizes is not None:
+            shapes.append(sizes)
             strides.append(None)
             continue
         array = plain_array(value, number)

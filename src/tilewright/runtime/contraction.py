@@ -23,6 +23,7 @@ from tilewright.runtime.row_function import ELEMENT_WORK
 from tilewright.runtime.scattered import Tables, tables_of
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
+from tilewright.spec.arguments import check_sizes
 from tilewright.spec.contraction import Contraction
 from tilewright.spec.contraction_reference import check_memory, reach
 from tilewright.spec.problem import Layout, Operand
@@ -137,7 +138,7 @@ class ContractionKernel(Kernel):
         names = problem.names
         if len(given) != len(names):
             self._refuse(_operand(problem, names[-1]), "operands", len(given), ", ".join(names))
-        key = tuple(sizes)
+        key = check_sizes(sizes, "sizes")
         call = self._calls.get(key)
         out: Array = given[self._place_of_out]
         if call is None:

@@ -17,7 +17,7 @@ from tilewright.errors import (
     OutReadOnly,
     OutShape,
 )
-from tilewright.frontend.einsum import Indexing, find_path, lay_over, parse
+from tilewright.frontend.einsum import Indexing, check_search, find_path, lay_over, parse
 from tilewright.frontend.tree import tree_of_path
 from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
 from tilewright.runtime.collapse import Collapse, plan_collapse
@@ -337,11 +337,7 @@ def einsum(
     options.check()
     operands = [plain_array(value, number) for number, value in enumerate(given)]
     places = tuple((operand.shape, operand.strides, operand.dtype.kind) for operand in operands)
-    optimize = as_key(options.optimize)
-    try:
-        plan = _plan(text, places, optimize)
-    except TypeError:  # what is no key is no path either, and is refused
-        plan = make_plan(text, places, optimize)
+    plan = _plan(text, places, check_search(options.optimize))
     out = None if options.out is None else check_out(options.out, plan.shape)
     asked = options.dtype
     if plan.is_view and out is None and (asked is None or asked == operands[0].dtype):  # of any type
@@ -357,13 +353,6 @@ def einsum(
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return plan.run(operands, out, types)
     return _copied(plan.run(operands, None, types), out)
-
-
-def as_key(optimize: Any) -> Any:
-    """A path as tuples, by which plans are kept; other values as they are."""
-    if not isinstance(optimize, (list, tuple)):
-        return optimize
-    return tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
 
 
 def _remember(key: tuple[Any, ...] | None, plan: Plan, types: Types, values: Sequence[Any]) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InvalidOperand
+from tilewright.errors import InvalidOperand, shown
 from tilewright.frontend.contraction import Place, einsum_dimensions
 from tilewright.runtime.arrays import find_dtype
 from tilewright.runtime.operands import Array
+from tilewright.spec.arguments import as_sizes
 from tilewright.spec.contraction import Contraction
 from tilewright.spec.functions import UnaryOp
 
@@ -34,12 +35,11 @@ def _place(operand: Any, number: int) -> Place:
     """The shape and strides of an operand."""
     if isinstance(operand, np.ndarray):
         return Place(operand.shape, _elements(operand, number))
-    try:
-        return Place(tuple(int(size) for size in operand))
-    except (TypeError, ValueError):
-        raise InvalidOperand(
-            name=str(number), reason=f"found {operand!r}, must be an array or the shape of one"
-        ) from None
+    sizes = as_sizes(operand)
+    if sizes is None:
+        reason = f"found {shown(operand)}, must be an array or the shape of one"
+        raise InvalidOperand(name=str(number), reason=reason)
+    return Place(sizes)
 
 
 def _elements(array: Array, number: int) -> tuple[int, ...]:

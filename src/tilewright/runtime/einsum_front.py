@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from tilewright.preparing import Section, importing
 from tilewright.runtime.builtin import Builtin
+from tilewright.spec.arguments import as_items, as_text
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -116,24 +119,19 @@ def _einsum(
             from tilewright.runtime.gufuncs import refuse_keywords
 
         refuse_keywords("einsum", unexpected)
-    if threads is not None or not isinstance(subscripts, (str, bytes)):
+    if threads is not None or (type(subscripts) is not str and type(subscripts) is not bytes):
         return _plainly((subscripts, *operands), threads, (out, dtype, order, casting, optimize))
     key: tuple[Any, ...] | None = None
-    if out is None and dtype is None and optimize == "auto":
-        try:
-            if order != "K" or casting != "safe":
-                pass
-            elif len(operands) == 2:  # as for more, in half the time
-                a, b = operands
-                key = (subscripts, type(a), a.shape, a.strides, a.dtype, type(b), b.shape, b.strides, b.dtype)
-            elif len(operands) == 1:
-                (a,) = operands
-                key = (subscripts, type(a), a.shape, a.strides, a.dtype)
-            else:
-                key = (subscripts, *[(type(x), x.shape, x.strides, x.dtype) for x in operands])
-            known = calls.get(key)
-        except (AttributeError, TypeError):  # lists, numbers; an array in place of subscripts
-            key = known = None
+    if out is dtype is None and type(optimize) is type(order) is type(casting) is str:
+        if optimize != "auto" or order != "K" or casting != "safe":
+            pass
+        elif len(operands) == 2:  # as for more, in half the time
+            a, b = operands
+            if type(a) is type(b) is ndarray:
+                key = (subscripts, a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype)
+        elif all(type(x) is ndarray for x in operands):
+            key = (subscripts, *[(x.shape, x.strides, x.dtype) for x in operands])
+        known = None if key is None else calls.get(key)
         if known is not None:
             return known(*operands)
     with importing:
@@ -153,7 +151,11 @@ _texts: dict[tuple[Any, ...], str] = {}
 
 def _plainly(arguments: tuple[Any, ...], threads: int | None, options: tuple[Any, ...]) -> Any:
     """The same call with text in place of labels in lists, and without `threads`: one for machine code."""
-    if not isinstance(arguments[0], (str, bytes)):
+    subscripts = arguments[0]
+    if isinstance(subscripts, (str, bytes)):  # of no other class, whose comparison may be its own
+        text = as_text(subscripts) if isinstance(subscripts, str) else bytes(subscripts)
+        arguments = (text, *arguments[1:])
+    else:
         arguments = _with_text(arguments)
     given = zip(_KEYWORDS, options, _DEFAULTS, strict=True)
     named = {name: value for name, value, default in given if value is not default}
@@ -170,13 +172,14 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Text and operands of the form ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
     pairs, rest = divmod(len(arguments), 2)
     lists = arguments[1 : 2 * pairs : 2] + (arguments[-1:] if rest else ())
-    try:
-        lists = tuple(map(tuple, lists))
-        # As a key 1.0 is 1, but it is no label.
-        key = (pairs, *lists, *[type(label) for labels in lists for label in labels])
-        text = _texts.get(key)
-    except TypeError:  # no lists, or no labels in them
-        key, text = (), None
+    # As a key 1.0 is 1, but it is no label; nothing else is looked up.
+    items = [as_items(labels) for labels in lists]
+    lists = tuple(labels if found is None else found for labels, found in zip(lists, items, strict=True))
+    plain = all(
+        found is not None and all(type(label) is int or label is ... for label in found) for found in items
+    )
+    key = (pairs, *lists) if plain else ()
+    text = _texts.get(key) if plain else None
     if text is None:
         with importing:
             from tilewright.frontend.einsum import interleaved
@@ -186,7 +189,8 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         text, _ = interleaved([*given, *lists[pairs:]])
         if len(_texts) >= MOST_CALLS:
             _texts.clear()
-        _texts[key] = text
+        if plain:
+            _texts[key] = text
     return (text, *arguments[0 : 2 * pairs : 2])
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tilewright.errors import NotExplained
+from tilewright.errors import NotExplained, shown
 from tilewright.ir.nodes import (
     Constant,
     Epilogue,
@@ -41,8 +43,10 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.packed_gemm import Wish, find_route
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, fit
+from tilewright.runtime.steps import activation_word
 from tilewright.runtime.threads import TEAM_WORK, limited, wanted_threads
 from tilewright.runtime.weights import weight_route
+from tilewright.spec.arguments import real_number
 from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
@@ -199,13 +203,14 @@ def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
     array = as_array(other, "b" if packed is a else "a")
     along = None if options.get("bias") is None else Along.COLUMN
-    wish = Wish(array.dtype, None, along, options.get("activation"))
+    wish = Wish(array.dtype, None, along, activation_word(options.get("activation")))
     route = find_route(packed, wish) if packed.form.weights is None else weight_route(packed, array, wish)
     kernel = route.kernel
     first, second = (array.shape, packed.shape) if packed is b else (packed.shape, array.shape)
     shapes = product_shapes(first, second)
     sizes = (shapes.m, shapes.n, shapes.k, shapes.k, 1, shapes.n, 1, shapes.n, 1)
-    way = _gemm_trace(kernel, sizes, float(options.get("alpha", 1)), float(options.get("beta", 0)))
+    factors = [real_number(options.get(name, usual), name) for name, usual in (("alpha", 1), ("beta", 0))]
+    way = _gemm_trace(kernel, sizes, *factors)
     work = shapes.m * shapes.n * shapes.k * int(np.prod(shapes.batch, dtype=np.int64))
     notes = ["through Python: an operand is packed", thread_note(work), *fused(kernel.problem.epilogue)]
     if array.dtype != route.operand:
@@ -231,7 +236,9 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     """The same, while the number of threads is that of the call."""
     if PackedMatrix in (type(a), type(b)):
         return explain_packed(a, b, options)
-    product = prepare(a, b, out, **{name: value for name, value in options.items() if name != "threads"})
+    given = {name: value for name, value in options.items() if name != "threads"}
+    given["activation"] = activation_word(given.get("activation"))
+    product = prepare(a, b, out, **given)
     kernel = matmul_kernel(product.types, product.epilogue)
     matrices = product.matrices()
     batch = matrices[2].shape[:-2]
@@ -391,9 +398,12 @@ _FUNCTIONS = ("tilewright.functions", "tilewright.reductions")
 def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
     """What `tilewright.explain` does, which documents it."""
     if isinstance(subject, Problem):
+        inspect.signature(explain_problem).bind(subject, *arguments, **options)
         return explain_problem(subject, *arguments, **options)
-    name = getattr(subject, "__name__", None)
-    home = getattr(subject, "__module__", None)
+    function = isinstance(subject, (types.FunctionType, types.BuiltinFunctionType))
+    name, home = (subject.__name__, subject.__module__) if function else (None, None)
+    if home in (*_HOMES, *_FUNCTIONS):
+        inspect.signature(subject).bind(*arguments, **options)  # refuses what a call would refuse
     if home in _HOMES and name in CALLS:
         return CALLS[name](*arguments, **options)
     if home in _FUNCTIONS and hasattr(subject, "__self__"):
@@ -401,4 +411,4 @@ def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
             from tilewright.runtime.explain_functions import explain_function  # which makes an `Explanation`
 
         return explain_function(subject, *arguments, **options)
-    raise NotExplained(found=repr(subject), known=", ".join(f"tilewright.{name}" for name in CALLS))
+    raise NotExplained(found=shown(subject), known=", ".join(f"tilewright.{name}" for name in CALLS))

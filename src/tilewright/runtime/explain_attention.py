@@ -15,8 +15,8 @@ from tilewright.runtime.attention_front import Part, Strategy, call_key, choose,
 from tilewright.runtime.attention_scores import ScoreStage
 from tilewright.runtime.explain import Explanation
 from tilewright.runtime.threads import TEAM_WORK, limited, wanted_threads
+from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.spec.attention import MAX_HEAD
-from tilewright.spec.choice import parse_choice
 
 #: What each strategy does, in words.
 _WORDS = {
@@ -61,7 +61,7 @@ def _reasons(prepared: PreparedAttention, part: Part, wanted: Strategy) -> tuple
 def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **options: Any) -> Explanation:
     """How ``attention(q, k, v, **options)`` runs; nothing is computed."""
     out = options.pop("out", None)
-    options.pop("return_lse", False)
+    check_flag(options.pop("return_lse", False), "return_lse")
     stage = options.pop("return_scores", None)
     strategy = options.pop("strategy", "auto")
     keywords = Keywords(**options)

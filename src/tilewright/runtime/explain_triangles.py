@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from tilewright.macro.blocking import Blocking
 from tilewright.runtime import syr2k, trmm
 from tilewright.runtime.explain import Explanation, thread_note
 from tilewright.runtime.syr2k import SymmetricCall, SymmetricKernel
 from tilewright.runtime.threads import limited
 from tilewright.runtime.trmm import Triangular, TrmmCall, TrmmKernel
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import check_flag, check_number, parse_choice
 from tilewright.spec.syr2k import Syrk
 from tilewright.spec.trmm import Side, Trmm
 
@@ -46,8 +44,8 @@ def explain_triangles(name: str, *arguments: Any, **options: Any) -> Explanation
 def _explain(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Explanation:
     """The same of a symmetric product, while the number of threads is that of the call."""
     count = 1 if name == "syrk" else 2
-    lower, out = bool(options.pop("lower", True)), options.pop("out", None)
-    later = [one for one in ("alpha", "beta") if isinstance(options.get(one), (complex, np.complexfloating))]
+    lower, out = check_flag(options.pop("lower", True), "lower"), options.pop("out", None)
+    later = [one for one in ("alpha", "beta") if isinstance(check_number(options.get(one, 0), one), complex)]
     kept = {one: value for one, value in options.items() if one not in later}
     out = arguments[count] if len(arguments) > count else out
     call = syr2k.prepare(name, list(arguments[:count]), out, lower=lower, **kept)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tilewright.errors import ForeignArray, ForeignKeyword, InvalidOperand, MaskedOperand, NoUfuncs
+from tilewright.errors import ForeignArray, ForeignKeyword, MaskedOperand, NoUfuncs
+from tilewright.spec.arguments import array_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,10 +53,7 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
     if type(value) is np.ndarray:
         return value
     refuse(value, name)
-    try:
-        return np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidOperand(name=name, reason=str(error)) from error
+    return array_of(value, name)
 
 
 def refuse(value: Any, name: str) -> None:

@@ -28,11 +28,12 @@ from tilewright.runtime.batch import (
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.native import GemmRecord, bind_native
-from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
+from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.special import PRODUCTS_TO_REPAY, Specials, fit
 from tilewright.runtime.steps import step_matrices
 from tilewright.runtime.threads import MOST_THREADS, call_team
+from tilewright.spec.arguments import factor
 from tilewright.spec.dtype import F32, DType
 from tilewright.spec.epilogue import Epilogue, Residual
 from tilewright.spec.problem import Gemm, Layout, ProductTypes

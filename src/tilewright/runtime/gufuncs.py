@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,13 +15,13 @@ from tilewright.errors import (
     CoreAxes,
     InvalidAxis,
     InvalidChoice,
-    InvalidFlag,
     OutCount,
     OutDtype,
     OutShape,
     RepeatedAxis,
     UnexpectedKeyword,
     UnsafeCast,
+    shown,
 )
 from tilewright.runtime.arrays import check_array, result_dtype
 from tilewright.runtime.foreign import (
@@ -35,6 +34,7 @@ from tilewright.runtime.foreign import (
 )
 from tilewright.runtime.operands import Array
 from tilewright.runtime.promotion import same_kind, store
+from tilewright.spec.arguments import as_integer, as_text, check_flag, check_word
 
 #: What `casting` may be, in the order in which more is allowed.
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -50,10 +50,10 @@ def memory_order(order: Any) -> str:
     ------
     InvalidChoice
     """
-    found = "K" if order is None else order.decode("latin-1") if isinstance(order, bytes) else order
-    if isinstance(found, str) and len(found) == 1 and found.upper() in "CFAK":
-        return found.upper()
-    raise InvalidChoice(name="order", found=repr(order), allowed="C, F, A, K")
+    text = "K" if order is None else order.decode("latin-1") if type(order) is bytes else as_text(order)
+    if text is not None and len(text) == 1 and text.upper() in "CFAK":
+        return text.upper()
+    raise InvalidChoice(name="order", found=shown(order), allowed="C, F, A, K")
 
 
 def check_casting(casting: Any) -> None:
@@ -63,8 +63,7 @@ def check_casting(casting: Any) -> None:
     ------
     InvalidChoice
     """
-    if not isinstance(casting, str) or casting not in CASTINGS:
-        raise InvalidChoice(name="casting", found=repr(casting), allowed=", ".join(CASTINGS))
+    check_word(casting, "casting", CASTINGS)
 
 
 def in_order(found: Array, operands: Iterable[Array], order: str) -> Array:
@@ -143,18 +142,19 @@ class Options(NamedTuple):
         defaults = zip(self._fields, self, self._field_defaults.values(), strict=True)
         return {name: value for name, value, default in defaults if value is not default}
 
-    def check(self) -> None:
-        """Refuses what is none of the choices.
+    def checked(self) -> Options:
+        """These with words and flags as such.
 
         Raises
         ------
         InvalidChoice, InvalidFlag
         """
-        check_casting(self.casting)
-        memory_order(self.order)
-        for name, value in (("keepdims", self.keepdims), ("subok", self.subok)):
-            if not isinstance(value, (bool, np.bool_)):
-                raise InvalidFlag(name=name, found=repr(value))
+        return self._replace(
+            casting=check_word(self.casting, "casting", CASTINGS),
+            order=memory_order(self.order),
+            keepdims=check_flag(self.keepdims, "keepdims"),
+            subok=check_flag(self.subok, "subok"),
+        )
 
 
 class Product(NamedTuple):
@@ -211,13 +211,13 @@ def call(product: Product, a: Any, b: Any, out: Any, options: Options, ours: Ite
     if foreign is not None:
         named = options.given() | ({} if out is None else {"out": out})
         return leave_to_numpy(function, foreign, (a, b), named, ours)
-    options.check()
+    options = options.checked()
     given = None if out is None else check_array(out)
     arrays = as_array(a, "a"), as_array(b, "b")
     product.check(*arrays)
     axes_a, axes_b, axes = _axes_of(product, options, product.cores_of(*arrays))
     first, second = _moved(function, arrays[0], axes_a), _moved(function, arrays[1], axes_b)
-    target = None if given is None else _target(function, given, axes, keepdims=bool(options.keepdims))
+    target = None if given is None else _target(function, given, axes, keepdims=options.keepdims)
     first, second, direct = _cast(first, second, target, options)
     found = product.multiply(first, second, direct, dtype=options.dtype)
     if given is not None:
@@ -226,7 +226,7 @@ def call(product: Product, a: Any, b: Any, out: Any, options: Options, ours: Ite
         return given
     if options.keepdims:
         found = np.asarray(found)[..., np.newaxis]
-    found = in_order(_back(function, found, axes), arrays, memory_order(options.order))
+    found = in_order(_back(function, found, axes), arrays, options.order)
     return wrapped(function, (a, b), np.asarray(found) if always_array else found) if options.subok else found
 
 
@@ -256,9 +256,9 @@ def _axes_of(product: Product, options: Options, cores: tuple[int, int, int]) ->
         same = (_index(function, axis),)
         return same, same, same if kept else None
     if not isinstance(axes, list):
-        raise InvalidAxis(function=function, found=f"axes={axes!r}", required="a list")
+        raise InvalidAxis(function=function, found=f"axes={shown(axes)}", required="a list")
     if not is_last(axis):
-        raise InvalidAxis(function=function, found=repr(axis), required="left out beside axes")
+        raise InvalidAxis(function=function, found=shown(axis), required="left out beside axes")
     if len(axes) != len(cores) and (product.cores is None or cores[2] or len(axes) != len(cores) - 1):
         raise AxesCount(function=function, found=len(axes))
     first, second, *rest = zip(axes, (*cores[:2], kept), strict=False)
@@ -277,10 +277,10 @@ def _entry(function: str, entry: Any, count: int) -> tuple[int, ...]:
 
 
 def _index(function: str, axis: Any) -> int:
-    try:
-        return operator.index(axis)
-    except TypeError:
-        raise InvalidAxis(function=function, found=repr(axis), required="an integer") from None
+    found = as_integer(axis)
+    if found is None:
+        raise InvalidAxis(function=function, found=shown(axis), required="an integer")
+    return found
 
 
 def _numbers(function: str, axes: tuple[int, ...], ndim: int) -> tuple[int, ...]:

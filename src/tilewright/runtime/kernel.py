@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
-from tilewright.errors import ForeignKernel, OperandMismatch
+from tilewright.errors import ForeignKernel, KernelNotCalled, OperandMismatch
 from tilewright.ir.nodes import Program
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_assembly
@@ -19,6 +19,7 @@ from tilewright.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, finish,
 from tilewright.preparing import importing, once_property
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.operands import Array
+from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.contraction import Contraction
 from tilewright.spec.problem import Operand
 
@@ -166,7 +167,7 @@ class Kernel:
 
     def scratch_bytes_for(self, threads: int) -> int:
         """Bytes of scratch that one call needs which some threads share."""
-        return scratch_layout(self.nest).size(threads)
+        return scratch_layout(self.nest).size(check_integer(threads, "threads", 1, MAX_SIZE))
 
     @once_property
     def _code(self) -> Linked:
@@ -212,9 +213,9 @@ class Kernel:
     def _refuse(self, operand: Operand, what: str, found: object, required: object) -> None:
         raise OperandMismatch(kernel=self.name, name=operand.name, what=what, found=found, required=required)
 
-    def __call__(self, *arrays: Any, **scalars: float) -> Array:
+    def __call__(self, *arrays: Any, **scalars: float) -> Array:  # noqa: ARG002 - see the subclasses
         """Computes into the last array and returns it; see the subclasses."""
-        raise NotImplementedError
+        raise KernelNotCalled(kernel=self.name)
 
 
 def runs_on(machine: Machine, host: Machine) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 from tilewright.errors import (
     InvalidOperand,
     OutDtype,
-    OutNotArray,
     OutReadOnly,
     OutShape,
     TilesMismatch,
@@ -26,6 +25,7 @@ from tilewright.runtime.packed import PackedMatrix, aligned_empty
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
 from tilewright.runtime.transpose import transpose
+from tilewright.spec.arguments import check_number, out_array
 from tilewright.spec.mmt4d import TILE_COUNTS, Mmt4d
 
 _AXES = {"lhs": ("m1", "k1", "m0", "k0"), "rhs": ("n1", "k1", "n0", "k0"), "out": ("m1", "n1", "m0", "n0")}
@@ -55,18 +55,20 @@ class Mmt4dKernel(Kernel):
         OperandMismatch : if an array has another shape, dtype or layout, before out changes.
         ForeignKernel : if the kernel was compiled for another machine.
         """
+        adds = int(check_number(beta, "beta") != 0)
         counts = self._check((lhs, rhs, out))
         with self.pool.block() as scratch, call_team(lhs.size * rhs.shape[0] * rhs.shape[2]) as team:
-            self.function(*map(data_address, (lhs, rhs, out)), *counts, int(beta != 0), scratch, team)
+            self.function(*map(data_address, (lhs, rhs, out)), *counts, adds, scratch, team)
         return out
 
     def _check(self, arrays: tuple[Array, ...]) -> tuple[int, ...]:
         known = {name: getattr(self.problem, name) for name in (*TILE_COUNTS, "m0", "n0", "k0")}
         for operand, array in zip(self.problem.operands, arrays, strict=True):
+            if not isinstance(array, np.ndarray):
+                self._refuse(operand, "type", type(array).__name__, "numpy.ndarray")
             for what, found, required in (
-                ("type", isinstance(array, np.ndarray), True),
-                ("dtype", getattr(array, "dtype", None), operand.dtype.numpy),
-                ("dimensions", np.ndim(array), 4),
+                ("dtype", array.dtype, operand.dtype.numpy),
+                ("dimensions", array.ndim, 4),
             ):
                 if found != required:
                     self._refuse(operand, what, found, required)
@@ -161,9 +163,7 @@ def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
 
 
 def _check_out(out: Any, shape: tuple[int, ...]) -> None:
-    if not isinstance(out, np.ndarray):
-        raise OutNotArray(found=type(out).__name__)
-    refuse(out, "out4d")
+    refuse(out_array(out), "out4d")
     if out.shape != shape:
         raise OutShape(found=out.shape, required=shape)
     if not out.flags.writeable:

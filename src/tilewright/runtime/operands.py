@@ -1,4 +1,4 @@
-"""What a kernel asks of its arguments: arrays of the operand's dtype and layout, real scalars."""
+"""What a kernel asks of its operands: arrays of the operand's dtype and layout."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import InvalidScalar, LeadingDimension, OperandMismatch
+from tilewright.errors import LeadingDimension, OperandMismatch
 from tilewright.runtime.fastcall import ARRAY_DATA, native_entry_possible
 from tilewright.runtime.foreign import refuse as refuse_foreign
-from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand
 
 Array: TypeAlias = NDArray[Any]
@@ -36,40 +35,6 @@ def whole_strides(array: Array) -> bool:
     return array.flags.aligned and all(
         length <= 1 or stride % array.itemsize == 0 for length, stride in steps
     )
-
-
-def real_number(value: object, name: str) -> float:
-    """A scalar factor; `InvalidScalar` for what is not a real number.
-
-    >>> real_number(np.float32(0.5), "alpha")
-    0.5
-    """
-    if isinstance(value, (str, bytes, complex, np.complexfloating)) or np.ndim(value) > 0:  # type: ignore[arg-type]
-        raise InvalidScalar(name=name, found=repr(value), required="a real number")
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InvalidScalar(name=name, found=repr(value), required="a real number") from None
-
-
-def factor(value: object, name: str, acc: DType) -> float:
-    """alpha or beta as a kernel takes it: a float, or an integer of the sums' type, which wraps around.
-
-    >>> from tilewright.spec.dtype import I32
-    >>> factor(2.0, "alpha", I32), factor(2**32 - 1, "alpha", I32)
-    (2, -1)
-    """
-    if not acc.is_integer:
-        return real_number(value, name)
-    if isinstance(value, (int, np.integer)):
-        number = int(value)
-    else:
-        found = real_number(value, name)
-        if not found.is_integer():
-            raise InvalidScalar(name=name, found=repr(value), required="an integer, as the elements are")
-        number = int(found)
-    half = 1 << acc.bits - 1
-    return (number + half) % (2 * half) - half
 
 
 #: Whether the address of an array's data can be read from the object.

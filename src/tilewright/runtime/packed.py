@@ -11,8 +11,10 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tilewright.errors import InvalidOperand, InvalidSequence, shown
 from tilewright.macro.packing import PanelForm
 from tilewright.preparing import importing
+from tilewright.spec.arguments import check_sizes
 from tilewright.spec.dtype import DType
 from tilewright.spec.packing import Role
 from tilewright.spec.weights import Weights
@@ -105,10 +107,30 @@ class PackedMatrix:
     routes: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        assert self.data4d.shape == self.form.tiles_shape(self.shape)
-        shapes = {name: vector.shape for name, vector in self.vectors.items()}
-        assert shapes == self.form.vector_shapes(self.shape)
-        assert self.data4d.flags.c_contiguous
+        if not isinstance(self.form, PackedForm):
+            raise InvalidOperand(name="form", reason=f"it is {shown(self.form)}, not a PackedForm")
+        sizes = check_sizes(self.shape, "shape", "the two sizes of a matrix")
+        if len(sizes) != 2 or type(self.shape) is not tuple:
+            raise InvalidSequence(name="shape", found=shown(self.shape), required="a tuple of two sizes")
+        rows, columns = sizes
+        shapes = {
+            "data4d": self.form.tiles_shape((rows, columns)),
+            **self.form.vector_shapes((rows, columns)),
+        }
+        arrays = {"data4d": self.data4d, **(self.vectors if isinstance(self.vectors, Mapping) else {})}
+        if arrays.keys() != shapes.keys() or not isinstance(self.vectors, Mapping):
+            words = " and ".join(sorted(shapes.keys() - {"data4d"})) or "none"
+            raise InvalidOperand(name="vectors", reason=f"found {shown(self.vectors)}, must be {words}")
+        for name, shape in shapes.items():
+            dtype = self.form.panels.storage.numpy if name == "data4d" else np.dtype(np.float32)
+            array = arrays[name]
+            if not isinstance(array, np.ndarray):
+                raise InvalidOperand(name=name, reason=f"found {shown(array)}, not a numpy.ndarray")
+            if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
+                found = f"{array.dtype} of shape {array.shape}"
+                raise InvalidOperand(
+                    name=name, reason=f"found {found}, must be {dtype} of {shape}, contiguous"
+                )
         for array in (self.data4d, *self.vectors.values()):
             array.flags.writeable = False
 

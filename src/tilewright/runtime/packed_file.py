@@ -34,6 +34,7 @@ from tilewright.preparing import importing
 from tilewright.reading import open_regular
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
+from tilewright.spec.arguments import check_flag, check_path
 from tilewright.spec.dtype import DTYPES, F32
 from tilewright.spec.packing import Packing, Role
 from tilewright.spec.weights import Weights
@@ -125,6 +126,7 @@ def _encoded(packed: PackedMatrix, arrays: dict[str, Array]) -> tuple[bytes, lis
 
 def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
     """Writes a packed matrix beside the file and puts it in its place at once."""
+    path = check_path(path)
     arrays = {"panels": packed.data4d, **packed.vectors}
     head, entries = _encoded(packed, arrays)
     try:
@@ -144,7 +146,9 @@ def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bool) -> PackedMatrix:
     """What `PackedMatrix.load` does, which documents it."""
-    where = str(path)
+    path = where = check_path(path)
+    mapped, verify = check_flag(mapped, "mmap"), check_flag(verify, "verify")
+    repack = check_flag(repack, "repack")
     try:
         with open_regular(path) as stream:
             length = os.fstat(stream.fileno()).st_size

@@ -32,14 +32,16 @@ from tilewright.runtime.arrays import (
     product_shapes,
     product_types,
     result_dtype,
+    wanted_dtype,
 )
 from tilewright.runtime.batch import batch_function, merge_axes, outer_offsets
 from tilewright.runtime.gemm import GemmKernel
-from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
+from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.promotion import kind_of, no_common_dtype, promoted_dtype, store
-from tilewright.runtime.steps import activation_of, bias_matrix, bias_of, matmul_epilogue
+from tilewright.runtime.steps import activation_of, activation_word, bias_matrix, bias_of, matmul_epilogue
 from tilewright.runtime.threads import call_team
+from tilewright.spec.arguments import check_number, factor
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.packing import Role
 from tilewright.spec.problem import Gemm, Layout, Operand, ProductTypes
@@ -307,6 +309,9 @@ def matmul(
     activation: str | None = None,
 ) -> Array:
     """alpha · a @ b + beta · out, where a or b is a `PackedMatrix`; see `tilewright.matmul`."""
+    activation = activation_word(activation)
+    alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
+    dtype = None if dtype is None else wanted_dtype(dtype)
     if out is None and dtype is None and alpha == 1 and beta == 0:
         product = _plain(a, b, bias, activation)
         if product is not None:

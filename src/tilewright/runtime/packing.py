@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, OperandMismatch
+from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, OperandMismatch, shown
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
@@ -18,8 +18,9 @@ from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, whole_strides
 from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
 from tilewright.runtime.transpose import transpose
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import as_integers, as_items, parse_choice
 from tilewright.spec.dtype import DType
+from tilewright.spec.mmt4d import MAX_TILE
 from tilewright.spec.packing import Packing, Role
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class PackingKernel(Kernel):
         check_operand(self.name, source, matrix)
         lanes, depth = self.problem.role.lanes_and_depth(matrix.shape)
         required = self.blocking.shape(lanes, depth)
+        if not isinstance(panels, np.ndarray):
+            self._refuse(target, "type", type(panels).__name__, "numpy.ndarray")
         for what, found, needed in (
             ("dtype", panels.dtype, self.blocking.storage.numpy),
             ("shape", panels.shape, required),
@@ -108,10 +111,11 @@ def pack(
 
 def check_tiles(tiles: Sequence[int], required: str) -> tuple[int, ...]:
     """Tile sizes as integers of at least 1."""
-    found = tuple(tiles)
-    if not all(isinstance(size, (int, np.integer)) and size > 0 for size in found):
-        raise InvalidTiles(found=found, required=required)
-    return tuple(int(size) for size in found)
+    items = as_items(tiles)
+    found = None if items is None else as_integers(items)
+    if found is None or not all(0 < size <= MAX_TILE for size in found):
+        raise InvalidTiles(found=shown(tiles), required=required)
+    return found
 
 
 def _pack_tiles(array: Array, role: Role, dtype: DType, tiles: Sequence[int]) -> PackedMatrix:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from tilewright.errors import ContractionAxes, SizeOverflow
+from tilewright.errors import ContractionAxes, SizeOverflow, shown
 from tilewright.runtime.arrays import check_out, find_dtype, product_shapes, result_dtype
 from tilewright.runtime.contract import contract
 from tilewright.runtime.foreign import as_array, foreign_operand, leave_to_numpy, viewed, wrapped
@@ -19,7 +18,7 @@ from tilewright.runtime.gufuncs import Options, Product, call, refuse_keywords
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
 from tilewright.runtime.walk import MOST_AXES
-from tilewright.spec.problem import MAX_SIZE
+from tilewright.spec.arguments import MAX_SIZE, as_integer, as_integers, as_items
 
 #: Labels of axes, more than two arrays can have: Latin letters with signs and what follows them.
 _FIRST_LABEL = 0x100
@@ -92,17 +91,18 @@ def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
     """
 
     def refuse(reason: str) -> ContractionAxes:
-        return ContractionAxes(function="tensordot", axes=axes, a=a.shape, b=b.shape, reason=reason)
+        return ContractionAxes(function="tensordot", axes=shown(axes), a=a.shape, b=b.shape, reason=reason)
 
-    try:
-        if np.ndim(axes) == 0:
-            count = operator.index(axes)
-            given = (_sequence(range(-count, 0)), _sequence(range(count)))
-        else:
-            first, second = axes
-            given = (_sequence(first), _sequence(second))
-    except (TypeError, ValueError):
-        raise refuse("they are neither a number of axes nor a pair of sequences of integers") from None
+    count = as_integer(axes)
+    if count is not None:
+        if not 0 <= count <= min(a.ndim, b.ndim):
+            raise refuse(f"one of them is none of the {min(a.ndim, b.ndim)} axes of both")
+        given = tuple(range(-count, 0)), tuple(range(count))
+    else:
+        first, second, *_ = *map(as_integers, as_items(axes) or ()), None, None
+        if first is None or second is None or len(as_items(axes) or ()) != 2:
+            raise refuse("they are neither a number of axes nor a pair of sequences of integers")
+        given = first, second
     if len(given[0]) != len(given[1]):
         raise refuse("there must be as many of a as of b")
     found = []
@@ -117,11 +117,6 @@ def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
         if a.shape[own] != b.shape[other]:
             raise refuse(f"axis {own} of a is {a.shape[own]} long, axis {other} of b {b.shape[other]}")
     return found[0], found[1]
-
-
-def _sequence(axes: Any) -> Sequence[int]:
-    """One axis or several as integers."""
-    return [operator.index(axis) for axis in (axes if np.ndim(axes) else (axes,))]
 
 
 def inner(a: Any, b: Any) -> Any:
@@ -212,13 +207,20 @@ class _Slices(NamedTuple):
         return out
 
 
+def _widened(out: Array | None, *index: Any) -> Array | None:
+    """`out` as the result of a product of matrices; itself where it has more axes than any result."""
+    if out is None or out.ndim + sum(part is None for part in index) > MOST_AXES:
+        return out
+    return out[..., *index]
+
+
 def _vecdot(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -> Any:
     """Products of vectors in the last axes."""
     cut = (a.ndim == MOST_AXES, b.ndim == MOST_AXES)
     if any(cut):
         shape = product_shapes((*a.shape[:-1], 1, a.shape[-1]), (*b.shape, 1)).batch
         return _Slices((a, b), cut, shape, out, dtype).compute(partial(_vecdot, dtype=dtype))
-    target = None if out is None else out[..., np.newaxis, np.newaxis]
+    target = _widened(out, np.newaxis, np.newaxis)
     found = matmul(_conjugated(a)[..., np.newaxis, :], b[..., np.newaxis], target, dtype=dtype)
     return found[..., 0, 0][()] if out is None else out
 
@@ -228,7 +230,7 @@ def _matvec(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -
     if b.ndim == MOST_AXES:
         shape = product_shapes(a.shape, (*b.shape, 1)).result[:-1]
         return _Slices((a, b), (False, True), shape, out, dtype).compute(partial(_matvec, dtype=dtype))
-    found = matmul(a, b[..., np.newaxis], None if out is None else out[..., np.newaxis], dtype=dtype)
+    found = matmul(a, b[..., np.newaxis], _widened(out, np.newaxis), dtype=dtype)
     return found[..., 0] if out is None else out
 
 
@@ -238,7 +240,7 @@ def _vecmat(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -
         shapes = product_shapes((*a.shape[:-1], 1, a.shape[-1]), b.shape)
         shape = (*shapes.batch, shapes.n)
         return _Slices((a, b), (True, False), shape, out, dtype).compute(partial(_vecmat, dtype=dtype))
-    target = None if out is None else out[..., np.newaxis, :]
+    target = _widened(out, np.newaxis, slice(None))
     found = matmul(_conjugated(a)[..., np.newaxis, :], b, target, dtype=dtype)
     return found[..., 0, :] if out is None else out
 

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedRange, ScaleShape
+from tilewright.errors import InvalidChoice, InvalidGroup, InvalidOperand, QuantisedRange, ScaleShape, shown
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm, weight_lanes
 from tilewright.preparing import importing
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
+from tilewright.spec.arguments import as_integer, check_flag, check_numbers
 from tilewright.spec.dtype import BF16, F16, F32, U8
 from tilewright.spec.packing import Role
-from tilewright.spec.weights import Elements, Weights
+from tilewright.spec.weights import GROUPS, Elements, Weights
 
 #: Bits of quantised elements.
 _INTEGERS = {8: Elements.I8, 4: Elements.I4}
@@ -26,15 +27,26 @@ _FLOATS = {"bf16": (Elements.BF16, BF16), "f16": (Elements.F16, F16)}
 
 #: Elements of one block of groups, which NumPy quantises at once; a group that has more is a block by itself.
 _BLOCK_ELEMENTS = 1 << 16
+#: These words.
+FORMS = tuple(_FLOATS)
 
 #: Bytes of one word of integers.
 _WORD_BYTES = 4
 
 
 def _elements(bits: int) -> Elements:
-    if bits not in _INTEGERS:
-        raise InvalidChoice(name="bits", found=bits, allowed=", ".join(map(str, _INTEGERS)))
-    return _INTEGERS[bits]
+    found = as_integer(bits)
+    if found not in _INTEGERS:
+        raise InvalidChoice(name="bits", found=shown(bits), allowed=", ".join(map(str, _INTEGERS)))
+    return _INTEGERS[found]
+
+
+def _group(group: object) -> int:
+    """Depths that share a scale; 0 for all of them. Which numbers there are `Weights` knows."""
+    found = 0 if group is None else as_integer(group)
+    if found is None or found < 0:
+        raise InvalidGroup(group=shown(group), allowed=f"None, {', '.join(map(str, GROUPS))}")
+    return found
 
 
 def _matrix(array: Any, name: str) -> Array:
@@ -166,8 +178,8 @@ def quantize_weights(
     w: Any, machine: Machine, *, bits: int, group: int | None, symmetric: bool
 ) -> PackedMatrix:
     """What `tilewright.quantize_weights` does, which documents it."""
-    form = Weights(_elements(bits), group or 0, zeros=not symmetric)
-    array = _matrix(w, "w").astype(np.float32)
+    form = Weights(_elements(bits), _group(group), zeros=not check_flag(symmetric, "symmetric"))
+    array = check_numbers(_matrix(w, "w"), "w").astype(np.float32)
     if not np.isfinite(array).all():
         raise InvalidOperand(name="w", reason="it holds NaN or infinities, which no integer stands for")
     return _packed_integers(*quantised(array, form), form, machine)
@@ -178,7 +190,7 @@ def pack_quantized(
 ) -> PackedMatrix:
     """What `tilewright.pack_quantized` does, which documents it."""
     elements, array = _elements(bits), _matrix(q, "q")
-    form = Weights(elements, group or 0, zeros=zeros is not None)
+    form = Weights(elements, _group(group), zeros=zeros is not None)
     if array.dtype.kind not in "iu" and not array.dtype.name.startswith(("int", "uint")):
         raise InvalidOperand(name="q", reason=f"its dtype is {array.dtype}, not an integer type")
     signed = array.dtype.kind == "i" or array.dtype.name.startswith("int")
@@ -204,21 +216,20 @@ def _in_range(values: Array, name: str, bits: int, middle: int) -> Array:
 
 def _per_group(values: Any, name: str, shape: tuple[int, int], group: int | None) -> Array:
     """One float32 for each group and column; of one group, the axis of groups may be missing."""
-    found = as_array(values, name).astype(np.float32)
+    array = check_numbers(as_array(values, name), name)
+    found = array.astype(np.float32)
     if not group and found.ndim == 1:
         found = found[np.newaxis, :]
     if found.shape != shape:
-        raise ScaleShape(name=name, found=np.asarray(values).shape, required=shape)
+        raise ScaleShape(name=name, found=array.shape, required=shape)
     return found
 
 
 def pack_floats(w: Any, form: str, machine: Machine) -> PackedMatrix:
     """A weight kept in a narrower type than its products: see `tilewright.pack`."""
-    if form not in _FLOATS:
-        raise InvalidChoice(name="form", found=repr(form), allowed=", ".join(_FLOATS))
     elements, dtype = _FLOATS[form]
     panels = PanelForm(dtype, weight_lanes(machine), elements.depths, elements.depths)
-    array = _matrix(w, "b").astype(dtype.numpy)
+    array = check_numbers(_matrix(w, "b"), "b").astype(dtype.numpy)
     return _packed(array, _float_words(array, panels), panels, Weights(elements), machine.isa.name)
 
 

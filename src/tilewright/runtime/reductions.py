@@ -14,6 +14,7 @@ from tilewright.runtime.lines import LinePlan, plan_numbers
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.row_function import Prepared, RowCall
 from tilewright.runtime.row_functions import as_floats, check_axes, kernel_of
+from tilewright.spec.arguments import check_flag
 from tilewright.spec.dtype import FUNCTION_DTYPES, DType, find_numpy_dtype
 from tilewright.spec.row_function import RowOp
 
@@ -24,6 +25,7 @@ _OF_NOTHING = {RowOp.SUM: 0.0, RowOp.MEAN: np.nan}
 def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims: bool = False) -> Prepared:
     """One call of a reduction; see the functions of `tilewright` that are named like the operations."""
     array, dtype = _as_given_floats(x)
+    keepdims = check_flag(keepdims, "keepdims")
     along = tuple(range(array.ndim)) if axis is None else check_axes(op.value, axis, array.ndim)
     shape = tuple(
         1 if number in along else length
@@ -48,13 +50,11 @@ def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims
 
 def _as_given_floats(x: Any) -> tuple[Array, DType]:
     """An array of a float type that functions have; sums of integers are not rounded to one."""
-    dtype = getattr(x, "dtype", None)
-    if dtype is None:
-        x = as_array(x, "x")
-        dtype = x.dtype
+    array = as_array(x, "x")
+    dtype = array.dtype
     if find_numpy_dtype(dtype.newbyteorder("=")) not in FUNCTION_DTYPES:
         raise UnsupportedDtype(dtype=dtype, supported=", ".join(map(str, FUNCTION_DTYPES)))
-    return as_floats(x, "x")
+    return as_floats(array, "x")
 
 
 def _checked(out: Any, shape: tuple[int, ...], dtype: DType) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -19,13 +18,15 @@ from tilewright.errors import (
     OutOverlapsItself,
     RepeatedAxis,
     UnsupportedDtype,
+    shown,
 )
 from tilewright.runtime.arrays import check_out
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.lines import LinePlan, plan_lines
-from tilewright.runtime.operands import Array, data_address, overlaps_itself, real_number
+from tilewright.runtime.operands import Array, data_address, overlaps_itself
 from tilewright.runtime.row_function import Prepared, RowCall, RowKernel, row_kernel
 from tilewright.runtime.transpose import transpose
+from tilewright.spec.arguments import as_integers, real_number
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, find_numpy_dtype
 from tilewright.spec.problem import Layout
 from tilewright.spec.row_function import RowFunction, RowOp
@@ -72,12 +73,9 @@ def check_axes(function: str, axis: Any, ndim: int) -> tuple[int, ...]:
     ------
     InvalidAxis, AxisOutOfRange, RepeatedAxis
     """
-    try:
-        given = tuple(map(operator.index, axis if isinstance(axis, Sequence) else (axis,)))
-    except TypeError:
-        raise InvalidAxis(
-            function=function, found=repr(axis), required="an integer, or a tuple of them"
-        ) from None
+    given = as_integers(axis)
+    if given is None:
+        raise InvalidAxis(function=function, found=shown(axis), required="an integer, or a tuple of them")
     if not given:
         raise InvalidAxis(function=function, found="()", required="at least one axis")
     for one in given:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScaleShape
+from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScaleShape, shown
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
@@ -26,6 +26,7 @@ from tilewright.runtime.packing import packing_kernel
 from tilewright.runtime.promotion import store
 from tilewright.runtime.quantise import elements_of
 from tilewright.runtime.steps import bias_matrix, bias_of
+from tilewright.spec.arguments import check_numbers
 from tilewright.spec.dtype import BF16, F16, F32, I8, I32, U8, DType
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
 from tilewright.spec.packing import Role
@@ -68,22 +69,21 @@ class QuantizedRows:
     sums: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.q.dtype != np.int8 or self.q.ndim != 2:
-            raise InvalidOperand(
-                name="q", reason=f"it is {self.q.dtype} of {self.q.ndim} dimensions, not int8 of 2"
-            )
-        m = self.q.shape[0]
-        scales = np.ascontiguousarray(self.scales, np.float32)
+        q = as_array(self.q, "q")
+        if q.dtype != np.int8 or q.ndim != 2:
+            raise InvalidOperand(name="q", reason=f"it is {q.dtype} of {q.ndim} dimensions, not int8 of 2")
+        m = q.shape[0]
+        scales = np.ascontiguousarray(check_numbers(as_array(self.scales, "scales"), "scales"), np.float32)
         if scales.shape != (m,):
             raise ScaleShape(name="scales", found=scales.shape, required=(m,))
         sums = (
-            self.q.sum(axis=1, dtype=np.int32)
+            q.sum(axis=1, dtype=np.int32)
             if self.sums is None
-            else np.ascontiguousarray(self.sums, np.int32)
+            else np.ascontiguousarray(check_numbers(as_array(self.sums, "sums"), "sums", "iu"), np.int32)
         )
         if sums.shape != (m,):
             raise ScaleShape(name="sums", found=sums.shape, required=(m,))
-        for name, value in (("q", np.ascontiguousarray(self.q)), ("scales", scales), ("sums", sums)):
+        for name, value in (("q", np.ascontiguousarray(q)), ("scales", scales), ("sums", sums)):
             object.__setattr__(self, name, value)
 
     @property
@@ -176,7 +176,13 @@ def _route(
 
 
 def matmul(
-    x: QuantizedRows, packed: Any, out: Array | None, *, dtype: Any, bias: Any, activation: str | None
+    x: QuantizedRows,
+    packed: Any,
+    out: Array | None,
+    *,
+    dtype: np.dtype[Any] | None,
+    bias: Any,
+    activation: str | None,
 ) -> Array:
     """activation(x @ packed + bias): exact sums of integers, scaled and rounded once; see `tw.matmul`.
 
@@ -187,12 +193,12 @@ def matmul(
     """
     if not isinstance(packed, PackedMatrix) or packed.form.weights != Weights(Elements.I8):
         raise QuantisedWeight(
-            found=repr(packed) if isinstance(packed, PackedMatrix) else type(packed).__name__
+            found=shown(packed) if isinstance(packed, PackedMatrix) else type(packed).__name__
         )
-    if dtype is not None and np.dtype(dtype) not in (F32.numpy, BF16.numpy):
-        raise InvalidChoice(name="dtype", found=np.dtype(dtype), allowed="f32, bf16")
+    if dtype is not None and dtype not in (F32.numpy, BF16.numpy):
+        raise InvalidChoice(name="dtype", found=dtype, allowed="f32, bf16")
     wanted = dtype if dtype is not None or out is None else out.dtype
-    c = BF16 if wanted is not None and np.dtype(wanted) == BF16.numpy else F32
+    c = BF16 if wanted is not None and wanted == BF16.numpy else F32
     shapes = product_shapes(x.shape, packed.shape)
     if out is not None:
         check_out(out, shapes.result, c.numpy)

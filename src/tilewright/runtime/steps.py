@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import OperandMismatch, StepOperands, StepShape, UnsafeCast
+from tilewright.errors import InvalidScalar, OperandMismatch, StepOperands, StepShape, UnsafeCast, shown
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array, check_operand
 from tilewright.runtime.promotion import kind_of, same_kind
-from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Residual, Scale, Step
+from tilewright.spec.arguments import as_number, factor, parse_choice
+from tilewright.spec.dtype import Kind
+from tilewright.spec.epilogue import ACTIVATIONS, Activation, Along, Bias, Epilogue, Residual, Scale, Step
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Gemm, Operand, ProductTypes
 
@@ -51,8 +53,11 @@ def step_shape(step: Step, m: int, n: int) -> tuple[int, int]:
 
 def _matrix(kernel: str, operand: Operand, value: Any, shape: tuple[int, int]) -> Array:
     kind = operand.dtype.numpy
-    if shape == (1, 1) and np.ndim(value) == 0 and not isinstance(value, (str, bytes)):
-        array = np.array([[value]], kind)
+    number = None if isinstance(value, np.ndarray) and value.ndim else as_number(value)
+    if shape == (1, 1) and number is not None:
+        if isinstance(number, complex) and operand.dtype.kind is not Kind.COMPLEX:
+            raise InvalidScalar(name=operand.name, found=shown(value), required="a real number")
+        array = np.array([[factor(number, operand.name, operand.dtype)]], kind)
     else:
         array = value
         if isinstance(array, np.ndarray) and array.ndim == 1 and 1 in shape:
@@ -63,6 +68,18 @@ def _matrix(kernel: str, operand: Operand, value: Any, shape: tuple[int, int]) -
             kernel=kernel, name=operand.name, what="shape", found=np.shape(value), required=shape
         )
     return np.asarray(array)
+
+
+def activation_word(activation: object) -> str | None:
+    """The word of an activation, where it is text; of no other class, so that it is a key.
+
+    Raises
+    ------
+    InvalidChoice : for anything but text, None and members of `UnaryOp`.
+    """
+    if activation is None or type(activation) is str:
+        return activation
+    return parse_choice(UnaryOp, activation, "activation", ACTIVATIONS).value
 
 
 # --- matmul -----------------------------------------------------------------------------------------

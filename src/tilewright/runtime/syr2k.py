@@ -15,6 +15,7 @@ from tilewright.errors import (
     InvalidScalar,
     MissingOut,
     OutOverlapsItself,
+    shown,
 )
 from tilewright.macro.blocking import Blocking
 from tilewright.preparing import once, once_property, preparing
@@ -28,13 +29,13 @@ from tilewright.runtime.operands import (
     check_operand,
     data_address,
     element_strides,
-    factor,
     overlaps_itself,
     whole_strides,
 )
 from tilewright.runtime.promotion import computing_dtype
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
+from tilewright.spec.arguments import check_flag, check_number, factor
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.problem import MAX_ELEMENTS, Layout, ProductTypes, check_elements
 from tilewright.spec.syr2k import Syr2k, Syrk
@@ -261,7 +262,7 @@ def _complex_factors(
     computed = result_dtype(factors[0], factors[-1], given, None)
     if computed.kind != "c":
         name, value = ("alpha", alpha) if isinstance(alpha, (complex, np.complexfloating)) else ("beta", beta)
-        raise InvalidScalar(name=name, found=repr(value), required="a real number")
+        raise InvalidScalar(name=name, found=shown(value), required="a real number")
     if given is None and beta != 0:
         raise MissingOut(function=function, beta=beta)
     shape = factor_shapes(function, factors)
@@ -345,11 +346,12 @@ def symmetric(
     function: str, arrays: list[Any], out: Any, *, alpha: Any = 1, beta: Any = 0, lower: bool = True
 ) -> Array:
     """What `tilewright.syrk` (of one array) and `tilewright.syr2k` (of two) do, which document it."""
-    lower = bool(lower)
+    lower = check_flag(lower, "lower")
+    alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
     found = _plain(arrays, out, alpha, beta, lower)
     if found is not None:
         return found
-    if any(isinstance(value, (complex, np.complexfloating)) for value in (alpha, beta)):
+    if any(isinstance(value, complex) for value in (alpha, beta)):
         return _complex_factors(function, arrays, out, alpha, beta, lower)
     call = prepare(function, arrays, out, alpha=alpha, beta=beta, lower=lower)
     if call.copies:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import operator
 import os
 import signal
 import threading
@@ -17,7 +16,6 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
-from tilewright.errors import InvalidThreads
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_object
 from tilewright.machine.host import default_thread_count, detect_host, host_machine
@@ -36,6 +34,7 @@ from tilewright.runtime.pool_code import (
 )
 from tilewright.runtime.pool_memory import FREE, MOST_WORKERS, TEAM_ALIGNMENT, Slot, State, Team
 from tilewright.settings import Settings, read_settings
+from tilewright.spec.arguments import check_thread_count
 
 logger = logging.getLogger("tilewright")
 
@@ -75,13 +74,7 @@ def check_threads(name: str, value: object) -> int:
     >>> check_threads("threads", 2)
     2
     """
-    try:
-        count = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        count = 0
-    if not 1 <= count <= MOST_THREADS:
-        raise InvalidThreads(name=name, found=repr(value), most=MOST_THREADS)
-    return count
+    return check_thread_count(name, value, MOST_THREADS)
 
 
 class ThreadPool:

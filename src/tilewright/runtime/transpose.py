@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import operator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.errors import InvalidAxes, OutNotArray, OutOtherDtype, OutReadOnly, OutShape
+from tilewright.errors import InvalidAxes, OutOtherDtype, OutReadOnly, OutShape, shown
 from tilewright.preparing import preparing
 from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.operands import Array
 from tilewright.runtime.unary import UnaryKernel
 from tilewright.runtime.walk import walk_arrays, walk_record
+from tilewright.spec.arguments import as_integers, as_items, out_array
 from tilewright.spec.unary import Unary
 
 #: The element type in whose name bytes are moved, by size.
@@ -163,10 +163,10 @@ def check_axes(axes: Any, ndim: int) -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(ndim))[::-1]
-    try:
-        given = tuple(operator.index(axis) for axis in axes)
-    except TypeError:
-        raise InvalidAxes(found=repr(axes), ndim=ndim, reason="they are not a sequence of integers") from None
+    items = as_items(axes)
+    given = None if items is None else as_integers(items)
+    if given is None:
+        raise InvalidAxes(found=shown(axes), ndim=ndim, reason="they are not a sequence of integers")
     if len(given) != ndim:
         raise InvalidAxes(found=given, ndim=ndim, reason=f"there are {len(given)} of them")
     for axis in given:
@@ -205,13 +205,12 @@ def _converted(a: Any) -> Array:
 
 def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """`out`, if it can hold the result."""
-    if not isinstance(out, np.ndarray):
-        raise OutNotArray(found=type(out).__name__)
-    refuse(out, "out")
+    array = out_array(out)
+    refuse(array, "out")
     if out.shape != shape:
         raise OutShape(found=out.shape, required=shape)
     if out.dtype != dtype:
         raise OutOtherDtype(found=out.dtype, required=dtype)
     if not out.flags.writeable:
         raise OutReadOnly
-    return out
+    return array

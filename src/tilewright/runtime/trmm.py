@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape
+from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape, shown
 from tilewright.macro.blocking import Blocking
 from tilewright.preparing import once_property, preparing
 from tilewright.runtime.arrays import as_operand, check_array, product_types, result_dtype
@@ -19,13 +19,12 @@ from tilewright.runtime.operands import (
     check_operand,
     data_address,
     element_strides,
-    factor,
 )
 from tilewright.runtime.promotion import computing_dtype, store
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.syr2k import as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.runtime.threads import call_team
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import check_flag, check_number, factor, parse_choice
 from tilewright.spec.problem import Layout, ProductTypes, check_elements
 from tilewright.spec.trmm import Side, Trmm
 
@@ -219,9 +218,9 @@ def prepare(a: Any, b: Any, out: Any = None, *, alpha: Any = 1, triangular: Tria
     later: complex | None = None
     if given is not None:
         checked_out(given, shape, computed)
-    if isinstance(alpha, (complex, np.complexfloating)):
+    if isinstance(alpha, complex):
         if computed.kind != "c":
-            raise InvalidScalar(name="alpha", found=repr(alpha), required="a real number")
+            raise InvalidScalar(name="alpha", found=shown(alpha), required="a real number")
         alpha, later = (0 if alpha == 0 else 1), complex(alpha)
         computed = computing_dtype((array_a.dtype, array_b.dtype), computed)  # rounded after the factor
     types = product_types(array_a.dtype, array_b.dtype, computed)
@@ -254,7 +253,10 @@ def trmm(
     side: Any = "left",
 ) -> Array:
     """What `tilewright.trmm` does, which documents it."""
-    triangular = Triangular(parse_choice(Side, side, "side"), bool(lower), bool(unit))
+    triangular = Triangular(
+        parse_choice(Side, side, "side"), check_flag(lower, "lower"), check_flag(unit, "unit")
+    )
+    alpha = check_number(alpha, "alpha")
     found = _plain(a, b, out, alpha, triangular)
     if found is not None:
         return found

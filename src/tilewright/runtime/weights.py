@@ -15,12 +15,13 @@ from tilewright.preparing import once
 from tilewright.runtime import packed_gemm
 from tilewright.runtime.arrays import as_operand, check_out, direct_out, product_shapes
 from tilewright.runtime.gemm import GemmKernel
-from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, factor
+from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.packed_gemm import Route
 from tilewright.runtime.promotion import store
 from tilewright.runtime.steps import bias_matrix, bias_of, matmul_epilogue
 from tilewright.runtime.threads import call_team
+from tilewright.spec.arguments import factor
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.problem import Gemm, Layout
@@ -166,7 +167,7 @@ class Wish(NamedTuple):
     """What a product with a weight is to be, beside its operands."""
 
     out: Array | None
-    dtype: Any
+    dtype: np.dtype[Any] | None
     alpha: complex
     beta: complex
     bias: Any
@@ -187,9 +188,9 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
     """
     assert packed.form.weights is not None
     given, asked = wish.out, wish.dtype if wish.dtype is not None or wish.out is None else wish.out.dtype
-    types = a, c = weight_types(x, packed, None if asked is None else np.dtype(asked).newbyteorder("="))
-    if wish.dtype is not None and np.dtype(wish.dtype) != c.numpy:
-        raise InvalidChoice(name="dtype", found=np.dtype(wish.dtype), allowed=f"{a.name}, {F32.name}")
+    types = a, c = weight_types(x, packed, None if asked is None else asked.newbyteorder("="))
+    if wish.dtype is not None and wish.dtype != c.numpy:
+        raise InvalidChoice(name="dtype", found=wish.dtype, allowed=f"{a.name}, {F32.name}")
     shapes = product_shapes(x.shape, packed.shape)
     factors = (factor(wish.alpha, "alpha", F32), factor(wish.beta, "beta", F32))
     if given is None and factors[1] != 0:

@@ -6,10 +6,8 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from functools import lru_cache
 
-import numpy as np
-
-from tilewright.errors import InvalidSize, UnsupportedDtype
-from tilewright.spec.choice import parse_choice
+from tilewright.errors import UnsupportedDtype
+from tilewright.spec.arguments import check_flag, check_integer, parse_choice
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, U8, DType, parse_dtype
 from tilewright.spec.problem import Operand
 
@@ -94,28 +92,27 @@ class Attention:
         partial: bool = False,
     ) -> None:
         value_dim = head_dim if value_dim is None else value_dim
-        for name, size in (("head_dim", head_dim), ("value_dim", value_dim)):
-            if not isinstance(size, (int, np.integer)) or not 1 <= size <= MAX_HEAD:
-                raise InvalidSize(name=name, found=size, required=f"an integer from 1 to {MAX_HEAD}")
+        head_dim = check_integer(head_dim, "head_dim", 1, MAX_HEAD)
+        value_dim = check_integer(value_dim, "value_dim", 1, MAX_HEAD)
         kind = parse_dtype(dtype, ATTENTION_DTYPES)
         stored = kind if kv_dtype is None else parse_dtype(kv_dtype, (*ATTENTION_DTYPES, I8))
         if stored not in (kind, I8):
             raise UnsupportedDtype(dtype=f"{stored} keys with {kind} queries", supported=f"{kind} and i8")
         values: dict[str, object] = {
-            "head_dim": int(head_dim),
-            "value_dim": int(value_dim),
+            "head_dim": head_dim,
+            "value_dim": value_dim,
             "dtype": kind,
             "kv_dtype": stored,
-            "bounded": bool(bounded),
+            "bounded": check_flag(bounded, "bounded"),
             "mask": None if mask is None else parse_dtype(mask, MASK_DTYPES),
-            "softcap": bool(softcap),
-            "slopes": bool(slopes),
-            "sinks": bool(sinks),
-            "key_scales": bool(key_scales),
-            "value_scales": bool(value_scales),
-            "paged": bool(paged),
+            "softcap": check_flag(softcap, "softcap"),
+            "slopes": check_flag(slopes, "slopes"),
+            "sinks": check_flag(sinks, "sinks"),
+            "key_scales": check_flag(key_scales, "key_scales"),
+            "value_scales": check_flag(value_scales, "value_scales"),
+            "paged": check_flag(paged, "paged"),
             "schedule": parse_choice(Schedule, schedule, "schedule"),
-            "partial": bool(partial),
+            "partial": check_flag(partial, "partial"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import InvalidSize
+from tilewright.spec.arguments import check_flag, check_integer
 from tilewright.spec.attention import MASK_DTYPES, MAX_HEAD
 from tilewright.spec.dtype import BF16, F32, DType, parse_dtype
 from tilewright.spec.problem import Operand
@@ -69,17 +69,16 @@ class AttentionBackward:
         slopes: bool = False,
     ) -> None:
         value_dim = head_dim if value_dim is None else value_dim
-        for name, size in (("head_dim", head_dim), ("value_dim", value_dim)):
-            if not isinstance(size, (int, np.integer)) or not 1 <= size <= MAX_HEAD:
-                raise InvalidSize(name=name, found=size, required=f"an integer from 1 to {MAX_HEAD}")
+        head_dim = check_integer(head_dim, "head_dim", 1, MAX_HEAD)
+        value_dim = check_integer(value_dim, "value_dim", 1, MAX_HEAD)
         values: dict[str, object] = {
-            "head_dim": int(head_dim),
-            "value_dim": int(value_dim),
+            "head_dim": head_dim,
+            "value_dim": value_dim,
             "dtype": parse_dtype(dtype, BACKWARD_DTYPES),
-            "bounded": bool(bounded),
+            "bounded": check_flag(bounded, "bounded"),
             "mask": None if mask is None else parse_dtype(mask, MASK_DTYPES),
-            "softcap": bool(softcap),
-            "slopes": bool(slopes),
+            "softcap": check_flag(softcap, "softcap"),
+            "slopes": check_flag(slopes, "slopes"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InvalidWindow
+from tilewright.errors import InvalidWindow, shown
 from tilewright.preparing import importing
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import as_flag, as_integer, as_items, parse_choice
 
 #: Farthest that a window reaches and that queries are from the first key. No sequence is as long, and sums of
 #: a few such numbers fit in int64.
@@ -111,30 +110,28 @@ def limits_bind(low: Any, high: Any, queries: Any, keys: Any) -> bool:
 
 
 def _causal(value: object) -> Causal | None:
-    if isinstance(value, (bool, np.bool_)) or value is None:
-        return Causal.LOWER_RIGHT if value else None
-    return parse_choice(Causal, value, "causal")  # type: ignore[arg-type]
+    if value is None:
+        return None
+    flag = as_flag(value)
+    if flag is not None:
+        return Causal.LOWER_RIGHT if flag else None
+    return parse_choice(Causal, value, "causal")
 
 
 def _window(window: Any) -> tuple[int | None, int | None]:
     """(left, right) of a window."""
-    refusal = InvalidWindow(found=repr(window))
-    try:
-        left, right = window
-    except (TypeError, ValueError):
-        raise refusal from None
-    return _side(left, refusal), _side(right, refusal)
+    sides = as_items(window)
+    if sides is None or len(sides) != 2:
+        raise InvalidWindow(found=shown(window))
+    return _side(sides[0], window), _side(sides[1], window)
 
 
-def _side(value: Any, refusal: InvalidWindow) -> int | None:
+def _side(value: Any, window: Any) -> int | None:
     if value is None:
         return None
-    try:
-        count = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        raise refusal from None
-    if count < 0:
-        raise refusal
+    count = as_integer(value)
+    if count is None or count < 0:
+        raise InvalidWindow(found=shown(window))
     return min(count, FARTHEST)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.errors import InvalidSize, UnsupportedDtype
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import check_flag, check_integer, check_items, parse_choice
 from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, parse_dtype
 from tilewright.spec.epilogue import ACTIVATIONS, Activation, Bias, Epilogue, Step
 from tilewright.spec.functions import UnaryOp
@@ -59,26 +59,25 @@ class LinearChain:
         *,
         bias: bool = True,
     ) -> None:
-        found = tuple(sizes)
-        if len(found) < 2:
-            raise InvalidSize(name="sizes", found=found, required="those of at least one layer: (in, out)")
-        for size in found:
-            if not isinstance(size, (int, np.integer)) or not 1 <= size <= MAX_LAYER:
-                raise InvalidSize(name="sizes", found=found, required=f"integers from 1 to {MAX_LAYER}")
-        given = tuple(activations) or (None,) * (len(found) - 1)
+        items = check_items(sizes, "sizes", f"a sequence of integers from 1 to {MAX_LAYER}")
+        if len(items) < 2:
+            raise InvalidSize(name="sizes", found=items, required="those of at least one layer: (in, out)")
+        found = tuple(check_integer(size, "a size of a chain", 1, MAX_LAYER) for size in items)
+        words = check_items(activations, "activations", "a sequence of words and None, one a layer")
+        given = words or (None,) * (len(found) - 1)
         if len(given) != len(found) - 1:
             raise InvalidSize(name="activations", found=len(given), required=f"{len(found) - 1}, one a layer")
         kind = parse_dtype(dtype, GEMM_DTYPES)
         if kind.kind is not Kind.FLOAT:
             raise UnsupportedDtype(dtype=f"{kind} in a chain", supported="floats")
         values: dict[str, object] = {
-            "sizes": tuple(int(size) for size in found),
+            "sizes": found,
             "activations": tuple(
                 None if name is None else parse_choice(UnaryOp, name, "activation", ACTIVATIONS)
                 for name in given
             ),
             "dtype": kind,
-            "bias": bool(bias),
+            "bias": check_flag(bias, "bias"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -9,9 +9,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cached import cached_property
-from tilewright.errors import ContractionDimension, InvalidChoice, InvalidSize
+from tilewright.errors import ContractionDimension, InvalidChoice, InvalidSequence, InvalidSize, shown
 from tilewright.preparing import importing
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import as_text, check_items, check_size, check_stride, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp
@@ -22,7 +22,6 @@ from tilewright.spec.problem import (
     MAX_KERNEL_N,
     Operand,
     ProductTypes,
-    check_size,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +121,10 @@ class Dimension:
     ) -> None:
         what = parse_choice(DimensionType, type, "type")
         how = parse_choice(ExecutionType, execution, "execution")
-        strides = {"in0": int(in0), "in1": int(in1), "out": int(out)}
+        strides = {
+            name: check_stride(step, name) for name, step in (("in0", in0), ("in1", in1), ("out", out))
+        }
+        bias = check_stride(bias, "bias")
         for name, step in strides.items():
             if step and name not in what.operands:
                 raise ContractionDimension(
@@ -138,7 +140,7 @@ class Dimension:
             "execution": how,
             "size": check_size(size, "size"),
             **strides,
-            "bias": int(bias),
+            "bias": bias,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -227,7 +229,12 @@ class Contraction:
     ) -> None:
         steps = Epilogue.parse(last)
         types = ProductTypes.parse(dtype, in1_dtype, out_dtype, epilogue=steps)
-        found = tuple(dimensions)
+        found = check_items(dimensions, "dimensions", "a sequence of Dimension")
+        for one in found:
+            if not isinstance(one, Dimension):
+                raise InvalidSequence(
+                    name="dimensions", found=shown(found), required="a sequence of Dimension"
+                )
         values: dict[str, Any] = {
             "dimensions": found,
             "dtype": types.a,
@@ -459,6 +466,7 @@ def _parse_main(main: Main | UnaryOp | str) -> Main | UnaryOp:
     words: dict[str, Main | UnaryOp] = {member.value: member for member in (*Main, *UnaryOp)}
     if isinstance(main, (Main, UnaryOp)):
         return main
-    if main not in words:
-        raise InvalidChoice(name="main", found=repr(main), allowed=", ".join(words))
-    return words[main]
+    found = as_text(main)
+    if found is None or found not in words:
+        raise InvalidChoice(name="main", found=shown(main), allowed=", ".join(words))
+    return words[found]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from tilewright.errors import ContractionPrimitive, SizeOverflow
+from tilewright.spec.arguments import MAX_SIZE
 from tilewright.spec.contraction import Contraction, Dimension, DimensionType, FirstTouch, Main
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.problem import MAX_SIZE
 from tilewright.spec.scattered import SCATTERED_DTYPES
 from tilewright.spec.unary import check_unary_dtype
 

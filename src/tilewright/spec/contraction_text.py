@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.errors import ContractionText, TilewrightError
+from tilewright.spec.arguments import check_text
 from tilewright.spec.contraction import Contraction, Dimension
 
 #: The first word.
@@ -65,7 +66,11 @@ def parse_contraction(text: str) -> Contraction:
     >>> parse_contraction(text).primitive[0].size
     8
     """
-    lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [
+        (number, line.split())
+        for number, line in enumerate(check_text(text, "text").splitlines(), 1)
+        if line.strip()
+    ]
     if not lines or lines[0][1][0] != _HEAD:
         found = " ".join(lines[0][1]) if lines else ""
         raise ContractionText(line=1, found=found, reason=f"the first word must be {_HEAD!r}")

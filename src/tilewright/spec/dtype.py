@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.errors import UnsupportedDtype
+from tilewright.errors import UnsupportedDtype, shown
 from tilewright.preparing import importing
+from tilewright.spec.arguments import as_dtype, as_text
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -151,20 +152,26 @@ def parse_dtype(value: DType | str | DTypeLike, supported: Sequence[DType] | Non
     rows = tuple(DTYPES.values()) if supported is None else supported
     found = _find_dtype(value)
     if found is None or found not in rows:
-        raise UnsupportedDtype(dtype=value if found is None else found, supported=", ".join(map(str, rows)))
+        raise UnsupportedDtype(
+            dtype=_said(value) if found is None else found, supported=", ".join(map(str, rows))
+        )
     return found
+
+
+def _said(value: object) -> str:
+    """A type as a message names it: text without quotes."""
+    text = as_text(value)
+    return shown(value) if text is None else shown(text)[1:-1]
 
 
 def _find_dtype(value: DType | str | DTypeLike) -> DType | None:
     if isinstance(value, DType):
         return value
-    if isinstance(value, str) and value in DTYPES:
-        return DTYPES[value]
-    try:
-        wanted = np.dtype(value).newbyteorder("=")
-    except TypeError:
-        return None
-    return find_numpy_dtype(wanted)
+    text = as_text(value)
+    if text is not None and text in DTYPES:
+        return DTYPES[text]
+    wanted = as_dtype(value if text is None else text)
+    return None if wanted is None else find_numpy_dtype(wanted.newbyteorder("="))
 
 
 @lru_cache(maxsize=64)

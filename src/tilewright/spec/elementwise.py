@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InvalidChoice
-from tilewright.spec.choice import parse_choice
+from tilewright.errors import InvalidChoice, shown
+from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import Operand
@@ -41,7 +41,7 @@ class Elementwise:
         what = parse_choice(UnaryOp, op, "op")
         if not what.computes:
             words = ", ".join(one.value for one in UnaryOp if one.computes)
-            raise InvalidChoice(name="op", found=repr(what.value), allowed=words)
+            raise InvalidChoice(name="op", found=shown(what.value), allowed=words)
         object.__setattr__(self, "op", what)
         object.__setattr__(self, "dtype", parse_dtype(dtype, FUNCTION_DTYPES))
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, StepDtype
-from tilewright.spec.choice import parse_choice
+from tilewright.errors import InvalidChoice, StepDtype, shown
+from tilewright.spec.arguments import as_text, check_items, parse_choice, real_number
 from tilewright.spec.dtype import C64, C128, DTYPES, F32, F64, DType, Kind, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 
@@ -151,11 +151,13 @@ class Clamp:
     high: float
 
     def __init__(self, low: float, high: float) -> None:
-        object.__setattr__(self, "low", float(low))
-        object.__setattr__(self, "high", float(high))
+        object.__setattr__(self, "low", real_number(low, "low of a clamp"))
+        object.__setattr__(self, "high", real_number(high, "high of a clamp"))
         if not self.low <= self.high:
             raise InvalidChoice(
-                name="clamp", found=f"{low}:{high}", allowed="numbers, the first not above the second"
+                name="clamp",
+                found=f"{self.low}:{self.high}",
+                allowed="numbers, the first not above the second",
             )
 
     def __str__(self) -> str:
@@ -233,7 +235,7 @@ def parse_step(text: str) -> Step:
         f"{words}, bias[:column|row][:dtype], scale[:all|column|row][:dtype], residual[:dtype], "
         "clamp:LOW:HIGH, saturate"
     )
-    raise InvalidChoice(name="step of an epilogue", found=repr(text), allowed=allowed)
+    raise InvalidChoice(name="step of an epilogue", found=shown(text), allowed=allowed)
 
 
 # --- the sequence ---------------------------------------------------------------------------------
@@ -287,13 +289,14 @@ class Epilogue:
     steps: tuple[Step, ...]
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
-        object.__setattr__(self, "steps", tuple(steps))
-        for step in self.steps:
+        found = check_items(steps, "epilogue", "a sequence of steps, or text such as 'bias,gelu'")
+        object.__setattr__(self, "steps", found)
+        for step in found:
             if not isinstance(step, Step):
                 known = ", ".join(kind.__name__ for kind in Step.__args__)
-                raise InvalidChoice(name="step of an epilogue", found=repr(step), allowed=known)
+                raise InvalidChoice(name="step of an epilogue", found=shown(step), allowed=known)
         if any(isinstance(step, Saturate) for step in self.steps[:-1]):
-            raise InvalidChoice(name="epilogue", found=repr(str(self)), allowed="saturate as the last step")
+            raise InvalidChoice(name="epilogue", found=shown(str(self)), allowed="saturate as the last step")
 
     @classmethod
     def parse(cls, value: Epilogue | str | Iterable[Step] | None) -> Epilogue:
@@ -309,7 +312,8 @@ class Epilogue:
             case None:
                 return cls()
             case str():
-                return cls(parse_step(text) for text in value.split(",")) if value.strip() else cls()
+                text = as_text(value) or ""
+                return cls(parse_step(part) for part in text.split(",")) if text.strip() else cls()
             case _:
                 return cls(value)
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.cached import cached_property
-from tilewright.errors import InvalidSize, UnsupportedDtype
+from tilewright.errors import UnsupportedDtype
+from tilewright.spec.arguments import check_integer, check_size
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import Layout, Operand, ProductTypes, check_size, exact_dtype
+from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,9 +76,7 @@ class Mmt4d:
             raise UnsupportedDtype(dtype=f"{types.a} in mmt4d", supported="real types")
         values: dict[str, object] = {"dtype": types.a, "b_dtype": types.b}
         for name, size in zip(TILE_SIZES, (m0, n0, k0), strict=True):
-            if not isinstance(size, (int, np.integer)) or not 1 <= size <= MAX_TILE:
-                raise InvalidSize(name=name, found=size, required=f"an integer from 1 to {MAX_TILE}")
-            values[name] = int(size)
+            values[name] = check_integer(size, name, 1, MAX_TILE)
         for name, count in zip(TILE_COUNTS, (m1, n1, k1), strict=True):
             values[name] = check_size(count, name)
         for name, value in values.items():

@@ -6,11 +6,11 @@ import re
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from tilewright.errors import InvalidChoice
+from tilewright.errors import InvalidChoice, shown
+from tilewright.spec.arguments import parse_choice
 from tilewright.spec.attention import Attention, Schedule
 from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.chain import LinearChain
-from tilewright.spec.choice import parse_choice
 from tilewright.spec.contraction import Contraction
 from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.epilogue import THEN, Epilogue
@@ -214,7 +214,7 @@ def _parse_types(name: str) -> tuple[str, str | None, str | None]:
     """
     words = re.findall(r"[a-z]+\d+", name)
     if "".join(words) != name or not 1 <= len(words) <= 3:
-        raise InvalidChoice(name="types of a kernel name", found=repr(name), allowed="as 'f32' or 'u8i8i32'")
+        raise InvalidChoice(name="types of a kernel name", found=shown(name), allowed="as 'f32' or 'u8i8i32'")
     if len(words) == 3:
         return words[0], words[1], words[2]
     return words[0], None, words[1] if len(words) == 2 else None
@@ -326,7 +326,7 @@ def parse_kernel_name(name: str) -> tuple[AnyProblem, str]:
         return RowFunction(found["op"], found["dtype"], layout=layout, **given), found["isa"]
     raise InvalidChoice(
         name="kernel name",
-        found=repr(name),
+        found=shown(name),
         allowed="gemm_..., brgemm_..., unary_..., pack_..., mmt4d_..., chain_..., attention_..., rows_..., "
         "each_..., syrk_..., syr2k_..., products_..., trmm_...",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import GEMM_DTYPES, DType, accumulator, parse_dtype
 from tilewright.spec.problem import Layout, Operand, ProductTypes
 

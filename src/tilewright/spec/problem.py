@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.cached import cached_property
-from tilewright.errors import InvalidChoice, InvalidSize, SizeOverflow, UnsupportedDtype
-from tilewright.spec.choice import parse_choice
+from tilewright.errors import InvalidChoice, InvalidSize, SizeOverflow, UnsupportedDtype, shown
+from tilewright.spec.arguments import MAX_SIZE, as_number, check_integer, check_size, parse_choice
 from tilewright.spec.dtype import BF16, F32, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
 from tilewright.spec.epilogue import Along, Bias, Epilogue, Residual, Scale, Step, TypedStep, widened
 from tilewright.spec.weights import Weights
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 #: The types of A beside weights in words.
 WEIGHTED_DTYPES = (F32, BF16)
 
-#: Sizes and strides are signed 64-bit everywhere.
-MAX_SIZE = 2**63 - 1
 #: Elements of an array at most: 16 bytes are the largest element.
 MAX_ELEMENTS = MAX_SIZE // 16
 
@@ -68,13 +66,6 @@ class Operand:
     columns: int | None
     dtype: DType
     layout: Layout
-
-
-def check_size(value: int | None, name: str) -> int | None:
-    """A size of a problem: None, or an integer in [0, 2**63)."""
-    if value is not None and (not isinstance(value, (int, np.integer)) or not 0 <= value <= MAX_SIZE):
-        raise InvalidSize(name=name, found=value, required="None or an integer from 0 to 2**63 - 1")
-    return None if value is None else int(value)
 
 
 def check_elements(what: str, shape: Sequence[int]) -> None:
@@ -261,15 +252,14 @@ class BatchReduceGemm:
         }
         limits = (MAX_KERNEL_M, MAX_KERNEL_N, MAX_KERNEL_K, MAX_KERNEL_COUNT)
         for name, size, limit in zip(("m", "n", "k", "count"), (m, n, k, count), limits, strict=True):
-            if not isinstance(size, (int, np.integer)) or not 1 <= size <= limit:
-                required = f"an integer from 1 to {limit}; use tilewright.Gemm beyond that"
-                raise InvalidSize(name=name, found=size, required=required)
-            values[name] = int(size)
+            required = f"an integer from 1 to {limit}; use tilewright.Gemm beyond that"
+            values[name] = check_integer(size, name, 1, limit, required)
         for name, layout in (("a", a), ("b", b), ("c", c)):
             values[name] = parse_choice(Layout, layout, name, (Layout.ROW, Layout.COL))
-        if beta not in (0, 1):
-            raise InvalidChoice(name="beta", found=beta, allowed="0, 1")
-        values["beta"] = int(beta)
+        number = as_number(beta)
+        if number not in (0, 1):
+            raise InvalidChoice(name="beta", found=shown(beta), allowed="0, 1")
+        values["beta"] = int(number == 1)
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -380,6 +370,8 @@ class Gemm:
     ) -> None:
         steps = Epilogue.parse(epilogue)
         if weights is not None:
+            if not isinstance(weights, Weights):
+                raise InvalidChoice(name="weights", found=shown(weights), allowed="None, a Weights record")
             b, b_dtype = Layout.PACKED, weights.elements.value_type(parse_dtype(dtype, WEIGHTED_DTYPES))
         types = ProductTypes.parse(dtype, b_dtype, out_dtype, epilogue=steps)
         values = {

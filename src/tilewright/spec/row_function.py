@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice
-from tilewright.spec.choice import parse_choice
+from tilewright.errors import InvalidChoice, shown
+from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.problem import Layout, Operand
 
@@ -95,7 +95,7 @@ class RowFunction:
         taken = {"weight": what.takes_eps, "bias": what is RowOp.LAYER_NORM}
         for name, given in (("weight", weight), ("bias", bias)):
             if given is not None and not taken[name]:
-                raise InvalidChoice(name=f"{name} of {what.value}", found=str(given), allowed="None")
+                raise InvalidChoice(name=f"{name} of {what.value}", found=shown(given), allowed="None")
         values: dict[str, object] = {
             "op": what,
             "dtype": parse_dtype(dtype, FUNCTION_DTYPES),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice
-from tilewright.spec.choice import parse_choice
+from tilewright.errors import InvalidChoice, shown
+from tilewright.spec.arguments import as_integer, parse_choice
 from tilewright.spec.dtype import (
     BF16,
     C64,
@@ -93,9 +93,10 @@ class SumOfProducts:
 
     def __init__(self, walk: Walk | str = "along", factors: int = 1, dtype: DType | str = "f32") -> None:
         how = parse_choice(Walk, walk, "walk")
-        if factors not in how.factors:
+        count = as_integer(factors)
+        if count not in how.factors:
             words = " or ".join(map(str, how.factors))
-            raise InvalidChoice(name=f"factors of {how.value!r}", found=factors, allowed=words)
+            raise InvalidChoice(name=f"factors of {how.value!r}", found=shown(factors), allowed=words)
         object.__setattr__(self, "walk", how)
         object.__setattr__(self, "factors", factors)
         object.__setattr__(self, "dtype", parse_dtype(dtype, SUM_DTYPES))

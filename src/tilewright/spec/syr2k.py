@@ -9,16 +9,9 @@ import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.errors import InvalidSize
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import check_flag, check_size, parse_choice
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import (
-    STRIDED_LAYOUTS,
-    Layout,
-    Operand,
-    ProductTypes,
-    check_size,
-    exact_dtype,
-)
+from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +72,7 @@ class Syrk:
             out_dtype=types.c,
             a=parse_choice(Layout, a, "a", STRIDED_LAYOUTS),
             c=parse_choice(Layout, c, "c", STRIDED_LAYOUTS),
-            lower=bool(lower),
+            lower=check_flag(lower, "lower"),
         )
 
     def _set(self, **values: object) -> None:

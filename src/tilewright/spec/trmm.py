@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.cached import cached_property
-from tilewright.spec.choice import parse_choice
+from tilewright.spec.arguments import check_flag, check_size, parse_choice
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import (
-    STRIDED_LAYOUTS,
-    Layout,
-    Operand,
-    ProductTypes,
-    check_size,
-    exact_dtype,
-)
+from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,8 +84,8 @@ class Trmm:
             "dtype": types.a,
             "out_dtype": types.c,
             "side": parse_choice(Side, side, "side"),
-            "lower": bool(lower),
-            "unit": bool(unit),
+            "lower": check_flag(lower, "lower"),
+            "unit": check_flag(unit, "unit"),
         }
         for name, layout in (("a", a), ("b", b), ("c", c)):
             values[name] = parse_choice(Layout, layout, name, STRIDED_LAYOUTS)

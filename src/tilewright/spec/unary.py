@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
-from tilewright.spec.choice import parse_choice
+from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype, shown
+from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import DTYPES, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand
@@ -96,10 +96,10 @@ class Unary:
         )
         strided = of_a is Layout.STRIDED
         if of_a is Layout.ROW or (strided and what is not UnaryOp.IDENTITY):
-            raise InvalidChoice(name="a", found=repr(of_a.value), allowed="col (or strided, of identity)")
+            raise InvalidChoice(name="a", found=shown(of_a.value), allowed="col (or strided, of identity)")
         if strided is not (of_b is Layout.STRIDED):
             raise InvalidChoice(
-                name="b", found=repr(of_b.value), allowed="strided" if strided else "col, row"
+                name="b", found=shown(of_b.value), allowed="strided" if strided else "col, row"
             )
         values = {
             "op": what,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.errors import InvalidChoice, InvalidGroup
+from tilewright.errors import InvalidChoice, InvalidGroup, shown
+from tilewright.spec.arguments import check_text
 from tilewright.spec.dtype import BF16, F16, F32, I32, DType
 
 #: Depths that may share one scale: whole words of every form, whole steps of every multiply instruction, and
@@ -124,9 +125,9 @@ class Weights:
         >>> Weights.parse("i4g64z")
         Weights(elements=<Elements.I4: 'i4'>, group=64, zeros=True)
         """
-        found = re.fullmatch(r"(bf16|f16|i8|i4)(?:g(\d+))?(z?)", name)
+        found = re.fullmatch(r"(bf16|f16|i8|i4)(?:g(\d{1,18}))?(z?)", check_text(name, "form of a weight"))
         if found is None or (found[3] and not found[1].startswith("i")):
-            raise InvalidChoice(name="form of a weight", found=repr(name), allowed="bf16, f16, i8 or i4g64z")
+            raise InvalidChoice(name="form of a weight", found=shown(name), allowed="bf16, f16, i8 or i4g64z")
         return cls(Elements(found[1]), int(found[2] or 0), bool(found[3]))
 
     @property

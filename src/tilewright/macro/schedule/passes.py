@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tilewright.errors import InvalidChoice
+from tilewright.errors import InvalidChoice, NotAProblem, shown
 from tilewright.machine.machine import Machine
 from tilewright.macro.schedule.block import block
 from tilewright.macro.schedule.fuse import fuse
@@ -52,7 +52,9 @@ def schedule(contraction: Contraction, machine: Machine, until: str = PASSES[-1]
     """
     names = [step.name for step in PASSES]
     if until not in names:
-        raise InvalidChoice(name="pass", found=repr(until), allowed=", ".join(names))
+        raise InvalidChoice(name="pass", found=shown(until), allowed=", ".join(names))
+    if not isinstance(contraction, Contraction):
+        raise NotAProblem(known="Contraction", found=shown(contraction))
     found = contraction.with_dimensions(
         replace(dimension, execution=ExecutionType.SEQUENTIAL) for dimension in contraction.dimensions
     )
