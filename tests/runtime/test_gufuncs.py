@@ -174,7 +174,7 @@ BAD: list[tuple[str, dict[str, Any], type[TilewrightError], type[Exception]]] = 
     ("matmul", {"casting": "some"}, InvalidChoice, ValueError),
     ("matmul", {"order": "X"}, InvalidChoice, ValueError),
     ("matmul", {"order": "Fortran"}, InvalidChoice, ValueError),
-    ("matmul", {"subok": 1}, InvalidFlag, TypeError),
+    ("matmul", {"subok": 2}, InvalidFlag, TypeError),
     ("matmul", {"casting": "safe", "dtype": "f2"}, UnsafeCast, TypeError),
     ("matmul", {"casting": "no", "out": np.zeros((2, 3, 5))}, OutDtype, TypeError),
     ("matmul", {"dtype": "i4"}, UnsafeCast, TypeError),
