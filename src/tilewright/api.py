@@ -144,7 +144,7 @@ def compile_einsum(
     /,
     *operands: Any,
     dtype: DTypeLike | None = None,
-    order: str = "K",
+    order: str | None = "K",
     optimize: Any = "auto",
 ) -> CompiledEinsum:
     """An einsum of known shapes as a callable: the order of contraction and all layouts are decided once.

@@ -19,15 +19,18 @@ from tilewright.errors import (
     EinsumCast,
     InvalidChoice,
     InvalidOperand,
+    InvalidPath,
     LabelSizes,
     MalformedSubscripts,
     MaskedOperand,
+    OperandCount,
     OutNotArray,
     OutOverlapsItself,
     OutReadOnly,
     OutShape,
     SublistLabel,
     TilewrightError,
+    UnexpectedKeyword,
     UnsupportedDtype,
 )
 from tilewright.runtime.contract import Pairing, plan_pairing
@@ -312,6 +315,72 @@ def test_a_kept_call_does_not_serve_another_type() -> None:
     masked = np.ma.array(np.ones((2, 2)), mask=[[True, False], [False, False]])
     with pytest.raises(MaskedOperand):
         tw.einsum("ij,jk", masked, masked)
+
+
+# --- what NumPy lets callers write ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["c", "f", "a", "k", "C", "F", "A", None, b"F"])
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("...ft,mf->...mt", [(2, 3, 5), (4, 3)]),
+        ("ij->ji", [(3, 4)]),
+        ("ij,jk,kl->il", [(3, 4), (4, 2), (2, 5)]),
+    ],
+)
+def test_orders_in_any_spelling(text: str, shapes: list[tuple[int, ...]], order: Any) -> None:
+    for layout in (np.ascontiguousarray, np.asfortranarray):
+        operands: list[Any] = [layout(filled(shape, seed=seed)) for seed, shape in enumerate(shapes)]
+        name = "K" if order is None else order.decode() if isinstance(order, bytes) else order.upper()
+        if name == "A":
+            name = "F" if layout is np.asfortranarray else "C"
+        run = tw.compile_einsum(text, *operands, order=order)
+        for found in (tw.einsum(text, *operands, order=order), run(*operands)):
+            np.testing.assert_allclose(found, np.einsum(text, *operands), rtol=1e-5)
+            assert name == "K" or found.flags["F_CONTIGUOUS" if name == "F" else "C_CONTIGUOUS"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        (np.array([0, 1]), np.array([1, 2], np.int8)),
+        (range(2), range(1, 3)),
+        ((0, 1), [np.int64(1), np.uint8(2)]),
+        ({0: "i", 1: "j"}, [1, 2]),
+        (iter([0, 1]), iter([1, 2])),
+    ],
+    ids=["arrays", "ranges", "tuple and integers", "keys", "iterators"],
+)
+def test_labels_in_any_sequence(labels: tuple[Any, Any]) -> None:
+    a, b = filled((3, 4)), filled((4, 5), seed=2)
+    for _ in range(1 if "iterator" in type(labels[0]).__name__ else 3):  # the first call, and those kept
+        np.testing.assert_array_equal(tw.einsum(a, labels[0], b, labels[1]), tw.einsum("ij,jk", a, b))
+
+
+@pytest.mark.parametrize(
+    "labels", ["ab", [0, 1.0], np.array([0.0, 1.0]), 3, None, [0, 52], np.eye(2, dtype=int)]
+)
+def test_labels_that_are_none(labels: Any) -> None:
+    with pytest.raises(SublistLabel):
+        tw.einsum(np.ones((2, 2)), labels)
+
+
+@pytest.mark.parametrize("text", ["i- >i", " i -> i ", "i->i"])
+def test_spaces(text: str) -> None:
+    assert tw.einsum(text, np.arange(3.0)).tolist() == [0, 1, 2]
+
+
+def test_calls_without_operands_or_with_unknown_keywords() -> None:
+    for arguments in ((), ("",), ("i",)):
+        with pytest.raises(OperandCount):
+            tw.einsum(*arguments)
+    with pytest.raises(UnexpectedKeyword, match="where"):
+        tw.einsum("i", np.ones(3), where=True)
+    path = ["einsum_path", (2, 3), (0, 1)]
+    for kind in (InvalidPath, RuntimeError, ValueError):
+        with pytest.raises(kind):
+            tw.einsum("ab,bc,cd,de->ae", *[np.ones((2, 2))] * 4, optimize=path)
 
 
 # --- views instead of copies ---------------------------------------------------------------------

@@ -134,11 +134,11 @@ def test_no_reference_is_lost(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -
         ((K,), (K + 1, N), None, ShapeMismatch),
         ((2, M, K), (3, K, N), None, BatchMismatch),
         ((0, M, K), (3, K, N), None, BatchMismatch),
-        ((K,), (K, N), (1, N), OutShape),
+        ((K,), (K, N), (1, 1), OutShape),
         ((K,), (K, N), (N + 1,), OutShape),
         ((M, K), (K,), (M, 1), OutShape),
         ((BATCH, M, K), (K, N), (M, N), OutShape),
-        ((M, K), (BATCH, K, N), (1, M, N), OutShape),
+        ((M, K), (BATCH, K, N), (BATCH - 1, M, N), OutShape),
         ((K,), (BATCH, K, N), (BATCH, 1, N), OutShape),
     ],
 )

@@ -207,6 +207,18 @@ def test_a_signature_of_types() -> None:
         tw.matmul(A, B, signature="ff->f")
 
 
+@pytest.mark.parametrize("code", ["q", "Q", "l", "L"])
+def test_scalars_of_equal_types(code: str) -> None:
+    """C's long and long long are equal types with scalars of two types."""
+    for other in (np.longlong, np.int64, np.ulonglong, np.uint64):
+        tw.vecdot(np.ones(3, other), np.ones(3, other))
+        tw.einsum("i,i", np.ones(3, other), np.ones(3, other))
+    vector = np.ones(3, code)
+    assert type(tw.matmul(vector, vector)) is type(np.matmul(vector, vector))
+    if code in "lL":
+        assert type(tw.einsum("i,i", vector, vector)) is type(np.einsum("i,i", vector, vector))
+
+
 # --- subclasses ---------------------------------------------------------------------------------
 
 

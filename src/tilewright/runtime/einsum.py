@@ -357,8 +357,8 @@ def einsum(
 
 def _remember(key: tuple[Any, ...] | None, plan: Plan, types: Types, values: Sequence[Any]) -> None:
     """Keeps what a call on plain arrays computes, so that its repetition only looks it up."""
-    if key is None or any(type(value) is not np.ndarray for value in values):
-        return
+    if key is None or any(type(value) is not np.ndarray or value.dtype.char in "qQ" for value in values):
+        return  # C's long long is equal to int64 as a key
     if len(calls) >= MOST_CALLS:
         calls.clear()
     calls[key] = _direct(key[0], plan, values, types)

@@ -70,9 +70,11 @@ def common_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
     return found
 
 
-@lru_cache(maxsize=512)
 def promoted_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
-    """NumPy's promotion, in native byte order; None where there is none."""
+    """NumPy's promotion, in native byte order; None where there is none.
+
+    Not kept: int64 is equal to C's long long as a key, and their scalars are of two types.
+    """
     try:
         return np.result_type(*dtypes).newbyteorder("=")
     except TypeError:
