@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product as combinations
 
 import numpy as np
 import pytest
@@ -165,3 +166,81 @@ def test_repeated_calls(dtype: type) -> None:
     a, b = rough((129, 600), dtype, 1), rough((600, 97), dtype, 2)
     expected = tw.matmul(a, b)
     assert all(same_bits(tw.matmul(a, b), expected) for _ in range(20))
+
+
+# --- complex numbers: parts of a product are added in one order, whichever matrix comes first --------
+
+
+#: What `laid` makes.
+ORDERS = "CFS"
+
+
+def parts(array: Array) -> Array:
+    """Real and imaginary parts side by side."""
+    return np.stack([array.real, array.imag])
+
+
+def complex_matrix(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
+    parts = rough((2, *shape), np.float64, seed)
+    found: Array = (parts[0] + 1j * parts[1]).astype(dtype)
+    return found
+
+
+def laid(array: Array, order: str) -> Array:
+    """Rows contiguous ("C"), columns ("F"), or neither ("S"); the axes before the last two as they are."""
+    if order == "C":
+        return np.ascontiguousarray(array)
+    if order == "F":
+        return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+    apart = np.zeros((*array.shape[:-2], 2 * array.shape[-2], 3 * array.shape[-1]), array.dtype)
+    apart[..., ::2, ::3] = array
+    return apart[..., ::2, ::3]
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 7, 9), (5, 6, 3), (33, 17, 20), (70, 65, 600), (300, 260, 4)])
+def test_complex_products_in_every_layout(dtype: str, m: int, n: int, k: int) -> None:
+    """The imaginary part was summed in the other order where a column-major out was computed transposed."""
+    a, b = complex_matrix((m, k), dtype, 1), complex_matrix((k, n), dtype, 2)
+    expected = tw.matmul(a, b)
+    for left, right, result in combinations(ORDERS, repeat=3):
+        out = laid(np.zeros_like(expected), result)
+        tw.matmul(laid(a, left), laid(b, right), out)
+        assert same_bits(parts(out), parts(expected)), (left, right, result)
+    added = [tw.matmul(a, b, laid(np.ones_like(expected), order), alpha=2, beta=1) for order in ORDERS]
+    assert all(same_bits(parts(one), parts(added[0])) for one in added)
+    rows = [tw.matmul(a[i : i + 1], b, laid(np.zeros((1, n), dtype), "F")) for i in range(0, m, 13)]
+    assert same_bits(parts(np.concatenate(rows)), parts(expected[::13]))
+    stacks = np.stack([a, a[::-1]]), np.stack([b, b])
+    for order in ORDERS:
+        out = laid(np.zeros((2, m, n), dtype), order)
+        tw.matmul(*stacks, out)
+        assert same_bits(parts(out[0]), parts(expected))
+        assert same_bits(parts(out[1]), parts(expected[::-1]))
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+def test_compiled_complex_products_in_every_layout(dtype: str) -> None:
+    kind = {"c64": "c8", "c128": "c16"}[dtype]
+    a, b = complex_matrix((13, 30), kind, 1), complex_matrix((30, 18), kind, 2)
+    expected = tw.matmul(a, b)
+    for order, name in (("C", "row"), ("F", "col"), ("S", "strided")):
+        out = laid(np.zeros_like(expected), order)
+        tw.compile(tw.Gemm(dtype=dtype, c=name))(a, b, out)
+        assert same_bits(parts(out), parts(expected)), name
+        if name != "strided":
+            fixed = tw.BatchReduceGemm(13, 18, 30, 1, dtype, a="row", b="row", c=name, beta=0)
+            tw.compile(fixed)(a, b, out)
+            assert same_bits(parts(out), parts(expected)), name
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize(("n", "k"), [(1, 9), (6, 3), (70, 40), (150, 600)])
+def test_complex_triangles_in_every_layout(dtype: str, n: int, k: int) -> None:
+    a, b = complex_matrix((n, k), dtype, 1), complex_matrix((n, k), dtype, 2)
+    for function, operands in ((tw.syrk, (a,)), (tw.syr2k, (a, b))):
+        expected = function(*operands)
+        for left, result, lower in combinations(ORDERS, ORDERS, (True, False)):
+            out = laid(np.zeros_like(expected), result)
+            function(*(laid(one, left) for one in operands), out, lower=lower)
+            assert same_bits(parts(out if lower else out.T), parts(expected)), (left, result, lower)

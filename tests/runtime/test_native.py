@@ -630,7 +630,7 @@ def test_records() -> None:
         return int(native.BatchReduceRecord.of(tw.BatchReduceGemm(m, n, k, count), 0).long_running)
 
     assert [long_running(64, 64, 64, 1), long_running(64, 64, 64, 2)] == [0, 1]
-    for layout, turnable in (("row", 0), ("strided", 1)):
+    for layout, turns in (("row", native.Turns.NONE), ("strided", native.Turns.ALL)):
         called = gemm_kernel(layouts=(layout,) * 3)
         called.native(A, B, C.copy())
-        assert native.GemmRecord.from_buffer_copy(called._record).turnable == turnable
+        assert native.GemmRecord.from_buffer_copy(called._record).turns == turns

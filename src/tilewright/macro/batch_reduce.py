@@ -121,7 +121,10 @@ def _side(name: str, layout: Layout, dtype: DType, *, lane_is_row: bool) -> Side
 
 
 def _product(problem: BatchReduceGemm) -> Product:
-    """Rows of A are broadcast for a row-major C; for a column-major one, columns of B."""
+    """Rows of A are broadcast for a row-major C; for a column-major one, columns of B.
+
+    Of complex numbers always rows of A: see `macro.nest.computed_transposed`.
+    """
     sizes, sides = (
         (problem.m, problem.n),
         (
@@ -129,11 +132,12 @@ def _product(problem: BatchReduceGemm) -> Product:
             _side("b", problem.b, problem.b_dtype, lane_is_row=False),
         ),
     )
-    if problem.c is not Layout.ROW:
-        sizes, sides = (sizes[1], sizes[0]), (sides[1], sides[0])
+    by_columns = problem.c is not Layout.ROW
+    if by_columns and not problem.types.is_complex:
+        sizes, sides, by_columns = (sizes[1], sizes[0]), (sides[1], sides[0]), False
     return Product(
         *(*sizes, problem.k, problem.count, *sides),
-        c=Slice("c", Constant(0), (Name("ld_c"), Constant(1))),
+        c=Slice("c", Constant(0), (Constant(1), Name("ld_c")) if by_columns else (Name("ld_c"), Constant(1))),
         types=problem.types,
         beta=problem.beta,
         addresses=problem.batch is BatchMode.ADDRESS,

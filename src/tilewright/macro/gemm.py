@@ -33,7 +33,16 @@ from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, depth_unit
 from tilewright.macro.narrow import NARROW_ROWS, NARROW_STORED_ROWS, narrow, plain_elements
-from tilewright.macro.nest import SCALARS, Nest, Steps, decide, ones, sizes_named, sizes_of
+from tilewright.macro.nest import (
+    SCALARS,
+    Nest,
+    Steps,
+    computed_transposed,
+    decide,
+    ones,
+    sizes_named,
+    sizes_of,
+)
 from tilewright.macro.partition import (
     COLUMN_TASKS,
     LEAST_COLUMN_TILES,
@@ -48,7 +57,7 @@ from tilewright.macro.partition import (
 )
 from tilewright.macro.streaming import STREAMED_ROWS, SUMS_ROWS, columns, dots, streaming, sums_buffer
 from tilewright.spec.dtype import F32
-from tilewright.spec.problem import Gemm, Layout, ProductTypes, Strategy
+from tilewright.spec.problem import Gemm, ProductTypes, Strategy
 
 #: Columns of the block of `SUMS_ROWS` rows in which sums of a narrower C wait for the next depth block: B is
 #: packed again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
@@ -305,7 +314,7 @@ def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
 def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
     """The multiply instruction of a problem; a column-major C gives A and B each other's roles."""
     a, b = problem.dtype, problem.b_dtype
-    return isa.tile(b, a) if problem.c is Layout.COL else isa.tile(a, b)
+    return isa.tile(b, a) if computed_transposed(problem) else isa.tile(a, b)
 
 
 def lay_gemm(
@@ -364,7 +373,7 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
         weights=weights,
         steps=Steps.of(problem),
     )
-    if problem.c is Layout.COL:
+    if computed_transposed(problem):
         nest = replace(nest, sizes=sizes.turned(), a="b", b="a")
     body, scratch = lay_gemm(nest, problem.strategy, machine)
     one = nest.instruction

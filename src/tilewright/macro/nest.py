@@ -68,6 +68,15 @@ class Sizes:
         return Sizes(self.n, self.m, self.k, self.cs_b, self.rs_b, self.cs_a, self.rs_a, self.cs_c, self.rs_c)
 
 
+def computed_transposed(problem: Gemm) -> bool:
+    """Whether a problem is computed as Cᵀ = Bᵀ·Aᵀ: a column-major C, whose rows are then contiguous.
+
+    Not where it is complex. The imaginary part of a product is the sum of re(a)·im(b) and im(a)·re(b), in
+    this order for each depth; the transposed product adds them in the other one, which rounds otherwise.
+    """
+    return problem.c is Layout.COL and not problem.types.is_complex
+
+
 def sizes_of(problem: Gemm) -> Sizes:
     """Constants for what the problem fixes, names for the rest.
 
@@ -129,9 +138,9 @@ class Steps:
 
     @classmethod
     def of(cls, problem: Gemm) -> Steps:
-        """The steps of a problem; a column-major C is computed transposed, where rows are columns."""
+        """The steps of a problem; where C is computed transposed, rows are columns."""
         strides = residual_strides(problem)
-        if problem.c is not Layout.COL:
+        if not computed_transposed(problem):
             return cls(problem.steps, tuple(strides.items()), 2 if problem.types.is_complex else 1)
         turned = problem.epilogue.turned().typed(problem.types.sums, problem.out_dtype)
         swapped = {name: (column, row) for name, (row, column) in strides.items()}

@@ -322,15 +322,25 @@ def _sizes(problem: Syrk, left: str, right: str) -> Sizes:
         return row, column
 
     n, (row, column), c = size("n", problem.n), strides(right), strides("c")
-    if problem.c is Layout.COL:
+    if _transposed(problem):
         c = c[1], c[0]
     return Sizes(n, n, size("k", problem.k), *strides(left), column, row, *c)
+
+
+def _transposed(problem: Syrk) -> bool:
+    """Whether Cᵀ is computed, which is the same product, of the other triangle.
+
+    A complex C always as its lower triangle: the parts of a product of row i and row j are added in the order
+    of i and j (`computed_transposed`), so that both triangles have the same bits in every layout.
+    """
+    return not problem.lower if problem.types.is_complex else problem.c is Layout.COL
 
 
 def build_symmetric(problem: Syrk, blocking: Blocking, machine: Machine, name: str) -> Program:
     """The tile IR of a symmetric product.
 
-    A column-major C is computed transposed, which changes nothing but the triangle.
+    A column-major C is computed transposed, which changes nothing but the triangle; a complex C so that the
+    triangle is the lower one.
 
     Examples
     --------
@@ -342,7 +352,7 @@ def build_symmetric(problem: Syrk, blocking: Blocking, machine: Machine, name: s
     """
     one, types, isa = symmetric_instruction(problem, machine), problem.types, machine.isa
     edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
-    lower = problem.lower is not (problem.c is Layout.COL)
+    lower = problem.lower is not _transposed(problem)
     # A_i·B_j comes first for i > j in every layout, so that both triangles have the same bits.
     left = problem.factors if lower else problem.factors[::-1]
     terms = [

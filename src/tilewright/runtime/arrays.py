@@ -25,6 +25,7 @@ from tilewright.errors import (
     UnsupportedDtype,
     shown,
 )
+from tilewright.runtime.fastcall import MOST_SCATTERED
 from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.fused import plain, remember
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
@@ -248,6 +249,13 @@ def shape_in(out: Array | None, shapes: Shapes) -> tuple[int, ...]:
     return out.shape if fits else result
 
 
+def is_scattered(out: Array) -> bool:
+    """Whether a product goes into a large complex matrix by columns, which kernels fill slowly."""
+    if out.dtype.kind != "c" or out.ndim < 2 or out.shape[-2] * out.shape[-1] <= MOST_SCATTERED:
+        return False
+    return out.strides[-2] == out.itemsize != out.strides[-1]
+
+
 def merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     """Batches of A over one shared B as one tall product, where no copy is needed.
 
@@ -348,7 +356,8 @@ def prepare(
             why = "" if array.dtype != wanted else ", misaligned or strided by parts of elements"
             copies.append(f"{name} is copied: {array.dtype} to {wanted}{why}")
     operand_a, operand_b = operands
-    if given is not None and direct_out(given, computed, operand_a, operand_b):
+    scattered = given is not None and is_scattered(given)
+    if given is not None and not scattered and direct_out(given, computed, operand_a, operand_b):
         target = given
     else:
         target = np.empty(result, computed)
@@ -356,7 +365,9 @@ def prepare(
             target[...] = given
         if given is not None:
             copies.append(
-                "the result is copied into out: another dtype, misaligned, or memory shared with a or b"
+                "the result is transposed into out, whose columns are contiguous"
+                if scattered
+                else "the result is copied into out: another dtype, misaligned, or memory shared with a or b"
             )
     a_matrix = operand_a[np.newaxis, :] if operand_a.ndim == 1 else operand_a
     b_matrix = operand_b[:, np.newaxis] if operand_b.ndim == 1 else operand_b

@@ -31,11 +31,14 @@ from tilewright.runtime.fastcall import (
     ARRAY_SHAPE,
     ARRAY_STRIDES,
     GIL_THRESHOLD,
+    MOST_SCATTERED,
     OBJECT_TYPE,
     WRITEABLE,
     FastFunction,
     Matrix,
+    Turns,
     better_turned,
+    column_major,
     numpy_api,
     python_symbols,
     turned_if,
@@ -108,7 +111,7 @@ class Row(ctypes.Structure):
         ("code", ctypes.c_void_p),
         ("acc", ctypes.c_int64),  # of alpha and beta, in the order of ACCUMULATORS
         ("number", ctypes.c_int64),  # of the one element type in GEMM_DTYPES, or -1
-        ("turnable", ctypes.c_int64),
+        ("turns", ctypes.c_int64),  # one of `Turns`
         ("scratch_step", ctypes.c_int64),  # see `GemmKernel`
         ("scratch_parts", ctypes.c_int64),
     )
@@ -198,8 +201,12 @@ def _emit() -> str:
     result = _result(entry, out, axes, (left, right), row)
     target = axes.matrix(entry, result, shift_c)
     a_tall, target, entry.batch = _merged(f, (left, shift_a), (target, shift_c), b, entry.batch)
-    turnable = f.compare("!=", row.word("turnable"), 0)
-    turned = f.both(turnable, better_turned(f, a_tall, target))
+    turns = row.word("turns")
+    # A large column-major C whose product is not computed transposed goes through Python, which transposes.
+    scattered = f.both(column_major(f, target), f.compare("==", turns, Turns.ONE_COLUMN))
+    large = f.compare(">", f.mul(target.rows, target.columns), MOST_SCATTERED)
+    entry.require(f.negate(f.both(scattered, large)))
+    turned = better_turned(f, a_tall, target, turns)
     matrices = turned_if(f, turned, a_tall, right, target)
     exact = find_exact(entry, number, matrices, unused=result)
     work = f.mul(f.mul(f.mul(a_tall.rows, a_tall.columns), right.columns), entry.batch)
@@ -395,7 +402,7 @@ class NativeMatmul:
                 kernel.address,
                 ACCUMULATORS.index(types.acc),
                 GEMM_DTYPES.index(types.a) if uniform else -1,
-                int(types.a == types.b),
+                kernel.turns,
                 kernel.scratch_step,
                 kernel.scratch_parts,
             )

@@ -251,7 +251,7 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     if count == 0:
         return Explanation(subject, kernel.name, "nothing to do: the batch is empty", (), tuple(notes), ())
     a_first, b_first, c_first = (array[first] for array in matrices)
-    turned, sizes = arranged(a_first, b_first, c_first)
+    turned, sizes = arranged(kernel, a_first, b_first, c_first)
     if turned:
         notes.append("computed as the transposed product, whose rows are contiguous")
     if batch:

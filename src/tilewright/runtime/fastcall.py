@@ -7,6 +7,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,13 +108,31 @@ class Matrix(NamedTuple):
         return Matrix(self.data, self.columns, self.rows, self.column, self.row, self.step)
 
 
-def better_turned(f: Function, a: Matrix, c: Matrix) -> Value:
+#: Elements of a column-major C up to which products that are not computed transposed store into it: the time
+#: of calls decides. Larger ones are computed in rows and transposed.
+MOST_SCATTERED = 1 << 16
+
+
+class Turns(IntEnum):
+    """Which products of a kernel are computed as Cᵀ = Bᵀ·Aᵀ where that suits better."""
+
+    NONE = 0
+    ALL = 1
+    ONE_COLUMN = 2  # complex ones: see `macro.nest.computed_transposed`
+
+
+def column_major(f: Function, c: Matrix) -> Value:
+    """Whether the columns of C are contiguous, and its rows are not."""
+    return f.both(f.compare("!=", c.column, 1), f.compare("==", c.row, 1))
+
+
+def better_turned(f: Function, a: Matrix, c: Matrix, turns: Value) -> Value:
     """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column."""
-    flip = f.both(f.compare("!=", c.column, 1), f.compare("==", c.row, 1))
+    flip = f.both(column_major(f, c), f.compare("==", turns, Turns.ALL))
     vector = f.both(
         f.compare("==", c.columns, 1), f.both(f.compare("==", c.row, 1), f.compare("==", a.row, 1))
     )
-    return f.either(flip, vector)
+    return f.either(flip, f.both(vector, f.compare("!=", turns, Turns.NONE)))
 
 
 def turned_if(f: Function, condition: Value, a: Matrix, b: Matrix, c: Matrix) -> tuple[Matrix, ...]:

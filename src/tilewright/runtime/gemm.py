@@ -26,6 +26,7 @@ from tilewright.runtime.batch import (
     outer_offsets,
 )
 from tilewright.runtime.batch_reduce import BatchReduceKernel
+from tilewright.runtime.fastcall import Turns
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.native import GemmRecord, bind_native
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
@@ -70,6 +71,13 @@ class GemmKernel(Kernel):
         alike = problem.dtype == problem.b_dtype
         return alike and free and problem.m is None and problem.n is None
 
+    @cached_property
+    def turns(self) -> Turns:
+        """Which products native entries compute transposed."""
+        if not self._turnable:
+            return Turns.NONE
+        return Turns.ONE_COLUMN if self.types.is_complex else Turns.ALL
+
     @once_property
     def _turned(self) -> GemmKernel:
         """The kernel of the transposed product: this one, if rows and columns are alike to its epilogue."""
@@ -112,7 +120,7 @@ class GemmKernel(Kernel):
         The team is one that is open; by default the call takes one of its own, where that is worth it.
         """
         kernel = self
-        if self._turnable and _better_turned(a, c):
+        if self._turnable and _better_turned(a, c, is_complex=self.types.is_complex):
             a, b, c = b.T, a.T, c.T
             kernel, operands = self._turned, [operand.T for operand in operands]
         pointers = (data_address(array) for array in (a, b, c, *operands))
@@ -172,7 +180,7 @@ class GemmKernel(Kernel):
         longest = max(axes, key=lambda axis: axis.length)
         others = [axis for axis in axes if axis is not longest]
         steps, kernel = longest.steps, self
-        if self._turnable and _better_turned(matrices[0], matrices[2]):
+        if self._turnable and _better_turned(matrices[0], matrices[2], is_complex=self.types.is_complex):
             kernel, operands = self._turned, [operand.T for operand in operands]
             matrices = [matrices[1].T, matrices[0].T, matrices[2].T]
             others = [axis._replace(steps=_turned(axis.steps)) for axis in others]
@@ -250,7 +258,7 @@ class GemmKernel(Kernel):
         pool = self.pool
         with contextlib.suppress(ScratchAllocation):  # a call that finds no block goes through Python
             pool.supply()
-        record = GemmRecord.of(self.problem, self.address, pool.table_address, turnable=self._turnable)
+        record = GemmRecord.of(self.problem, self.address, pool.table_address, self.turns)
         return bind_native(self, record)
 
     def _check(self, *arrays: Array) -> None:
@@ -271,15 +279,21 @@ class GemmKernel(Kernel):
                 self._refuse(operand, "memory", "shared with c", "separate from c")
 
 
-def _better_turned(a: Array, c: Array) -> bool:
-    """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column."""
+def _better_turned(a: Array, c: Array, *, is_complex: bool) -> bool:
+    """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column.
+
+    A complex C of several columns is computed as it is: transposed, imaginary parts would be rounded
+    otherwise (`macro.nest.computed_transposed`).
+    """
     row, column = element_strides(c)
-    return row == 1 and (column != 1 or (c.shape[1] == 1 and element_strides(a)[0] == 1))
+    if column != 1:
+        return row == 1 and not is_complex
+    return row == 1 and c.shape[1] == 1 and element_strides(a)[0] == 1
 
 
-def arranged(a: Array, b: Array, c: Array) -> tuple[bool, tuple[int, ...]]:
+def arranged(kernel: GemmKernel, a: Array, b: Array, c: Array) -> tuple[bool, tuple[int, ...]]:
     """Whether a kernel without fixed layouts computes the transposed product, and the sizes it is given."""
-    if _better_turned(a, c):
+    if _better_turned(a, c, is_complex=kernel.types.is_complex):
         return True, _sizes(b.T, a.T, c.T)
     return False, _sizes(a, b, c)
 

@@ -29,6 +29,7 @@ from tilewright.runtime.fastcall import (
     GIL_THRESHOLD,
     WRITEABLE,
     FastFunction,
+    Turns,
     better_turned,
     native_entry_possible,
     python_symbols,
@@ -116,7 +117,7 @@ class GemmRecord(ctypes.Structure):
         ("dtypes", ctypes.c_void_p * 3),
         ("sizes_log2", ctypes.c_int64 * 3),  # bytes of an element of a, b, c
         ("scratch", ctypes.c_void_p),
-        ("turnable", ctypes.c_int64),
+        ("turns", ctypes.c_int64),  # one of `Turns`
         ("sizes", ctypes.c_int64 * 3),  # m, n, k
         ("open_rows", ctypes.c_int64 * 3),  # of a, b, c: whether rows may be any number of elements apart
         ("open_columns", ctypes.c_int64 * 3),
@@ -125,7 +126,7 @@ class GemmRecord(ctypes.Structure):
     entry = ""
 
     @classmethod
-    def of(cls, problem: Gemm, code: int, scratch_table: int, *, turnable: bool) -> GemmRecord:
+    def of(cls, problem: Gemm, code: int, scratch_table: int, turns: Turns) -> GemmRecord:
         """The record of a problem whose machine code stands at an address."""
         sizes = tuple(ANY_SIZE if size is None else size for size in (problem.m, problem.n, problem.k))
         layouts = [operand.layout for operand in problem.operands]
@@ -135,7 +136,7 @@ class GemmRecord(ctypes.Structure):
             (ctypes.c_void_p * 3)(*(id(dtype.numpy) for dtype in dtypes)),
             tuple(dtype.size.bit_length() - 1 for dtype in dtypes),
             scratch_table,
-            int(turnable),
+            turns,
             sizes,
             tuple(int(layout is not Layout.COL) for layout in layouts),
             tuple(int(layout is not Layout.ROW) for layout in layouts),
@@ -272,8 +273,7 @@ def _emit_gemm(module: Module, acc: DType) -> None:
     work = f.mul(f.mul(c.rows, c.columns), a.columns)
     wish = entry.find_team(work)
     slot = entry.find_scratch(entry.pointer("scratch"))
-    turnable = f.compare("!=", entry.word("turnable"), 0)
-    a, b, c = turned_if(f, f.both(turnable, better_turned(f, a, c)), a, b, c)
+    a, b, c = turned_if(f, better_turned(f, a, c, entry.word("turns")), a, b, c)
     sizes = [c.rows, c.columns, a.columns]
     strides = [value for matrix in (a, b, c) for value in (matrix.row, matrix.column)]
     scalars = [constant(acc, 1), constant(acc, 0)]
