@@ -12,6 +12,7 @@ import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
 from tilewright.errors import InvalidOperand, UnsupportedArgument, shown
 from tilewright.preparing import Section, importing
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.lifetime import watch_forks
@@ -122,7 +123,7 @@ def _transpose(a: Any, axes: Sequence[int] | None = None, out: NDArray[Any] | No
         from tilewright.runtime.fastcall import native_entry_possible
         from tilewright.runtime.transpose_entry import NativeTranspose
 
-    with _connecting as first:
+    with afterwards("transpose"), _connecting as first:
         if first and native_entry_possible():
             if not _transposing:
                 _transposing.append(NativeTranspose(_transpose_builtin))

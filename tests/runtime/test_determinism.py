@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from itertools import product as combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -238,7 +239,8 @@ def test_compiled_complex_products_in_every_layout(dtype: str) -> None:
 @pytest.mark.parametrize(("n", "k"), [(1, 9), (6, 3), (70, 40), (150, 600)])
 def test_complex_triangles_in_every_layout(dtype: str, n: int, k: int) -> None:
     a, b = complex_matrix((n, k), dtype, 1), complex_matrix((n, k), dtype, 2)
-    for function, operands in ((tw.syrk, (a,)), (tw.syr2k, (a, b))):
+    functions: tuple[tuple[Any, tuple[Array, ...]], ...] = ((tw.syrk, (a,)), (tw.syr2k, (a, b)))
+    for function, operands in functions:
         expected = function(*operands)
         for left, result, lower in combinations(ORDERS, ORDERS, (True, False)):
             out = laid(np.zeros_like(expected), result)

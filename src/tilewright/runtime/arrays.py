@@ -25,6 +25,7 @@ from tilewright.errors import (
     UnsupportedDtype,
     shown,
 )
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.fastcall import MOST_SCATTERED
 from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.fused import plain, remember
@@ -497,9 +498,10 @@ def matmul(
     kernel = matmul_kernel(product.types, product.epilogue)
     with kernel.pool.block() as scratch:
         kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch, product.operands)
-    make_wanted()
-    if steps:
-        remember(kernel, product.types, activation)
+    with afterwards("matmul"):
+        make_wanted()
+        if steps:
+            remember(kernel, product.types, activation)
     given, target = product.given, product.target
     if given is None:
         scalar: Array = target[()]  # two 1-D operands give a scalar, as in NumPy

@@ -13,6 +13,7 @@ from tilewright.machine.host import host_machine
 from tilewright.macro.attention import ITEM_FIELDS
 from tilewright.macro.attention_cost import decode_queries
 from tilewright.preparing import once
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.attention import AttentionCall, AttentionKernel
 from tilewright.runtime.attention_arrays import Keywords, prepare
 from tilewright.runtime.attention_call import PreparedAttention, log_sum_exp
@@ -191,5 +192,6 @@ def attention(
     way = parts[0].strategy
     if key is not None and way is not Strategy.UNFUSED and prepared.call.row_max.size:
         assert prepared.problem is not None
-        keep_plan(key, operands, prepared, kernel_of(prepared.problem, way))
+        with afterwards("attention"):
+            keep_plan(key, operands, prepared, kernel_of(prepared.problem, way))
     return _finished(prepared, return_lse=return_lse)

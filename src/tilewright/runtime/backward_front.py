@@ -10,6 +10,7 @@ from tilewright.errors import AttentionDtype, AttentionGradientShape
 from tilewright.macro.attention import ITEM_FIELDS
 from tilewright.macro.backward_block import BACKWARD_FIELDS
 from tilewright.preparing import preparing
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.attention_arrays import (
     AttentionLayout,
     Keywords,
@@ -153,6 +154,7 @@ def attention_backward(
         kernel = backward_kernel(problem)
         kernel.run(call)
         if key is not None:
-            keep_plan(key, known, call, kernel)
+            with afterwards("attention_backward"):
+                keep_plan(key, known, call, kernel)
     found = [gradient.finished() for gradient in gradients]
     return found[0], found[1], found[2]

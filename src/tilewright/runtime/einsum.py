@@ -19,6 +19,7 @@ from tilewright.errors import (
 )
 from tilewright.frontend.einsum import Indexing, check_search, find_path, lay_over, parse
 from tilewright.frontend.tree import tree_of_path
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.arrays import check_array, find_dtype, result_dtype
 from tilewright.runtime.collapse import Collapse, plan_collapse
 from tilewright.runtime.contract import Pairing, contract, plan_pairing
@@ -345,10 +346,12 @@ def einsum(
     else:
         types = types_of(operands, options)
         operands = [converted(operand, types.computed) for operand in operands]
-    if isinstance(subscripts, str):
-        _keep_steps(Call(subscripts, options.optimize, given, options.out), plan, options, types)
+    with afterwards("einsum"):
+        if isinstance(subscripts, str):
+            _keep_steps(Call(subscripts, options.optimize, given, options.out), plan, options, types)
+        if out is None:
+            _remember(key, plan, types, given)
     if out is None:
-        _remember(key, plan, types, given)
         return in_order(plan.run(operands, None, types), operands, memory_order(options.order))
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return plan.run(operands, out, types)

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 from tilewright.preparing import Section, importing
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.builtin import Builtin
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
         prepared = request.prepare()
         result = prepared.run()
         if prepared.repeatable is not None:
-            _remember(carried_out, arguments, named, prepared)
+            with afterwards(name):
+                _remember(carried_out, arguments, named, prepared)
         return result
 
     carried_out.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self

@@ -18,6 +18,7 @@ from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocki
 from tilewright.macro.gemm import SUMS_COLUMNS
 from tilewright.macro.streaming import SUMS_ROWS
 from tilewright.preparing import importing, once, once_property, preparing
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.batch import (
     Axis,
     batch_function,
@@ -248,7 +249,7 @@ class GemmKernel(Kernel):
         with pool.block() as scratch:
             self.run(a, b, c, *factors, scratch, steps)
         if pool.table.wanted:  # native calls came here for want of a block
-            with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
+            with afterwards(self.name):
                 pool.supply()
         return c
 

@@ -5,14 +5,13 @@ What a call needs (LLVM, the stages, the run time) is imported by the first one.
 
 from __future__ import annotations
 
-import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.errors import ScratchAllocation
 from tilewright.preparing import Section, importing
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.builtin import Builtin
 from tilewright.runtime.foreign import ANY_ORDER, SAME_KIND
 
@@ -146,7 +145,7 @@ def _matmul(
             product = gufuncs.Product("matmul", partial(arrays.matmul, **steps))
             ours = [name for name, value in steps.items() if value is not _STEPS[name]]
             result = gufuncs.call(product, a, b, out, options, ours)
-    with contextlib.suppress(ScratchAllocation):  # the product is done; the next call tries again
+    with afterwards("matmul"):
         _connect()
     return result
 

@@ -13,6 +13,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.packing import weight_lanes
 from tilewright.preparing import once
 from tilewright.runtime import packed_gemm
+from tilewright.runtime.afterwards import afterwards
 from tilewright.runtime.arrays import as_operand, check_out, direct_out, product_shapes
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
@@ -221,8 +222,9 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
             for left, result in zip(rows, results, strict=True):
                 kernel.run_weights(left, packed, result, factors, scratch, vectors)
     if asked is None and along is not Along.ROW:  # the next such call takes the short way
-        key = packed_gemm.Wish(a.numpy, None, along, wish.activation)
-        packed.routes[key] = weight_route(packed, x, key)
+        with afterwards("matmul"):
+            key = packed_gemm.Wish(a.numpy, None, along, wish.activation)
+            packed.routes[key] = weight_route(packed, x, key)
     if given is None:
         return target
     if not direct:

@@ -1,0 +1,119 @@
+"""A result is returned, and `out` complete, whatever fails behind it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support import Array, rough
+
+import tilewright as tw
+from tilewright import api
+from tilewright.runtime import (
+    arrays,
+    attention_front,
+    backward_front,
+    einsum,
+    function_front,
+    matmul_front,
+    scratch,
+    weights,
+)
+from tilewright.runtime.afterwards import afterwards
+
+A, B = rough((5, 6)), rough((6, 7), seed=1)
+Q, K = rough((1, 2, 4, 16)), rough((1, 2, 5, 16), seed=2)
+WEIGHT = rough((64, 32), seed=3)
+
+
+def into(call: Callable[..., Any], shape: tuple[int, ...]) -> Array:
+    """What a call leaves in `out`."""
+    out = np.full(shape, np.nan, np.float32)
+    assert call(out) is out
+    return out
+
+
+def backward() -> Array:
+    out, lse = tw.attention(Q, K, K, return_lse=True)
+    found: Array = np.concatenate([one.ravel() for one in tw.attention_backward(Q, Q, K, K, out, lse)])
+    return found
+
+
+def quantised() -> Array:
+    packed = tw.quantize_weights(WEIGHT.T)
+    return tw.matmul(np.full((3, packed.shape[0]), 0.5, np.float32), packed)
+
+
+#: What fails: the module and the function in it; and a call behind whose result that stands.
+PLACES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
+    "matmul": (matmul_front, "_connect", lambda: into(lambda c: tw.matmul(A, B, c, alpha=2), (5, 7))),
+    "sizes": (arrays, "make_wanted", lambda: into(lambda c: tw.matmul(A[::2], B, c, alpha=2), (3, 7))),
+    "fused": (arrays, "remember", lambda: into(lambda c: tw.matmul(A, B, c, activation="silu"), (5, 7))),
+    "einsum": (einsum, "_keep_steps", lambda: into(lambda c: tw.einsum("ab,bc->ac", A, B, out=c), (5, 7))),
+    "einsum's calls": (einsum, "_remember", lambda: tw.einsum("xy,yz->xz", A, B, optimize="auto")),
+    "functions": (function_front, "_remember", lambda: into(lambda c: tw.softmax(A, out=c), (5, 6))),
+    "transpose": (api, "_connecting", lambda: into(lambda c: tw.transpose(A[::2], out=c), (6, 3))),
+    "attention": (
+        attention_front,
+        "keep_plan",
+        lambda: into(lambda c: tw.attention(Q, K, K, out=c), Q.shape),
+    ),
+    "gradients": (backward_front, "keep_plan", backward),
+    "weights": (weights, "weight_route", quantised),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_results_come_through(
+    place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    module, name, call = PLACES[place]
+    if place == "transpose":
+        monkeypatch.setattr(api, "_transposing", [])
+    failed = []
+
+    class Failing:
+        def __call__(self, *_: Any, **__: Any) -> None:
+            failed.append(place)
+            raise MemoryError(place)
+
+        def __enter__(self) -> None:
+            self()
+
+        def __exit__(self, *_: object) -> None: ...
+
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "tilewright"):
+        patched.setattr(module, name, Failing())
+        found = call()
+    assert failed == [place]
+    assert place in caplog.text
+    np.testing.assert_array_equal(found, call())
+
+
+def test_scratch_of_later_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that native calls found without a block returns its product where none can be mapped."""
+    kernel = tw.compile(tw.Gemm())
+    kernel.pool.supply()
+    monkeypatch.setattr(kernel.pool.table, "wanted", 1)
+
+    def refuse(self: scratch.ScratchPool) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(scratch.ScratchPool, "supply", refuse)
+    c = np.full((5, 7), np.nan, np.float32)
+    np.testing.assert_allclose(kernel(A, B, c), A @ B, rtol=1e-5)
+
+
+def test_a_call_that_is_interrupted_raises() -> None:
+    with pytest.raises(KeyboardInterrupt), afterwards("matmul"):
+        raise KeyboardInterrupt
+
+
+def test_narrow_results_are_complete_before_anything_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "make_wanted", lambda: 1 / 0)
+    out = np.zeros((7, 5), ml_dtypes.bfloat16).T
+    np.testing.assert_allclose(tw.matmul(A[::-1], B, out).astype("f4"), A[::-1] @ B, rtol=1e-2, atol=1e-2)
