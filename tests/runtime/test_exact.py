@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
+from tilewright.preparing import preparing
 from tilewright.runtime import gemm
 from tilewright.runtime.batch_reduce import BatchReduceKernel
 from tilewright.runtime.exact import SLOT_BITS, ExactTable, exact_table, key_of, shape_of, slot_number
@@ -210,7 +211,7 @@ def test_a_kernel_in_use_outlives_its_place(compiled: list[tuple[int, int, int]]
         thread.start()
     specials: Any = gemm._specials()
     for _ in range(30):
-        with specials._lock:  # and in this order, as `Specials` does it
+        with preparing:  # and in this order, as `Specials` does it
             specials._published.drop(_shape((16, 16, 16), np.float32))
             specials._kernels.clear()
         gc.collect()
