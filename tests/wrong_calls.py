@@ -13,6 +13,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -180,11 +181,16 @@ def main() -> int:
         _child(given.seed, given.first, given.calls, given.only, given.child)
         return 0
     place, found = given.first, []
-    progress = Path(f"/tmp/wrong_calls.{os.getpid()}")
+    folder = tempfile.TemporaryDirectory()
+    progress = Path(folder.name) / "progress"
+    # The folder is where calls run that write files of hostile names.
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)}
+    settings: dict[str, Any] = {"cwd": folder.name, "env": environ, "errors": "replace"}
     while place < given.calls:
-        command = [sys.executable, __file__, "--child", str(progress), "--seed", str(given.seed)]
-        command += ["--first", str(place), "--calls", str(given.calls), "--only", given.only]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
+        command = [sys.executable, str(Path(__file__).resolve()), "--child", str(progress)]
+        command += ["--seed", str(given.seed), "--only", given.only]
+        command += ["--first", str(place), "--calls", str(given.calls)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **settings)
         found += [line.split("\t", 3) for line in done.stdout.splitlines() if line.count("\t") == 3]
         for line in done.stdout.splitlines():
             if line.count("\t") != 3:
@@ -195,7 +201,7 @@ def main() -> int:
         print(f"status {done.returncode} at call {number}: {text.strip()}\n{done.stderr[-1500:]}")
         found.append([number, "crash", f"status {done.returncode}", text.strip()])
         place = int(number) + 1
-    progress.unlink(missing_ok=True)
+    folder.cleanup()
     groups: dict[str, list[list[str]]] = {}
     for entry in found:
         groups.setdefault(entry[2].split(": ")[0], []).append(entry)
