@@ -1,6 +1,7 @@
 """Loops of C programs: as clang compiles them, replaced by `tilewright cc`, and with a call of BLAS instead.
 
-The method of seed 004: one executable for each system, all of them in random order, 20 runs each; one thread;
+The method of Kuzma et al. 2023 (doi:10.1002/spe.3214):
+one executable for each system, all of them in random order, 20 runs each; one thread;
 the median with its 95 % confidence interval. Needs clang (Debian: clang-19). Polly is measured where clang
 has it. PLuTo is not: no distribution has a package of it.
 

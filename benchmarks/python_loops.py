@@ -5,7 +5,7 @@ One thread, one process; systems in turn in random order, 20 runs each (those of
 ``fastmath=True``; "numba + tw" is `tilewright.accelerate` of them. Run it with
 ``python benchmarks/python_loops.py`` on a quiet machine, where Numba is installed.
 
-Method: seed 004, §4.1.4.
+Method: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §4.1.4.
 """
 
 from __future__ import annotations

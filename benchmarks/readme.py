@@ -126,9 +126,18 @@ def table(report: Report) -> Iterator[str]:
     for problem in report.problems:
         row = report.rows[problem, "tilewright"]
         ratios = (f"{row['ratio_to'][other]:.2f}" for other in report.others)
-        yield line(size(problem), speed(row["gflops_median"]), f"{row['share_of_peak']:.0%}", *ratios)
+        yield line(size(problem), speed(row["gflops_median"]), percent(row["share_of_peak"]), *ratios)
     means = (f"{mean(report.ratios(other)):.2f}" for other in report.others)
-    yield line("geometric mean", "", f"{mean(report.shares('tilewright')):.0%}", *means)
+    yield line("geometric mean", "", percent(mean(report.shares("tilewright"))), *means)
+
+
+def percent(share: float) -> str:
+    """A share of the peak.
+
+    >>> percent(0.957)
+    '96 %'
+    """
+    return f"{100 * share:.0f} %"
 
 
 def speed(gflops: float) -> str:
@@ -141,7 +150,7 @@ def share_table(report: Report) -> Iterator[str]:
     yield line("size", *(TITLES.get(system, system) for system in reversed(report.systems)))
     yield line(*["---"] * (1 + len(report.systems)))
     for problem in report.problems:
-        shares = (f"{report.rows[problem, s]['share_of_peak']:.0%}" for s in reversed(report.systems))
+        shares = (percent(report.rows[problem, s]["share_of_peak"]) for s in reversed(report.systems))
         yield line(size(problem), *shares)
 
 
@@ -155,7 +164,7 @@ def summary(reports: dict[str, Report]) -> Iterator[str]:
             ratios = report.ratios(report.best_peer)
             yield line(
                 f"{row.title}{sizes(report)}",
-                f"{mean(report.shares('tilewright')):.0%}",
+                percent(mean(report.shares("tilewright"))),
                 TITLES.get(report.best_peer, report.best_peer),
                 f"{mean(ratios):.2f}",
                 f"{min(ratios):.2f}",
@@ -189,13 +198,13 @@ def machine(report: Report) -> str:
 def headline(reports: dict[str, Report]) -> str:
     """The first sentence: by best peer."""
     report = reports["gemm-f32"]
-    ratios = report.ratios(report.best_peer)
+    ratios, share = report.ratios(report.best_peer), percent(mean(report.shares("tilewright")))
     best = TITLES.get(report.best_peer, report.best_peer)
     avx2 = mean(report.shares("tilewright-avx2")) if "tilewright-avx2" in report.systems else None
-    also = "" if avx2 is None else f" ({avx2:.0%} with its AVX2 kernels)"
+    also = "" if avx2 is None else f" ({percent(avx2)} with its AVX2 kernels)"
     return (
-        f"One thread, float32{sizes(report)}, in the geometric mean: "
-        f"{mean(report.shares('tilewright')):.0%} of the measured FMA peak{also}, {mean(ratios):.2f} times "
+        f"One thread, float32{sizes(report)}, in the geometric mean: {share} of the measured FMA peak{also}, "
+        f"{mean(ratios):.2f} times "
         f"the speed of the best peer ({best}; {min(ratios):.2f} to {max(ratios):.2f} by size). "
         f"Measured on: {machine(report)}."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -18,7 +19,9 @@ from typer.main import get_command
 
 import tilewright as tw
 from tilewright.cli import app
+from tilewright.explore.cases import parse_sizes
 from tilewright.explore.expectations import EXPECTATIONS, expectation_line
+from tilewright.explore.measure import Plan, Report, Sample, make_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,6 +34,17 @@ PAGES = (
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 #: Commands of these pages that are ours.
 COMMAND = re.compile(r"(?:^|`)((?:tilewright|python -m tilewright) [^`\n#|]*)", re.MULTILINE)
+
+
+def load(path: Path) -> ModuleType:
+    """A Python file as a module."""
+    spec = importlib.util.spec_from_file_location(f"page_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def text(page: str) -> str:
@@ -123,15 +137,6 @@ def test_the_loops_are_replaced(tmp_path: Path) -> None:
     assert np.array_equal(c, np.full((5, 3), 5.0))
 
 
-def load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def commands() -> Iterator[tuple[str, str]]:
     for page in ("README.md", "docs/performance.md", "docs/reference.md"):
         for command in COMMAND.findall(text(page).replace("\\\n", " ")):
@@ -161,6 +166,53 @@ def test_commands_and_their_options_exist(page: str, command: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference.md")))))
 def test_the_reference_names_what_exists(name: str) -> None:
     assert name in tw.__all__
+
+
+# --- measured tables ------------------------------------------------------------------------------
+
+TABLES = load(ROOT / "benchmarks" / "readme.py")
+
+
+def reported(name: str) -> Any:
+    """A report of two sizes as `tilewright bench --json` writes it."""
+    systems = ("numpy", "numpy-best", "tilewright-avx2", "tilewright")
+    plan = Plan(parse_sizes("256,512"), systems[:-1], repeat=2)
+    speeds = {"numpy": 50.0, "numpy-best": 80.0, "tilewright-avx2": 45.0, "tilewright": 90.0}
+    samples = {
+        (case, s): [Sample(speeds[s] * (1 + case), 100.0 * (1 + case))] * 2
+        for case in (0, 1)
+        for s in systems
+    }
+    rows = make_rows(plan, samples, {"numpy-best": {"OPENBLAS_CORETYPE": "Zen"}})
+    machine = {"cpu": "znver4", "isa": "avx512", "versions": {"numpy": "2"}}
+    return TABLES.Report(json.loads(Report(machine, "host", "FMA", 100.0, rows).to_json()))
+
+
+def test_every_marked_table_is_written() -> None:
+    """The script that writes the tables knows every marker of the pages, and every table has its place."""
+    known = TABLES.blocks({row.name: reported(row.name) for row in TABLES.REPORTS})
+    marked = {
+        name for page in TABLES.PAGES for name in re.findall(r"<!-- measured: ([\w-]+) -->", text(page))
+    }
+    assert marked == set(known)
+    page = TABLES.replace(text("docs/performance.md"), {"headline": "As fast as light."})
+    assert "<!-- measured: headline -->\nAs fast as light.\n<!-- end -->" in page
+    assert TABLES.replace(page, {"headline": ""}).count("<!-- end -->") == page.count("<!-- end -->")
+
+
+def test_tables_and_headline_are_by_the_best_peer() -> None:
+    report = reported("gemm-f32")
+    assert report.best_peer == "numpy-best"
+    assert "90 % of the measured FMA peak (45 % with its AVX2 kernels), 1.12 times" in TABLES.headline(
+        {"gemm-f32": report}
+    )
+    assert "`OPENBLAS_CORETYPE=Zen`" in TABLES.setting(report)
+    lines = list(TABLES.table(report))
+    assert lines[2] == "| 256 | 90.0 | 90 % | 1.80 | 1.12 | 2.00 |"
+    assert lines[-1] == "| geometric mean |  | 90 % | 1.80 | 1.12 | 2.00 |"
+    assert list(TABLES.share_table(report))[-1] == "| 512 | 90 % | 45 % | 80 % | 50 % |"
+    (row,) = (line for line in TABLES.summary({"gemm-f32": report}) if "n = 256 to 512" in line)
+    assert row.endswith("| 90 % | NumPy, best setting | 1.12 | 1.12 | 1.12 |")
 
 
 def test_expectations_are_of_measured_cpus() -> None:
