@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,11 +203,11 @@ def headline(reports: dict[str, Report]) -> str:
     best = TITLES.get(report.best_peer, report.best_peer)
     avx2 = mean(report.shares("tilewright-avx2")) if "tilewright-avx2" in report.systems else None
     also = "" if avx2 is None else f" ({percent(avx2)} with its AVX2 kernels)"
-    return (
+    return textwrap.fill(
         f"One thread, float32{sizes(report)}, in the geometric mean: {share} of the measured FMA peak{also}, "
-        f"{mean(ratios):.2f} times "
-        f"the speed of the best peer ({best}; {min(ratios):.2f} to {max(ratios):.2f} by size). "
-        f"Measured on: {machine(report)}."
+        f"{mean(ratios):.2f} times the speed of the best peer ({best}; {min(ratios):.2f} to {max(ratios):.2f} by "
+        f"size). Measured on: {machine(report)}.",
+        width=118,
     )
 
 
