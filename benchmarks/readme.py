@@ -203,12 +203,12 @@ def headline(reports: dict[str, Report]) -> str:
     best = TITLES.get(report.best_peer, report.best_peer)
     avx2 = mean(report.shares("tilewright-avx2")) if "tilewright-avx2" in report.systems else None
     also = "" if avx2 is None else f" ({percent(avx2)} with its AVX2 kernels)"
-    return textwrap.fill(
+    sentences = (
         f"One thread, float32{sizes(report)}, in the geometric mean: {share} of the measured FMA peak{also}, "
-        f"{mean(ratios):.2f} times the speed of the best peer ({best}; {min(ratios):.2f} to {max(ratios):.2f} by "
-        f"size). Measured on: {machine(report)}.",
-        width=118,
+        f"{mean(ratios):.2f} times the speed of the best peer "
+        f"({best}; {min(ratios):.2f} to {max(ratios):.2f} by size). Measured on: {machine(report)}."
     )
+    return textwrap.fill(sentences, width=118, break_on_hyphens=False)
 
 
 def setting(report: Report) -> str:
