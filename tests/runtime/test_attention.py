@@ -452,3 +452,34 @@ def test_problems_in_another_process_are_found_again() -> None:
     assert again == problem
     assert hash(again) == hash(problem)
     assert {problem: 1}[again] == 1
+
+
+@each_strategy
+@pytest.mark.parametrize(("pages", "page", "d"), [(0, 3, 8), (2, 0, 8), (2, 3, 0), (0, 0, 0)])
+def test_caches_without_pages_rows_or_columns(strategy: str, pages: int, page: int, d: int) -> None:
+    """A block table may lead to nothing as long as no key is read; scales of keys too."""
+    rows = min(pages, 1) * page
+    q, cache = np.ones((2, 4, 3, d), np.float32), np.ones((pages, 2, page, d), np.float32)
+    given: dict[str, Any] = {
+        "block_table": np.zeros((2, 1), int),
+        "kv_lengths": [rows, 0],
+        "strategy": strategy,
+    }
+    scales = np.ones((pages, 2, page), np.float32)
+    for more in ({}, {"key_scales": scales}, {"return_scores": "softmax"}):
+        found = tw.attention(q, cache, cache, **given, **more)
+        out = found[0] if isinstance(found, tuple) else found
+        assert out.shape == q.shape
+        assert (out[:1] == min(rows, 1)).all()
+        assert not out[1:].any()
+
+
+@each_strategy
+def test_no_sequence_at_all(strategy: str) -> None:
+    """Batches of 0 beside keys of one sequence, pages without a head, offsets of nothing."""
+    q, k = np.ones((0, 4, 40, 8), np.float32), np.ones((1, 2, 33, 8), np.float32)
+    for given in ({"q_lengths": []}, {"kv_lengths": []}, {"q_offset": []}, {"causal": True}):
+        assert tw.attention(q, k, k, **given, strategy=strategy).shape == q.shape
+    assert tw.attention(q[0:0, 0], k[0, :1], k[0, :1], cu_seqlens_q=[0], cu_seqlens_k=[0]).shape == (0, 40, 8)
+    nothing: dict[str, Any] = {"block_table": np.zeros((0, 3), int), "kv_lengths": [], "key_scales": 1.0}
+    assert tw.attention(q, k, k, **nothing, strategy=strategy).shape == q.shape

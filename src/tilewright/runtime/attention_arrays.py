@@ -35,6 +35,7 @@ from tilewright.runtime.attention_items import (
     packed_side,
     paged_side,
     query_offset,
+    rows_of_pages,
     seen_keys,
 )
 from tilewright.runtime.foreign import as_array
@@ -332,7 +333,7 @@ def _token_scales(value: Any, name: str, operands: _Operands, keys: Side, acc: D
         raise refusal from None
     if paged:  # in the order of the keys
         assert keys.pages is not None
-        found = found[keys.pages].swapaxes(1, 2).reshape(keys.batch, k.shape[1], -1)
+        found = rows_of_pages(found[..., np.newaxis], keys.pages)[..., 0]
     return np.ascontiguousarray(found, acc.numpy)
 
 

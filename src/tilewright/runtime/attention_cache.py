@@ -18,6 +18,7 @@ from tilewright.errors import (
 )
 from tilewright.runtime.attention_arrays import AttentionLayout, convert, heads_first
 from tilewright.runtime.attention_items import block_table_pages, lengths, paged_side
+from tilewright.runtime.foreign import refuse
 from tilewright.runtime.operands import Array
 from tilewright.runtime.promotion import same_kind
 from tilewright.spec.arguments import parse_choice
@@ -35,6 +36,7 @@ class _Pair(NamedTuple):
 
 def _pair(cache: Any, new: Any, name: str, layout: AttentionLayout, *, paged: bool) -> _Pair:
     """Checks of one cache and its new rows that look at no length."""
+    refuse(cache, f"{name}_cache")
     if not isinstance(cache, np.ndarray):
         raise CacheNotArray(name=f"{name}_cache", found=type(cache).__name__)
     if not cache.flags.writeable:

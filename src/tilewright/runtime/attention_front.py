@@ -69,7 +69,7 @@ def choose(prepared: PreparedAttention, wanted: Strategy) -> tuple[Part, ...]:
     most = _most_queries(problem, call.q.shape[1] // max(call.k.shape[1], 1))
     if call.queries <= most:
         return (Part(Strategy.DECODE, call),)
-    if not prepared.partial:
+    if not prepared.partial or not len(call.items):
         return (Part(Strategy.BLOCKS, call),)
     queries = call.items[:, ITEM_FIELDS.index("queries")]
     ways = ((Strategy.DECODE, queries <= most), (Strategy.BLOCKS, queries > most))

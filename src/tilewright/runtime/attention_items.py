@@ -163,6 +163,19 @@ def paged_side(table: Any, keys: Any, cache: Array) -> Side:
     return Side(batch, int(rows.max(initial=0)), rows, None, _int64(found))
 
 
+def rows_of_pages(cache: Array, pages: Array) -> Array:
+    """Pages (..., kv_heads, page, d) of a cache behind one another: (..., kv_heads, pages · page, d).
+
+    >>> rows_of_pages(np.zeros((9, 2, 4, 3)), np.array([5, 0, 5])).shape
+    (2, 12, 3)
+    """
+    kv_heads, page, columns = cache.shape[1:]
+    shape = (*pages.shape[:-1], kv_heads, pages.shape[-1] * page, columns)
+    if not len(cache):  # no page is read
+        return np.zeros(shape, cache.dtype)
+    return np.moveaxis(cache[pages], -4, -3).reshape(shape)
+
+
 class Seen(NamedTuple):
     """The columns `low`, `high` and `shift` of the table: numbers, or one for each sequence."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.macro.attention import ITEM_FIELDS
 from tilewright.runtime.arrays import matmul
 from tilewright.runtime.attention import AttentionCall
+from tilewright.runtime.attention_items import rows_of_pages
 from tilewright.runtime.operands import Array
 from tilewright.spec.attention_bounds import exclusion_limit
 
@@ -50,10 +51,7 @@ class SequenceViews:
             self.k, self.v = _part(call.k, item["k"], self.keys), _part(call.v, item["v"], self.keys)
         else:
             pages = call.pages[number]
-            self.k, self.v = (
-                cache[pages].swapaxes(0, 1).reshape(cache.shape[1], -1, cache.shape[3])[:, : self.keys]
-                for cache in (call.k, call.v)
-            )
+            self.k, self.v = (rows_of_pages(cache, pages)[:, : self.keys] for cache in (call.k, call.v))
         self.row_max, self.row_sum = (
             array.reshape(-1)[item["state"] :] if array.size else array
             for array in (call.row_max, call.row_sum)
