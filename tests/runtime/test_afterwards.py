@@ -32,7 +32,7 @@ WEIGHT = rough((64, 32), seed=3)
 
 def into(call: Callable[..., Any], shape: tuple[int, ...]) -> Array:
     """What a call leaves in `out`."""
-    out = np.full(shape, np.nan, np.float32)
+    out: Array = np.full(shape, np.nan, np.float32)
     assert call(out) is out
     return out
 
