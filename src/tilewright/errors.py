@@ -272,6 +272,12 @@ class InvalidScalar(TilewrightError, TypeError):
     message = "{name} is {found}, must be {required}"
 
 
+class InvalidZeroPoint(TilewrightError, ValueError):
+    """A zero point that is no integer of its operand's type, or of another shape than its rows or columns."""
+
+    message = "matmul_integer: {name} is {found}, must be {required}"
+
+
 class InvalidThreads(TilewrightError, ValueError):
     """A number of threads that is none."""
 
