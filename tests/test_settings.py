@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from random import Random
 from typing import Any
 
 import pytest
 
 from tilewright.errors import InvalidSetting
-from tilewright.settings import VARIABLES, Settings, parse_bytes, read_settings, variable_of
+from tilewright.settings import VARIABLES, Settings, Variable, parse_bytes, read_settings, variable_of
 
 READ = [
     ({}, Settings()),
@@ -64,6 +65,13 @@ def test_read(environ: dict[str, str], expected: Settings) -> None:
         ("TILEWRIGHT_SPIN_US", "-1"),
         ("TILEWRIGHT_SPIN_US", "1us"),
         ("TILEWRIGHT_HUGE_PAGES", "maybe"),
+        ("TILEWRIGHT_SPIN_US", "9e400"),
+        ("TILEWRIGHT_SPIN_US", "9999999999"),
+        ("TILEWRIGHT_SPIN_US", "nan"),
+        ("TILEWRIGHT_CACHE_BYTES", "9223372036854775808"),
+        ("TILEWRIGHT_L2_BYTES", "1\u212a"),  # the sign of kelvin, which is a k in lower case
+        ("TILEWRIGHT_CORES", "\u0664"),  # a digit, but none of ASCII's
+        ("TILEWRIGHT_NUM_THREADS", "\uff12"),
     ],
 )
 def test_malformed(name: str, text: str) -> None:
@@ -109,3 +117,45 @@ def test_one_variable_per_field() -> None:
     ]
     assert len({variable.name for variable in VARIABLES}) == len(VARIABLES)
     assert all(variable.meaning for variable in VARIABLES)
+
+
+#: What numbers, sizes and words are made of, and what they are not.
+PIECES = (
+    "0", "1", "9" * 5000, "18446744073709551616", "-1", "+1", "1e9", "9e400", "nan", "inf", "0x10", "1_0",
+    "1.5", ".5", "5.", "1" * 20 + ".5", "0." + "1" * 400, "K", "KiB", "TiB", "\u0664", "\u00b2", "\u2460",
+    "\uff11", " ",
+    "\t", "\n", "\x00", "\x1f", "\u3000", "\ud800", "\udc80", ",", ";", "%s", "{x}", "{", "true", "on",
+    "TRUE", "off", "+avx2", "-sse2", "-64bit", "help", "avx2", "znver4", "/", "..", "~", "\u00e9",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
+def test_every_text_is_read_or_refused(variable: Variable) -> None:
+    random = Random(variable.name)
+    texts = [*PIECES, *("".join(random.choices(PIECES, k=random.randint(2, 4))) for _ in range(400))]
+    refused = longest = 0
+    for text in texts:
+        try:
+            settings = read_settings({variable.name: text})
+        except InvalidSetting as error:
+            refused += 1
+            longest = max(longest, len(str(error)))
+            continue
+        value = getattr(settings, variable.field)
+        assert value is None or isinstance(value, (str, bool)) or 0 <= value < 2**63
+    assert refused < len(texts)
+    assert longest < 300
+
+
+@pytest.mark.parametrize("field", ["l1_bytes", "l1_ways", "cores", "num_threads", "cache_bytes"])
+def test_numbers_have_bounds(field: str) -> None:
+    for value in (2**63, 10**5000, -(10**5000)):
+        wrong: dict[str, Any] = {field: value}
+        with pytest.raises(InvalidSetting, match=r"an integer of|'?9223372036854775808"):
+            Settings(**wrong)
+
+
+def test_more_than_any_machine_has() -> None:
+    for name, text in (("TILEWRIGHT_CORES", "65537"), ("TILEWRIGHT_L1_BYTES", "1025G")):
+        with pytest.raises(InvalidSetting, match=f"{name}=[0-9]+ is not a positive integer up to"):
+            read_settings({name: text})

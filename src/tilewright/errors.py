@@ -1073,6 +1073,15 @@ class UnknownFeature(TilewrightError, ValueError):
     message = "LLVM knows no feature {found} of {triple}; nearest: {nearest}"
 
 
+class FeatureNeeded(TilewrightError, ValueError):
+    """A feature is changed that the platform's calling convention needs as it is."""
+
+    message = (
+        "feature {found} cannot be asked for: calls on {triple} need {needed}; leave it out, or choose a "
+        "narrower row (TILEWRIGHT_ISA, isa=)"
+    )
+
+
 class UnknownIsa(TilewrightError, ValueError):
     """An ISA row name that does not exist."""
 

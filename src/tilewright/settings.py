@@ -13,11 +13,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _BYTES_PER_SUFFIX = {"": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30, "gib": 2**30}
-_BYTES = re.compile(r"([0-9]+)\s*([a-z]*)", re.IGNORECASE)
-_COUNT = re.compile(r"[0-9]+")
-_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
+# Of as many digits as 64 bits have: Python refuses to read some thousand of them.
+_BYTES = re.compile(r"([0-9]{1,19})\s*([a-z]*)", re.IGNORECASE | re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,19}")
+_DECIMAL = re.compile(r"[0-9]{1,19}(\.[0-9]{1,19})?")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
+
+
+#: The largest number of any setting.
+MOST_NUMBER = 2**63 - 1
+#: The largest number of fields that models compute with: more cache or more cores than any machine has.
+MOST: dict[str, int] = {
+    **dict.fromkeys(("l1_bytes", "l2_bytes", "l3_bytes"), 2**40),
+    **dict.fromkeys(("l1_ways", "l2_ways", "cores"), 2**16),
+}
+#: Microseconds of the longest wait: a quarter of an hour.
+_MOST_SPIN_US = 1e9
 
 
 @dataclass(frozen=True)
@@ -56,18 +68,19 @@ class Settings:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, int) and not isinstance(value, bool):
-                check_positive(variable_of(field.name), value)
+                check_positive(variable_of(field.name), value, MOST.get(field.name, MOST_NUMBER))
 
 
-def check_positive(name: str, value: object) -> int:
-    """The value itself if it is a positive integer; `InvalidSetting` names `name` otherwise.
+def check_positive(name: str, value: object, most: int = MOST_NUMBER) -> int:
+    """The value itself if it is a positive integer up to a bound; `InvalidSetting` names `name` otherwise.
 
     >>> check_positive("cores", 4)
     4
     """
     number = 0 if isinstance(value, bool) or not isinstance(value, int) else int.__index__(value)
-    if number <= 0:
-        raise InvalidSetting(name=name, found=shown(value), required="a positive integer")
+    if not 0 < number <= most:
+        required = "a positive integer" if most == MOST_NUMBER else f"a positive integer up to {most}"
+        raise InvalidSetting(name=name, found=shown(value), required=required)
     return number
 
 
@@ -80,14 +93,14 @@ def parse_bytes(name: str, text: str) -> int:
     match = _BYTES.fullmatch(text)
     unit = _BYTES_PER_SUFFIX.get(match[2].lower()) if match else None
     size = int(match[1]) * unit if match and unit else 0
-    if size <= 0:
+    if not 0 < size <= MOST_NUMBER:
         required = "a positive size in bytes, such as 32768, 32K, 32KiB or 1M"
         raise InvalidSetting(name=name, found=shown(text), required=required)
     return size
 
 
 def _parse_count(name: str, text: str) -> int:
-    if not _COUNT.fullmatch(text) or int(text) == 0:
+    if not _COUNT.fullmatch(text) or not 0 < int(text) <= MOST_NUMBER:
         raise InvalidSetting(name=name, found=shown(text), required="a positive integer")
     return int(text)
 
@@ -99,8 +112,9 @@ def _parse_quota(name: str, text: str) -> float:
 
 
 def _parse_microseconds(name: str, text: str) -> float:
-    if not _DECIMAL.fullmatch(text):
-        raise InvalidSetting(name=name, found=shown(text), required="microseconds, such as 50 or 0")
+    if not _DECIMAL.fullmatch(text) or float(text) > _MOST_SPIN_US:
+        required = f"microseconds up to {_MOST_SPIN_US:.0f}, such as 50 or 0"
+        raise InvalidSetting(name=name, found=shown(text), required=required)
     return float(text)
 
 
@@ -123,7 +137,7 @@ def _parse_openmp_threads(_name: str, text: str) -> int | None:
     A malformed list counts as unset, like in OpenMP run-time libraries: the variable is not ours.
     """
     counts = [part.strip() for part in text.split(",")]
-    if not all(_COUNT.fullmatch(count) and int(count) > 0 for count in counts):
+    if not all(_COUNT.fullmatch(count) and 0 < int(count) <= MOST_NUMBER for count in counts):
         return None
     return int(counts[0])
 

@@ -335,7 +335,7 @@ def test_default_thread_count(
         (OLD, "generic128", "-avx,-avx2,-fma,+sse4.2"),
         (MAC, "neon", "+neon"),
         (Processor("aarch64-linux", "a64fx", (("neon", True), ("sve", True))), "neon", "+neon,+sve"),
-        (Processor("aarch64-linux", "odd", (("neon", False),)), "generic128", "-neon"),
+        (Processor("aarch64-linux", "odd", (("neon", False),)), "neon", "+neon"),
         (Processor("riscv64-linux", "sifive-x280", (("v", True),)), "generic128", "+v"),
     ],
 )

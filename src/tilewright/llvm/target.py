@@ -57,9 +57,24 @@ def tuning(machine: Machine) -> str | None:
     return _TUNING.get(machine.cpu)
 
 
+def _target_of(machine: Machine) -> Any:
+    """The target machine of a machine; LLVM is asked first about names that a user chose."""
+    if machine.named:
+        from tilewright.llvm.subtarget import cpu_features  # which imports this module
+
+        cpu_features(machine.triple, machine.cpu, machine.features, ())
+    return target_machine(machine.triple, machine.cpu, machine.features)
+
+
 def data_layout(machine: Machine) -> str:
-    """LLVM's description of type sizes and alignments for a machine."""
-    return str(target_machine(machine.triple, machine.cpu, machine.features).target_data)
+    """LLVM's description of type sizes and alignments for a machine.
+
+    Raises
+    ------
+    UnknownCpu, UnknownFeature, InvalidTarget
+        If the user named a CPU or features of this host that LLVM does not know, or cannot compile for.
+    """
+    return str(_target_of(machine).target_data)
 
 
 def parse(text: str, name: str) -> Any:
@@ -75,7 +90,7 @@ def parse(text: str, name: str) -> Any:
 
 def _selectable(text: str, name: str, machine: Machine) -> tuple[Any, Any]:
     """A module that instruction selection can handle, and the target machine to hand it to."""
-    module, target = parse(text, name), target_machine(machine.triple, machine.cpu, machine.features)
+    module, target = parse(text, name), _target_of(machine)
     if PREFIX in text:
         lower_matrices(module, target)
     return module, target

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from tilewright.errors import InvalidTarget, shown
+from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import ISAS, SVE, best_isa
 from tilewright.machine.machine import Cache, Machine, triple_arch
 
@@ -84,6 +85,7 @@ class TargetName:
         for entry in entries:
             if not re.fullmatch(r"[+-][\w.+-]+", entry):
                 raise InvalidTarget(found=shown(text), reason=f"{entry!r} is not a feature with a sign")
+        check_calling(triple, triple_arch(triple), entries)
         lengths = {"sve": 0, "sme": 0}
         for number, entry in enumerate(entries):
             length = _LENGTH.fullmatch(entry)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
 from tilewright.errors import InvalidSetting, IsaNotOnHost, shown
 from tilewright.machine.amx_permission import amx_permitted
+from tilewright.machine.feature_rules import check_calling, expanded
 from tilewright.machine.isa import Isa, best_isa, find_isa, usable_isas
 from tilewright.machine.machine import Machine, enabled_features, triple_arch
 from tilewright.machine.probe import (
@@ -23,13 +25,15 @@ from tilewright.machine.probe import (
     read_quota,
     this_host,
 )
-from tilewright.settings import Settings, check_positive, read_settings, variable_of
+from tilewright.settings import MOST, MOST_NUMBER, Settings, check_positive, read_settings, variable_of
 from tilewright.spec.arguments import check_text
 
 if TYPE_CHECKING:
     from typing import Unpack
 
 _LLVM_FEATURES = "LLVM host features"
+#: A feature with its sign.
+_FEATURE = re.compile(r"[+-][\w.-]+", re.ASCII)
 
 
 class Overrides(TypedDict, total=False):
@@ -60,6 +64,7 @@ class HostFacts:
     quota_cores : CPUs' worth of time its control group grants; None without a limit.
     cores : min(affinity, floor of the quota) and at least 1, or the number asked for.
     vector_bits, streaming_bits : lengths of scalable and of streaming vectors; 0 where there are none.
+    named : whether the CPU or features were asked for.
     """
 
     triple: Fact[str]
@@ -75,6 +80,7 @@ class HostFacts:
     cores: Fact[int]
     vector_bits: Fact[int]
     streaming_bits: Fact[int]
+    named: bool = False
 
     @property
     def usable_cores(self) -> int:
@@ -96,6 +102,7 @@ class HostFacts:
             page_bytes=self.page_bytes.value,
             vector_bits=self.vector_bits.value,
             streaming_bits=self.streaming_bits.value,
+            named=self.named,
         )
 
     def table(self) -> tuple[tuple[str, str, str], ...]:
@@ -151,7 +158,7 @@ class _Wishes:
         """The positive number asked for, None if none was."""
         value = self.overrides.get(field)
         if value is not None:
-            return Fact(check_positive(field, value), "argument")
+            return Fact(check_positive(field, value, MOST.get(field, MOST_NUMBER)), "argument")
         value = getattr(self.settings, field)
         return None if value is None else Fact(value, self._origin(field))
 
@@ -180,6 +187,7 @@ def detect_host(
     UnknownIsa : if the row asked for does not exist.
     IsaNotOnHost : if this CPU lacks what the row needs.
     InvalidSetting : if a size or a count is not positive, or a feature is turned on that the CPU lacks.
+    FeatureNeeded : if a feature is turned off that calls need.
 
     Examples
     --------
@@ -207,6 +215,7 @@ def detect_host(
         cores=wishes.number("cores") or _usable_cores(affinity, quota),
         vector_bits=Fact(processor.vector_bits, "operating system"),
         streaming_bits=Fact(processor.streaming_bits, "operating system"),
+        named=bool(wishes.text("cpu") or wishes.text("features")),
     )
 
 
@@ -221,7 +230,7 @@ def _features(processor: Processor, changes: Fact[str] | None) -> Fact[str]:
     """LLVM's feature string, sorted, followed by the changes asked for ("+name" or "-name")."""
     known = dict(processor.features)
     origin = _LLVM_FEATURES
-    if triple_arch(processor.triple) == "aarch64" and "neon" not in known:
+    if triple_arch(processor.triple) == "aarch64" and not known.get("neon"):
         # LLVM cannot detect features on some AArch64 systems (macOS among them). Advanced SIMD is
         # part of every AArch64 application processor: Arm's Procedure Call Standard relies on it.
         known["neon"] = True
@@ -235,6 +244,9 @@ def _features(processor: Processor, changes: Fact[str] | None) -> Fact[str]:
         wanted = [entry.strip() for entry in changes.value.split(",") if entry.strip()]
         for entry in wanted:
             _check_feature(entry, known, changes.origin)
+        arch = triple_arch(processor.triple)
+        check_calling(processor.triple, arch, wanted)
+        wanted = list(expanded(arch, wanted))
         names = {entry[1:] for entry in wanted}
         entries = [entry for entry in entries if entry[1:] not in names] + wanted
         origin = f"{origin}; {changes.origin}"
@@ -243,7 +255,7 @@ def _features(processor: Processor, changes: Fact[str] | None) -> Fact[str]:
 
 def _check_feature(entry: str, known: dict[str, bool], origin: str) -> None:
     """A change must have a sign and must not promise instructions that the CPU lacks."""
-    if entry[0] not in "+-" or len(entry) == 1:
+    if not _FEATURE.fullmatch(entry):
         required = "a comma list of LLVM features with signs, such as -avx512f"
         raise InvalidSetting(name=f"{origin} (features)", found=shown(entry), required=required)
     if entry[0] == "+" and not known.get(entry[1:], True):
@@ -358,6 +370,7 @@ def machine(
     UnknownIsa : if the row does not exist.
     IsaNotOnHost : if this CPU lacks what the row needs.
     InvalidSetting : if a size or a count is not positive, or a feature is turned on that the CPU lacks.
+    FeatureNeeded : if a feature is turned off that calls need.
 
     Examples
     --------

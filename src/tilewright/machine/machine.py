@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
+from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import ISAS, Isa, Lowering, usable_isas
 
 #: Spellings of an architecture in triples that differ from the one `Isa.arch` uses.
@@ -116,6 +117,7 @@ class Machine:
     page_bytes : size of an ordinary page.
     vector_bits, streaming_bits : lengths of scalable vectors, and of those of the matrix unit of Arm (SME);
         0 where there are none, or nobody knows.
+    named : whether a user named the CPU or features of a host: LLVM is asked about them before it compiles.
     """
 
     name: str
@@ -130,8 +132,10 @@ class Machine:
     page_bytes: int = 4096
     vector_bits: int = 0
     streaming_bits: int = 0
+    named: bool = False
 
     def __post_init__(self) -> None:
+        check_calling(self.triple, self.arch, [entry for entry in self.features.split(",") if entry])
         if self.cores <= 0:
             raise InvalidSize(name="cores", found=self.cores, required="positive")
         if self.isa.scalable and not self.vector_bits:
