@@ -151,7 +151,7 @@ def test_every_text_is_read_or_refused(variable: Variable) -> None:
 def test_numbers_have_bounds(field: str) -> None:
     for value in (2**63, 10**5000, -(10**5000)):
         wrong: dict[str, Any] = {field: value}
-        with pytest.raises(InvalidSetting, match=r"an integer of|'?9223372036854775808"):
+        with pytest.raises(InvalidSetting, match=r"2\*\*|9223372036854775808"):
             Settings(**wrong)
 
 

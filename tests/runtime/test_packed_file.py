@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import json
 import mmap
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,3 +217,108 @@ def test_what_is_no_regular_file(saved: Path, tmp_path: Path) -> None:
     packed.save(link)
     assert link.is_symlink()
     assert PackedMatrix.load(link) == packed
+
+
+# --- descriptions that are valid JSON and wrong, behind a checksum that fits ------------------------
+
+#: What stands in the place of a value, as JSON.
+WRONG = (
+    "true", "false", "null", "0", "-1", "1", "2", "1.5", "45.0", "1e400", "NaN", '""', '"x"', "[]", "{}",
+    "[1,2]", "[true,true]", "[45.0,67]", '["45","67"]', "[9223372036854775808,0]",
+    f"[{'9' * 4000},1]", "9" * 5000,
+    '"i8"', '"i4g0"', '"i4g32z"', '"bf16"', '"a"', '"\\ud800"', "4611686018427387904", "18446744073709551616",
+    "[" * 20_000 + "]" * 20_000, '{"a":' * 20_000 + "1" + "}" * 20_000,
+)  # fmt: skip
+
+
+def described(content: bytes) -> Any:
+    size = packed_file._HEAD.unpack_from(content)[2]
+    return json.loads(content[packed_file._START :][:size])
+
+
+def with_description(content: bytes, text: bytes) -> bytes:
+    """A file whose head has another description and fits it."""
+    _, _, _, length = packed_file._HEAD.unpack_from(content)
+    room = -(-(packed_file._START + len(text)) // PANEL_ALIGNMENT) * PANEL_ALIGNMENT
+    length = max(length, room + len(content) - PANEL_ALIGNMENT)
+    head = packed_file._HEAD.pack(packed_file.MAGIC, packed_file.VERSION, len(text), length)
+    crc = packed_file._CRC.pack(zlib.crc32(text, zlib.crc32(head)))
+    return (head + crc + text).ljust(room, b"\0") + content[PANEL_ALIGNMENT:].ljust(length - room, b"\0")
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every part of a description."""
+    yield at
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*at, key))
+
+
+def spelled(value: Any, at: tuple[Any, ...] | None, wrong: str) -> str:
+    """The description with other text at one place."""
+    if at == ():
+        return wrong
+    inside = [at[1:] if at is not None and key == at[0] else None for key in _keys(value)]
+    if isinstance(value, dict):
+        parts = zip(value.items(), inside, strict=True)
+        return "{" + ",".join(f"{json.dumps(k)}:{spelled(v, way, wrong)}" for (k, v), way in parts) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(spelled(v, way, wrong) for v, way in zip(value, inside, strict=True)) + "]"
+    return json.dumps(value)
+
+
+def _keys(value: Any) -> list[Any]:
+    return (
+        list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    )
+
+
+def used(path: Path, *, mapped: bool) -> bool:
+    """Whether a file is read; what was read is used, so that anything wrong in it shows."""
+    try:
+        packed = PackedMatrix.load(path, mmap=mapped, verify=False)
+    except errors.TilewrightError:
+        return False
+    with contextlib.suppress(errors.TilewrightError):
+        tw.unpack(packed)
+        tw.matmul(np.ones((2, packed.shape[0]), np.float32), packed)
+    return True
+
+
+def test_descriptions_that_are_valid_json_and_wrong(tmp_path: Path) -> None:
+    path, random = tmp_path / "w", Random(0)
+    weights = (tw.pack(matrix()), tw.quantize_weights(matrix(), bits=4, group=32, symmetric=False))
+    tried = read = 0
+    for packed in weights:
+        packed.save(path)
+        content = path.read_bytes()
+        said = described(content)
+        pairs = list(itertools.product(places(said), WRONG))
+        always = [((), wrong) for wrong in WRONG[-2:]] + [
+            (("shape", 0), "1e400"),
+            (("arrays", 0, "shape", 3), "true"),
+        ]
+        for number, (at, wrong) in enumerate([*always, *random.sample(pairs, 250)]):
+            path.write_bytes(with_description(content, spelled(said, at, wrong).encode()))
+            read += used(path, mapped=number % 2 == 0)
+            tried += 1
+        for text in (b"", b"\xff", b"x", b'{"a":1}{', b"[1]" * 99):
+            path.write_bytes(with_description(content, text))
+            assert not used(path, mapped=False)
+    assert read < tried / 10
+
+
+@pytest.mark.parametrize("kr", [1, 2, 8])
+def test_tiles_that_kernels_do_not_expect(tmp_path: Path, kr: int) -> None:
+    """Arrays that fit a form that nothing makes: a kernel would read beyond their end."""
+    path = tmp_path / "w"
+    tw.quantize_weights(matrix(), bits=8).save(path)
+    content = path.read_bytes()
+    said = described(content)
+    panels = said["arrays"][0]
+    said["panels"]["kr"] = said["panels"]["unit"] = kr
+    panels["shape"] = [panels["shape"][0], panels["shape"][1], panels["shape"][2], kr]
+    panels["size"] = int(np.prod(panels["shape"]))
+    path.write_bytes(with_description(content, json.dumps(said).encode()))
+    with pytest.raises(errors.PackedFileDamaged, match="do not fit"):
+        PackedMatrix.load(path, verify=False)

@@ -34,9 +34,11 @@ from tilewright.preparing import importing
 from tilewright.reading import open_regular
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
+from tilewright.runtime.quantise import WORD_BYTES
 from tilewright.spec.arguments import check_flag, check_path
-from tilewright.spec.dtype import DTYPES, F32
+from tilewright.spec.dtype import DTYPES, F32, U8
 from tilewright.spec.packing import Packing, Role
+from tilewright.spec.problem import MAX_SIZE, check_elements
 from tilewright.spec.weights import Weights
 
 MAGIC = b"TWPACKED"
@@ -201,37 +203,68 @@ def _read_head(stream: Any, where: str, length: int) -> bytes:
     return described
 
 
+def _integer(value: object) -> int:
+    """An integer of JSON, of the size of a length or an offset; true and 1.0 are none."""
+    if type(value) is not int or not 0 <= value <= MAX_SIZE:
+        raise ValueError(f"{value!r:.40} is no length")
+    return value
+
+
+def _entry(said: Any) -> _Entry:
+    """One array of a description."""
+    name, dtype = said["name"], said["dtype"]
+    shape = tuple(map(_integer, said["shape"]))
+    if type(name) is not str or set(said) != set(_Entry._fields):
+        raise ValueError(f"{name!r:.40} is not described as an array")
+    return _Entry(name, dtype, shape, *(_integer(said[field]) for field in ("offset", "size", "crc")))
+
+
 def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int, int], list[_Entry]]:
     """What a description says; who wrote the checksum may still have written nonsense."""
     try:
         said = json.loads(text)
         inner = said["panels"]
-        panels = PanelForm(
-            DTYPES[inner["storage"]], inner["lanes"], inner["kr"], inner["unit"], Parts(inner["parts"])
-        )
+        lanes, kr, unit = (_integer(inner[name]) for name in ("lanes", "kr", "unit"))
+        panels = PanelForm(DTYPES[inner["storage"]], lanes, kr, unit, Parts(inner["parts"]))
         role = Role(said["role"])
         weights = Weights.parse(said["weights"]) if said["weights"] else None
         form = PackedForm(role, DTYPES[said["dtype"]], DTYPES[said["other"]], panels, said["row"], weights)
-        rows, columns = (int(size) for size in said["shape"])
-        entries = [_Entry(**{**entry, "shape": tuple(entry["shape"])}) for entry in said["arrays"]]
-        sizes = (rows, columns, *(size for entry in entries for size in entry.shape))
+        rows, columns = map(_integer, said["shape"])
+        entries = list(map(_entry, said["arrays"]))
         shape, beside = form.tiles_shape((rows, columns)), form.vector_shapes((rows, columns))
+        for entry in entries:
+            check_elements(entry.name, entry.shape)
         whole = all(
             entry.offset % PANEL_ALIGNMENT == 0
             and entry.size == int(np.prod(entry.shape, dtype=object)) * DTYPES[entry.dtype].size
-            and entry.offset >= 0
             and entry.offset + entry.size <= length
             for entry in entries
         )
         first = entries[0]
         fits = (first.name, first.shape, first.dtype) == ("panels", shape, panels.storage.name)
-        fits &= {entry.name: entry.shape for entry in entries[1:]} == beside
+        fits &= {entry.name: entry.shape for entry in entries[1:]} == beside and len(entries) == 1 + len(
+            beside
+        )
+        fits &= isinstance(form.row, str) and _is_whole(form)
         fits &= all(entry.dtype == F32.name for entry in entries[1:])
-    except (KeyError, ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError) as error:
-        raise PackedFileDamaged(path=where, reason=f"its header is not understood ({error!r})") from error
-    if not whole or not fits or min(sizes, default=0) < 0:
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
+        reason = f"its header is not understood ({type(error).__name__}: {error!s:.200})"
+        raise PackedFileDamaged(path=where, reason=reason) from error
+    if not whole or not fits:
         raise PackedFileDamaged(path=where, reason="its header describes arrays that do not fit")
     return form, (rows, columns), entries
+
+
+def _is_whole(form: PackedForm) -> bool:
+    """Whether tiles hold every depth; those of weights are as `quantise` makes them, as kernels expect."""
+    panels, weights = form.panels, form.weights
+    if weights is None:
+        return panels.unit % panels.kr == 0
+    elements = weights.elements
+    kr = WORD_BYTES if elements.scaled else elements.depths
+    storage = U8 if elements.scaled else DTYPES[elements.value]
+    required = PackedForm(Role.B, F32, F32, PanelForm(storage, panels.lanes, kr, kr), form.row, weights)
+    return form == required
 
 
 def _foreign(form: PackedForm, where: str) -> ForeignPacked | None:

@@ -31,7 +31,7 @@ _BLOCK_ELEMENTS = 1 << 16
 FORMS = tuple(_FLOATS)
 
 #: Bytes of one word of integers.
-_WORD_BYTES = 4
+WORD_BYTES = 4
 
 
 def _elements(bits: int) -> Elements:
@@ -133,8 +133,8 @@ def _integer_words(u: Array, elements: Elements, lanes: int) -> Array:
         whole = whole[0::2] | whole[1::2] << 4
     split = _in_panels(whole, lanes, elements.middle * (17 if elements is Elements.I4 else 1))
     panels = split.shape[0]
-    data = aligned_empty((panels, words, lanes, _WORD_BYTES), np.dtype(np.uint8))
-    data[...] = split.reshape(panels, words, _WORD_BYTES, lanes).transpose(0, 1, 3, 2)
+    data = aligned_empty((panels, words, lanes, WORD_BYTES), np.dtype(np.uint8))
+    data[...] = split.reshape(panels, words, WORD_BYTES, lanes).transpose(0, 1, 3, 2)
     return data
 
 
@@ -167,7 +167,7 @@ def _packed_integers(
         split = _in_panels(values.astype(np.float32), lanes, 1.0)
         arrays[name] = aligned_empty(split.shape, split.dtype)
         arrays[name][...] = split
-    panels = PanelForm(U8, lanes, _WORD_BYTES, _WORD_BYTES)
+    panels = PanelForm(U8, lanes, WORD_BYTES, WORD_BYTES)
     return _packed(u, _integer_words(u, form.elements, lanes), panels, form, machine.isa.name, **arrays)
 
 
