@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
@@ -90,5 +91,5 @@ def memory_table(bench: AttentionBench, rows: tuple[MemoryRow, ...]) -> Table:
     found = {(row.problem, row.system): row.extra_bytes for row in rows}
     for case in bench.cases:
         cells = (f"{found[case.name, system] / 2**20:.1f}" for system in bench.plan.systems)
-        table.add_row(case.label, *cells)
+        table.add_row(escape(case.label), *cells)
     return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -57,7 +58,7 @@ def report_table(plan: Plan, report: Report) -> Table:
     for case in plan.cases:
         ours = report.row(case.name, TILEWRIGHT.name)
         table.add_row(
-            case.label,
+            escape(case.label),
             *(_speed(plan, report.row(case.name, system)) for system in plan.systems),
             *(f"{ours.ratio_to[peer]:.2f}" for peer in plan.peers),
             f"{ours.share_of_peak:.1%}",
@@ -79,7 +80,7 @@ def _table_of_systems(plan: Plan, report: Report) -> Table:
             lower, upper = row.gflops_ci
             fewer = f" ({row.measurements})" if row.measurements < plan.repeat else ""
             table.add_row(
-                case.label if place == 0 else "",
+                escape(case.label) if place == 0 else "",
                 system,
                 f"{row.gflops_median:.1f}{fewer}",
                 f"{lower:.1f}..{upper:.1f}",
@@ -127,7 +128,7 @@ def summary_table(plan: Plan, report: Report) -> Table:
         table.add_column(name, justify="left" if name in ("figure", "at") else "right")
     for line in summarise(report):
         table.add_row(
-            line.figure, f"{line.geometric_mean:.3f}", f"{line.worst:.3f}", labels[line.worst_problem]
+            line.figure, f"{line.geometric_mean:.3f}", f"{line.worst:.3f}", escape(labels[line.worst_problem])
         )
     return table
 
