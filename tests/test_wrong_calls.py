@@ -45,7 +45,7 @@ def parameters_of(name: str, function: Callable[..., Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(set(public_callables()) - NOT_CALLED))
 def test_every_parameter_is_given(name: str) -> None:
-    """A new parameter of a public function belongs into the table of `wrong_subjects.py`."""
+    """New positional parameters of public functions belong into the table of `wrong_subjects.py`."""
     assert parameters_of(name, getattr(tw, name)) == set()
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -382,6 +383,22 @@ def _attention() -> Iterator[Subject]:
         {"q": arr(2, 4, 3, 8), "k": arr(2, 2, 5, 8, dtype="i1"), "v": arr(2, 2, 5, 8, dtype="i1")},
         {**scales, "causal": of(True)},
     )
+    cache = {
+        "k_cache": arr(2, 2, 5, 8),
+        "v_cache": arr(2, 2, 5, 8),
+        "k": arr(2, 2, 1, 8),
+        "v": arr(2, 2, 1, 8),
+    }
+    yield Subject(
+        "append_kv",
+        lambda: tw.append_kv,
+        {**cache, "kv_lengths": arr(2, dtype="i4")},
+        {
+            "new_lengths": lambda: np.array([1, 0]),
+            "layout": of("bhsd"),
+            "block_table": lambda: np.array([[0], [1]]),
+        },
+    )
     yield Subject("attention_partial", lambda: tw.attention_partial, qkv, {**common, **packed, **paged})
     yield Subject(
         "merge_attention",
@@ -619,6 +636,20 @@ def _kernels() -> Iterator[Subject]:
     )
 
 
+def _completed(subject: Subject) -> Subject:
+    """A subject of a public function with the keywords that its row does not name, as they are by default."""
+    function = getattr(tw, subject.name.split(" ")[0], None)
+    if not callable(function):
+        return subject
+    known = {*subject.first, *subject.named}
+    given = {
+        name: of(one.default)
+        for name, one in inspect.signature(function).parameters.items()
+        if name not in known and one.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    return replace(subject, named={**given, **subject.named})
+
+
 def subjects() -> tuple[Subject, ...]:
     """All of them."""
-    return (*_functions(), *_records(), *_kernels())
+    return tuple(map(_completed, (*_functions(), *_records(), *_kernels())))

@@ -210,7 +210,7 @@ def _check_combination(keywords: Keywords) -> None:
         )
     if keywords.q_offset is not None and isinstance(keywords.causal, (str, Causal)):
         raise AttentionArguments(
-            found=f"causal={keywords.causal!r} and q_offset are given",
+            found=f"causal={shown(keywords.causal)} and q_offset are given",
             remedy="both say where queries stand: pass causal=True with q_offset",
         )
     if keywords.cu_seqlens_k is not None and keywords.cu_seqlens_q is None:

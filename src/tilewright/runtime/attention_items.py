@@ -193,7 +193,7 @@ def query_offset(value: Any, batch: int) -> int | Array:
     """
     found, required = _integers(value), f"an integer, or integers ({batch},), one for each sequence"
     if found is None:
-        raise InvalidQueryOffset(reason=f" is {value!r}", required=required)
+        raise InvalidQueryOffset(reason=f" is {shown(value)}", required=required)
     if found.shape not in ((), (batch,)):
         raise InvalidQueryOffset(reason=f" has shape {found.shape}", required=required)
     for place in np.argwhere((found < -FARTHEST) | (found > FARTHEST))[:1]:

@@ -71,7 +71,9 @@ def _explain_trmm(
     side: str = "left",
 ) -> Explanation:
     """The same of a product with a triangular matrix."""
-    triangular = Triangular(parse_choice(Side, side, "side"), bool(lower), bool(unit))
+    triangular = Triangular(
+        parse_choice(Side, side, "side"), check_flag(lower, "lower"), check_flag(unit, "unit")
+    )
     call = trmm.prepare(a, b, out, alpha=alpha, triangular=triangular)
     notes = [f"{one} is copied: another dtype, alignment, or shared memory" for one in call.copies]
     if call.later is not None:

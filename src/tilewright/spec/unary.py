@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype, shown
-from tilewright.spec.arguments import parse_choice
+from tilewright.errors import InvalidChoice, UnsupportedDtype, shown
+from tilewright.spec.arguments import check_integer, parse_choice
 from tilewright.spec.dtype import DTYPES, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand
@@ -26,9 +24,7 @@ UNARY_BITS = (8, 16, 32, 64, 128)
 def _check_side(value: int | None, name: str) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, (int, np.integer)) or not 1 <= value <= MAX_UNARY_SIDE:
-        raise InvalidSize(name=name, found=value, required="None or an integer from 1 to 2**29 - 1")
-    return int(value)
+    return check_integer(value, name, 1, MAX_UNARY_SIDE, f"None or an integer from 1 to {MAX_UNARY_SIDE}")
 
 
 def check_unary_dtype(op: UnaryOp, dtype: DType | str) -> DType:
