@@ -106,6 +106,7 @@ def layer_norm(
     eps: float = 1e-5,
     *,
     out: NDArray[Any] | None = None,
+    return_stats: bool = False,
     threads: int | None = None,
 ) -> Request:
     """(x - mean) / √(variance + eps) · weight + bias over one axis or several.
@@ -120,11 +121,17 @@ def layer_norm(
         What mean and variance, of n elements and not n - 1, are taken over.
     eps : float
         0 or more.
+    return_stats : bool
+        Whether the mean and the inverse deviation of each line are returned too, which takes a few more
+        readings of x.
 
     Returns
     -------
     numpy.ndarray of x's shape and type, or `out`
         Computed in float32 (of float64 in float64) and rounded once. NaN where a line of x has NaN or inf.
+    mean, inverse_deviation : numpy.ndarray, with `return_stats` only
+        Mean and 1 / √(variance + eps), float32 (of float64 float64), of x's shape with 1 in the place of the
+        axes that are normalised: Mean and InvStdDev of ONNX, as torch.native_layer_norm has them.
 
     Raises
     ------
@@ -144,7 +151,8 @@ def layer_norm(
 
     Source: Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450.
     """
-    return _along("layer_norm", x, axis, out, threads, weight=weight, bias=bias, eps=eps)
+    given = {"weight": weight, "bias": bias, "eps": eps}
+    return _along("layer_norm", x, axis, out, threads, return_stats=return_stats, **given)
 
 
 @served
@@ -155,6 +163,7 @@ def rms_norm(
     eps: float | None = None,
     *,
     out: NDArray[Any] | None = None,
+    return_stats: bool = False,
     threads: int | None = None,
 ) -> Request:
     """x / √(mean of x² + eps) · weight over one axis or several.
@@ -164,10 +173,14 @@ def rms_norm(
     x, weight, axis, out, threads : as of `layer_norm`.
     eps : float, optional
         0 or more; by default, as in PyTorch, the distance from 1 to the next number of x's type.
+    return_stats : bool
+        Whether the inverse root of each line is returned too, which takes a few more readings of x.
 
     Returns
     -------
     numpy.ndarray of x's shape and type, or `out`
+    inverse_root : numpy.ndarray, with `return_stats` only
+        1 / √(mean of x² + eps); type and shape as of `layer_norm`.
 
     Raises
     ------
@@ -181,7 +194,7 @@ def rms_norm(
 
     Source: Zhang and Sennrich, Root Mean Square Layer Normalization, arXiv:1910.07467.
     """
-    return _along("rms_norm", x, axis, out, threads, weight=weight, eps=eps)
+    return _along("rms_norm", x, axis, out, threads, return_stats=return_stats, weight=weight, eps=eps)
 
 
 @served
@@ -331,12 +344,20 @@ def gelu(
 _GELU_FORMS = {"none": "gelu", "tanh": "gelu_tanh"}
 
 
-def _along(op: str, x: Any, axis: Any, out: Any, threads: int | None, **given: Any) -> Request:
+def _along(
+    op: str, x: Any, axis: Any, out: Any, threads: int | None, *, return_stats: bool = False, **given: Any
+) -> Request:
     """One function along axes."""
     with importing:
         from tilewright.runtime.row_functions import prepare
         from tilewright.spec.row_function import RowOp
 
+        if return_stats is not False:
+            from tilewright.runtime.row_stats import prepare_with_stats
+            from tilewright.spec.arguments import check_flag
+
+            if check_flag(return_stats, "return_stats"):
+                return Request(partial(prepare_with_stats, RowOp(op), x, axis, out, **given), threads)
     return Request(partial(prepare, RowOp(op), x, axis, out, **given), threads)
 
 

@@ -24,14 +24,14 @@ def sum(  # noqa: A001 (NumPy's name)
     keepdims: bool = False,
     threads: int | None = None,
 ) -> Request:
-    """The sum of elements along axes: `numpy.sum` of floats.
+    """The sum of elements along axes, as `numpy.sum`.
 
     Parameters
     ----------
     x : array_like
-        Any shape, any strides. float32, float64, bfloat16 or float16.
+        Any shape, any strides. float32, float64, bfloat16, float16, bool or integers of any size.
     axis : int or tuple of int, optional
-        What is added up; all axes by default.
+        What is added up; all axes by default, none of them if it is ().
     out : numpy.ndarray, optional
         Receives the result; of its shape. May share memory with x.
     keepdims : bool
@@ -43,18 +43,21 @@ def sum(  # noqa: A001 (NumPy's name)
     -------
     numpy.ndarray of x's type, a scalar where no axis is left, or `out`
         Added up in float32 (of float64 in float64) and rounded once; NaN where there is NaN, 0 of no
-        elements.
+        elements. As in NumPy, the sum of bool and signed integers is int64 and that of unsigned ones uint64;
+        these wrap around.
 
     Raises
     ------
     UnsupportedDtype, InvalidOperand, InvalidAxis, AxisOutOfRange, RepeatedAxis, OutShape, OutDtype,
     OutReadOnly, OutNotArray, OutOverlapsItself, InvalidThreads
-        Each before `out` changes. Integers are refused: `numpy.sum` adds them in a wider type.
+        Each before `out` changes.
 
     Notes
     -----
-    A number has the same bits wherever its row stands, with any threads. A row is one task. Along adjacent
-    elements sums of 256 turns are added up; rows that stand side by side are added eight columns at a time.
+    A number has the same bits wherever its row is, with any number of threads; where lines are adjacent in
+    memory rather than their elements, sums have another order. Sums of a few vectors are added up in more
+    bits than the result has: the error does not grow with the length of the axis. 64-bit integers are added
+    up by compiled kernels, narrower ones and bool by NumPy.
 
     Examples
     --------
@@ -74,10 +77,11 @@ def mean(
     keepdims: bool = False,
     threads: int | None = None,
 ) -> Request:
-    """The mean of elements along axes: `numpy.mean` of floats.
+    """The mean of elements along axes, as `numpy.mean`.
 
     Takes, gives and raises what `sum` does; NaN of no elements. Sums of float16 and bfloat16 are not rounded
-    before they are divided, so that none overflows.
+    before they are divided, so that none overflows. Integers and bool are converted to float64 first, the
+    type of their mean.
 
     Examples
     --------
@@ -98,10 +102,10 @@ def max(  # noqa: A001 (NumPy's name)
     keepdims: bool = False,
     threads: int | None = None,
 ) -> Request:
-    """The largest element along axes: `numpy.max` of floats.
+    """The largest element along axes, as `numpy.max`.
 
-    Takes, gives and raises what `sum` does, and `EmptyReduction` where there is no element. Exact; of zeros
-    of both signs it may be either.
+    Takes, gives and raises what `sum` does, and `EmptyReduction` where there is no element. Exact, in x's
+    type; of zeros of both signs it may be either. Integers and bool are compared by NumPy.
 
     Examples
     --------
@@ -121,7 +125,7 @@ def min(  # noqa: A001 (NumPy's name)
     keepdims: bool = False,
     threads: int | None = None,
 ) -> Request:
-    """The smallest element along axes: `numpy.min` of floats.
+    """The smallest element along axes, as `numpy.min`.
 
     Takes, gives and raises what `max` does.
 

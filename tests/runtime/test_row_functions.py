@@ -389,3 +389,47 @@ def test_a_header_names_every_parameter(op: RowOp, layout: Layout) -> None:
 @every_dtype
 def test_no_byte_outside_is_touched(row: str, dtype: DType) -> None:
     assert "calls" in run_python("tests/runtime/guarded_rows.py", str(dtype), isa=row)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64, BF16, F16], ids=str)
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_statistics_of_norms(name: str, dtype: DType) -> None:
+    """Means and inverse deviations in the type that rows are computed in; also where x is `out`."""
+    function = getattr(tw, name)
+    x = (rough((4, 5, 70)) + 3).astype(dtype.numpy)
+    wide, acc = x.astype(np.float64), np.float64 if dtype == F64 else np.float32
+    for axis in (-1, 0, (0, 2), (0, 1, 2)):
+        mean = wide.mean(axis=axis, keepdims=True)
+        if name == "layer_norm":
+            expected = [mean, 1 / np.sqrt(np.square(wide - mean).mean(axis=axis, keepdims=True) + 0.25)]
+        else:
+            expected = [1 / np.sqrt(np.square(wide).mean(axis=axis, keepdims=True) + 0.25)]
+        result, *stats = function(x, axis=axis, eps=0.25, return_stats=True)
+        np.testing.assert_array_equal(result, function(x, axis=axis, eps=0.25))
+        for found, one in zip(stats, expected, strict=True):
+            assert (found.shape, found.dtype) == (one.shape, acc)
+            np.testing.assert_allclose(found, one, rtol=1e-14 if dtype == F64 else 1e-6)
+        same = x.copy()
+        again = function(same, axis=axis, eps=0.25, out=same, return_stats=True)
+        assert again[0] is same
+        for found, one in zip(again, (result, *stats), strict=True):
+            np.testing.assert_array_equal(found, one)
+
+
+def test_statistics_of_nothing() -> None:
+    result, mean, inverse = tw.layer_norm(np.zeros((3, 0), np.float32), return_stats=True)
+    assert (result.shape, mean.shape, inverse.shape) == ((3, 0), (3, 1), (3, 1))
+    result, inverse = tw.rms_norm(np.zeros((0, 4), np.float32), return_stats=True, threads=1)
+    assert (result.shape, inverse.shape) == ((0, 4), (0, 1))
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16], ids=str)
+def test_wide_weights_are_rounded_to_float32(dtype: DType) -> None:
+    """Weights and biases of float64, and of another 16-bit type, meet rows that are computed in float32."""
+    x = rough((6, 40)).astype(dtype.numpy)
+    other = F16 if dtype == BF16 else BF16
+    fine = 1 + np.arange(40) / 4096
+    for weight in (fine, fine.astype(other.numpy), np.arange(40)):
+        narrow = weight.astype(np.float32)
+        assert np.array_equal(tw.layer_norm(x, weight, weight), tw.layer_norm(x, narrow, narrow))
+        assert np.array_equal(tw.rms_norm(x, weight), tw.rms_norm(x, narrow))

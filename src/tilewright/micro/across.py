@@ -10,10 +10,14 @@ from tilewright.llvm.values import Value, int64, memory_type, vector_type
 from tilewright.machine.isa import Isa
 from tilewright.micro.calls import Operands, value, window
 from tilewright.micro.lines import Lines, Spot
+from tilewright.micro.long_sums import ShortSums, long_sums, tree_sum
 from tilewright.spec.dtype import DType
 
 #: One column in so many registers is loaded at once: as many again hold constants of an exponential.
 REGISTERS_PER_COLUMN = 4
+
+#: Blocks of columns that meet before they are added to a long sum.
+LONG_TURN = 4
 
 #: What is done with the vectors of some columns at the same rows.
 Together: TypeAlias = Callable[[Sequence[Spot]], None]
@@ -24,13 +28,24 @@ class AcrossRows(Lines):
 
     What is known of every row waits in a buffer that stays in the first cache. No lane meets another, so that
     vectors may begin anywhere.
+
+    Parameters
+    ----------
+    long : whether there are more columns than meet before they are added to a long sum; fewer are computed by
+        code of their own, without such sums.
     """
 
-    def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+    def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands, *, long: bool) -> None:
         super().__init__(f, isa, acc, given)
+        self.sums = long_sums(self.v) if long else ShortSums(self.v)
         self.rows, self.state = value(given, "rows"), window(given, "state")
         self.stream = self.number("stream")
-        self.block = isa.vector_registers // REGISTERS_PER_COLUMN
+        self.block = self.block_of(isa)
+
+    @staticmethod
+    def block_of(isa: Isa) -> int:
+        """Columns that are loaded at once."""
+        return isa.vector_registers // REGISTERS_PER_COLUMN
 
     def get(self, number: int, spot: Spot) -> Value:
         """What is known of the rows of a spot."""
@@ -40,6 +55,22 @@ class AcrossRows(Lines):
     def put(self, number: int, spot: Spot, known: Value) -> None:
         """Remembers something of the rows of a spot."""
         self.f.store(known, self.state.at(self.f, int64(number), spot.row), self.acc.size)
+
+    def sum_at(self, number: int, spot: Spot) -> list[Value]:
+        """A long sum of the rows of a spot; it takes two numbers of every row."""
+        kind, size = self.sums.kind(), self.sums.dtype.size
+        return [self.f.load(kind, place, size) for place in self._sum_places(number, spot)]
+
+    def put_sum(self, number: int, spot: Spot, total: Sequence[Value]) -> None:
+        """Remembers a long sum."""
+        for part, place in zip(total, self._sum_places(number, spot), strict=True):
+            self.f.store(part, place, self.sums.dtype.size)
+
+    def _sum_places(self, number: int, spot: Spot) -> list[Value]:
+        """The addresses of the parts of a long sum, in the memory of two numbers of the state."""
+        f, first = self.f, self.state.at(self.f, int64(number))
+        places = [f.add(f.mul(self.state.row, part), spot.row) for part in range(self.sums.parts)]
+        return [f.at(first, f.mul(place, self.sums.dtype.size)) for place in places]
 
     def quiet(self, spot: Spot, known: Value) -> Value:
         """1 in lanes that are no rows, for what would raise flags there."""
@@ -59,9 +90,49 @@ class AcrossRows(Lines):
 
         self.settle(write)
 
+    def begin_sum(self, number: int) -> None:
+        """A long sum of every row before its first column."""
+        self.settle(lambda spot: self.put_sum(number, spot, self.sums.nothing()))
+
     def over(self, visit: Together) -> None:
         """Visits all columns, several at the same rows."""
         self._over(visit, past=False)
+
+    def add_columns(self, number: int, part: int) -> None:
+        """Adds all columns to the long sum of every row at a number of the state.
+
+        `LONG_TURN` blocks of columns meet first, in another number: a long sum is read and written once for
+        all of them. More columns in one block would stand in more places at once than a set of the first
+        cache holds.
+        """
+
+        def tree(spots: Sequence[Spot]) -> Value:
+            found = [self.load(spot) for spot in spots]
+            return tree_sum(self.f, len(spots), found.__getitem__)
+
+        def begin(spots: Sequence[Spot]) -> None:
+            self.put(part, spots[0], tree(spots))
+
+        def go_on(spots: Sequence[Spot]) -> None:
+            self.put(part, spots[0], self.v.add(self.get(part, spots[0]), tree(spots)))
+
+        def end(spots: Sequence[Spot]) -> None:
+            self._add(number, spots[0], self.v.add(self.get(part, spots[0]), tree(spots)))
+
+        def single(spots: Sequence[Spot]) -> None:
+            self._add(number, spots[0], tree(spots))
+
+        turn = (begin, *[go_on] * (LONG_TURN - 2), end)
+        start = self._blocks(int64(0), self.block, turn)
+        start = self._blocks(start, self.block, (single,))
+        self._blocks(start, 1, (single,))
+
+    def add_up(self, number: int, spot: Spot, addends: Sequence[Value]) -> None:
+        """Adds what some columns contribute to a long sum of the rows of a spot."""
+        self._add(number, spot, tree_sum(self.f, len(addends), addends.__getitem__))
+
+    def _add(self, number: int, spot: Spot, addend: Value) -> None:
+        self.put_sum(number, spot, self.sums.plus(self.sum_at(number, spot), addend))
 
     def each(self, visit: Callable[[Spot], None]) -> None:
         """Visits every vector, the last time; past the caches where columns begin alike in their lines."""
@@ -84,14 +155,24 @@ class AcrossRows(Lines):
                 self._over(apart, past=True)
 
     def _over(self, visit: Together, *, past: bool) -> None:
-        f, start = self.f, int64(0)
+        start = int64(0)
         for count in (self.block, 1):
-            end, step = f.sub(self.columns, count - 1), int64(count)
-            with f.carried_loop(start, end, step, [start], "column") as (first, _, advance):
+            start = self._blocks(start, count, (visit,), past=past)
+
+    def _blocks(self, start: Value, count: int, visits: Sequence[Together], *, past: bool = False) -> Value:
+        """Visits blocks of columns in turn, as many as there are whole turns; where the next one begins."""
+        f, turn = self.f, count * len(visits)
+        with f.carried_loop(start, f.sub(self.columns, turn - 1), int64(turn), [start], "column") as (
+            first,
+            _,
+            advance,
+        ):
+            for block, visit in enumerate(visits):
                 for spot in self._pieces(past=past):
-                    visit([spot._replace(column=f.add(first, number)) for number in range(count)])
-                advance([f.add(first, count)])
-            (start,) = advance.results
+                    places = range(block * count, (block + 1) * count)
+                    visit([spot._replace(column=f.add(first, place)) for place in places])
+            advance([f.add(first, turn)])
+        return advance.results[0]
 
     def _pieces(self, *, past: bool = False) -> Iterator[Spot]:
         """Writes what visits all rows; what is written meanwhile is its body, for each kind of vector."""
@@ -113,11 +194,3 @@ class AcrossRows(Lines):
         pointer = place.at(self.f, int64(0), spot.column)
         element = self.f.load(memory_type(place.dtype), pointer, place.dtype.size)
         return self.f.splat(self.same(element, place.dtype), self.lanes)
-
-    def total(self, addends: Sequence[Value]) -> Value:
-        """The sum of some vectors, by halves."""
-        sums = list(addends)
-        while len(sums) > 1:
-            half = len(sums) // 2
-            sums = [*map(self.v.add, sums[:half], sums[half : 2 * half]), *sums[2 * half :]]
-        return sums[0]

@@ -12,6 +12,7 @@ from tilewright.micro.across import AcrossRows
 from tilewright.micro.calls import value
 from tilewright.micro.lines import Spot
 from tilewright.micro.logarithm import log
+from tilewright.micro.long_sums import tree_sum
 from tilewright.micro.math import exp_nonpositive
 
 #: The largest number of each type that is computed in.
@@ -19,7 +20,7 @@ _LARGEST = {32: (2 - 2.0**-23) * 2.0**127, 64: (2 - 2.0**-52) * 2.0**1023}
 
 
 def _largest_and_sum(lines: AcrossRows) -> None:
-    """State 0 becomes max x, state 1 Σ e^(x - max x), in one reading: sums follow the maximum.
+    """State 0 becomes max x, the sum at state 1 Σ e^(x - max x), in one reading: sums follow the maximum.
 
     A maximum of -inf is no number to subtract; until a larger one comes, weights are 0. NaN is passed over
     by the maximum, and remains in the sum.
@@ -27,7 +28,8 @@ def _largest_and_sum(lines: AcrossRows) -> None:
     Source: Milakov and Gimelshein, Online normalizer calculation for softmax, arXiv:1805.02867, §3.
     """
     v = lines.v
-    lines.begin(float("-inf"), 0.0)
+    lines.begin(float("-inf"))
+    lines.begin_sum(1)
     lowest = v.constant(-_LARGEST[lines.acc.bits])
 
     def meet(spots: Sequence[Spot]) -> None:
@@ -37,21 +39,25 @@ def _largest_and_sum(lines: AcrossRows) -> None:
             larger = v.at_least(larger, x)
         lines.put(0, spots[0], larger)
         origin = v.at_least(larger, lowest)
-        before = v.multiply(lines.get(1, spots[0]), exp_nonpositive(v, v.subtract(most, origin)))
+        follow = exp_nonpositive(v, v.subtract(most, origin))
+        lines.put_sum(1, spots[0], lines.sums.times(lines.sum_at(1, spots[0]), follow))
         weights = [exp_nonpositive(v, v.subtract(x, origin)) for x in found]
-        lines.put(1, spots[0], v.add(before, lines.total(weights)))
+        lines.add_up(1, spots[0], weights)
 
     lines.over(meet)
 
 
 def _settle_sum(lines: AcrossRows, change: Callable[[Value], Value]) -> None:
-    """State 1 becomes a function of what it is; 1 stands for an empty sum, whose row is NaN without it."""
+    """State 3 becomes a function of the sum at state 1.
+
+    1 stands for an empty sum, whose row is NaN without it.
+    """
     v = lines.v
 
     def settle(spot: Spot) -> None:
-        total = lines.get(1, spot)
+        total = lines.sums.rounded(lines.sum_at(1, spot))
         nothing = v.compare("==", total, v.constant(0.0))
-        lines.put(1, spot, change(lines.quiet(spot, lines.f.select(nothing, v.constant(1.0), total))))
+        lines.put(3, spot, change(lines.quiet(spot, lines.f.select(nothing, v.constant(1.0), total))))
 
     lines.settle(settle)
 
@@ -64,7 +70,7 @@ def softmax(lines: AcrossRows) -> None:
 
     def finish(spot: Spot) -> None:
         weight = exp_nonpositive(v, _below(lines, spot))
-        lines.store(spot, v.multiply(weight, lines.get(1, spot)))
+        lines.store(spot, v.multiply(weight, lines.get(3, spot)))
 
     lines.each(finish)
 
@@ -74,7 +80,7 @@ def log_softmax(lines: AcrossRows) -> None:
     v = lines.v
     _largest_and_sum(lines)
     _settle_sum(lines, lambda total: log(v, total))
-    lines.each(lambda spot: lines.store(spot, v.subtract(_below(lines, spot), lines.get(1, spot))))
+    lines.each(lambda spot: lines.store(spot, v.subtract(_below(lines, spot), lines.get(3, spot))))
 
 
 def _below(lines: AcrossRows, spot: Spot) -> Value:
@@ -107,26 +113,26 @@ def layer_norm(lines: AcrossRows) -> None:
     """
     v, f = lines.v, lines.f
     count = f.splat(lines.count(), lines.lanes)
-    lines.begin(0.0, 0.0, 0.0)
-
-    def add(spots: Sequence[Spot]) -> None:
-        lines.put(0, spots[0], v.add(lines.get(0, spots[0]), lines.total([lines.load(s) for s in spots])))
-
-    lines.over(add)
-    lines.settle(lambda spot: lines.put(0, spot, v.divide(lines.get(0, spot), count)))
+    lines.begin_sum(3)
+    lines.add_columns(3, 1)
+    lines.settle(lambda spot: lines.put(0, spot, lines.sums.rounded(lines.sum_at(3, spot), count)))
+    lines.begin_sum(3)
+    lines.settle(lambda spot: lines.put(1, spot, v.constant(0.0)))
 
     def square(spots: Sequence[Spot]) -> None:
         around, first = lines.get(0, spots[0]), spots[0]
         apart = [v.subtract(lines.load(spot), around) for spot in spots]
-        lines.put(1, first, v.add(lines.get(1, first), lines.total(apart)))
-        lines.put(2, first, v.add(lines.get(2, first), lines.total([v.multiply(d, d) for d in apart])))
+        rest = tree_sum(f, len(apart), apart.__getitem__)
+        lines.put(1, first, v.add(lines.get(1, first), rest))
+        lines.add_up(3, first, [v.multiply(d, d) for d in apart])
 
     lines.over(square)
 
     def settle(spot: Spot) -> None:
         rest = lines.get(1, spot)
         lost = v.divide(rest, count)
-        variance = v.divide(v.subtract(lines.get(2, spot), v.multiply(rest, lost)), count)
+        squares = lines.sums.rounded(lines.sum_at(3, spot))
+        variance = v.divide(v.subtract(squares, v.multiply(rest, lost)), count)
         # Of equal elements, rounding may leave less than nothing.
         factor = _inverse_root(lines, spot, v.at_least(variance, v.constant(0.0)))
         lines.put(1, spot, factor)
@@ -145,15 +151,16 @@ def rms_norm(lines: AcrossRows) -> None:
     """Two readings: sum of squares; result."""
     v = lines.v
     count = lines.f.splat(lines.count(), lines.lanes)
-    lines.begin(0.0)
+    lines.begin_sum(1)
 
     def square(spots: Sequence[Spot]) -> None:
         found = [lines.load(spot) for spot in spots]
-        total = lines.total([v.multiply(x, x) for x in found])
-        lines.put(0, spots[0], v.add(lines.get(0, spots[0]), total))
+        lines.add_up(1, spots[0], [v.multiply(x, x) for x in found])
 
     lines.over(square)
-    lines.settle(
-        lambda spot: lines.put(0, spot, _inverse_root(lines, spot, v.divide(lines.get(0, spot), count)))
-    )
+
+    def settle(spot: Spot) -> None:
+        lines.put(0, spot, _inverse_root(lines, spot, lines.sums.rounded(lines.sum_at(1, spot), count)))
+
+    lines.settle(settle)
     lines.each(lambda spot: _scaled(lines, spot, v.multiply(lines.load(spot), lines.get(0, spot))))

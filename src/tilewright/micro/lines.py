@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from tilewright.ir.row_primitives import PAIR
@@ -12,6 +13,7 @@ from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, int64, vector_type
 from tilewright.machine.isa import Isa
 from tilewright.micro.calls import Operands, Window, value, window
+from tilewright.micro.long_sums import long_sums, tree_sum
 from tilewright.spec.dtype import DType
 
 #: Vectors of one turn: as many sums hide the latency of each.
@@ -36,8 +38,14 @@ class Spot(NamedTuple):
     past: bool = False
 
 
-#: Turns of a piece of a long row: sums of a lane have as many addends, and then as many pieces.
-PIECE = 256
+#: Vectors whose sum is made by halves before it meets others: their errors do not add up.
+TREE = 16
+
+#: Vectors from which on a row is long: there, what long sums cost beside chains is small.
+LONG = 64
+
+#: Turns of a chain of additions that take longer than loading what is added.
+CHAIN = 16
 
 #: What becomes of sums at a vector, and how two lanes of them become one.
 Visit: TypeAlias = Callable[[Spot, list[Value]], list[Value]]
@@ -119,12 +127,17 @@ class AlongRows(Lines):
 
     Vectors begin at fixed columns, so that no bit depends on where a row is. What becomes of one row's sums
     at the end of a pass, a long chain, runs beside the pass over the other.
+
+    Parameters
+    ----------
+    long : whether rows have `LONG` vectors at least; short ones are computed by code of their own.
     """
 
     rows: list[Value]
 
-    def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+    def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands, *, long: bool) -> None:
         super().__init__(f, isa, acc, given)
+        self.long, self.long_sums = long, long_sums(self.v)
         self.stream, self.ahead = self.number("stream"), self.number("ahead")
         #: Arithmetic on what there is one of in each row.
         self.one = Floats(f, acc, element_type(acc), fused=isa.fused)
@@ -221,21 +234,57 @@ class AlongRows(Lines):
         state = [self.v.constant(start) for start in starts] * UNROLLED
         return [self._joined(self._walk(spot, state, visit), len(starts), join) for spot in self._starts()]
 
-    def reduce_in_pieces(self, starts: Sequence[float], visit: Visit, join: Join) -> list[list[Value]]:
-        """As `reduce`, of pieces of so many turns that rounding errors of long rows stay small.
+    def totals(self, addend: Callable[[Spot], Value]) -> list[Value]:
+        """The sums of vectors over the columns, one number for each row.
 
-        Lanes of pieces are joined to those before.
+        Rows of several trees of `TREE` vectors are cut into these, whose sums are long sums. What remains,
+        and shorter rows, is added up in `UNROLLED` chains.
         """
-        f, v = self.f, self.v
-        state = [v.constant(start) for start in starts] * UNROLLED
-        span = int64(PIECE * UNROLLED * self.lanes)
+        f, v, sums, span = self.f, self.v, self.long_sums, TREE * self.lanes
         found = []
         for spot in self._starts():
-            with f.carried_loop(int64(0), self.columns, span, state, "piece") as (begin, totals, advance):
+            total, begin = sums.nothing(), spot.column
+            if self.long:
+
+                def at_column(first: Value, number: int, spot: Spot = spot) -> Value:
+                    return addend(spot._replace(column=f.add(first, number * self.lanes)))
+
+                begin = f.both(self.columns, int64(-span))
+                with f.carried_loop(int64(0), begin, int64(span), total, "tree") as (first, now, advance):
+                    advance(sums.plus(now, tree_sum(f, TREE, partial(at_column, first))))
+                total = advance.results
+            chains = [v.constant(-0.0)] * UNROLLED
+            rest = spot._replace(column=begin)
+            chains = self._walk(rest, chains, lambda at, state: [v.add(state[0], addend(at))])
+            last = tree_sum(f, UNROLLED, chains.__getitem__)
+            found.append(sums.lanes(sums.plus(total, last)) if self.long else sums.few(last))
+        return found
+
+    def sums(self, count: int, visit: Visit) -> list[list[Value]]:
+        """So many sums over the columns, for each row: in long rows of chains of `CHAIN` turns each.
+
+        Parameters
+        ----------
+        visit : adds what a vector contributes to the chains of a turn.
+        """
+        f, v, sums = self.f, self.v, self.long_sums
+        state = [v.constant(-0.0)] * (count * UNROLLED)
+        if not self.long:
+            return self.reduce([-0.0] * count, visit, lambda v, left, right: v.add(left, right))
+        span, found = int64(CHAIN * UNROLLED * self.lanes), []
+        for spot in self._starts():
+            nothing = [*sums.nothing()] * count
+            with f.carried_loop(int64(0), self.columns, span, nothing, "chain") as (begin, now, advance):
                 end = f.minimum(f.add(begin, span), self.columns)
-                piece = self._walk(spot._replace(column=begin), state, visit, end=end)
-                advance([join(v, total, part) for total, part in zip(totals, piece, strict=True)])
-            found.append(self._joined(list(advance.results), len(starts), join))
+                chains = self._walk(spot._replace(column=begin), state, visit, end=end)
+                totals: list[Value] = []
+                for number in range(count):
+                    total = now[sums.parts * number : sums.parts * (number + 1)]
+                    chain = tree_sum(f, UNROLLED, chains[number::count].__getitem__)
+                    totals += sums.plus(total, chain)
+                advance(totals)
+            parts = range(0, len(advance.results), sums.parts)
+            found.append([sums.lanes(advance.results[first : first + sums.parts]) for first in parts])
         return found
 
     def write(self, row: Value, number: Value) -> None:

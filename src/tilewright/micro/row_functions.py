@@ -15,6 +15,7 @@ from tilewright.llvm.values import Value
 from tilewright.machine.isa import Isa
 from tilewright.micro import across_functions as across
 from tilewright.micro.across import AcrossRows
+from tilewright.micro.by_length import by_length
 from tilewright.micro.calls import Operands, Rows, value, window
 from tilewright.micro.lines import AlongRows, Spot
 from tilewright.micro.logarithm import log
@@ -28,10 +29,6 @@ Across: TypeAlias = Callable[[AcrossRows], None]
 
 def _larger(v: Floats, left: Value, right: Value) -> Value:
     return v.at_least(left, right)
-
-
-def _sum(v: Floats, left: Value, right: Value) -> Value:
-    return v.add(left, right)
 
 
 def _largest(lines: AlongRows) -> list[Value]:
@@ -70,7 +67,7 @@ def _softmax(lines: AlongRows) -> None:
             lines.keep(spot, weight)
         return [v.add(state[0], weight)]
 
-    sums = lines.reduce([0.0], weigh, _sum)
+    sums = lines.sums(1, weigh)
     factors = [lines.spread(one.divide(one.constant(1.0), total)) for (total,) in sums]
 
     def finish(spot: Spot) -> None:
@@ -89,7 +86,7 @@ def _log_softmax(lines: AlongRows) -> None:
         lines.fetch(spot)
         return [v.add(state[0], _weight(lines, spot, most[spot.part]))]
 
-    sums = lines.reduce([0.0], weigh, _sum)
+    sums = lines.sums(1, weigh)
     logs = [lines.spread(log(one, total)) for (total,) in sums]
 
     def finish(spot: Spot) -> None:
@@ -130,7 +127,7 @@ def _layer_norm(lines: AlongRows) -> None:
     """
     v, one = lines.v, lines.one
     count = lines.count()
-    sums = lines.reduce([0.0], lambda spot, state: [v.add(state[0], lines.load(spot))], _sum)
+    sums = lines.sums(1, lambda spot, state: [v.add(state[0], lines.load(spot))])
     around = [lines.spread(one.divide(total, count)) for (total,) in sums]
 
     def square(spot: Spot, state: list[Value]) -> list[Value]:
@@ -142,7 +139,7 @@ def _layer_norm(lines: AlongRows) -> None:
         return [v.add(state[0], difference), v.multiply_add(difference, difference, state[1])]
 
     factors, shifts = [], []
-    for rest, squares in lines.reduce([0.0, 0.0], square, _sum):
+    for rest, squares in lines.sums(2, square):
         lost = one.divide(rest, count)
         variance = one.divide(one.subtract(squares, one.multiply(rest, lost)), count)
         # Of equal elements, rounding may leave less than nothing.
@@ -165,7 +162,7 @@ def _rms_norm(lines: AlongRows) -> None:
         x = lines.load(spot)
         return [v.multiply_add(x, x, state[0])]
 
-    sums = lines.reduce([0.0], square, _sum)
+    sums = lines.sums(1, square)
     factors = [_inverse_root(lines, one.divide(total, count)) for (total,) in sums]
 
     def finish(spot: Spot) -> None:
@@ -183,12 +180,7 @@ def _emit(f: Function, isa: Isa, given: Operands, word: str, body: tuple[Along, 
 
     def write(inner: Function, operands: Operands) -> None:
         stream = value(operands, "stream")
-        if to.column.known == 1:
-            rows = AlongRows(inner, isa, acc, operands)
-            for _ in rows.every():
-                along(rows)
-        else:
-            beside(AcrossRows(inner, isa, acc, operands))
+        by_length(inner, isa, (acc, operands), along, beside)
         if stream.known != 0:
             with inner.when(inner.compare("!=", stream, 0)):
                 inner.fence()

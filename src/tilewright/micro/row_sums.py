@@ -10,6 +10,7 @@ from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, truth_of
 from tilewright.machine.isa import Isa
 from tilewright.micro.across import AcrossRows
+from tilewright.micro.by_length import by_length
 from tilewright.micro.calls import Operands, Rows, window
 from tilewright.micro.lines import AlongRows, Join, Spot
 from tilewright.spec.dtype import F32, F64, DType
@@ -66,25 +67,34 @@ def _along(lines: AlongRows, what: _Reduction) -> None:
     """
     v, one, nothing = lines.v, lines.one, lines.v.constant(what.start)
 
-    def visit(spot: Spot, state: list[Value]) -> list[Value]:
+    def element(spot: Spot) -> Value:
         lines.fetch(spot)
-        x = lines.load(spot, nothing)
-        if what.passing is None:
-            return [what.join(v, state[0], x)]
-        return [what.passing(v, state[0], x), v.f.select(_is_nan(v, x), x, state[1])]
+        return lines.load(spot, nothing)
 
-    starts = [what.start] * (1 if what.passing is None else 2)
-    for row, (number, *seen) in zip(
-        lines.rows, lines.reduce_in_pieces(starts, visit, what.join), strict=True
-    ):
-        found = one.divide(number, lines.count()) if what.averages else number
-        lines.write(row, _nan_or(one, seen[0], found) if seen else found)
+    passing = what.passing
+    if passing is None:
+        for row, total in zip(lines.rows, lines.totals(element), strict=True):
+            lines.write(row, one.divide(total, lines.count()) if what.averages else total)
+        return
+
+    def visit(spot: Spot, state: list[Value]) -> list[Value]:
+        x = element(spot)
+        return [passing(v, state[0], x), v.f.select(_is_nan(v, x), x, state[1])]
+
+    extremes = lines.reduce([what.start] * 2, visit, what.join)
+    for row, (found, seen) in zip(lines.rows, extremes, strict=True):
+        lines.write(row, _nan_or(one, seen, found))
 
 
 def _across(lines: AcrossRows, what: _Reduction) -> None:
     """One reading, column by column; those that are met together are joined first."""
     v, f = lines.v, lines.f
-    count = f.splat(lines.count(), lines.lanes)
+    if what.passing is None:
+        count = f.splat(lines.count(), lines.lanes) if what.averages else None
+        lines.begin_sum(0)
+        lines.add_columns(0, 2)
+        lines.settle(lambda spot: lines.store(spot, lines.sums.rounded(lines.sum_at(0, spot), count)))
+        return
     lines.begin(what.start)
 
     def meet(spots: Sequence[Spot]) -> None:
@@ -95,12 +105,7 @@ def _across(lines: AcrossRows, what: _Reduction) -> None:
         lines.put(0, spots[0], what.join(v, lines.get(0, spots[0]), found[0]))
 
     lines.over(meet)
-
-    def settle(spot: Spot) -> None:
-        total = lines.get(0, spot)
-        lines.store(spot, v.divide(total, count) if what.averages else total)
-
-    lines.settle(settle)
+    lines.settle(lambda spot: lines.store(spot, lines.get(0, spot)))
 
 
 def _emit(word: str, what: _Reduction) -> Callable[[Function, Isa, Operands], None]:
@@ -111,12 +116,14 @@ def _emit(word: str, what: _Reduction) -> Callable[[Function, Isa, Operands], No
         acc: DType = source.dtype if source.dtype == F64 else F32
 
         def write(inner: Function, operands: Operands) -> None:
-            if source.column.known == 1:
-                rows = AlongRows(inner, isa, acc, operands)
-                for _ in rows.every():
-                    _along(rows, what)
-            else:
-                _across(AcrossRows(inner, isa, acc, operands), what)
+            by_length(
+                inner,
+                isa,
+                (acc, operands),
+                lambda lines: _along(lines, what),
+                lambda lines: _across(lines, what),
+                alike=what.passing is not None,
+            )
 
         Rows(f, isa, word, acc, given).call(write)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, cast
 
 from tilewright.preparing import Section, importing
 from tilewright.runtime.afterwards import afterwards
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tilewright.runtime.function_entry import NativeFunctions
     from tilewright.runtime.row_function import Prepared
+    from tilewright.runtime.row_stats import PreparedStats
 
 P = ParamSpec("P")
 
@@ -32,7 +33,7 @@ class Request(NamedTuple):
     threads : the most threads of the call.
     """
 
-    prepare: Callable[[], Prepared]
+    prepare: Callable[[], Prepared | PreparedStats]
     threads: int | None
 
 
@@ -52,7 +53,7 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
     name = ask.__name__
 
     @wraps(ask)
-    def carried_out(*arguments: P.args, **named: P.kwargs) -> NDArray[Any]:
+    def carried_out(*arguments: P.args, **named: P.kwargs) -> Any:
         with importing:
             from tilewright.runtime.threads import limited
 
@@ -61,10 +62,10 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
             with limited(request.threads):
                 return request.prepare().run()
         prepared = request.prepare()
-        result = prepared.run()
+        result: Any = prepared.run()
         if prepared.repeatable is not None:
             with afterwards(name):
-                _remember(carried_out, arguments, named, prepared)
+                _remember(carried_out, arguments, named, cast("Prepared", prepared))
         return result
 
     carried_out.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self

@@ -14,52 +14,94 @@ from tilewright.runtime.lines import LinePlan, plan_numbers
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.row_function import Prepared, RowCall
 from tilewright.runtime.row_functions import as_floats, check_axes, kernel_of
+from tilewright.runtime.sum_of_products import plan_products
 from tilewright.spec.arguments import check_flag
-from tilewright.spec.dtype import FUNCTION_DTYPES, DType, find_numpy_dtype
+from tilewright.spec.dtype import FUNCTION_DTYPES, find_numpy_dtype
 from tilewright.spec.row_function import RowOp
 
 #: What no elements come to.
 _OF_NOTHING = {RowOp.SUM: 0.0, RowOp.MEAN: np.nan}
 
+#: NumPy's reductions of integers and truth values, which have no kernel.
+_OF_INTEGERS = {RowOp.SUM: np.add, RowOp.MAX: np.maximum, RowOp.MIN: np.minimum}
+
 
 def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims: bool = False) -> Prepared:
     """One call of a reduction; see the functions of `tilewright` that are named like the operations."""
-    array, dtype = _as_given_floats(x)
+    array, dtype = _operand(op, x)
     keepdims = check_flag(keepdims, "keepdims")
-    along = tuple(range(array.ndim)) if axis is None else check_axes(op.value, axis, array.ndim)
+    along = _axes(op, axis, array.ndim)
     shape = tuple(
         1 if number in along else length
         for number, length in enumerate(array.shape)
         if keepdims or number not in along
     )
     given = None if out is None else _checked(out, shape, dtype)
-    direct = given is not None and given.dtype == dtype.numpy and given.flags.aligned
-    target = np.empty(shape, dtype.numpy)
+    direct = given is not None and given.dtype == dtype and given.flags.aligned
+    target = np.empty(shape, dtype)
     if given is not None and direct and not np.may_share_memory(given, array):
         target = given
     scalar = given is None and not shape
-    if not array.size:
-        if target.size and op not in _OF_NOTHING:
+    if not array.size and target.size:
+        if op not in _OF_NOTHING:
             raise EmptyReduction(function=op.value, axes=along, shape=array.shape)
-        return Prepared(array, target, given, None, partial(target.fill, _OF_NOTHING.get(op)), scalar)
+        return Prepared(array, target, given, None, partial(target.fill, _OF_NOTHING[op]), scalar)
+    if not array.size:
+        return Prepared(array, target, given, None)
+    if not along and array.ndim:
+        return Prepared(array, target, given, None, partial(np.copyto, target, array), scalar)
+    if dtype.kind in _INTEGER_KINDS:
+        moved = partial(_of_integers, op, array, target, along)
+        return Prepared(array, target, given, None, moved, scalar)
     plan = plan_numbers(array.itemsize, array.shape, array.strides, _steps(target, array.ndim, along), along)
     if plan is not None:
         return Prepared(array, target, given, _call(op, array, target, plan), None, scalar)
     return Prepared(array, target, given, None, partial(_moved, op, array, target, along), scalar)
 
 
-def _as_given_floats(x: Any) -> tuple[Array, DType]:
-    """An array of a float type that functions have; sums of integers are not rounded to one."""
-    array = as_array(x, "x")
-    dtype = array.dtype
-    if find_numpy_dtype(dtype.newbyteorder("=")) not in FUNCTION_DTYPES:
-        raise UnsupportedDtype(dtype=dtype, supported=", ".join(map(str, FUNCTION_DTYPES)))
-    return as_floats(array, "x")
+#: Truth values, signed and unsigned integers.
+_INTEGER_KINDS = "biu"
 
 
-def _checked(out: Any, shape: tuple[int, ...], dtype: DType) -> Array:
+def _operand(op: RowOp, x: Any) -> tuple[Array, np.dtype[Any]]:
+    """An array that can be reduced, and the type of the result: NumPy's."""
+    given = as_array(x, "x")
+    if given.dtype.kind not in _INTEGER_KINDS:
+        if find_numpy_dtype(given.dtype.newbyteorder("=")) not in FUNCTION_DTYPES:
+            supported = ", ".join(["bool", "integers", *map(str, FUNCTION_DTYPES)])
+            raise UnsupportedDtype(dtype=given.dtype, supported=supported)
+        array, dtype = as_floats(given, "x")
+        return array, dtype.numpy
+    if op is RowOp.MEAN:
+        return np.array(given, np.float64, order="K"), np.dtype(np.float64)
+    if op is RowOp.SUM:
+        return given, np.dtype(np.uint64 if given.dtype.kind == "u" else np.int64)
+    return given, given.dtype.newbyteorder("=")
+
+
+def _axes(op: RowOp, axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that are reduced: all without a choice, none of an empty tuple."""
+    if axis is None:
+        return tuple(range(ndim))
+    return () if type(axis) is tuple and not axis else check_axes(op.value, axis, ndim)
+
+
+def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> None:
+    """Sums of 64-bit integers by the kernels of einsum; everything else by NumPy's loops in C."""
+    if op is RowOp.SUM and x.dtype == target.dtype and x.flags.aligned:
+        labels = "".join(map(chr, range(x.ndim)))
+        kept = "".join(label for axis, label in enumerate(labels) if axis not in along)
+        call = plan_products((labels,), kept, x.dtype, (x.shape,), (x.strides,))
+        if call is not None:
+            target[...] = call(x).reshape(target.shape)
+            return
+    whole = target.ndim == x.ndim
+    _OF_INTEGERS[op].reduce(x, axis=along, dtype=target.dtype, out=target, keepdims=whole)
+
+
+def _checked(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """`out` itself, or the error that says why it cannot take the numbers."""
-    array = check_out(out, shape, dtype.numpy)
+    array = check_out(out, shape, dtype)
     if not array.flags.forc and overlaps_itself(array):
         raise OutOverlapsItself(shape=array.shape, strides=array.strides)
     return array

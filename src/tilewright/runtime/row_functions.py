@@ -101,7 +101,8 @@ def _beside(function: str, name: str, value: Any, shape: tuple[int, ...], dtype:
     if array.shape != shape:
         raise NormOperandShape(function=function, name=name, found=array.shape, required=shape)
     kept = found in (dtype, F32)
-    return np.ascontiguousarray(array, None if kept else dtype.numpy)
+    computed = dtype if dtype.bits > F32.bits else F32  # what rows are computed in
+    return np.ascontiguousarray(array, None if kept else computed.numpy)
 
 
 def prepare(
@@ -119,7 +120,7 @@ def prepare(
     along = check_axes(op.value, axis, array.ndim)
     lengths = tuple(array.shape[one] for one in along)
     beside = [_beside(op.value, *given, lengths, dtype) for given in (("weight", weight), ("bias", bias))]
-    scalars = [_check_eps(op.value, eps, dtype)] if op.takes_eps else []
+    scalars = [check_eps(op.value, eps, dtype)] if op.takes_eps else []
     given = None if out is None else check_result(out, array, dtype)
     target = result_target(array, dtype, given, [part for part in beside if part is not None])
     if not array.size:
@@ -131,7 +132,7 @@ def prepare(
     return Prepared(array, target, given, None, partial(_moved, call, array, target, along))
 
 
-def _check_eps(function: str, eps: Any, dtype: DType) -> float:
+def check_eps(function: str, eps: Any, dtype: DType) -> float:
     """What is added under the root; as torch has it, by default the distance from 1 to the next number."""
     if eps is None:
         return float(2.0 ** (1 - dtype.significand))
