@@ -1,15 +1,14 @@
-"""Options and paths of the whole test-suite: `--update-golden`, and tests/support.py for every test."""
+"""The whole test-suite: `--update-golden`, tests/support.py for every test, one object cache for a run."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
-
-# Tests compile for themselves: an object cache of the user would hide what they look at.
-os.environ.setdefault("TILEWRIGHT_CACHE", "0")
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -17,6 +16,23 @@ sys.path.insert(0, str(Path(__file__).parent))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites the golden files instead of comparing with them."""
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files of tile IR")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A run compiles everything once: its workers and child processes share a cache that begins empty.
+
+    Tests of compilation itself take the fixture `uncached`.
+    """
+    if "TILEWRIGHT_CACHE_DIR" not in os.environ:  # workers inherit it
+        directory = tempfile.mkdtemp(prefix="tilewright-tests-")
+        os.environ["TILEWRIGHT_CACHE_DIR"] = directory
+        config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+
+
+@pytest.fixture
+def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that this test needs is compiled anew."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", "0")
 
 
 @pytest.fixture

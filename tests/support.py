@@ -219,10 +219,18 @@ def within(seconds: float) -> Iterator[None]:
 # --- child processes ----------------------------------------------------------------------------
 
 
-def run_python(*arguments: str, isa: str | None = None, seconds: float = 120) -> str:
-    """The output of a Python process that can import the package and this module; it must end well."""
+def run_python(*arguments: str, isa: str | None = None, seconds: float = 300) -> str:
+    """The output of a Python process that can import the package and this module; it must end well.
+
+    Of the package's variables it gets the place of the object cache only.
+    """
     path = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests"))
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("TILEWRIGHT_")}
+    kept = "TILEWRIGHT_CACHE_DIR"
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if name == kept or not name.startswith("TILEWRIGHT_")
+    }
     environ |= {"PYTHONPATH": path, "PYTHONFAULTHANDLER": "1"}
     if isa is not None:
         environ["TILEWRIGHT_ISA"] = isa

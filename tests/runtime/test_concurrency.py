@@ -261,7 +261,7 @@ def test_memory_does_not_grow() -> None:
 
 
 @pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def compilations(monkeypatch: pytest.MonkeyPatch, uncached: None) -> list[str]:
     """Names of the modules that LLVM compiles from here on."""
     names: list[str] = []
     original = target.parse
