@@ -346,6 +346,72 @@ def test_methods() -> None:
     assert "private name" in tw.accelerate.report(Derived.private)[0].text
 
 
+@tw.accelerate
+def again(C: Array, times: int) -> Array:
+    """Calls itself by its global name, which the module lacks while the function is made."""
+    for i in range(7):
+        for j in range(7):
+            for k in range(7):
+                C[i, j] += C7[i, k] * C7[k, j]
+    return again(C, times - 1) if times else C
+
+
+@tw.accelerate
+def shadowed(C: Array) -> Any:
+    for i in range(7):
+        for j in range(7):
+            for k in range(7):
+                C[i, j] += C7[i, k] * C7[k, j]
+    shadowed = 3  # a variable of its own
+    return C * shadowed
+
+
+class Recursive:
+    """Methods that call what has their name, in the module and in the class."""
+
+    @tw.accelerate
+    def again(self, C: Array, times: int) -> Array:
+        for i in range(7):
+            for j in range(7):
+                for k in range(7):
+                    C[i, j] += C7[i, k] * C7[k, j]
+        return self.again(C, times - 1) if times else again(C, 0)
+
+
+def test_functions_that_call_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert replaced(again) == replaced(shadowed) == replaced(Recursive.again) == ["ik,kj->ij"]
+    assert again(np.zeros((7, 7)), 2)[0, 0] == 21
+    assert shadowed(np.zeros((7, 7)))[0, 0] == 21
+    assert Recursive().again(np.zeros((7, 7)), 2)[0, 0] == 28
+    first = again
+    monkeypatch.setitem(globals(), "again", lambda C, _times: C + 100)
+    assert first(np.zeros((7, 7)), 2)[0, 0] == 107, "the name is looked up when the function calls"
+    monkeypatch.delitem(globals(), "again")
+    with pytest.raises(NameError, match="'again'"):
+        first(np.zeros((7, 7)), 2)
+
+
+def test_closures_that_call_themselves() -> None:
+    calls = 0
+
+    @tw.accelerate
+    def inner(C: Array, times: int) -> Array:
+        nonlocal calls
+        calls += 1
+        for i in range(7):
+            for j in range(7):
+                for k in range(7):
+                    C[i, j] += C7[i, k] * C7[k, j]
+        return inner(C, times - 1) if times else next(later(C) for _ in range(1))
+
+    def later(C: Array) -> Array:
+        return C * 2
+
+    assert replaced(inner) == ["ik,kj->ij"]
+    assert inner(np.zeros((7, 7)), 2)[0, 0] == 42
+    assert calls == 3
+
+
 def test_text_that_is_not_indented_and_a_second_call() -> None:
     @tw.accelerate
     def product(C: Array) -> str:

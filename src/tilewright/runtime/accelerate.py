@@ -306,6 +306,9 @@ def _compiled(
     assert isinstance(around, ast.FunctionDef)
     for node in ast.walk(around):
         ast.copy_location(node, source.definition)
+    if source.definition.name not in names:
+        # The function's own name is a global one, as it was, and not that of the definition around here.
+        around.body.insert(0, ast.copy_location(ast.Global([source.definition.name]), source.definition))
     around.body.append(source.definition)
     module = ast.fix_missing_locations(ast.Module([around], []))
     flags = old.co_flags & _FUTURES
