@@ -157,3 +157,20 @@ def test_a_header_names_every_parameter() -> None:
     kernel = tw.compile(Elementwise("silu"))
     for name in ("*x", "*y", *(f" {size}" for size in kernel.nest.sizes)):
         assert name in kernel.header
+
+
+@pytest.mark.parametrize("low", [-2.95, -0.0066, -1e-3])
+def test_gelu_of_float64_where_the_textbook_formula_cancels(low: float) -> None:
+    """x·(1 + erf(x/√2))/2 is off by 1e-17 where the result, or x, is near -0.0065: hundreds of places."""
+    mpmath = pytest.importorskip("mpmath")
+    x = np.linspace(low, low * 0.93, 400)
+    with mpmath.workprec(120):
+        exact = [
+            mpmath.mpf(each) * mpmath.erfc(-mpmath.mpf(each) / mpmath.sqrt(2)) / 2 for each in x.tolist()
+        ]
+        for found in (tw.gelu(x), tw.matmul(np.ones((1, 1)), x[np.newaxis], activation="gelu")[0]):
+            places = [
+                abs(mpmath.mpf(each) - wanted) / float(np.spacing(abs(each)))
+                for each, wanted in zip(found.tolist(), exact, strict=True)
+            ]
+            assert max(places) <= 4

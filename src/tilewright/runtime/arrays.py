@@ -206,7 +206,7 @@ def check_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Arra
 
 def check_operand_cast(array: Array, computed: np.dtype[Any], name: str) -> None:
     """Refuses an operand of a kind of number that the result does not have."""
-    if not same_kind(array.dtype, computed):
+    if array.dtype != computed and not same_kind(array.dtype, computed):
         raise UnsafeCast(name=name, found=array.dtype, required=str(computed))
 
 

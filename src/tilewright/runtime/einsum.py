@@ -197,7 +197,7 @@ class Types(NamedTuple):
     @classmethod
     def of(cls, result: np.dtype[Any], operands: Sequence[Array] = ()) -> Types:
         """Those of calls with this result: operands are not rounded to it, results are once."""
-        given = tuple(operand.dtype for operand in operands)
+        given = tuple([operand.dtype for operand in operands if operand.dtype is not result])
         computed = computing_dtype(given, result) if given else result
         return cls(result, computed, summed_in(computed))
 
