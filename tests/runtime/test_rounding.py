@@ -295,3 +295,27 @@ def test_float64_to_bfloat16_is_one_rounding() -> None:
     store(every, out)
     np.testing.assert_array_equal(out.astype("f8"), expected)
     assert np.isnan(narrowed(np.array(np.nan), BF16))
+
+
+@pytest.mark.parametrize("function", ["relu", "softmax", "sum", "mmt4d", "attention"])
+def test_other_functions_into_a_narrow_out(function: str) -> None:
+    """float64 goes into bfloat16 by one rounding: above halfway of two neighbours, to the upper one."""
+    halfway = 1 + 2.0**-8 + 2.0**-40
+    values, ones = np.full((1, 1, 1, 8), halfway), np.ones((1, 1, 1, 8))
+    out = np.zeros(values.shape, BF16)
+    if function == "attention":
+        tw.attention(ones, ones, values, out=out)
+    elif function == "mmt4d":
+        out = np.zeros((1, 1, 1, 1), BF16)
+        tw.mmt4d(values, np.eye(1, 8)[np.newaxis, np.newaxis], out)
+    elif function == "sum":
+        out = np.zeros((1, 1, 1), BF16)
+        tw.sum(values / 8, axis=-1, out=out)
+    elif function == "softmax":
+        out = np.zeros((1, 1, 1, 2), BF16)
+        x = np.array([[[[np.log(halfway), 0.0]]]])
+        np.testing.assert_array_equal(exactly(tw.softmax(x, out=out)), exactly(once(tw.softmax(x), BF16)))
+        return
+    else:
+        getattr(tw, function)(values, out=out)
+    assert (out.astype("f8") == 1 + 2.0**-7).all()

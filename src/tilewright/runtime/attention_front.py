@@ -21,6 +21,7 @@ from tilewright.runtime.attention_plans import keep_plan, plan_key, run_plan
 from tilewright.runtime.attention_scores import ScoreStage, attention_scores
 from tilewright.runtime.attention_unfused import run_unfused
 from tilewright.runtime.operands import Array
+from tilewright.runtime.promotion import store
 from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.spec.attention import Attention, Schedule
 
@@ -163,7 +164,7 @@ def _finished(prepared: PreparedAttention, *, return_lse: bool) -> Array | tuple
     """The results of a call that has run; `out` is written."""
     result = prepared.target
     if prepared.given is not None and prepared.given is not result:
-        np.copyto(prepared.given, result, casting="same_kind")
+        store(result, prepared.given)
         result = prepared.given
     if not return_lse:
         return result

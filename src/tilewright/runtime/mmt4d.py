@@ -22,6 +22,7 @@ from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
+from tilewright.runtime.promotion import same_kind, store
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
 from tilewright.runtime.transpose import transpose
@@ -143,7 +144,7 @@ def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
     dtype = kernel.problem.out_dtype.numpy
     if out4d is None:
         out: Array = aligned_empty(shape, dtype)
-    elif not np.can_cast(dtype, out4d.dtype, "same_kind"):
+    elif not same_kind(dtype, out4d.dtype):
         raise OutDtype(found=out4d.dtype, required=dtype)
     else:
         out = out4d
@@ -158,7 +159,7 @@ def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
         return out
     kernel(_contiguous(lhs), _contiguous(rhs), target, beta=int(out4d is not None))
     if target is not out:
-        np.copyto(out, target, casting="same_kind")
+        store(target, out)
     return out
 
 

@@ -17,6 +17,7 @@ from tilewright.runtime.foreign import as_array, foreign_operand, leave_to_numpy
 from tilewright.runtime.gufuncs import Options, Product, call, refuse_keywords
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
+from tilewright.runtime.promotion import store
 from tilewright.runtime.walk import MOST_AXES
 from tilewright.spec.arguments import MAX_SIZE, as_integer, as_integers, as_items
 
@@ -203,7 +204,7 @@ class _Slices(NamedTuple):
             function(a, b, target[number])
         if out is None:
             return target
-        np.copyto(out, target, casting="same_kind")
+        store(target, out)
         return out
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from tilewright.macro.elementwise import ElementCut
 from tilewright.macro.row_function import RowCut
 from tilewright.preparing import once_property, preparing
 from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
+from tilewright.runtime.promotion import store
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
 from tilewright.spec.elementwise import Elementwise
@@ -106,7 +105,7 @@ class Prepared(NamedTuple):
             return self.target[()] if self.scalar else self.target
         if self.target is self.out:
             return self.target
-        np.copyto(self.out, self.target, casting="same_kind")
+        store(self.target, self.out)
         return self.out
 
     @property
