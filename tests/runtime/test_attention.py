@@ -478,7 +478,13 @@ def test_caches_without_pages_rows_or_columns(strategy: str, pages: int, page: i
 def test_no_sequence_at_all(strategy: str) -> None:
     """Batches of 0 beside keys of one sequence, pages without a head, offsets of nothing."""
     q, k = np.ones((0, 4, 40, 8), np.float32), np.ones((1, 2, 33, 8), np.float32)
-    for given in ({"q_lengths": []}, {"kv_lengths": []}, {"q_offset": []}, {"causal": True}):
+    calls: tuple[dict[str, Any], ...] = (
+        {"q_lengths": []},
+        {"kv_lengths": []},
+        {"q_offset": []},
+        {"causal": True},
+    )
+    for given in calls:
         assert tw.attention(q, k, k, **given, strategy=strategy).shape == q.shape
     assert tw.attention(q[0:0, 0], k[0, :1], k[0, :1], cu_seqlens_q=[0], cu_seqlens_k=[0]).shape == (0, 40, 8)
     nothing: dict[str, Any] = {"block_table": np.zeros((0, 3), int), "kv_lengths": [], "key_scales": 1.0}

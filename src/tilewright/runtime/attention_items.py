@@ -210,10 +210,12 @@ def seen_keys(bounds: Bounds, queries: Side, keys: Side, covered: int, offset: i
     covered : keys of each sequence that take part, the first ones, at most.
     offset : the key at which the first query stands, if the call says so.
     """
-    rows, count, used = queries.counts, keys.counts, keys.first_rows(covered).counts
+    rows, count = queries.counts, keys.counts
+    if offset is None and covered >= keys.most:
+        return Seen(*bounds.limits(rows, count), 0)
+    used = keys.first_rows(covered).counts
     first = bounds.diagonal(rows, count) if offset is None else offset
-    shift = count - used if offset is None else offset - (used - rows)
-    return Seen(*bounds.limits(rows, used, first), shift)
+    return Seen(*bounds.limits(rows, used, first), count - used if offset is None else offset - (used - rows))
 
 
 class Strides(NamedTuple):
