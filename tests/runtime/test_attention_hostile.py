@@ -103,7 +103,7 @@ def test_repeated_calls_are_checked_as_the_first() -> None:
     for refused, given in (
         (InvalidWindow, {"causal": True, "window": (True, 0)}),
         (InvalidWindow, {"causal": True, "window": (1.0, 0)}),
-        (InvalidChoice, {"causal": 1}),
+        (InvalidChoice, {"causal": 1.0}),
     ):
         with pytest.raises(refused):
             tw.attention(*operands, **given)
