@@ -33,3 +33,11 @@ def test_help_names_targets_that_exist() -> None:
     named = re.findall(r"^  make (\w+)", make("help"), re.MULTILINE)
     assert set(named) < set(PHONY)
     assert {"demo", "test", "docs", "bench"} <= set(named)
+
+
+def test_docs_checks_the_pages_and_nothing_else() -> None:
+    command = next(line for line in make("--dry-run", "docs").splitlines() if " pytest " in line)
+    named = [path for word in command.split() if word.startswith("tests/") for path in ROOT.glob(word)]
+    assert ROOT / "tests" / "test_pages.py" in named
+    for path in named:
+        assert re.match(r'"""(README\.md|docs/\w+\.md)', path.read_text(encoding="utf-8")), path
