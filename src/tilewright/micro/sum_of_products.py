@@ -11,9 +11,11 @@ from typing import TypeAlias
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
+from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, int64, memory_type, vector_type, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.calls import Operands, Rows, Window, value, window
+from tilewright.micro.long_sums import long_sums, tree_sum
 from tilewright.spec.dtype import F32, DType, Kind
 
 #: Vectors of a turn along a row: as many accumulators keep two loads a cycle busy while additions take three.
@@ -21,6 +23,9 @@ UNROLLED = 4
 
 #: Turns until accumulators are added to others: along rows of 16 lanes 16 Ki elements, across rows 256.
 BLOCK_TURNS = 256
+
+#: Turns until the accumulators of a long sum are added to it.
+CHAIN_TURNS = 16
 
 #: Share of the registers that hold sums of adjacent rows, and vectors of rows where fewer are left.
 ACCUMULATOR_SHARE = 2
@@ -140,8 +145,10 @@ Visit: TypeAlias = Callable[[Value, Value, Number], Number]
 class _Sums:
     """What the three ways to sum share: factors, turns, blocks of columns."""
 
-    def __init__(self, f: Function, isa: Isa, given: Operands, *, single: bool = False) -> None:
-        self.f, self.isa, self.given = f, isa, given
+    def __init__(
+        self, f: Function, isa: Isa, given: Operands, *, single: bool = False, long: bool = False
+    ) -> None:
+        self.f, self.isa, self.given, self.long = f, isa, given, long
         self.to, self.left = window(given, "to"), window(given, "left")
         self.right = window(given, "right") if given["right"] is not None else None
         self.numbers = Numbers(f, isa, self.to.dtype, single=single)
@@ -180,6 +187,38 @@ class _Sums:
             total = changed.results
         self.numbers.store(total, pointer, mask)
 
+    def total(self, unit: int, block: Callable[[Value, Value, Value, Number], Number]) -> Number:
+        """The sum of `UNROLLED` accumulators over all turns and columns, one number of all lanes.
+
+        Parameters
+        ----------
+        unit, block : as of `over_turns`.
+        """
+        f, numbers = self.f, self.numbers
+        parts = numbers.parts
+        if not self.long:
+            found = self.over_turns(UNROLLED, unit, block)
+            while len(found) > parts:
+                half = len(found) // 2
+                found = [f.plus(*pair) for pair in zip(found[:half], found[half:], strict=True)]
+            return numbers.joined(found) if numbers.lanes else found
+        kind = numbers.zeros()[0].type
+        sums = long_sums(Floats(f, numbers.acc, kind, fused=numbers.fused))
+        start, length = [*sums.nothing()] * parts, int64(CHAIN_TURNS * unit)
+        with f.carried_loop(int64(0), self.turns, int64(1), start, "turn") as (turn, state, advance):
+            with f.carried_loop(int64(0), self.columns, length, state, "block") as (first, now, following):
+                behind = f.minimum(f.add(first, length), self.columns)
+                found = block(turn, first, behind, numbers.zeros(UNROLLED))
+                totals: list[Value] = []
+                for part in range(parts):
+                    chain = tree_sum(f, UNROLLED, found[part::parts].__getitem__)
+                    totals += sums.plus(now[sums.parts * part : sums.parts * (part + 1)], chain)
+                following(totals)
+            advance(following.results)
+        each = range(0, len(advance.results), sums.parts)
+        whole = [advance.results[first : first + sums.parts] for first in each]
+        return [sums.lanes(one) if numbers.lanes else sums.rounded(one) for one in whole]
+
     def over_turns(
         self, accumulators: int, unit: int, block: Callable[[Value, Value, Value, Number], Number]
     ) -> Number:
@@ -203,9 +242,30 @@ class _Sums:
         return advance.results
 
 
+def _by_length(
+    f: Function, isa: Isa, given: Operands, write: Callable[[_Sums], None], *, single: bool
+) -> None:
+    """Writes sums of few addends, and of many, which are long sums; of integers one code for both."""
+    short = _Sums(f, isa, given, single=single)
+    if short.numbers.acc.is_integer:
+        write(short)
+        return
+    span = CHAIN_TURNS * UNROLLED * (short.numbers.lanes or 1)
+    few = f.both(f.compare("==", short.turns, 1), f.compare("<=", short.columns, span))
+    with f.branch(few) as (inside, otherwise):
+        with inside:
+            write(short)
+        with otherwise:
+            write(_Sums(f, isa, given, single=single, long=True))
+
+
 def _along(f: Function, isa: Isa, given: Operands) -> None:
     """Row by row; vectors begin at fixed columns, so that no bit depends on where a row is."""
-    sums = _Sums(f, isa, given)
+    _by_length(f, isa, given, _write_along, single=False)
+
+
+def _write_along(sums: _Sums) -> None:
+    f = sums.f
     numbers, lanes, parts = sums.numbers, sums.numbers.lanes, sums.numbers.parts
 
     with f.loop(int64(0), sums.rows, int64(1), "row") as row:
@@ -232,11 +292,7 @@ def _along(f: Function, isa: Isa, given: Operands) -> None:
                 changed([*last, *before[parts:]])
             return changed.results
 
-        total = sums.over_turns(UNROLLED, UNROLLED * lanes, block)
-        while len(total) > parts:
-            half = len(total) // 2
-            total = [f.plus(*pair) for pair in zip(total[:half], total[half:], strict=True)]
-        sums.single().finish(numbers.joined(total), sums.to.at(f, row))
+        sums.single().finish(sums.total(UNROLLED * lanes, block), sums.to.at(f, row))
 
 
 def _across(f: Function, isa: Isa, given: Operands) -> None:
@@ -279,8 +335,11 @@ def _across(f: Function, isa: Isa, given: Operands) -> None:
 
 def _apart(f: Function, isa: Isa, given: Operands) -> None:
     """Element by element, into accumulators that take turns."""
-    sums = _Sums(f, isa, given, single=True)
-    parts = sums.numbers.parts
+    _by_length(f, isa, given, _write_apart, single=True)
+
+
+def _write_apart(sums: _Sums) -> None:
+    f, parts = sums.f, sums.numbers.parts
 
     with f.loop(int64(0), sums.rows, int64(1), "row") as row:
 
@@ -300,11 +359,7 @@ def _apart(f: Function, isa: Isa, given: Operands) -> None:
                 at, state = advance.results[:1], advance.results[1:]
             return state
 
-        total = sums.over_turns(UNROLLED, UNROLLED, block)
-        while len(total) > parts:
-            half = len(total) // 2
-            total = [f.plus(*pair) for pair in zip(total[:half], total[half:], strict=True)]
-        sums.finish(total, sums.to.at(f, row))
+        sums.finish(sums.total(UNROLLED, block), sums.to.at(f, row))
 
 
 def emit_sum_products(f: Function, isa: Isa, given: Operands) -> None:
