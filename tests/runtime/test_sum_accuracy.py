@@ -124,3 +124,48 @@ def test_functions_along_long_axes(name: str, axis: int) -> None:
         )
         whole = np.abs(exact) > (1 if name == "layer_norm" else 0)  # near the mean a difference cancels
         assert units(found[whole], exact[whole], F32) <= FUNCTION_UNITS[name]
+
+
+#: Subscripts, the shape of the operands and how many products each number of the result is the sum of: along
+#: rows, rows side by side, elements apart, one element of the second factor for a whole row.
+EINSUMS = [
+    ("i->", (1_000_003,), 1_000_003),
+    ("ij->i", (3, 50_000), 50_000),
+    ("ij->j", (50_000, 37), 50_000),
+    ("ijk->k", (200, 300, 70), 60_000),
+    ("ii->", (3000, 3000), 3000),
+    ("i,i->", (1_000_003,), 1_000_003),
+    ("ij,ij->i", (3, 50_000), 50_000),
+    ("ij,ij->j", (50_000, 37), 50_000),
+]
+
+#: Of products of equal numbers across rows, 64 meet in one chain.
+EINSUM_UNITS = {1: 2.0, 2: 12.0}
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize(("text", "shape", "count"), EINSUMS)
+def test_einsum(text: str, shape: tuple[int, ...], count: int, dtype: DType) -> None:
+    factors = text.count(",") + 1
+    x = np.full(shape, 0.1, dtype.numpy)
+    exact = float(Fraction(float(x.flat[0])) ** factors * count)
+    assert units(tw.einsum(text, *[x] * factors), exact, dtype) <= EINSUM_UNITS[factors]
+    if text == "i->":
+        assert units(tw.einsum(text, np.repeat(x, 2)[::2]), exact, dtype) <= EINSUM_UNITS[factors]
+
+
+def test_einsum_of_complex_numbers() -> None:
+    x = np.full(400_000, 0.1 + 0.3j, np.complex64)
+    for factors, text in ((1, "i->"), (2, "i,i->")):
+        expected = complex(x[0]) ** factors * 400_000
+        assert abs(complex(tw.einsum(text, *[x] * factors)) - expected) <= 1e-6 * abs(expected)
+    many = np.full((20_000, 5), 0.1 + 0.3j, np.complex64)
+    np.testing.assert_allclose(tw.einsum("ij->j", many), np.full(5, complex(many[0, 0]) * 20_000), rtol=1e-6)
+
+
+def test_einsum_of_infinities() -> None:
+    for dtype in (np.float32, np.float64):
+        x = np.ones((3000, 4), dtype)
+        x[17, 0], x[2999, 1], x[[3, 2000], 2], x[2500, 3] = np.inf, -np.inf, (np.inf, -np.inf), np.nan
+        for found in (tw.einsum("ij->j", x), tw.einsum("ij->i", np.ascontiguousarray(x.T))):
+            np.testing.assert_array_equal(found, [np.inf, -np.inf, np.nan, np.nan])

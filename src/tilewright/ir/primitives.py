@@ -288,12 +288,17 @@ class ScatterTile(Primitive):
     beta: ScalarValue
 
 
+#: Bytes of adjacent rows of floats, of 16 bits counted as 32, that a `SumProducts` takes at most.
+SIDE_BYTES = 4096
+
+
 @dataclass(frozen=True)
 class SumProducts(Primitive):
     """to[i] = Σ left[t, i, j] · right[t, i, j] over all turns t and columns j, of every row i; or += that.
 
     Elements of rows are adjacent in left and right; or those of columns are, there and in `to`, of which
-    `right` may also have one for all rows; or neither, and there is one element after the other.
+    `right` may also have one for all rows; or neither, and there is one element after the other. Of floats
+    there are at most `SIDE_BYTES` of adjacent rows.
 
     Attributes
     ----------

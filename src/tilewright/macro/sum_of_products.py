@@ -19,10 +19,11 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import MultiplyRows, SumProducts
+from tilewright.ir.primitives import SIDE_BYTES, MultiplyRows, SumProducts
 from tilewright.machine.machine import Machine
 from tilewright.macro.elementwise import UNIT
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
+from tilewright.spec.dtype import F32
 from tilewright.spec.sum_of_products import SumOfProducts, Walk
 
 #: Vectors of rows in a task of sums across rows.
@@ -47,12 +48,14 @@ class ProductCut:
     ----------
     together : rows of a task are a multiple of so many.
     long_row : sums of rows of so many columns are made turn by turn, if turns are further apart than rows.
-    block : columns whose sums are made of all rows, before those of others are added.
+    block : columns of integers whose sums are made of all rows, before those of others are added.
+    side : adjacent rows of floats whose sums are made at once at most.
     """
 
     together: int
     long_row: int
     block: int
+    side: int = SIDE_BYTES // F32.size
 
     def __post_init__(self) -> None:
         for name, size in self.__dict__.items():
@@ -65,11 +68,12 @@ def choose_products(problem: SumOfProducts, machine: Machine) -> ProductCut:
 
     >>> from tilewright.machine.catalog import find_machine
     >>> choose_products(SumOfProducts("across"), find_machine("znver5"))
-    ProductCut(together=256, long_row=64, block=64)
+    ProductCut(together=256, long_row=64, block=64, side=1024)
     """
     lanes = machine.isa.lanes(problem.acc)
     together = ROW_VECTORS * lanes if problem.walk in (Walk.ACROSS, Walk.WEIGHTED) else 1
-    return ProductCut(together, LONG_ROW_VECTORS * lanes, BLOCK_COLUMNS)
+    side = SIDE_BYTES // max(problem.dtype.size, problem.acc.size)
+    return ProductCut(together, LONG_ROW_VECTORS * lanes, BLOCK_COLUMNS, side)
 
 
 def product_sizes() -> tuple[str, ...]:
@@ -102,6 +106,20 @@ def _window(
 def _holds(low: Expression, high: Expression) -> Expression:
     """1 where low < high, else 0."""
     return minimum(maximum(high - low, 0), 1)
+
+
+def _sums_across(problem: SumOfProducts, cut: ProductCut, end: Expression) -> Statement:
+    """The sums of rows of floats from `i` on that are adjacent, some at a time."""
+    side, zero, s = Constant(cut.side), Constant(0), Name("s")
+    x, y = (_window(array, problem.walk, s, None, None) for array in "xy")
+    second = problem.factors == 2
+    part = SumProducts(
+        *(_window("z", problem.walk, s, None, None), x, minimum(side, end - s)),
+        *(Name("columns"), Name("turns"), Name("x_turn"), zero),
+        y if second else None,
+        Name("y_turn") if second else None,
+    )
+    return Loop("s", Name("i"), end, side, (part,))
 
 
 def _sums(problem: SumOfProducts, cut: ProductCut, rows: Expression) -> Statement:
@@ -148,7 +166,11 @@ def build_products(problem: SumOfProducts, cut: ProductCut, name: str) -> Progra
     kept = Name("batch") * Name("outer")
     if problem.walk.sums:
         step = share(rows, cut.together, ceildiv(tasks(THREAD_TASKS), kept))
-        body = parallel("i", zero, rows, step, _sums(problem, cut, minimum(step, rows - i)))
+        if problem.walk in (Walk.ACROSS, Walk.WEIGHTED) and not problem.acc.is_integer:
+            sums = _sums_across(problem, cut, minimum(i + step, rows))
+        else:
+            sums = _sums(problem, cut, minimum(step, rows - i))
+        body = parallel("i", zero, rows, step, sums)
     else:
         parts = ceildiv(tasks(THREAD_TASKS), kept * turns)
         step, column_step = share(rows, 1, parts), share(columns, UNIT, ceildiv(parts, rows))

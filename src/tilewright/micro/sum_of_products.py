@@ -1,7 +1,7 @@
 """Products of elements and their sums, as vectors: along rows, across rows, or one element after the other.
 
-Sums have several accumulators, which are added to others after so many turns, so that no number meets more
-than a few hundred of its like: more exact than one after the other, and as fast.
+Sums have several accumulators. Of floats, these are added to a sum of more bits (`long_sums.py`) after so
+many turns, so that errors do not grow with the length: as fast as one accumulator after the other.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from tilewright.ir.primitives import SIDE_BYTES
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
@@ -21,7 +22,7 @@ from tilewright.spec.dtype import F32, DType, Kind
 #: Vectors of a turn along a row: as many accumulators keep two loads a cycle busy while additions take three.
 UNROLLED = 4
 
-#: Turns until accumulators are added to others: along rows of 16 lanes 16 Ki elements, across rows 256.
+#: Turns until accumulators of integers, and of rows that are short anyway, are added to others.
 BLOCK_TURNS = 256
 
 #: Turns until the accumulators of a long sum are added to it.
@@ -30,6 +31,16 @@ CHAIN_TURNS = 16
 #: Share of the registers that hold sums of adjacent rows, and vectors of rows where fewer are left.
 ACCUMULATOR_SHARE = 2
 FEW_PARTS = (4, 1)
+
+#: Columns of floats whose sums are made of all rows, before those of others are added: as many places in as
+#: many pages as the table of pages holds at once.
+BLOCK_COLUMNS = 64
+
+#: Columns that are added to one another before they meet an accumulator.
+TOGETHER = 4
+
+#: Bytes of a line of the caches.
+_LINE = 64
 
 #: An element or vector: its value, or its real and its imaginary part.
 Number: TypeAlias = list[Value]
@@ -168,6 +179,10 @@ class _Sums:
             return self.numbers.add(acc, factors[0])
         return self.numbers.multiply_add(factors[0], factors[1], acc)
 
+    def element(self, turn: Value, row: Value, column: Value, mask: Value | None = None) -> Number:
+        """The first factor at a place."""
+        return self.numbers.load(self._place(self.left, "left_turn", turn, row, column), mask)
+
     def _place(self, place: Window, step: str, turn: Value, row: Value, column: Value) -> Value:
         base = self.f.at(
             place.pointer, self.f.mul(self.f.mul(turn, value(self.given, step)), place.dtype.size)
@@ -298,39 +313,120 @@ def _write_along(sums: _Sums) -> None:
 def _across(f: Function, isa: Isa, given: Operands) -> None:
     """Several vectors of rows at once, then fewer, the last one under a mask; column by column."""
     sums = _Sums(f, isa, given)
-    numbers, lanes, parts = sums.numbers, sums.numbers.lanes, sums.numbers.parts
-    most = sums.registers // (ACCUMULATOR_SHARE * parts)
+    if sums.numbers.acc.is_integer:
+        _across_few(sums)
+        return
+    few = f.both(f.compare("==", sums.turns, 1), f.compare("<=", sums.columns, BLOCK_COLUMNS))
+    with f.branch(few) as (inside, otherwise):
+        with inside:
+            _across_few(sums)
+        with otherwise:
+            _across_many(sums)
+
+
+def _groups(sums: _Sums, visit: Callable[[Value, int, Value | None], None]) -> None:
+    """Visits all rows: as many vectors as there are accumulators, then fewer, the last one under a mask."""
+    f, numbers = sums.f, sums.numbers
+    most = sums.registers // (ACCUMULATOR_SHARE * numbers.parts)
     start = int64(0)
     for vectors in (most, *(few for few in FEW_PARTS if few < most)):
-        end = sums.rows if vectors == 1 else f.sub(sums.rows, vectors * lanes - 1)
-        step = int64(vectors * lanes)
+        end = sums.rows if vectors == 1 else f.sub(sums.rows, vectors * numbers.lanes - 1)
+        step = int64(vectors * numbers.lanes)
         with f.carried_loop(start, end, step, [start], "rows") as (row, _, onward):
-            mask = numbers.mask(f.sub(sums.rows, row)) if vectors == 1 else None
-
-            def block(
-                turn: Value,
-                first: Value,
-                behind: Value,
-                state: Number,
-                row: Value = row,
-                vectors: int = vectors,
-                mask: Value | None = mask,
-            ) -> Number:
-                with f.carried_loop(first, behind, int64(1), state, "column") as (column, now, advance):
-                    changed: Number = []
-                    for vector in range(vectors):
-                        acc = list(now[vector * parts : (vector + 1) * parts])
-                        place = f.add(row, vector * lanes)
-                        changed += sums.added(turn, place, column, acc, mask)
-                    advance(changed)
-                return advance.results
-
-            total = sums.over_turns(vectors, 1, block)
-            for vector in range(vectors):
-                at = sums.to.at(f, f.add(row, vector * lanes))
-                sums.finish(total[vector * parts : (vector + 1) * parts], at, mask)
+            visit(row, vectors, numbers.mask(f.sub(sums.rows, row)) if vectors == 1 else None)
             onward([f.add(row, step)])
         (start,) = onward.results
+
+
+def _columns(
+    sums: _Sums, rows: tuple[Value, int, Value | None], turn: Value, span: tuple[Value, Value], state: Number
+) -> Number:
+    """Adds the columns of one turn to accumulators of some vectors of rows.
+
+    Floats that are not multiplied meet in fours first: as many additions, in shorter chains.
+    """
+    f, numbers, (row, vectors, mask) = sums.f, sums.numbers, rows
+    parts, (start, end) = numbers.parts, span
+    fours = sums.right is None and not numbers.acc.is_integer
+    for step in (TOGETHER, 1) if fours else (1,):
+        last = f.sub(end, step - 1)
+        with f.carried_loop(start, last, int64(step), [start, *state], "column") as (column, now, advance):
+            changed: Number = []
+            for vector in range(vectors):
+                acc = list(now[1 + vector * parts : 1 + (vector + 1) * parts])
+                place = f.add(row, vector * numbers.lanes)
+                if step == 1:
+                    changed += sums.added(turn, place, column, acc, mask)
+                    continue
+                found = [sums.element(turn, place, f.add(column, number), mask) for number in range(step)]
+                tree = [tree_sum(f, step, [one[part] for one in found].__getitem__) for part in range(parts)]
+                changed += numbers.add(acc, tree)
+            advance([f.add(column, step), *changed])
+        start, state = advance.results[0], advance.results[1:]
+    return list(state)
+
+
+def _across_few(sums: _Sums) -> None:
+    """Sums in registers, of all columns of some rows; integers are exact in any order."""
+    f, parts, lanes = sums.f, sums.numbers.parts, sums.numbers.lanes
+
+    def visit(row: Value, vectors: int, mask: Value | None) -> None:
+        def block(turn: Value, first: Value, behind: Value, state: Number) -> Number:
+            return _columns(sums, (row, vectors, mask), turn, (first, behind), state)
+
+        total = sums.over_turns(vectors, 1, block)
+        for vector in range(vectors):
+            at = sums.to.at(f, f.add(row, vector * lanes))
+            sums.finish(total[vector * parts : (vector + 1) * parts], at, mask)
+
+    _groups(sums, visit)
+
+
+def _across_many(sums: _Sums) -> None:
+    """Long sums of all rows, in memory of the function: some columns of all rows are added after others."""
+    f, numbers = sums.f, sums.numbers
+    lanes, parts = numbers.lanes, numbers.parts
+    long = long_sums(Floats(f, numbers.acc, numbers.zeros()[0].type, fused=numbers.fused))
+    size = long.dtype.size
+    memory = f.stack(element_type(long.dtype), 2 * SIDE_BYTES // size, _LINE)
+
+    def places(row: Value, part: int) -> list[Value]:
+        first = f.at(memory, f.mul(row, parts * long.parts * size))
+        return [f.at(first, (part * long.parts + number) * lanes * size) for number in range(long.parts)]
+
+    def put(row: Value, part: int, total: Sequence[Value]) -> None:
+        for value_, place in zip(total, places(row, part), strict=True):
+            f.store(value_, place, size)
+
+    def get(row: Value, part: int) -> list[Value]:
+        return [f.load(long.kind(), place, size) for place in places(row, part)]
+
+    with f.loop(int64(0), sums.rows, int64(lanes), "row") as row:
+        for part in range(parts):
+            put(row, part, long.nothing())
+    length = int64(BLOCK_COLUMNS)
+    with (
+        f.loop(int64(0), sums.turns, int64(1), "turn") as turn,
+        f.loop(int64(0), sums.columns, length, "block") as first,
+    ):
+        span = (first, f.minimum(f.add(first, length), sums.columns))
+
+        def visit(row: Value, vectors: int, mask: Value | None) -> None:
+            found = _columns(sums, (row, vectors, mask), turn, span, numbers.zeros(vectors))
+            for vector in range(vectors):
+                at = f.add(row, vector * lanes)
+                for part in range(parts):
+                    put(at, part, long.plus(get(at, part), found[vector * parts + part]))
+
+        _groups(sums, visit)
+
+    def finish(row: Value, vectors: int, mask: Value | None) -> None:
+        for vector in range(vectors):
+            at = f.add(row, vector * lanes)
+            total = [long.rounded(get(at, part)) for part in range(parts)]
+            sums.finish(total, sums.to.at(f, at), mask)
+
+    _groups(sums, finish)
 
 
 def _apart(f: Function, isa: Isa, given: Operands) -> None:
