@@ -73,7 +73,7 @@ class TilewrightError(Exception):
         except Exception:  # a value that cannot be printed
             fields = {name: shown(value) for name, value in fields.items()}
             text = self.message.format(**fields)
-        self.fields = fields
+        self.fields, self._said = fields, text
         super().__init__(text)
 
     def __getattr__(self, name: str) -> object:
@@ -911,7 +911,7 @@ class AxisOutOfRange(TilewrightError, AxisError):
     def __init__(self, *, found: int, ndim: int, **fields: object) -> None:
         super().__init__(found=found, ndim=ndim, **fields)
         self.axis, self.ndim = found, ndim
-        self.args = (self.message.format(**self.fields),)
+        self.args = (self._said,)
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -924,7 +924,7 @@ class CoreAxes(TilewrightError, AxisError):
 
     def __init__(self, **fields: object) -> None:
         super().__init__(**fields)
-        self.args = (self.message.format(**fields),)
+        self.args = (self._said,)
 
 
 class AxesCount(TilewrightError, ValueError):

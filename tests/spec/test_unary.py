@@ -41,7 +41,7 @@ def test_sizes_in_range(size: int | None) -> None:
 @pytest.mark.parametrize("size", [0, -1, MAX_UNARY_SIDE + 1, 2.5, "8"], ids=str)
 @pytest.mark.parametrize("name", ["m", "n"])
 def test_sizes_out_of_range(name: str, size: Any) -> None:
-    with pytest.raises(InvalidSize, match=f"{name} is {size}, must be None or an integer from 1 to"):
+    with pytest.raises(InvalidSize, match=f"{name} is {size!r}, must be None or an integer from 1 to"):
         Unary("relu", **{name: size})
 
 

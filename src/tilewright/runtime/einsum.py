@@ -46,6 +46,7 @@ from tilewright.runtime.scattered_pairs import TABLE_TYPES, ByTables
 from tilewright.runtime.transpose import transpose
 from tilewright.runtime.tree_layout import laid_out
 from tilewright.runtime.tree_steps import Move, Step, Steps, steps_of
+from tilewright.spec.arguments import as_dtype
 from tilewright.spec.problem import check_elements
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
@@ -340,9 +341,9 @@ def einsum(
     places = tuple((operand.shape, operand.strides, operand.dtype.kind) for operand in operands)
     plan = _plan(text, places, check_search(options.optimize))
     out = None if options.out is None else check_out(options.out, plan.shape)
-    asked = options.dtype
-    if plan.is_view and out is None and (asked is None or asked == operands[0].dtype):  # of any type
-        types = Types(*(operands[0].dtype,) * 3)
+    own, asked = operands[0].dtype, options.dtype
+    if plan.is_view and out is None and (asked is None or as_dtype(asked) == own):  # of any type
+        types = Types(own, own, own)
     else:
         types = types_of(operands, options)
         operands = [converted(operand, types.computed) for operand in operands]

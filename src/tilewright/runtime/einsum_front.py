@@ -8,6 +8,7 @@ What a first call needs is imported by it, so that importing the package costs a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
@@ -168,17 +169,20 @@ def _plainly(arguments: tuple[Any, ...], threads: int | None, options: tuple[Any
         return einsum(*arguments, **named)
 
 
+#: Types of lists of labels, and of labels, that are a key.
+_LISTS, _LABELS = frozenset({list, tuple}), frozenset({int, type(...)})
+
+
 def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Text and operands of the form ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
     pairs, rest = divmod(len(arguments), 2)
     lists = arguments[1 : 2 * pairs : 2] + (arguments[-1:] if rest else ())
+    if not _LISTS.issuperset(map(type, lists)):
+        found = [(labels, as_items(labels)) for labels in lists]
+        lists = tuple(labels if items is None else items for labels, items in found)
     # As a key 1.0 is 1, but it is no label; nothing else is looked up.
-    items = [as_items(labels) for labels in lists]
-    lists = tuple(labels if found is None else found for labels, found in zip(lists, items, strict=True))
-    plain = all(
-        found is not None and all(type(label) is int or label is ... for label in found) for found in items
-    )
-    key = (pairs, *lists) if plain else ()
+    plain = _LISTS.issuperset(map(type, lists)) and _LABELS.issuperset(map(type, chain(*lists)))
+    key = (pairs, *map(tuple, lists)) if plain else ()
     text = _texts.get(key) if plain else None
     if text is None:
         with importing:

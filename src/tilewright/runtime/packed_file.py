@@ -35,10 +35,10 @@ from tilewright.reading import open_regular
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
 from tilewright.runtime.quantise import WORD_BYTES
-from tilewright.spec.arguments import check_flag, check_path
+from tilewright.spec.arguments import MAX_SIZE, check_flag, check_path
 from tilewright.spec.dtype import DTYPES, F32, U8
 from tilewright.spec.packing import Packing, Role
-from tilewright.spec.problem import MAX_SIZE, check_elements
+from tilewright.spec.problem import check_elements
 from tilewright.spec.weights import Weights
 
 MAGIC = b"TWPACKED"

@@ -24,7 +24,7 @@ UNARY_BITS = (8, 16, 32, 64, 128)
 def _check_side(value: int | None, name: str) -> int | None:
     if value is None:
         return None
-    return check_integer(value, name, 1, MAX_UNARY_SIDE, f"None or an integer from 1 to {MAX_UNARY_SIDE}")
+    return check_integer(value, name, 1, MAX_UNARY_SIDE, "None or an integer from 1 to 2**29 - 1")
 
 
 def check_unary_dtype(op: UnaryOp, dtype: DType | str) -> DType:
