@@ -99,3 +99,49 @@ def test_epilogues_beside_guards(row: str, dtype: str, count: int) -> None:
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def test_quantised_rows_beside_guards(row: str, dtype: str) -> None:
     assert run_python(WEIGHTS, "rows", dtype, isa=row) == "110 products\n"
+
+
+CASES = str(Path(__file__).with_name("guard_cases.py"))
+
+
+@pytest.mark.parametrize("row", [isa.name for isa in host_rows()][:2])
+def test_random_calls_beside_guards(row: str) -> None:
+    """A sample; `python tests/runtime/guard_cases.py --cases N --seed S` draws as many as wanted."""
+    assert run_python(CASES, "--cases", "20", "--seed", "0", isa=row, seconds=600) == "20 cases, 0 failed\n"
+
+
+def test_random_calls_beside_guards_find_what_is_wrong() -> None:
+    """The generator itself: a read behind an operand, bytes around `out`, other values, a changed operand."""
+    program = """
+import ctypes
+import numpy as np
+import guard_cases as cases
+
+def place(draw):
+    return draw.place(np.zeros((3, 3), np.float32)), draw.room.placed[-1][0].bytes
+
+def beyond(draw):
+    _, memory = place(draw)
+    ctypes.c_uint8.from_address(memory.__array_interface__["data"][0] + memory.size).value
+
+def around(draw):
+    out, memory = place(draw)
+    before = draw.surroundings(out)
+    memory[memory.size // 2] = 1
+    draw.check(out, np.zeros((3, 3)), out, before)
+
+def changed(draw):
+    x, _ = place(draw)
+    x[1, 1] = 1
+    draw.check(np.zeros(()), np.zeros(()), None, [])
+
+def values(draw):
+    draw.check(np.float32([1, 2.001]), np.array([1.0, 2.0]), None, [])
+
+reasons = {beyond: "SIG", around: "bytes around", changed: "operand changed", values: "differ"}
+for case, reason in reasons.items():
+    cases.KINDS[:] = [case]
+    found = list(cases.run_in_children(0, range(2)))
+    assert len(found) == 2 and all(reason in text for _, text in found), found
+"""
+    run_python("-c", f"import sys; sys.path.insert(0, {str(Path(CASES).parent)!r})\n{program}")
