@@ -87,5 +87,5 @@ def test_node(name: str) -> None:
     for found, expected in zip(attend(NODES[name]), NODES[name].expected, strict=False):
         if expected is not None:
             near = 1e-5 if expected.dtype == np.float32 else 1e-2
-            pair = [np.asarray(array).astype(np.float64) for array in (found, expected)]
-            np.testing.assert_allclose(*pair, rtol=max(near, 1e-3), atol=near)
+            wide, exact = (np.asarray(array).astype(np.float64) for array in (found, expected))
+            np.testing.assert_allclose(wide, exact, rtol=max(near, 1e-3), atol=near)
