@@ -100,6 +100,10 @@ _native: list[NativeMatmul] = []  # the one entry of this process, once made
 _STEPS: dict[str, Any] = {"alpha": 1.0, "beta": 0.0, "bias": None, "activation": None}
 
 
+#: Types of operands that have no functions of their own in the place of NumPy's.
+_PLAIN = {np.ndarray, list, tuple}
+
+
 def _matmul(
     a: Any,
     b: Any,
@@ -134,7 +138,7 @@ def _matmul(
                 *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
             )
         steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
-        if plain and type(a) is type(b) is np.ndarray and (out is None or type(out) is np.ndarray):
+        if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
         else:
             with importing:
