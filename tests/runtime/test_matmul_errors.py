@@ -189,6 +189,7 @@ def no_memory(*arguments: Any, **keywords: Any) -> None:
 @pytest.fixture
 def empty_pool(monkeypatch: pytest.MonkeyPatch) -> ScratchPool:
     """A pool without blocks in the place of the process's."""
+    tw.matmul(A, B)  # the native entry is made with the process's own pool, which it keeps reading
     pool = ScratchPool(gemm.scratch_pool().size)
     monkeypatch.setattr(gemm, "scratch_pool", lambda: pool)
     monkeypatch.setitem(gemm.matmul_kernel(F32).__dict__, "pool", pool)
