@@ -59,6 +59,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
 from tilewright.machine.machine import Machine
+from tilewright.micro.budget import OPERAND, Budget
 from tilewright.micro.dispatch import Dispatch, DispatchedWeights, TileStrides
 from tilewright.micro.dot import DotKernel
 from tilewright.micro.engine import EngineKernel
@@ -165,6 +166,13 @@ class _Lowering:
         if program.scratch:
             self.place_scratch(function.arguments["scratch"], int64(0))
         self.place_locals()
+        self.budget = self.begin_budget(program.body)
+
+    def begin_budget(self, body: tuple[Statement, ...]) -> Value | None:
+        """What the function that is being written may do before it asks its team; none without long work."""
+        if self.team is None or not any(map(_is_long, body)):
+            return None
+        return Budget.begin(self.f, self.team.pointer).place
 
     def place_scratch(self, scratch: Value, thread: Value) -> None:
         """The scratch buffers, as a thread has them."""
@@ -313,6 +321,8 @@ class _Lowering:
             from tilewright.micro.calls import Window
 
         operands: dict[str, Window | Value | None] = {}
+        if node.long and self.budget is not None:
+            operands[OPERAND] = self.budget
         for name in (part.name for part in fields(node)):
             match getattr(node, name):
                 case None:
@@ -324,6 +334,8 @@ class _Lowering:
                 case value:
                     operands[name] = self.scalar(value, self.scalar_type, scope)
         emitter(type(node))(self.f, self.machine.isa, operands)
+        if OPERAND in operands:
+            Budget(self.f, self.budget).end_if_stopped()
 
     def loop(self, node: Loop, scope: _Scope) -> None:
         if node.execution is Execution.PARALLEL:
@@ -378,11 +390,11 @@ class _Lowering:
         captured |= {f"count {number}": count for number, count in enumerate(counts)}
         for number, (begin, _, step) in enumerate(spans):
             captured |= {f"first {number}": begin, f"step {number}": step}
-        captured["threads"] = team.threads
+        captured |= {"team": team.pointer, "threads": team.threads}
         environment = Environment(captured)
         number = sum(name.startswith("task_") for name in self.module.functions)
         body = self.module.define(f"task_{number}_{node.axis}", VOID, BODY_ARGUMENTS)
-        before = (self.pointers, self.scalars)
+        before = (self.pointers, self.scalars, self.budget)
         self.f, given = body, environment.inside(body)
 
         def inside(kind: str) -> dict[str, Value]:
@@ -391,10 +403,11 @@ class _Lowering:
             }
 
         self.pointers, self.scalars = inside("pointer"), inside("scalar")
-        self.team = team._replace(threads=given["threads"])
+        self.team = Team(given["team"], given["threads"])
         if self.program.scratch:
             self.place_scratch(given["scratch"], body.arguments["thread"])
         self.place_locals()
+        self.budget = self.begin_budget(loops[-1].body)
         inner = _Scope(inside("name"), inside("begin"), inside("last"))
         task = body.arguments["task"]
         for index in reversed(range(len(loops))):
@@ -409,7 +422,7 @@ class _Lowering:
             body.fence()
         body.ret()
         self.f, self.team = f, team
-        self.pointers, self.scalars = before
+        self.pointers, self.scalars, self.budget = before
         team.run(f, body.callee, environment.keep(f, body), total)
 
     def pack(self, node: Pack, scope: _Scope) -> None:
@@ -725,6 +738,21 @@ def _has_tasks(statement: Statement) -> bool:
             return any(map(_has_tasks, body))
         case If(then=then, otherwise=otherwise):
             return any(map(_has_tasks, (*then, *otherwise)))
+        case _:
+            return False
+
+
+def _is_long(statement: Statement) -> bool:
+    """Whether a statement spends from the budget of its function; tasks have their own."""
+    match statement:
+        case Primitive(long=long):
+            return long
+        case Loop(execution=Execution.PARALLEL):
+            return False
+        case Loop(body=body):
+            return any(map(_is_long, body))
+        case If(then=then, otherwise=otherwise):
+            return any(map(_is_long, (*then, *otherwise)))
         case _:
             return False
 

@@ -19,6 +19,7 @@ from tilewright.ir.primitives import (
     ScatterTile,
     Softmax,
     SoftmaxGradient,
+    Spend,
     SumProducts,
     SumValues,
 )
@@ -64,6 +65,7 @@ LOWERED: dict[type[Primitive], tuple[str, str]] = {
     MinRows: ("row_sums", "emit_min_rows"),
     SumProducts: ("sum_of_products", "emit_sum_products"),
     MultiplyRows: ("sum_of_products", "emit_multiply_rows"),
+    Spend: ("budget", "emit_spend"),
 }
 
 

@@ -22,6 +22,7 @@ from tilewright.ir.primitives import (
     ScatterTile,
     Softmax,
     SoftmaxGradient,
+    Spend,
     SumProducts,
     SumValues,
 )
@@ -268,6 +269,10 @@ def _multiply_rows(at: _Fields) -> None:
     at.window("to", *shape)[...] = product_meaning(left, right, None)
 
 
+def _spend(_: _Fields) -> None:
+    """Changes no buffer."""
+
+
 Meaning: TypeAlias = Callable[[_Fields], None]
 
 #: What each primitive does.
@@ -293,6 +298,7 @@ _ACTIONS: dict[type[Primitive], Meaning] = {
     MinRows: partial(_rows, op=RowOp.MIN),
     SumProducts: _sum_products,
     MultiplyRows: _multiply_rows,
+    Spend: _spend,
 }
 
 

@@ -557,9 +557,14 @@ class Primitive:
     """Base of statements all of whose fields are windows, integers and scalars (`primitives.py`).
 
     Text has the name of each field in front of its value; a field that is None is left out.
+
+    Attributes
+    ----------
+    long : whether one of them may be any amount of work, so that it spends from its task's budget.
     """
 
     word: ClassVar[str]
+    long: ClassVar[bool] = False
 
 
 Statement: TypeAlias = Let | Loop | If | Pack | Unary | TileMatmul | Epilogue | Primitive

@@ -16,6 +16,19 @@ from tilewright.spec.dtype import I64, DType
 
 
 @dataclass(frozen=True)
+class Spend(Primitive):
+    """Takes so many elements or multiply-adds off the budget of the task: the end of a cancelled call.
+
+    Stands in loops of a task that may take any number of turns; without parallel loops it does nothing.
+    """
+
+    word: ClassVar[str] = "spend"
+    long: ClassVar[bool] = True
+
+    work: Expression
+
+
+@dataclass(frozen=True)
 class Begin(Primitive):
     """The state of rows that no key has met: maximum -inf, sums 0; of a `sink`, its score and 1.
 
@@ -309,6 +322,7 @@ class SumProducts(Primitive):
     """
 
     word: ClassVar[str] = "sum_products"
+    long: ClassVar[bool] = True
 
     to: Slice
     left: Slice
@@ -352,6 +366,7 @@ _KINDS: tuple[type[Primitive], ...] = (
     ScatterTile,
     SumProducts,
     MultiplyRows,
+    Spend,
     *ROW_PRIMITIVES,
 )
 #: Every primitive by the word that begins its text.

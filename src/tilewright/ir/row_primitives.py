@@ -37,6 +37,7 @@ class SoftmaxRows(Primitive):
     """
 
     word: ClassVar[str] = "softmax_rows"
+    long: ClassVar[bool] = True
 
     to: Slice
     source: Slice
@@ -53,6 +54,7 @@ class LogSoftmaxRows(Primitive):
     """to = x - max x - log Σ e^(x - max x) of every row; otherwise as `SoftmaxRows`."""
 
     word: ClassVar[str] = "log_softmax_rows"
+    long: ClassVar[bool] = True
 
     to: Slice
     source: Slice
@@ -73,6 +75,7 @@ class LayerNormRows(Primitive):
     """
 
     word: ClassVar[str] = "layer_norm_rows"
+    long: ClassVar[bool] = True
 
     to: Slice
     source: Slice
@@ -91,6 +94,7 @@ class RmsNormRows(Primitive):
     """to = x / √(mean of x² + eps) · weight of every row; otherwise as `LayerNormRows`."""
 
     word: ClassVar[str] = "rms_norm_rows"
+    long: ClassVar[bool] = True
 
     to: Slice
     source: Slice
@@ -116,6 +120,7 @@ class SumRows(Primitive):
     """
 
     word: ClassVar[str] = "sum_rows"
+    long: ClassVar[bool] = True
 
     to: Slice
     source: Slice

@@ -10,6 +10,9 @@ A caller passes a pointer to a team, or null where it is alone::
 
 `run` calls the body for every task 0 .. tasks-1, in any order, and returns when all have been done. `thread`
 is at least 0 and less than `threads`, and differs between bodies that run at the same time.
+
+Long tasks call `run` with no body and no tasks now and then, and with the address of a word that is 0. A team
+that was cancelled sets the word, and the task ends; other teams have nothing to do.
 """
 
 from __future__ import annotations
@@ -55,6 +58,16 @@ class Team(NamedTuple):
         """Does `tasks` tasks; every one has been done when the call returns."""
         run = f.load(POINTER, f.at(self.pointer, RUN_OFFSET), _WORD_BYTES)
         f.call(Callee(VOID, run.text), [self.pointer, Value(POINTER, body.text), environment, tasks])
+
+    @staticmethod
+    def end_if_cancelled(f: Function, pointer: Value) -> None:
+        """A checkpoint of a long task: leaves the function if the team was cancelled."""
+        stop = f.stack(INT64, 1, _WORD_BYTES)
+        f.store(int64(0), stop, _WORD_BYTES)
+        run = f.load(POINTER, f.at(pointer, RUN_OFFSET), _WORD_BYTES)
+        f.call(Callee(VOID, run.text), [pointer, null(), stop, int64(0)])
+        with f.when(f.compare("!=", f.load(INT64, stop, _WORD_BYTES), 0)):
+            f.ret()
 
 
 def _alone(module: Module) -> Callee:

@@ -35,7 +35,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
-from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax
+from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax, Spend
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.attention_blocking import AttentionBlocking
@@ -286,7 +286,8 @@ class _Nest:
             seen = maximum(Name("low0") + first, 0)
             begin, end = floor_to(seen, cut.b2), minimum(keys, Name("high0") + first + rows - 1)
         jb = Name("jb")
-        body: list[Statement] = [Let("kb", minimum(cut.b2, end - jb))]
+        work = rows * (cut.b2 * (self.problem.head_dim + self.problem.value_dim))
+        body: list[Statement] = [Spend(work), Let("kb", minimum(cut.b2, end - jb))]
         k, v = (self.rows_of(buffer, buffer, Name("kv"), jb) for buffer in "kv")
         if self.problem.paged:
             body.append(self.gather())

@@ -35,6 +35,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.ir.primitives import Spend
 from tilewright.machine.machine import Machine
 from tilewright.macro.backward_block import BackwardBlocking, Block, down, turned, whole
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
@@ -100,6 +101,7 @@ class _Nests(Block):
             *self.add_to_queries(to, Constant(0)),
         )
         block: tuple[Statement, ...] = (
+            Spend(rows * (cut.b2 * (d + p.value_dim))),
             Let("columns", minimum(cut.b2, Name("item_keys") - jb)),
             *self.pack_keys(),
             *self.pack_key_panels(),
@@ -183,6 +185,7 @@ class _Nests(Block):
         block: tuple[Statement, ...] = (
             Let("rows", minimum(cut.b1, Name("item_queries") - ib)),
             Let("rows_end", ib + rows),
+            Spend(rows * (cut.b2 * (d + dv))),
             *self.pack_rows(ib, rows),
             *self.pack_finite("query_panels", queries, rows),
             self.pack_b("dout_panels", turned(douts), Constant(dv), rows),

@@ -23,6 +23,7 @@ from tilewright.ir.nodes import (
     TileMatmul,
     minimum,
 )
+from tilewright.ir.primitives import Spend
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking, depth_unit
@@ -123,7 +124,8 @@ class _Layer:
         most = max(unit, self.blocking.kc // unit * unit)
         kc = balanced(Constant(self.inputs), most, unit)
         depth = Let("depth", minimum(kc, Constant(self.inputs) - pc))
-        return Loop("pc", Constant(0), Constant(self.inputs), kc, (depth, self.over_tiles(tile)))
+        work = Name("rows") * self.outputs * Name("depth")
+        return Loop("pc", Constant(0), Constant(self.inputs), kc, (depth, Spend(work), self.over_tiles(tile)))
 
     def unpack(self) -> Loop:
         """Tiles into rows of sums."""

@@ -23,7 +23,7 @@ from tilewright.ir.nodes import (
     minimum,
 )
 from tilewright.machine.machine import Machine
-from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
+from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.macro.row_function import row_sizes
 from tilewright.macro.unary import STREAMED_COLUMN_LINES
 from tilewright.spec.elementwise import Elementwise
@@ -76,7 +76,8 @@ def build_elementwise(problem: Elementwise, cut: ElementCut, name: str) -> Progr
     """
     rows, columns, zero, one = Name("rows"), Name("columns"), Constant(0), Constant(1)
     i, j = Name("i"), Name("j")
-    parts = ceildiv(tasks(THREAD_TASKS), Name("batch") * Name("outer"))
+    elements = Name("batch") * Name("outer") * rows * columns
+    parts = ceildiv(bounded(tasks(THREAD_TASKS), elements, TASK_ELEMENTS), Name("batch") * Name("outer"))
     row_step, column_step = share(rows, 1, parts), share(columns, UNIT, ceildiv(parts, rows))
 
     def lines(array: str) -> Slice:
@@ -88,7 +89,6 @@ def build_elementwise(problem: Elementwise, cut: ElementCut, name: str) -> Progr
         sizes = (minimum(column_step, columns - j), minimum(row_step, rows - i))
         return Unary(problem.op, lines("y"), lines("x"), *sizes, traffic)
 
-    elements = Name("batch") * Name("outer") * rows * columns
     many = Compare(Relation.LE, Constant(cut.stream_from), elements)
     long = Compare(Relation.LE, Constant(cut.long_row), columns)
     past = AnyOf((AllOf((many, long)),))

@@ -51,6 +51,7 @@ from tilewright.macro.partition import (
     PACKED_PANELS,
     ROW_TASKS,
     THREAD_TASKS,
+    bounded,
     parallel,
     share,
     tasks,
@@ -126,15 +127,18 @@ def _walk(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Column after column of tiles, over the rows of a task; A is in place."""
     sizes, step = nest.sizes, nest.columns_step
     jb, jn = Name("jb"), Name("jn")
-    body = (nest.depth_loop(*column),) if nest.carries else column
+    area = minimum(Name("mb"), sizes.m) * step
+    body = (nest.depth_loop_of_task(area, *column),) if nest.carries else column
     inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), body)
     rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
     walk = parallel("jb", Constant(0), sizes.n, jn, rows)
     # Rows are cut where the columns are too few.
-    down = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(sizes.n, jn), 1))
+    least = LEAST_ROW_TILES * nest.tile.mr
+    work, few = sizes.m * sizes.n * Name("kc"), minimum(sizes.m, least) * sizes.n * Name("kc")
+    down = ceildiv(bounded(tasks(THREAD_TASKS), work), maximum(ceildiv(sizes.n, jn), 1))
     lets = (
-        Let("jn", share(sizes.n, step, tasks(COLUMN_TASKS))),
-        Let("mb", maximum(share(sizes.m, nest.tile.mr, down), LEAST_ROW_TILES * nest.tile.mr)),
+        Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), few))),
+        Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
     )
     return (*lets, walk if nest.carries else nest.depth_loop(walk))
 

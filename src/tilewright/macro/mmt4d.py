@@ -28,6 +28,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.ir.primitives import Spend
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, RegisterTile, choose_blocking, depth_unit, register_candidates
@@ -283,6 +284,7 @@ def repacked(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
     depth = _depth_loop(
         sizes.k,
         Name("kc"),
+        Spend(Name("depth") * rows_held * columns_held),
         rows_of("rhs", "j1", (jb, column_end), columns_held, problem.n0),
         pack("rhs", columns_held, column_end - jb, (tile.nr, kr_b)),
         ic_loop,

@@ -20,7 +20,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.macro.nest import Nest
-from tilewright.macro.partition import COLUMN_TASKS, parallel, share, tasks
+from tilewright.macro.partition import COLUMN_TASKS, bounded, parallel, share, tasks
 from tilewright.spec.dtype import BF16, F32
 from tilewright.spec.weights import Elements
 
@@ -92,12 +92,13 @@ def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:
         kept(lanes, j), minimum(2, sizes.m - i), minimum(lanes, sizes.n - j), Tile(2, lanes, nest.tile.kr)
     )
     jt, jn = Name("jt"), Name("jn")
-    blocks = Loop("jb", jt, minimum(jt + jn, Name("wide")), Constant(across), (nest.depth_loop(*block),))
+    of_block = nest.depth_loop_of_task(sizes.m * across, *block)
+    blocks = Loop("jb", jt, minimum(jt + jn, Name("wide")), Constant(across), (of_block,))
     edge = Loop("i", Constant(0), sizes.m, Constant(2), (rest,))
     return (
         *(Let(f"rows{height}", _whole(sizes.m, height)) for height in heights),  # in tiles of this height
         Let("wide", _whole(sizes.n, across)),  # columns of whole blocks
-        Let("jn", share(Name("wide"), across, tasks(COLUMN_TASKS))),
+        Let("jn", share(Name("wide"), across, bounded(tasks(COLUMN_TASKS), sizes.m * sizes.n * sizes.k))),
         parallel("jt", Constant(0), Name("wide"), jn, blocks),
         Loop("j", Name("wide"), sizes.n, Constant(lanes), (nest.depth_loop(edge),)),
     )

@@ -35,6 +35,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.ir.primitives import Spend
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.macro.blocking import Blocking
 from tilewright.spec.epilogue import Along, Bias, Residual, Scale, TypedStep, replace_dtype
@@ -460,3 +461,8 @@ class Nest:
         k = Name("depths")
         depth = Let("depth", minimum(Name("kc"), k - Name("pc")))
         return Loop("pc", Constant(0), maximum(k, 1), Name("kc"), (depth, *body))
+
+    def depth_loop_of_task(self, area: Expression, *body: Statement) -> Loop:
+        """The same inside of a task, of sums of so many elements: the depths of a task may be any number."""
+        loop = self.depth_loop(*body)
+        return replace(loop, body=(loop.body[0], Spend(area * Name("depth")), *loop.body[1:]))

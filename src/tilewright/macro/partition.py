@@ -2,12 +2,25 @@
 
 One thread makes one task of everything, which costs it one call. Each further thread adds the same number of
 tasks, from which threads help themselves: the last one to finish makes the others wait for at most one task.
-(The pool's teams of one thread count two, so that there is an end of a task at which to look for signals.)
+
+No task does more than about `TASK_WORK`, because signal handlers run between tasks. Where the loops of a
+task have no bound, the nest spends from the task's budget (`ir.primitives.Spend`).
+(The pool's teams of one thread count two, so that one thread makes several tasks too.)
 """
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import Execution, Expression, Loop, Statement, Threads, ceildiv, maximum, roundup
+from tilewright.ir.nodes import (
+    Execution,
+    Expression,
+    Loop,
+    Statement,
+    Threads,
+    ceildiv,
+    maximum,
+    minimum,
+    roundup,
+)
 
 #: Tasks for each further thread. Column tasks of a nest without packing: n = 128 has four tiles of columns.
 COLUMN_TASKS = 8
@@ -25,6 +38,11 @@ LEAST_COLUMN_TILES = 8
 #: Micro-panels that one task packs at least: as many are packed side by side.
 PACKED_PANELS = 4
 
+#: Multiply-adds of a task, about: 1 ms of vectors, 30 ms of elements that no vector instruction multiplies.
+TASK_WORK = 1 << 26
+#: The same in elements that are read or written: 4 ms of memory, of functions of many instructions as much.
+TASK_ELEMENTS = 1 << 20
+
 #: Rows of a task where columns alone are too few: register tiles.
 LEAST_ROW_TILES = 8
 
@@ -32,6 +50,11 @@ LEAST_ROW_TILES = 8
 def tasks(each: int) -> Expression:
     """`each` for every thread but the first, and at least one."""
     return maximum((Threads() - 1) * each, 1)
+
+
+def bounded(parts: Expression, work: Expression, most: int = TASK_WORK) -> Expression:
+    """`parts`, or more, so that each does at most so much; one thread without a team has no limit."""
+    return maximum(parts, minimum(Threads() - 1, 1) * ceildiv(work, most))
 
 
 def share(extent: Expression, unit: int, parts: Expression) -> Expression:

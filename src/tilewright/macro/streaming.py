@@ -29,7 +29,7 @@ from tilewright.ir.nodes import (
     roundup,
 )
 from tilewright.macro.nest import Nest
-from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
+from tilewright.macro.partition import THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.spec.dtype import DType
 
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an
@@ -143,7 +143,8 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     add = replace(store, c=total, alpha=Scalar(1.0), beta=first, finish=None)
     steps = nest.steps.at(Constant(0), jb, None)
     final = replace(store, sums=total, beta=Scalar("beta"), finish=steps)
-    blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, nest.depth_loop(walk, add), final)
+    whole = nest.depth_loop_of_task(sizes.m * Name("jn"), walk, add)
+    blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, whole, final)
     kept = replace(nest, sums=Slice("sums", i * tile.nr, (Constant(tile.nr), Constant(1))))
     tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), (kept.depth_loop(*rest(kept)),))
     return (*lets, blocks, tail)
@@ -170,7 +171,7 @@ def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
     rest = Loop("j", Name("wide"), sizes.n, Constant(nest.tile.nr), nest.column_copied())
     return (
         Let("wide", roundup(maximum(sizes.n + 1 - lanes, 0), lanes)),  # columns of whole tiles
-        Let("jn", share(Name("wide"), lanes, tasks(THREAD_TASKS))),
+        Let("jn", share(Name("wide"), lanes, bounded(tasks(THREAD_TASKS), sizes.n * Name("kc")))),
         nest.depth_loop(whole, rest),
     )
 
@@ -205,4 +206,5 @@ def dots(nest: Nest) -> tuple[Statement, ...]:
     # A narrower C would round the sums of each pass.
     step = maximum(depths, 1) if nest.carries else Constant(DOT_DEPTH)
     walk = Loop("pd", Constant(0), maximum(depths, 1), step, (depth, rows))
-    return (Let("mb", share(sizes.m, DOT_ROWS, tasks(THREAD_TASKS))), walk)
+    parts = bounded(tasks(THREAD_TASKS), sizes.m * minimum(step, depths))
+    return (Let("mb", share(sizes.m, DOT_ROWS, parts)), walk)

@@ -22,7 +22,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import SIDE_BYTES, MultiplyRows, SumProducts
 from tilewright.machine.machine import Machine
 from tilewright.macro.elementwise import UNIT
-from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
+from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.spec.dtype import F32
 from tilewright.spec.sum_of_products import SumOfProducts, Walk
 
@@ -172,7 +172,8 @@ def build_products(problem: SumOfProducts, cut: ProductCut, name: str) -> Progra
             sums = _sums(problem, cut, minimum(step, rows - i))
         body = parallel("i", zero, rows, step, sums)
     else:
-        parts = ceildiv(tasks(THREAD_TASKS), kept * turns)
+        elements = kept * turns * rows * columns
+        parts = ceildiv(bounded(tasks(THREAD_TASKS), elements, TASK_ELEMENTS), kept * turns)
         step, column_step = share(rows, 1, parts), share(columns, UNIT, ceildiv(parts, rows))
         sizes = (minimum(step, rows - i), minimum(column_step, columns - j))
         z, x, y = (_window(array, problem.walk, i, j, t) for array in "zxy")

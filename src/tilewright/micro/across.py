@@ -167,6 +167,7 @@ class AcrossRows(Lines):
             _,
             advance,
         ):
+            self.budget.spend(f.mul(self.rows, turn))
             for block, visit in enumerate(visits):
                 for spot in self._pieces(past=past):
                     places = range(block * count, (block + 1) * count)

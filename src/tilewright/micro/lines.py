@@ -12,6 +12,7 @@ from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, int64, vector_type
 from tilewright.machine.isa import Isa
+from tilewright.micro.budget import Budget
 from tilewright.micro.calls import Operands, Window, value, window
 from tilewright.micro.long_sums import long_sums, tree_sum
 from tilewright.spec.dtype import DType
@@ -47,6 +48,9 @@ LONG = 64
 #: Turns of a chain of additions that take longer than loading what is added.
 CHAIN = 16
 
+#: Turns of a row from which on it spends from the budget in parts: some 10 us.
+STRETCH = 1024
+
 #: What becomes of sums at a vector, and how two lanes of them become one.
 Visit: TypeAlias = Callable[[Spot, list[Value]], list[Value]]
 Join: TypeAlias = Callable[[Floats, Value, Value], Value]
@@ -64,6 +68,7 @@ class Lines:
         self.convert = Convert(f, half=isa.half)
         self.to, self.source = window(given, "to"), window(given, "source")
         self.columns = value(given, "columns")
+        self.budget = Budget.of(f, given)
 
     def number(self, name: str) -> Value:
         """An integer that not every primitive has: 0 without it."""
@@ -153,6 +158,7 @@ class AlongRows(Lines):
             end = f.sub(rows, parts - 1)
             with f.carried_loop(start, end, int64(parts), [start], "row") as (first, _, advance):
                 self.rows = [f.add(first, part) for part in range(parts)]
+                self.budget.spend(f.mul(self.columns, parts))
                 self._fetch_borders()
                 yield
                 advance([f.add(first, parts)])
@@ -181,9 +187,10 @@ class AlongRows(Lines):
         behind = self.columns if end is None else end
         whole = f.add(begin, f.both(f.sub(behind, begin), int64(-lanes)))
         start = begin
-        for step in (UNROLLED, 1):
-            last = whole if step == 1 else f.sub(whole, (step - 1) * lanes)
-            with f.carried_loop(start, last, int64(step * lanes), [start, *state], "vector") as (
+
+        def turns(first: Value, last: Value, step: int, state: list[Value]) -> list[Value]:
+            """So many vectors in a turn; where the next one begins, and the state."""
+            with f.carried_loop(first, last, int64(step * lanes), [first, *state], "vector") as (
                 at,
                 values,
                 advance,
@@ -193,7 +200,19 @@ class AlongRows(Lines):
                     place = spot._replace(column=f.add(at, number * lanes), past=past)
                     now = [*now[each:], *visit(place, now[:each])]
                 advance([f.add(at, step * lanes), *now])
-            start, *state = advance.results
+            return list(advance.results)
+
+        last, length = f.sub(whole, (UNROLLED - 1) * lanes), STRETCH * UNROLLED * lanes
+        with f.carried_loop(start, last, int64(length), [start, *state], "stretch") as (
+            first,
+            values,
+            onward,
+        ):
+            onward(turns(first, f.minimum(f.add(first, length), last), UNROLLED, list(values)[1:]))
+            with f.when(f.compare("<=", f.add(first, length), last)):
+                self.budget.spend(int64(length))
+        start, *state = onward.results
+        start, *state = turns(start, whole, 1, state)
         with f.once_if(f.compare("<", whole, behind), state) as (values, advance):
             mask = f.first_lanes(f.sub(behind, whole), 0, lanes)
             changed = visit(spot._replace(column=whole, mask=mask), list(values)[:each])
@@ -250,9 +269,14 @@ class AlongRows(Lines):
                     return addend(spot._replace(column=f.add(first, number * self.lanes)))
 
                 begin = f.both(self.columns, int64(-span))
-                with f.carried_loop(int64(0), begin, int64(span), total, "tree") as (first, now, advance):
-                    advance(sums.plus(now, tree_sum(f, TREE, partial(at_column, first))))
-                total = advance.results
+                stretch = STRETCH * span
+                with f.carried_loop(int64(0), begin, int64(stretch), total, "stretch") as (start, state, onward):
+                    self.budget.spend(int64(stretch))
+                    behind = f.minimum(f.add(start, stretch), begin)
+                    with f.carried_loop(start, behind, int64(span), state, "tree") as (first, now, advance):
+                        advance(sums.plus(now, tree_sum(f, TREE, partial(at_column, first))))
+                    onward(advance.results)
+                total = onward.results
             chains = [v.constant(-0.0)] * UNROLLED
             rest = spot._replace(column=begin)
             chains = self._walk(rest, chains, lambda at, state: [v.add(state[0], addend(at))])
@@ -275,6 +299,7 @@ class AlongRows(Lines):
         for spot in self._starts():
             nothing = [*sums.nothing()] * count
             with f.carried_loop(int64(0), self.columns, span, nothing, "chain") as (begin, now, advance):
+                self.budget.spend(span)
                 end = f.minimum(f.add(begin, span), self.columns)
                 chains = self._walk(spot._replace(column=begin), state, visit, end=end)
                 totals: list[Value] = []

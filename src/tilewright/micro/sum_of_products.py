@@ -15,6 +15,7 @@ from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, int64, memory_type, vector_type, zero
 from tilewright.machine.isa import Isa
+from tilewright.micro.budget import Budget
 from tilewright.micro.calls import Operands, Rows, Window, value, window
 from tilewright.micro.long_sums import long_sums, tree_sum
 from tilewright.spec.dtype import F32, DType, Kind
@@ -165,6 +166,7 @@ class _Sums:
         self.numbers = Numbers(f, isa, self.to.dtype, single=single)
         self.rows, self.columns, self.turns = (value(given, name) for name in ("rows", "columns", "turns"))
         self.registers = isa.vector_registers
+        self.budget = Budget.of(f, given)
 
     def added(self, turn: Value, row: Value, column: Value, acc: Number, mask: Value | None = None) -> Number:
         """acc + products at a place."""
@@ -251,6 +253,7 @@ class _Sums:
         with f.carried_loop(int64(0), self.turns, int64(1), totals, "turn") as (turn, state, advance):
             with f.carried_loop(int64(0), self.columns, length, state, "block") as (first, now, following):
                 behind = f.minimum(f.add(first, length), self.columns)
+                self.budget.spend(f.mul(f.sub(behind, first), accumulators))
                 part = block(turn, first, behind, numbers.zeros(accumulators))
                 following([f.plus(*pair) for pair in zip(now, part, strict=True)])
             advance(following.results)

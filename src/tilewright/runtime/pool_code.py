@@ -196,6 +196,7 @@ class _PoolCode:
         self.crowded = self.emit_crowded()
         self.wake_some = self.emit_wake_some()
         self.poll = self.emit_poll()
+        self.checkpoint = self.emit_checkpoint()
         self.serial = self.emit_serial()
         self.post = self.emit_post()
         self.join = self.emit_join()
@@ -391,7 +392,8 @@ class _PoolCode:
         w = self.define("poll", VOID, [("team", POINTER)])
         f, team = w.f, w.f.arguments["team"]
         now = f.call(self.clock, [])
-        with f.when(f.compare("<", now, w.get(team, Team, "poll_at"))):
+        early = f.compare("<", now, w.get(team, Team, "poll_at"))
+        with f.when(f.either(early, f.compare("!=", w.get(team, Team, "cancelled"), 0))):
             f.ret()
         state = w.get(team, Team, "state", POINTER)
         w.put(f.add(now, w.get(state, State, "poll_ns")), team, Team, "poll_at")
@@ -401,9 +403,22 @@ class _PoolCode:
         with f.when(f.compare("!=", raised, 0)):
             fetch = module.declare("tw_PyErr_Fetch", VOID, (POINTER,) * 3)
             f.call(fetch, [w.place(team, Team, "exception", index) for index in range(3)])
-            w.put(1, team, Team, "cancelled")
+            f.store_shared(int64(1), w.place(team, Team, "cancelled"))
             f.store_shared(int64(NO_TASK), w.place(team, Team, "next"))
         f.call(module.declare("tw_PyGILState_Release", VOID, (INT32,)), [held])
+        f.ret()
+        return f.callee
+
+    def emit_checkpoint(self) -> Callee:
+        """``checkpoint(team, stop)``: polls if the team's caller runs the task; sets the word to stop it."""
+        w = self.define("checkpoint", VOID, [("team", POINTER), ("stop", POINTER)])
+        f, team = w.f, w.f.arguments["team"]
+        with f.when(f.compare("!=", w.get(team, Team, "polls"), 0)):
+            state = w.get(team, Team, "state", POINTER)
+            ident = f.call(self.module.declare("tw_PyThread_get_thread_ident", INT64, ()), [])
+            with f.when(f.compare("==", ident, w.get(state, State, "main_thread"))):
+                f.call(self.poll, [team])
+        f.store(w.shared(team, Team, "cancelled"), f.arguments["stop"], 8)
         f.ret()
         return f.callee
 
@@ -498,6 +513,9 @@ class _PoolCode:
         f, team = w.f, w.f.arguments["team"]
         job = [f.arguments[name] for name in ("team", "body", "env", "tasks")]
         _, body, env, tasks = job
+        with f.when(f.compare("==", body, null())):
+            f.call(self.checkpoint, [team, env])
+            f.ret()
         threads = f.minimum(w.get(team, Team, "share"), tasks)
         # Tasks of a task of the same team are done where they come up.
         nested = f.compare("!=", w.get(team, Team, "running"), 0)
