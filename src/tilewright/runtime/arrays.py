@@ -31,6 +31,7 @@ from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.fused import plain, remember
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
 from tilewright.runtime.operands import broadcast_shapes, whole_strides
+from tilewright.runtime.pieces import copied, copy_to
 from tilewright.runtime.promotion import (
     computing_dtype,
     kind_of,
@@ -216,7 +217,7 @@ def as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
     direct = array.dtype == dtype and array.flags.aligned
     if direct and whole_strides(array):
         return array
-    return np.array(array, dtype=dtype, order="K", copy=True)
+    return copied(array, dtype)
 
 
 def direct_out(out: Array, dtype: np.dtype[Any], a: Array, b: Array) -> bool:
@@ -363,7 +364,7 @@ def prepare(
     else:
         target = np.empty(result, computed)
         if beta != 0:
-            target[...] = given
+            copy_to(target, given)
         if given is not None:
             copies.append(
                 "the result is transposed into out, whose columns are contiguous"

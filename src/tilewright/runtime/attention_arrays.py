@@ -40,6 +40,7 @@ from tilewright.runtime.attention_items import (
 )
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array, whole_strides
+from tilewright.runtime.pieces import contiguous, copied
 from tilewright.spec.arguments import parse_choice, real_number
 from tilewright.spec.attention import ATTENTION_DTYPES, MAX_HEAD, Attention
 from tilewright.spec.attention_bounds import Bounds, Causal, limits_bind
@@ -123,7 +124,7 @@ def _readable(array: Array, dtype: np.dtype[Any]) -> Array:
     """The array in a kernel's type: itself where it is native, aligned and whole-strided."""
     if array.dtype == dtype and array.dtype.isnative and whole_strides(array):
         return array
-    return np.array(array, dtype=dtype, order="K", copy=True)
+    return copied(array, dtype)
 
 
 # --- shapes -------------------------------------------------------------------------------------
@@ -180,7 +181,7 @@ def _operands(q: Any, k: Any, v: Any, keywords: Keywords) -> _Operands:
         heads_first(_readable(array, kind), layout) for array, kind in zip(given, kinds, strict=True)
     )
     if not paged and v4.shape[3] > 1 and v4.strides[3] != v4.itemsize:
-        v4 = np.ascontiguousarray(v4)  # kernels read rows of values in place; other operands they pack
+        v4 = contiguous(v4)  # kernels read rows of values in place; other operands they pack
     if k4.shape[:-1] != v4.shape[:-1]:
         raise KeysMismatch(k=given[1].shape, v=given[2].shape)
     heads, kv_heads = q4.shape[1], k4.shape[1]

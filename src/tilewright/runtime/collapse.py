@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.runtime.operands import Array
+from tilewright.runtime.pieces import PIECE, pieces
 from tilewright.runtime.promotion import computing_dtype, narrowed, summed_in
 from tilewright.runtime.sum_of_products import ProductsCall, plan_products
 
@@ -128,9 +130,25 @@ def _reduce(array: Array, axes: tuple[int, ...], dtype: np.dtype[Any] | None) ->
     """Sums along any axes, by NumPy: of 16-bit floats in 32 bits; rounded once to a narrower result."""
     found = native(array.dtype) if dtype is None else dtype
     if found == np.bool_:
-        result: Array = np.logical_or.reduce(array, axis=axes)
-        return result
+        return _reduced(np.logical_or, array, axes, found)
     acc = summed_in(computing_dtype((array.dtype,), found))
     if found.kind == "V" and found.itemsize == 1:
         acc = np.dtype(np.int32)
-    return narrowed(np.asarray(np.add.reduce(array, axis=axes, dtype=acc)), found)
+    return narrowed(_reduced(np.add, array, axes, acc), found)
+
+
+def _reduced(function: np.ufunc, array: Array, axes: tuple[int, ...], acc: np.dtype[Any]) -> Array:
+    """A reduction, large ones in pieces: integers and truths of any parts, others of whole sums."""
+    if array.size <= PIECE:
+        return np.asarray(function.reduce(array, axis=axes, dtype=acc))
+    found = np.zeros([size for axis, size in enumerate(array.shape) if axis not in axes], acc)
+    exact = acc.kind in "biu"
+    ends = [1 if axis in axes and not exact else size for axis, size in enumerate(array.shape)]
+    for part in pieces(tuple(ends), array.strides, max(1, PIECE * math.prod(ends) // array.size)):
+        to = found[(..., *(at for axis, at in enumerate(part) if axis not in axes))]
+        if exact:
+            function(to, function.reduce(array[part], axis=axes, dtype=acc), out=to)
+        else:
+            whole = tuple(slice(None) if axis in axes else at for axis, at in enumerate(part))
+            to[...] = function.reduce(array[whole], axis=axes, dtype=acc)
+    return found

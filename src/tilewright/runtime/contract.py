@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
@@ -14,6 +15,7 @@ from tilewright.runtime.labels import Axes, Roles, count, neighbours
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
 from tilewright.runtime.pair_cost import MOST_STACKS, Price, Pricing, Way
+from tilewright.runtime.pieces import PIECE, pieces
 from tilewright.runtime.promotion import computing_dtype, rounds_twice, store
 from tilewright.runtime.recipes import Made, Placed, product_step
 from tilewright.runtime.scattered_pairs import ByTables
@@ -136,7 +138,7 @@ class Pairing(NamedTuple):
         first, second = self.a.of(a), self.b.of(b)
         if self.by_elements:
             check_elements("einsum: a result", self.result.product)
-            return self.result.of(np.multiply(first, second, order="C"))
+            return self.result.of(_multiplied(first, second, None, None))
         if self.turned:
             first, second = second, first
         if self.stacks and first.dtype == second.dtype:
@@ -192,7 +194,15 @@ class Pairing(NamedTuple):
 
 
 def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
-    """Products of elements, rounded once to the type of the result."""
+    """Products of elements, rounded once to the type of the result; large ones in pieces."""
+    shape = np.broadcast_shapes(a.shape, b.shape) if out is None else out.shape
+    if math.prod(shape) > PIECE:
+        if out is None:
+            out = np.empty(shape, np.result_type(a, b) if dtype is None else dtype)
+        a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+        for part in pieces(shape, out.strides):
+            _multiplied(a[part], b[part], out[part], dtype)
+        return out
     if dtype is None:
         return np.multiply(a, b, out=out, order="C")
     wide = computing_dtype((a.dtype, b.dtype), dtype)

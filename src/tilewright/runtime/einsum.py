@@ -32,6 +32,7 @@ from tilewright.runtime.gufuncs import check_casting, in_order, memory_order
 from tilewright.runtime.labels import Axes
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.pair_cost import Pricing
+from tilewright.runtime.pieces import as_type
 from tilewright.runtime.promotion import (
     computing_dtype,
     narrowed,
@@ -211,7 +212,7 @@ class Types(NamedTuple):
         """Two operands, in 32 bits if one was made so."""
         if self.partial == self.result or a.dtype == b.dtype or self.partial not in (a.dtype, b.dtype):
             return a, b
-        return a.astype(self.partial, copy=False), b.astype(self.partial, copy=False)
+        return as_type(a, self.partial), as_type(b, self.partial)
 
 
 def _copied(found: Array, out: Array) -> Array:
@@ -388,7 +389,7 @@ def _direct(text: str, plan: Plan, arrays: Sequence[Array], types: Types) -> Cal
     """The least that a call with this plan has to do, as a function of the operands."""
     if any(array.dtype != types.result for array in arrays):
         if all(converted(array, types.result).dtype == types.result for array in arrays):  # then it is alike
-            return lambda *operands: front(text, *(one.astype(types.result, copy=False) for one in operands))
+            return lambda *operands: front(text, *(as_type(one, types.result) for one in operands))
         return lambda *operands: plan.run([converted(one, types.computed) for one in operands], None, types)
     if not plan.steps and plan.collapses[0] is not None:
         alone = plan.collapses[0]
@@ -443,7 +444,7 @@ def _castable(source: np.dtype[Any], target: np.dtype[Any], casting: Any) -> boo
 def converted(operand: Array, dtype: np.dtype[Any]) -> Array:
     """An operand that products take, which convert large ones of the same kind or narrower themselves."""
     itself = operand.size > _CONVERTED_FIRST and same_kind(operand.dtype, dtype)
-    return operand if itself else operand.astype(dtype, copy=False)
+    return operand if itself else as_type(operand, dtype)
 
 
 def check_out(out: Any, shape: tuple[int, ...]) -> Array:

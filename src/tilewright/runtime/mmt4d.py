@@ -22,6 +22,7 @@ from tilewright.runtime.gemm import scratch_of
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
+from tilewright.runtime.pieces import copy_to
 from tilewright.runtime.promotion import same_kind, store
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
@@ -123,7 +124,7 @@ def _contiguous(array: Array) -> Array:
     copied = aligned_empty(array.shape, array.dtype.newbyteorder("="))
     if array.dtype.isnative:
         return transpose(array, tuple(range(4)), copied)
-    copied[...] = array
+    copy_to(copied, array)
     return copied
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tilewright.runtime.foreign import as_array
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides, whole_strides
 from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
+from tilewright.runtime.pieces import PIECE, as_type, copied, copy_to
 from tilewright.runtime.transpose import transpose
 from tilewright.spec.arguments import as_integers, as_items, parse_choice
 from tilewright.spec.dtype import DType
@@ -72,9 +74,25 @@ class PackingKernel(Kernel):
         if np.may_share_memory(matrix, panels):
             self._refuse(target, "memory", "shared with the source", "separate from it")
         if panels.size:
-            strides = self.problem.role.lanes_and_depth(element_strides(matrix))
-            self.function(data_address(matrix), data_address(panels), lanes, depth, *strides)
+            self._pack(matrix, panels, lanes, depth)
         return panels
+
+    def _pack(self, matrix: Array, panels: Array, lanes: int, depth: int) -> None:
+        """Some panels in each call, between which signal handlers run; of one panel, some depths."""
+        lane_step, depth_step = self.problem.role.lanes_and_depth(element_strides(matrix))
+        a, to, size = data_address(matrix), data_address(panels), matrix.itemsize
+        form, (across, deep) = self.blocking, self.blocking.parts.spread
+        unit = form.lanes // math.gcd(form.lanes, across)  # lanes of the matrix that are whole panels
+        step = max(unit, PIECE // max(depth, 1) // unit * unit)
+        one_panel = step * across == form.lanes
+        deeper = max(form.unit, PIECE // unit // form.unit * form.unit) if one_panel else max(depth, 1)
+        for lane in range(0, lanes, step):
+            panel = to + lane * across // form.lanes * panels.strides[0]
+            for first in range(0, max(depth, 1), deeper):
+                source = a + (lane * lane_step + first * depth_step) * size
+                into = panel + first * deep * form.lanes * panels.itemsize
+                sizes = min(step, lanes - lane), min(deeper, depth - first)
+                self.function(source, into, *sizes, lane_step, depth_step)
 
 
 @once
@@ -99,7 +117,7 @@ def pack(
         raise InvalidOperand(name="b", reason=f"it has {array.ndim} dimensions; pack takes a matrix")
     which, dtype = parse_choice(Role, role, "role"), find_dtype(array.dtype)
     if array.dtype != dtype.numpy or not whole_strides(array):
-        array = np.array(array, dtype=dtype.numpy, order="K", copy=True)
+        array = copied(array, dtype.numpy)
     lanes, depth = which.lanes_and_depth(array.shape)
     if tiles is not None:
         return _pack_tiles(array, which, dtype, tiles)
@@ -207,12 +225,13 @@ def unpack(packed: PackedMatrix) -> Array:
     move_from_tiles(packed.data4d, stored)
     match form.panels.parts:
         case Parts.WHOLE:
-            found = stored if form.dtype == form.panels.storage else stored.astype(form.dtype.numpy)
+            found = as_type(stored, form.dtype.numpy)
         case Parts.SPLIT:
             found = stored.view(form.dtype.numpy)
         case Parts.ROTATED:  # a lane's real part is in its first row, its imaginary part in its second
             found = np.empty((lanes, depth), form.dtype.numpy)
-            found.real, found.imag = stored[0::2, 0::2], stored[1::2, 0::2]
+            copy_to(found.real, stored[0::2, 0::2])
+            copy_to(found.imag, stored[1::2, 0::2])
     matrix = found if form.role is Role.A else transpose(found)
     assert matrix.shape == packed.shape
     return matrix

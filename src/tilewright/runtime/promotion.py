@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.errors import NoCommonDtype, UnsupportedDtype
 from tilewright.runtime.operands import Array
+from tilewright.runtime.pieces import PIECE, pieces
 from tilewright.spec.dtype import BF16, F16, F32, F64, GEMM_DTYPES, Kind, find_numpy_dtype
 
 _SUPPORTED = ", ".join(map(str, GEMM_DTYPES))
@@ -165,6 +166,10 @@ def narrowed(array: Array, dtype: np.dtype[Any]) -> Array:
     """
     if array.dtype == dtype:
         return array
+    if array.size > PIECE:
+        found: Array = np.empty_like(array, dtype=dtype, subok=False)
+        store(array, found)
+        return found
     with np.errstate(over="ignore"):  # as in results of kernels
         return (_to_odd(array) if rounds_twice(array.dtype, dtype) else array).astype(dtype)
 
@@ -183,6 +188,11 @@ def _to_odd(array: Array) -> Array:
 
 def store(found: Array, out: Array) -> None:
     """Copies a result into `out`, whose type has been checked; it is rounded once."""
+    if out.size > PIECE:
+        whole = np.broadcast_to(found, out.shape)
+        for part in pieces(out.shape, out.strides):
+            store(whole[part], out[part])
+        return
     with np.errstate(over="ignore"):
         twice = rounds_twice(found.dtype, out.dtype)
         np.copyto(out, narrowed(found, out.dtype) if twice else found, casting="unsafe")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +16,7 @@ from tilewright.preparing import importing
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.operands import Array
 from tilewright.runtime.packed import PackedForm, PackedMatrix, aligned_empty
+from tilewright.runtime.pieces import PIECE, all_finite, as_type, pieces
 from tilewright.spec.arguments import as_integer, check_flag, check_numbers
 from tilewright.spec.dtype import BF16, F16, F32, U8
 from tilewright.spec.packing import Role
@@ -32,6 +34,9 @@ FORMS = tuple(_FLOATS)
 
 #: Bytes of one word of integers.
 WORD_BYTES = 4
+
+#: Columns that are quantised together: rows of them are long enough for NumPy.
+_WIDE = 1 << 14
 
 
 def _elements(bits: int) -> Elements:
@@ -76,19 +81,27 @@ def quantised(w: Array, form: Weights) -> tuple[Array, Array, Array | None]:
     u, scales = np.empty(w.shape, np.uint8), np.ones(shape, np.float32)
     zeros = np.full(shape, form.elements.middle, np.float32)
     for number, part in _grouped(w, form):
-        if form.zeros:
-            low, high = np.minimum(part.min(axis=1), 0), np.maximum(part.max(axis=1), 0)
-            scale = (high / np.float32(most)) - (low / np.float32(most))
-        else:
-            scale = np.abs(part).max(axis=1) / np.float32(form.elements.middle - 1)
-        scale[scale == 0] = 1
-        some = slice(number, number + len(part))
-        if form.zeros:
-            zeros[some] = np.clip(np.rint(-low / scale), 0, most)
-        scales[some] = scale
-        values = np.rint(part / scale[:, np.newaxis]) + zeros[some, np.newaxis]
-        first = number * form.group
-        u[first : first + len(part) * part.shape[1]] = np.clip(values, 0, most).reshape(-1, columns)
+        groups, length, _ = part.shape
+        some, first = slice(number, number + groups), number * form.group
+        to = u[first : first + groups * length].reshape(part.shape)
+        for across in _spans(columns, _WIDE):
+            part_scales, part_zeros = scales[some, across], zeros[some, across]
+            down = list(_spans(length, max(1, PIECE // (groups * min(columns, _WIDE)))))
+            values = [part[:, rows, across] for rows in down]
+            if form.zeros:
+                low = reduce(np.minimum, (value.min(axis=1) for value in values), np.float32(0))
+                high = reduce(np.maximum, (value.max(axis=1) for value in values), np.float32(0))
+                scale = (high / np.float32(most)) - (low / np.float32(most))
+            else:
+                largest = reduce(np.maximum, (np.abs(value).max(axis=1) for value in values))
+                scale = largest / np.float32(form.elements.middle - 1)
+            scale[scale == 0] = 1
+            if form.zeros:
+                part_zeros[...] = np.clip(np.rint(-low / scale), 0, most)
+            part_scales[...] = scale
+            for rows, value in zip(down, values, strict=True):
+                found = np.rint(value / scale[:, np.newaxis]) + part_zeros[:, np.newaxis]
+                to[:, rows, across] = np.clip(found, 0, most)
     return u, scales, zeros if form.zeros else None
 
 
@@ -111,6 +124,16 @@ def _grouped(w: Array, form: Weights) -> Iterator[tuple[int, Array]]:
         yield whole, w[np.newaxis, whole * group :]
 
 
+def _spans(extent: int, step: int) -> Iterator[slice]:
+    """Slices of some length that cover an axis; the work on one of them is not interrupted.
+
+    >>> list(_spans(5, 3))
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    for first in range(0, extent, step):
+        yield slice(first, min(first + step, extent))
+
+
 # --- words ----------------------------------------------------------------------------------------
 
 
@@ -126,27 +149,41 @@ def _in_panels(columns: Array, lanes: int, fill: float) -> Array:
 def _integer_words(u: Array, elements: Elements, lanes: int) -> Array:
     """Panels of bytes [N1, words, N0, 4]; missing lanes and depths hold the middle of the range."""
     depth, n = u.shape
-    words = Weights(elements).words(depth)
-    whole: Array = np.full((words * elements.depths, n), elements.middle, np.uint8)
-    whole[:depth] = u
-    if elements is Elements.I4:
-        whole = whole[0::2] | whole[1::2] << 4
-    split = _in_panels(whole, lanes, elements.middle * (17 if elements is Elements.I4 else 1))
-    panels = split.shape[0]
+    words, panels = Weights(elements).words(depth), -(-n // lanes)
     data = aligned_empty((panels, words, lanes, WORD_BYTES), np.dtype(np.uint8))
-    data[...] = split.reshape(panels, words, WORD_BYTES, lanes).transpose(0, 1, 3, 2)
+    for some, deep in _blocks(panels, words, lanes * WORD_BYTES):
+        rows = slice(deep.start * elements.depths, deep.stop * elements.depths)
+        part = u[rows, some.start * lanes : some.stop * lanes]
+        block = data[some, deep]
+        whole: Array = np.full((block.shape[1] * elements.depths, part.shape[1]), elements.middle, np.uint8)
+        whole[: len(part)] = part
+        if elements is Elements.I4:
+            whole = whole[0::2] | whole[1::2] << 4
+        split = _in_panels(whole, lanes, elements.middle * (17 if elements is Elements.I4 else 1))
+        block[...] = split.reshape(*block.shape[:2], WORD_BYTES, lanes).transpose(0, 1, 3, 2)
     return data
+
+
+def _blocks(panels: int, deep: int, elements: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of some panels and some of their depth, where each has so many elements of both."""
+    below = max(1, PIECE // elements)
+    for down in _spans(deep, below):
+        for some in _spans(panels, max(1, below // (down.stop - down.start))):
+            yield some, down
 
 
 def _float_words(w: Array, form: PanelForm) -> Array:
     """Panels [N1, K1, N0, K0] of floats; missing lanes and depths are zero."""
-    depth, _ = w.shape
-    deep = -(-depth // form.kr) * form.kr
-    whole = np.zeros((deep, w.shape[1]), w.dtype)
-    whole[:depth] = w
-    split = _in_panels(whole, form.lanes, 0)
-    data = aligned_empty((split.shape[0], deep // form.kr, form.lanes, form.kr), w.dtype)
-    data[...] = split.reshape(split.shape[0], deep // form.kr, form.kr, form.lanes).transpose(0, 1, 3, 2)
+    depth, n = w.shape
+    panels, steps, lanes = -(-n // form.lanes), -(-depth // form.kr), form.lanes
+    data = aligned_empty((panels, steps, lanes, form.kr), w.dtype)
+    for some, deep in _blocks(panels, steps, lanes * form.kr):
+        part = w[deep.start * form.kr : deep.stop * form.kr, some.start * lanes : some.stop * lanes]
+        block = data[some, deep]
+        whole = np.zeros((block.shape[1] * form.kr, part.shape[1]), w.dtype)
+        whole[: len(part)] = part
+        split = _in_panels(whole, lanes, 0)
+        block[...] = split.reshape(*block.shape[:2], form.kr, lanes).transpose(0, 1, 3, 2)
     return data
 
 
@@ -179,8 +216,8 @@ def quantize_weights(
 ) -> PackedMatrix:
     """What `tilewright.quantize_weights` does, which documents it."""
     form = Weights(_elements(bits), _group(group), zeros=not check_flag(symmetric, "symmetric"))
-    array = check_numbers(_matrix(w, "w"), "w").astype(np.float32)
-    if not np.isfinite(array).all():
+    array = as_type(check_numbers(_matrix(w, "w"), "w"), np.float32)
+    if not all_finite(array):
         raise InvalidOperand(name="w", reason="it holds NaN or infinities, which no integer stands for")
     return _packed_integers(*quantised(array, form), form, machine)
 
@@ -195,13 +232,15 @@ def pack_quantized(
         raise InvalidOperand(name="q", reason=f"its dtype is {array.dtype}, not an integer type")
     signed = array.dtype.kind == "i" or array.dtype.name.startswith("int")
     middle = elements.middle if signed else 0
-    unsigned = _in_range(array.astype(np.int64) + middle, "q", bits, middle)
+    unsigned = np.empty(array.shape, np.uint8)
+    for part in pieces(array.shape, array.strides):
+        unsigned[part] = _in_range(array[part].astype(np.int64) + middle, "q", bits, middle)
     shape = (form.groups(array.shape[0]), array.shape[1])
     scale = _per_group(scales, "scales", shape, group)
     zero = None
     if zeros is not None:
         zero = _in_range(_per_group(zeros, "zeros", shape, group) + middle, "zeros", bits, middle)
-    return _packed_integers(unsigned.astype(np.uint8), scale, zero, form, machine)
+    return _packed_integers(unsigned, scale, zero, form, machine)
 
 
 def _in_range(values: Array, name: str, bits: int, middle: int) -> Array:
@@ -229,7 +268,7 @@ def pack_floats(w: Any, form: str, machine: Machine) -> PackedMatrix:
     """A weight kept in a narrower type than its products: see `tilewright.pack`."""
     elements, dtype = _FLOATS[form]
     panels = PanelForm(dtype, weight_lanes(machine), elements.depths, elements.depths)
-    array = check_numbers(_matrix(w, "b"), "b").astype(dtype.numpy)
+    array = as_type(check_numbers(_matrix(w, "b"), "b"), dtype.numpy)
     return _packed(array, _float_words(array, panels), panels, Weights(elements), machine.isa.name)
 
 
@@ -238,10 +277,19 @@ def elements_of(packed: PackedMatrix) -> Array:
     weights, data = packed.form.weights, packed.data4d
     assert weights is not None
     (depth, n), (panels, deep, lanes, kr) = packed.shape, data.shape
-    if not weights.elements.scaled:
-        return _columns(data.transpose(0, 1, 3, 2).reshape(panels, deep * kr, lanes), depth, n)
-    words = data.view("<u4")[..., 0].transpose(0, 2, 1)  # [panels, lanes, words]
-    return _columns(weights.unpacked(words, depth).transpose(0, 2, 1), depth, n)
+    scaled = weights.elements.scaled
+    step = weights.elements.depths if scaled else kr
+    found = np.empty((depth, n), np.float32 if scaled else data.dtype)
+    for some, down in _blocks(panels, deep, lanes * step):
+        block = data[some, down]
+        to = found[down.start * step : down.stop * step, some.start * lanes : some.stop * lanes]
+        if scaled:
+            words = block.view("<u4")[..., 0].transpose(0, 2, 1)  # [panels, lanes, words]
+            split = weights.unpacked(words, len(to)).transpose(0, 2, 1)
+        else:
+            split = block.transpose(0, 1, 3, 2).reshape(len(block), -1, lanes)
+        to[...] = _columns(split, *to.shape)
+    return found
 
 
 def _vector_of(packed: PackedMatrix, name: str) -> Array:
@@ -268,19 +316,21 @@ def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
 
 def dequantised(packed: PackedMatrix) -> Array:
     """The float32 matrix (k, n) that a packed weight stands for: s · (u - z), or its floats."""
-    weights, depth = packed.form.weights, packed.shape[0]
+    weights, (depth, n) = packed.form.weights, packed.shape
     assert weights is not None
-    values = elements_of(packed).astype(np.float32)
-    if not weights.elements.scaled or not values.size:
+    values = as_type(elements_of(packed), np.float32)
+    if not weights.elements.scaled:
         return values
+    scales, middle = _vector_of(packed, "scales"), np.float32(weights.elements.middle)
+    zeros = _vector_of(packed, "zeros") if weights.zeros else None
     group = weights.group or max(depth, 1)
-
-    def spread(name: str) -> Array:
-        return np.repeat(_vector_of(packed, name), group, axis=0)[:depth]
-
-    zero = spread("zeros") if weights.zeros else np.float32(weights.elements.middle)
-    result: Array = (values - zero) * spread("scales")
-    return result
+    for rows in _spans(depth if n else 0, max(1, PIECE // min(max(n, 1), _WIDE))):
+        numbers = np.arange(rows.start, rows.stop) // group
+        for across in _spans(n, _WIDE):
+            part = values[rows, across]
+            part -= middle if zeros is None else zeros[numbers, across]
+            part *= scales[numbers, across]
+    return values
 
 
 def _columns(panels: Array, rows: int, n: int) -> Array:

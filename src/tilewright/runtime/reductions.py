@@ -12,6 +12,7 @@ from tilewright.runtime.arrays import check_out
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.lines import LinePlan, plan_numbers
 from tilewright.runtime.operands import Array, overlaps_itself
+from tilewright.runtime.pieces import contiguous
 from tilewright.runtime.row_function import Prepared, RowCall
 from tilewright.runtime.row_functions import as_floats, check_axes, kernel_of
 from tilewright.runtime.sum_of_products import plan_products
@@ -130,7 +131,7 @@ def _call(op: RowOp, x: Array, numbers: Array, plan: LinePlan) -> RowCall:
 def _moved(op: RowOp, x: Array, numbers: Array, along: tuple[int, ...]) -> None:
     """The kernel on a copy whose rows are contiguous, into an array of contiguous numbers."""
     rest = [axis for axis in range(x.ndim) if axis not in along]
-    rows = np.ascontiguousarray(x.transpose(*rest, *along))
+    rows = contiguous(x.transpose(*rest, *along))
     found = np.empty([x.shape[axis] for axis in rest], x.dtype)
     last = tuple(range(len(rest), x.ndim))
     plan = plan_numbers(x.itemsize, rows.shape, rows.strides, _steps(found, x.ndim, last), last)

@@ -23,6 +23,7 @@ from tilewright.runtime.operands import Array, data_address
 from tilewright.runtime.packed import PackedMatrix, aligned_empty
 from tilewright.runtime.packed_gemm import PackedGemmKernel, packed_kernel
 from tilewright.runtime.packing import packing_kernel
+from tilewright.runtime.pieces import PIECE, contiguous
 from tilewright.runtime.promotion import store
 from tilewright.runtime.quantise import elements_of
 from tilewright.runtime.steps import bias_matrix, bias_of
@@ -124,13 +125,16 @@ def quantize_rows(x: Any) -> QuantizedRows:
     dtype = next((kind for kind in _TYPES if kind.numpy == native), F32)
     if dtype is F32 and not np.can_cast(native, np.float32, "same_kind"):
         raise InvalidOperand(name="x", reason=f"its dtype {array.dtype} is no float")
-    given = np.ascontiguousarray(array, dtype.numpy)
+    given = contiguous(array, dtype.numpy)
     m, k = given.shape
     q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)
     if m:
         function = row_function(dtype)
-        places = [data_address(array) for array in (given, q, scales, sums)]
-        function(places[0], k, m, k, places[1], k, places[2], places[3])
+        step = max(1, PIECE // max(k, 1))
+        for first in range(0, m, step):  # signal handlers run between two calls
+            rows = slice(first, first + step)
+            places = [data_address(array[rows]) for array in (given, q, scales, sums)]
+            function(places[0], k, min(step, m - first), k, places[1], k, places[2], places[3])
     return QuantizedRows(q, scales, sums)
 
 
@@ -153,7 +157,7 @@ def _tiles(packed: PackedMatrix) -> Array:
     kept = packed.routes.get(form)
     if kept is None:
         kernel = packing_kernel(Role.B, U8, I8, host_machine())
-        elements = np.ascontiguousarray(elements_of(packed).astype(np.uint8))
+        elements = contiguous(elements_of(packed), np.dtype(np.uint8))
         lanes, depth = Role.B.lanes_and_depth(packed.shape)
         data = aligned_empty(form.shape(lanes, depth), form.storage.numpy)
         kept = packed.routes[form] = kernel(elements, data)

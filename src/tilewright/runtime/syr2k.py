@@ -32,6 +32,7 @@ from tilewright.runtime.operands import (
     overlaps_itself,
     whole_strides,
 )
+from tilewright.runtime.pieces import as_type, copy_to
 from tilewright.runtime.promotion import computing_dtype
 from tilewright.runtime.scratch import ScratchPool
 from tilewright.runtime.threads import call_team
@@ -245,7 +246,7 @@ def prepare(
     else:
         target = np.zeros(shape, computed)
         if given is not None and beta != 0:
-            np.copyto(target, given, where=triangle_mask(shape[-1], lower=lower), casting="same_kind")
+            copy_to(target, given, where=triangle_mask(shape[-1], lower=lower))
         if given is not None:
             copies.append(
                 "the triangle is copied into out: another dtype, misaligned, or memory shared with a factor"
@@ -271,14 +272,14 @@ def _complex_factors(
     wide = computing_dtype(tuple(array.dtype for array in factors), computed)
     result = np.zeros(shape, wide)
     if alpha != 0:
-        converted = [array.astype(wide, copy=False) for array in factors]
+        converted = [as_type(array, wide) for array in factors]
         symmetric(function, converted, result, lower=lower)
         result *= wide.type(alpha)
     if given is None:
         return result
     if beta != 0:
         result += wide.type(beta) * given
-    np.copyto(given, result, where=triangle_mask(shape[-1], lower=lower), casting="same_kind")
+    copy_to(given, result, where=triangle_mask(shape[-1], lower=lower))
     return given
 
 
@@ -361,7 +362,7 @@ def symmetric(
     if given is None:
         return target
     if target is not given:
-        np.copyto(given, target, where=triangle_mask(target.shape[-1], lower=lower), casting="same_kind")
+        copy_to(given, target, where=triangle_mask(target.shape[-1], lower=lower))
     return given
 
 

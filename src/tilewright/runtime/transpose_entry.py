@@ -33,6 +33,7 @@ from tilewright.runtime.fastcall import (
     numpy_api,
     python_symbols,
 )
+from tilewright.runtime.transpose import PIECE_BYTES
 
 #: Element types that the entry knows, by NumPy's letters; others go through Python.
 LETTERS = "fdilbBhHILqQeFD?"
@@ -88,9 +89,10 @@ def _emit() -> str:
     entry.require(f.compare("<=", *magnitudes))
     kernel = f.load(POINTER, f.at(module.external("tw_moves"), f.mul(shift, 8)), 8)
     entry.require(f.compare("!=", kernel, null()))
+    work = f.mul(a.rows, a.columns)
+    entry.require(f.compare("<=", f.shift_left(work, shift), PIECE_BYTES))  # Python moves others in pieces
     result = _result(entry, out, a, dtype, shift)
     b = entry.matrix(result, shift)
-    work = f.mul(a.rows, a.columns)
     with entry.without_gil(f.compare(">", work, int64(GIL_THRESHOLD))):
         # Elements adjacent in A are the kernel's rows.
         steps = [a.column, a.row, b.row, b.column]

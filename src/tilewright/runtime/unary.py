@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import LeadingDimension
 from tilewright.macro.unary import Blocks
 from tilewright.runtime.kernel import Kernel
@@ -16,6 +18,7 @@ from tilewright.runtime.operands import (
     element_strides,
     leading_dimension,
 )
+from tilewright.runtime.pieces import PIECE, pieces
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout, Operand
 from tilewright.spec.unary import Unary
@@ -69,10 +72,25 @@ class UnaryKernel(Kernel):
             source: tuple[int | None, ...] = (None, 0)
         else:
             source = self._source(in_a, a, b)
-        if b.size:
+        if b.size > max(PIECE, self.blocking.stream_from):
+            self._in_pieces(a, b)
+        elif b.size:
             hardcoded = self.problem.m is not None and self.problem.n is not None
             function(source[0], data_address(b), *source[1:], *strides_b, *(() if hardcoded else b.shape))
         return b
+
+    def _in_pieces(self, a: Array | None, b: Array) -> None:
+        """The same by the kernel of any sizes, part by part: signal handlers run in between."""
+        open_sizes = self._of_any_sizes
+        for part in pieces(b.shape, b.strides, max(PIECE, self.blocking.stream_from)):
+            open_sizes(None if a is None else a[part], b[part])
+
+    @cached_property
+    def _of_any_sizes(self) -> UnaryKernel:
+        """The kernel without hardcoded sizes: this one if it has none."""
+        if self.problem.m is None and self.problem.n is None:
+            return self
+        return type(self).compiled(replace(self.problem, m=None, n=None), self.machine)
 
     def _source(self, operand: Operand, a: Any, b: Array) -> tuple[int, ...]:
         """Address and strides of A after its checks."""

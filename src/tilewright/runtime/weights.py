@@ -19,6 +19,7 @@ from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.operands import Array, check_operand, data_address, element_strides
 from tilewright.runtime.packed import PackedMatrix
 from tilewright.runtime.packed_gemm import Route
+from tilewright.runtime.pieces import contiguous
 from tilewright.runtime.promotion import store
 from tilewright.runtime.steps import bias_matrix, bias_of, matmul_epilogue
 from tilewright.runtime.threads import call_team
@@ -206,7 +207,7 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
     kernel = weight_kernel(packed.form.weights, types, matmul_epilogue(along, wish.activation))
     avoid = [] if given is None else [given]
     vectors = [bias_matrix(vector, kernel.types, c.numpy, avoid) for vector in vectors]
-    operand = np.ascontiguousarray(as_operand(x, a.numpy, "a"))
+    operand = contiguous(as_operand(x, a.numpy, "a"))
     inputs = (x, packed.data4d, *packed.vectors.values())
     direct = given is not None and given.flags.c_contiguous
     direct = direct and all(direct_out(cast("Array", given), c.numpy, x, part) for part in inputs)
