@@ -48,6 +48,7 @@ from tilewright.macro.partition import (
     LEAST_COLUMN_TILES,
     LEAST_ROW_TILES,
     LEAST_TILES,
+    MOVED_WORK,
     PACKED_PANELS,
     ROW_TASKS,
     THREAD_TASKS,
@@ -134,10 +135,14 @@ def _walk(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
     walk = parallel("jb", Constant(0), sizes.n, jn, rows)
     # Rows are cut where the columns are too few.
     least = LEAST_ROW_TILES * nest.tile.mr
-    work, few = sizes.m * sizes.n * Name("kc"), minimum(sizes.m, least) * sizes.n * Name("kc")
-    down = ceildiv(bounded(tasks(THREAD_TASKS), work), maximum(ceildiv(sizes.n, jn), 1))
+
+    def work(m: Expression) -> Expression:
+        """Multiply-adds of m rows; each element that is read or written counts as `MOVED_WORK` of them."""
+        return (m + MOVED_WORK) * (sizes.n + MOVED_WORK) * (Name("kc") + MOVED_WORK)
+
+    down = ceildiv(bounded(tasks(THREAD_TASKS), work(sizes.m)), maximum(ceildiv(sizes.n, jn), 1))
     lets = (
-        Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), few))),
+        Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
         Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
     )
     return (*lets, walk if nest.carries else nest.depth_loop(walk))

@@ -20,7 +20,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.macro.nest import Nest
-from tilewright.macro.partition import COLUMN_TASKS, bounded, parallel, share, tasks
+from tilewright.macro.partition import COLUMN_TASKS, TASK_ELEMENTS, bounded, parallel, share, tasks
 from tilewright.spec.dtype import BF16, F32
 from tilewright.spec.weights import Elements
 
@@ -95,12 +95,13 @@ def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:
     of_block = nest.depth_loop_of_task(sizes.m * across, *block)
     blocks = Loop("jb", jt, minimum(jt + jn, Name("wide")), Constant(across), (of_block,))
     edge = Loop("i", Constant(0), sizes.m, Constant(2), (rest,))
+    parts = bounded(tasks(COLUMN_TASKS), sizes.n * sizes.k, TASK_ELEMENTS)
     return (
         *(Let(f"rows{height}", _whole(sizes.m, height)) for height in heights),  # in tiles of this height
         Let("wide", _whole(sizes.n, across)),  # columns of whole blocks
-        Let("jn", share(Name("wide"), across, bounded(tasks(COLUMN_TASKS), sizes.m * sizes.n * sizes.k))),
+        Let("jn", share(Name("wide"), across, parts)),
         parallel("jt", Constant(0), Name("wide"), jn, blocks),
-        Loop("j", Name("wide"), sizes.n, Constant(lanes), (nest.depth_loop(edge),)),
+        Loop("j", Name("wide"), sizes.n, Constant(lanes), (nest.depth_loop_of_task(sizes.m * lanes, edge),)),
     )
 
 

@@ -463,6 +463,6 @@ class Nest:
         return Loop("pc", Constant(0), maximum(k, 1), Name("kc"), (depth, *body))
 
     def depth_loop_of_task(self, area: Expression, *body: Statement) -> Loop:
-        """The same inside of a task, of sums of so many elements: the depths of a task may be any number."""
+        """The same where some of its work is no task of its own; `area` is the number of sums."""
         loop = self.depth_loop(*body)
         return replace(loop, body=(loop.body[0], Spend(area * Name("depth")), *loop.body[1:]))

@@ -42,6 +42,8 @@ PACKED_PANELS = 4
 TASK_WORK = 1 << 26
 #: The same in elements that are read or written: 4 ms of memory, of functions of many instructions as much.
 TASK_ELEMENTS = 1 << 20
+#: Multiply-adds that take as long as one element of memory.
+MOVED_WORK = 16
 
 #: Rows of a task where columns alone are too few: register tiles.
 LEAST_ROW_TILES = 8

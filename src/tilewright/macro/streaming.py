@@ -29,7 +29,7 @@ from tilewright.ir.nodes import (
     roundup,
 )
 from tilewright.macro.nest import Nest
-from tilewright.macro.partition import THREAD_TASKS, bounded, parallel, share, tasks
+from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.spec.dtype import DType
 
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an
@@ -136,7 +136,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     if not nest.carries:
         blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, walk, store)
         tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest(nest))
-        return (*lets, nest.depth_loop(blocks, tail))
+        return (*lets, nest.depth_loop_of_task(sizes.m * sizes.n, blocks, tail))
     # A narrower C takes the sums of the whole depth, which are added up in a second block.
     total = replace(held, offset=Constant(STREAMED_ROWS * block))
     first = FirstElse("pc", Scalar(0.0), Scalar(1.0))
@@ -146,7 +146,8 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     whole = nest.depth_loop_of_task(sizes.m * Name("jn"), walk, add)
     blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, whole, final)
     kept = replace(nest, sums=Slice("sums", i * tile.nr, (Constant(tile.nr), Constant(1))))
-    tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), (kept.depth_loop(*rest(kept)),))
+    of_tail = kept.depth_loop_of_task(sizes.m * tile.nr, *rest(kept))
+    tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), (of_tail,))
     return (*lets, blocks, tail)
 
 
@@ -169,10 +170,11 @@ def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
     inside = Loop("j", jb, minimum(jb + jn, Name("wide")), Constant(lanes), (one,))
     whole = parallel("jb", Constant(0), Name("wide"), jn, inside)
     rest = Loop("j", Name("wide"), sizes.n, Constant(nest.tile.nr), nest.column_copied())
+    parts = bounded(tasks(THREAD_TASKS), sizes.n * Name("kc"), TASK_ELEMENTS)
     return (
         Let("wide", roundup(maximum(sizes.n + 1 - lanes, 0), lanes)),  # columns of whole tiles
-        Let("jn", share(Name("wide"), lanes, bounded(tasks(THREAD_TASKS), sizes.n * Name("kc")))),
-        nest.depth_loop(whole, rest),
+        Let("jn", share(Name("wide"), lanes, parts)),
+        nest.depth_loop_of_task(sizes.n, whole, rest),
     )
 
 
@@ -206,5 +208,5 @@ def dots(nest: Nest) -> tuple[Statement, ...]:
     # A narrower C would round the sums of each pass.
     step = maximum(depths, 1) if nest.carries else Constant(DOT_DEPTH)
     walk = Loop("pd", Constant(0), maximum(depths, 1), step, (depth, rows))
-    parts = bounded(tasks(THREAD_TASKS), sizes.m * minimum(step, depths))
+    parts = bounded(tasks(THREAD_TASKS), sizes.m * minimum(step, depths), TASK_ELEMENTS)
     return (Let("mb", share(sizes.m, DOT_ROWS, parts)), walk)

@@ -270,7 +270,11 @@ class AlongRows(Lines):
 
                 begin = f.both(self.columns, int64(-span))
                 stretch = STRETCH * span
-                with f.carried_loop(int64(0), begin, int64(stretch), total, "stretch") as (start, state, onward):
+                with f.carried_loop(int64(0), begin, int64(stretch), total, "stretch") as (
+                    start,
+                    state,
+                    onward,
+                ):
                     self.budget.spend(int64(stretch))
                     behind = f.minimum(f.add(start, stretch), begin)
                     with f.carried_loop(start, behind, int64(span), state, "tree") as (first, now, advance):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -30,7 +31,7 @@ from tilewright.runtime.fastcall import MOST_SCATTERED
 from tilewright.runtime.foreign import as_array, refuse
 from tilewright.runtime.fused import plain, remember
 from tilewright.runtime.gemm import make_wanted, matmul_kernel
-from tilewright.runtime.operands import broadcast_shapes, whole_strides
+from tilewright.runtime.operands import broadcast_shapes, merges, whole_strides
 from tilewright.runtime.pieces import copied, copy_to
 from tilewright.runtime.promotion import (
     computing_dtype,
@@ -265,13 +266,10 @@ def merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     """
     if b.ndim != 2 or a.ndim <= 2 or a.size == 0 or c.size == 0 or a.shape[:-2] != c.shape[:-2]:
         return a, b, c
-    try:
-        tall_a, tall_c = a.view(), c.view()
-        tall_a.shape = (-1, a.shape[-1])
-        tall_c.shape = (-1, c.shape[-1])
-    except AttributeError:  # NumPy's answer where the axes do not merge without a copy
+    tall_a, tall_c = ((math.prod(array.shape[:-1]), array.shape[-1]) for array in (a, c))
+    if not (merges(a, tall_a) and merges(c, tall_c)):
         return a, b, c
-    return tall_a, b, tall_c
+    return a.reshape(tall_a), b, c.reshape(tall_c)
 
 
 class Product(NamedTuple):

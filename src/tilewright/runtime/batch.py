@@ -15,6 +15,7 @@ from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.macro.nest import SIZES
+from tilewright.macro.partition import TASK_WORK
 from tilewright.preparing import once
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.threads import TEAM_WORK
@@ -62,6 +63,11 @@ def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[
 
 #: Vectors of an epilogue that all products of a batch have in common: a bias.
 MOST_VECTORS = 1
+
+#: Products of more multiply-adds are computed by all threads, one after the other: 5 ms on one thread.
+MOST_WORK = 1 << 28
+#: What a product of hardcoded sizes counts as in the length of a task.
+FIXED_WORK = 1 << 14
 
 #: Tasks for each thread of a batch, so that the last one to finish keeps the others waiting for little.
 TASKS_PER_THREAD = 8
@@ -120,12 +126,18 @@ class _Batch:
         f.place(several)
         team = Team.of(f, g["team"])
         one = f.compare("==", team.threads, 1)
-        f.jump_if(f.both(f.negate(one), self.worthwhile(f, team.threads)), together, alone)
+        each_by_all = f.new_block("each_by_all") if self.whole else alone
+        f.jump_if(f.both(f.negate(one), self.worthwhile(f, team.threads)), together, each_by_all)
+        if self.whole:
+            f.place(each_by_all)
+            self.loop(f, g, int64(0), g["count"], g["scratch"], g["team"], asked=team.pointer)
+            f.ret()
         f.place(alone)
         self.loop(f, g, int64(0), g["count"], g.get("scratch"), g["team"])
         f.ret()
         f.place(together)
-        tasks = f.minimum(f.mul(team.threads, TASKS_PER_THREAD), g["count"])
+        least = f.ceildiv(f.mul(g["count"], self.work(f)), int64(TASK_WORK))  # of a bounded length
+        tasks = f.minimum(f.maximum(f.mul(team.threads, TASKS_PER_THREAD), least), g["count"])
         each = f.ceildiv(g["count"], tasks)
         environment = Environment({**g, "each": each})
         body = self.body(environment)
@@ -138,11 +150,19 @@ class _Batch:
         several = f.compare(">", g["count"], 1)
         if not self.whole:
             return several
-        m, n, k = (g[name] for name in SIZES[:3])
-        small = f.compare("<=", f.mul(f.mul(m, n), k), TEAM_WORK)
+        work = self.work(f)
+        small = f.compare("<=", work, TEAM_WORK)
         many = f.compare(">=", g["count"], f.mul(threads, TASKS_PER_THREAD))
+        many = f.both(many, f.compare("<=", work, MOST_WORK))
         possible = f.both(several, f.compare("<=", threads, g["parts"]))
         return f.both(possible, f.either(small, many))
+
+    def work(self, f: Function) -> Value:
+        """Multiply-adds of one product; those of hardcoded sizes are small."""
+        if not self.whole:
+            return int64(FIXED_WORK)
+        m, n, k = (f.arguments[name] for name in SIZES[:3])
+        return f.mul(f.mul(m, n), k)
 
     def body(self, environment: Environment) -> Function:
         """The products of one task."""
@@ -158,15 +178,24 @@ class _Batch:
         return f
 
     def loop(
-        self, f: Function, g: dict[str, Value], begin: Value, end: Value, scratch: Value | None, team: Value
+        self,
+        f: Function,
+        g: dict[str, Value],
+        begin: Value,
+        end: Value,
+        scratch: Value | None,
+        team: Value,
+        asked: Value | None = None,
     ) -> None:
-        """The products from one number to another."""
+        """The products from one number to another; after each, the team that is `asked` may end them."""
         first = [f.at(g[name], f.mul(begin, g[f"step_{name}"])) for name in _OPERANDS]
         rest = [g[name] for name, _ in self.rest]
         # Kernels of hardcoded sizes end in the steps of a batch that is summed, of which they have one.
         rest += [int64(0), int64(0)] if scratch is None else [scratch, team]
         with f.carried_loop(begin, end, int64(1), first, "batch") as (_, pointers, advance):
             f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
+            if asked is not None:
+                Team.end_if_cancelled(f, asked)
             steps = (g[f"step_{name}"] for name in _OPERANDS)
             advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
 

@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.labels import Axes, Roles, count, neighbours
 from tilewright.runtime.matmul_front import matmul
-from tilewright.runtime.operands import Array
+from tilewright.runtime.operands import Array, merges
 from tilewright.runtime.pair_cost import MOST_STACKS, Price, Pricing, Way
 from tilewright.runtime.pieces import PIECE, pieces
 from tilewright.runtime.promotion import computing_dtype, rounds_twice, store
@@ -107,10 +107,9 @@ class Cut(NamedTuple):
     def target(self, out: Array) -> Array | None:
         """The view of `out` that a product writes; None where no view is of the product's shape."""
         view = out.transpose(self.back)
-        try:
-            view.shape = self.product
-        except AttributeError:  # NumPy's answer where the axes do not merge without a copy
+        if out.size and not merges(view, self.product):
             return None
+        view.shape = self.product
         return view
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -114,6 +115,27 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
             tail.append(theirs if ours == 1 else ours)
         found = (*found[:lead], *tail)
     return found
+
+
+def merges(array: Array, shape: tuple[int, ...]) -> bool:
+    """Whether an array with elements has a view of a shape that merges some of its adjacent axes.
+
+    To set the shape of a view would tell as well, but NumPy then copies the array before it refuses.
+
+    >>> merges(np.zeros((2, 3, 4)), (6, 4)), merges(np.zeros((2, 3, 4))[:, :2], (4, 4))
+    (True, False)
+    """
+    axes = [axis for axis in zip(array.shape, array.strides, strict=True) if axis[0] != 1]
+    place = 0
+    for wanted in shape:
+        first, length = place, 1
+        while length < wanted and place < len(axes):
+            length *= axes[place][0]
+            place += 1
+        inner = axes[first:place]
+        if length != wanted or any(step != size * below for (_, step), (size, below) in pairwise(inner)):
+            return False
+    return place == len(axes)
 
 
 def overlaps_itself(array: Array) -> bool:
