@@ -362,6 +362,7 @@ def prepare(
     else:
         target = np.empty(result, computed)
         if beta != 0:
+            assert given is not None
             copy_to(target, given)
         if given is not None:
             copies.append(

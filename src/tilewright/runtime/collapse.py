@@ -145,7 +145,8 @@ def _reduced(function: np.ufunc, array: Array, axes: tuple[int, ...], acc: np.dt
     exact = acc.kind in "biu"
     ends = [1 if axis in axes and not exact else size for axis, size in enumerate(array.shape)]
     for part in pieces(tuple(ends), array.strides, max(1, PIECE * math.prod(ends) // array.size)):
-        to = found[(..., *(at for axis, at in enumerate(part) if axis not in axes))]
+        kept: tuple[Any, ...] = tuple(at for axis, at in enumerate(part) if axis not in axes)
+        to = found[(*kept, ...)]
         if exact:
             function(to, function.reduce(array[part], axis=axes, dtype=acc), out=to)
         else:

@@ -89,11 +89,11 @@ def quantised(w: Array, form: Weights) -> tuple[Array, Array, Array | None]:
             down = list(_spans(length, max(1, PIECE // (groups * min(columns, _WIDE)))))
             values = [part[:, rows, across] for rows in down]
             if form.zeros:
-                low = reduce(np.minimum, (value.min(axis=1) for value in values), np.float32(0))
-                high = reduce(np.maximum, (value.max(axis=1) for value in values), np.float32(0))
+                low = np.minimum(reduce(np.minimum, [value.min(axis=1) for value in values]), 0)
+                high = np.maximum(reduce(np.maximum, [value.max(axis=1) for value in values]), 0)
                 scale = (high / np.float32(most)) - (low / np.float32(most))
             else:
-                largest = reduce(np.maximum, (np.abs(value).max(axis=1) for value in values))
+                largest = reduce(np.maximum, [np.abs(value).max(axis=1) for value in values])
                 scale = largest / np.float32(form.elements.middle - 1)
             scale[scale == 0] = 1
             if form.zeros:

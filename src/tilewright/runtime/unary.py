@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.cached import cached_property
 from tilewright.errors import LeadingDimension
 from tilewright.macro.unary import Blocks
+from tilewright.preparing import once_property
 from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.operands import (
     Array,
@@ -85,7 +85,7 @@ class UnaryKernel(Kernel):
         for part in pieces(b.shape, b.strides, max(PIECE, self.blocking.stream_from)):
             open_sizes(None if a is None else a[part], b[part])
 
-    @cached_property
+    @once_property
     def _of_any_sizes(self) -> UnaryKernel:
         """The kernel without hardcoded sizes: this one if it has none."""
         if self.problem.m is None and self.problem.n is None:
