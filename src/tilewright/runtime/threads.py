@@ -47,9 +47,9 @@ TEAM_WORK = 1 << 20
 #: From here on waking a sleeping worker, which takes its caller 3 us, is little beside the call: 16 us on a
 #: core in registers, many times that where operands come from memory.
 WAKE_WORK = 1 << 21
-#: From here on one thread too looks for signals between its tasks: 0.3 ms of vectors, 10 ms of single
+#: From here on one thread too looks for signals between its tasks: 0.6 ms of vectors, 20 ms of single
 #: elements or of fresh memory.
-POLL_WORK = 1 << 24
+POLL_WORK = 1 << 25
 
 #: How long threads poll before they sleep: about what falling asleep and being woken costs twice, so that
 #: polling in vain never doubles the time of anything.

@@ -1,0 +1,95 @@
+"""Signal handlers run during long calls of every kind, and what they raise is what the caller sees."""
+
+from __future__ import annotations
+
+import pytest
+
+from support import posix, run_python
+
+#: A timer's handler counts how often it runs during each call; without looks for signals inside of the call it
+#: would run once, at the end. Then it raises.
+CODE = """
+import signal, sys, time
+import numpy as np, tilewright as tw
+from numpy.lib.stride_tricks import as_strided
+
+tw.set_num_threads(int(sys.argv[1]))
+ticks = []
+signal.signal(signal.SIGALRM, lambda *_: ticks.append(time.monotonic()))
+
+def hankel(rows, columns, dtype="f4"):
+    # Overlapping rows: many elements in little memory.
+    x = np.ones(rows + columns, dtype)
+    return as_strided(x, (rows, columns), (x.itemsize, x.itemsize), writeable=False)
+
+
+line, square = np.ones((1, 24_000_000), "f4"), np.ones((5000, 4800), "f4")
+bytes_, flat = np.ones((9000, 8000), "i1"), hankel(12, 24_000_000)
+tall, small = hankel(1_500_000, 128), np.ones((128, 16), "f4")
+four = as_strided(np.ones(4_000_016, "f4"), (4_000_000, 4, 4), (4, 16, 4), writeable=False)
+words = tw.pack(square)
+tanh = tw.compile(tw.Unary("tanh"))
+columns = np.asfortranarray(square)
+CALLS = {
+    "transpose": lambda: tw.transpose(bytes_),
+    "softmax": lambda: tw.softmax(line),
+    "softmax of columns": lambda: tw.softmax(line.reshape(-1, 20), axis=0),
+    "gelu": lambda: tw.gelu(line),
+    "matrix times vector": lambda: tw.matmul(flat, line[0]),
+    "tall product": lambda: tw.matmul(tall, small),
+    "column times row": lambda: tw.matmul(np.ones((6000, 1), "f4"), np.ones((1, 8000), "f4")),
+    "batch": lambda: tw.matmul(four, four),
+    "einsum": lambda: tw.einsum("ij,j->ij", square, square[0]),
+    "einsum of integers": lambda: tw.einsum("ij->", hankel(12, 24_000_000, "i1")),
+    "pack": lambda: tw.pack(square.T),
+    "unpack": lambda: tw.unpack(words),
+    "quantize_weights": lambda: tw.quantize_weights(square, bits=4, group=64),
+    "quantize_rows": lambda: tw.quantize_rows(flat),
+    "compiled tanh": lambda: tanh(columns, np.empty_like(columns)),
+}
+
+seldom, compared = {}, 0
+for name, call in CALLS.items():
+    call()  # compiles
+    ticks.clear()
+    begin = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    call()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    took = time.monotonic() - begin
+    if took > 0.15:  # else the timer and the looks for signals may have missed each other
+        compared += 1
+        if len(ticks) < 3:
+            seldom[name] = took, len(ticks)
+assert not seldom, seldom
+assert compared >= len(CALLS) // 3, compared
+
+class Stop(Exception):
+    pass
+
+def stop(*_):
+    raise Stop
+
+signal.signal(signal.SIGALRM, stop)
+for name, call in CALLS.items():
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        call()
+    except Stop:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+a = np.ones((300, 200), "f4")
+assert np.array_equal(tw.matmul(a, a.T), a @ a.T)
+assert np.array_equal(tw.transpose(a), a.T)
+assert np.array_equal(tw.unpack(tw.pack(a)), a)
+from tilewright.runtime.threads import thread_pool
+assert thread_pool().state.active == 0
+print("usable")
+"""
+
+
+@posix
+@pytest.mark.parametrize("threads", [1, 2])
+def test_handlers_run_during_long_calls(threads: int) -> None:
+    assert "usable" in run_python("-c", CODE, str(threads))
