@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from support import run_python
 
-from support import posix, run_python
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX signals")
 
-#: A timer's handler counts how often it runs during each call; without looks for signals inside of the call it
-#: would run once, at the end. Then it raises.
+#: The handler of a timer counts how often it runs during each call: once, at the end, if nothing looks for
+#: signals inside of the call. Then it raises.
 CODE = """
 import signal, sys, time
 import numpy as np, tilewright as tw
