@@ -26,8 +26,8 @@ def hankel(rows, columns, dtype="f4"):
     return as_strided(x, (rows, columns), (x.itemsize, x.itemsize), writeable=False)
 
 
-line, square = np.ones((1, 24_000_000), "f4"), np.ones((5000, 4800), "f4")
-bytes_, flat = np.ones((9000, 8000), "i1"), hankel(12, 24_000_000)
+line, square = np.ones((1, 40_000_000), "f4"), np.ones((8000, 5000), "f4")
+bytes_, flat = np.ones((14000, 12000), "i1"), hankel(12, 40_000_000)
 tall, small = hankel(1_500_000, 128), np.ones((128, 16), "f4")
 four = as_strided(np.ones(4_000_016, "f4"), (4_000_000, 4, 4), (4, 16, 4), writeable=False)
 words = tw.pack(square)
@@ -40,14 +40,14 @@ CALLS = {
     "gelu": lambda: tw.gelu(line),
     "matrix times vector": lambda: tw.matmul(flat, line[0]),
     "tall product": lambda: tw.matmul(tall, small),
-    "column times row": lambda: tw.matmul(np.ones((6000, 1), "f4"), np.ones((1, 8000), "f4")),
+    "column times row": lambda: tw.matmul(np.ones((8000, 1), "f4"), np.ones((1, 8000), "f4")),
     "batch": lambda: tw.matmul(four, four),
     "einsum": lambda: tw.einsum("ij,j->ij", square, square[0]),
-    "einsum of integers": lambda: tw.einsum("ij->", hankel(12, 24_000_000, "i1")),
+    "einsum of integers": lambda: tw.einsum("ij->", hankel(24, 24_000_000, "i1")),
     "pack": lambda: tw.pack(square.T),
     "unpack": lambda: tw.unpack(words),
     "quantize_weights": lambda: tw.quantize_weights(square, bits=4, group=64),
-    "quantize_rows": lambda: tw.quantize_rows(flat),
+    "quantize_rows": lambda: tw.quantize_rows(flat[:1]),
     "compiled tanh": lambda: tanh(columns, np.empty_like(columns)),
 }
 
@@ -65,7 +65,7 @@ for name, call in CALLS.items():
         if len(ticks) < 3:
             seldom[name] = took, len(ticks)
 assert not seldom, seldom
-assert compared >= len(CALLS) // 3, compared
+assert compared >= 3, compared
 
 class Stop(Exception):
     pass
