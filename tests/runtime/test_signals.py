@@ -47,7 +47,7 @@ CALLS = {
     "pack": lambda: tw.pack(square.T),
     "unpack": lambda: tw.unpack(words),
     "quantize_weights": lambda: tw.quantize_weights(square, bits=4, group=64),
-    "quantize_rows": lambda: tw.quantize_rows(flat[:1]),
+    "quantize_rows": lambda: tw.quantize_rows(flat[:4]),
     "compiled tanh": lambda: tanh(columns, np.empty_like(columns)),
 }
 

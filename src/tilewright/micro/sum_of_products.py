@@ -225,6 +225,7 @@ class _Sums:
         with f.carried_loop(int64(0), self.turns, int64(1), start, "turn") as (turn, state, advance):
             with f.carried_loop(int64(0), self.columns, length, state, "block") as (first, now, following):
                 behind = f.minimum(f.add(first, length), self.columns)
+                self.budget.spend(f.sub(behind, first))
                 found = block(turn, first, behind, numbers.zeros(UNROLLED))
                 totals: list[Value] = []
                 for part in range(parts):
@@ -413,6 +414,7 @@ def _across_many(sums: _Sums) -> None:
         f.loop(int64(0), sums.columns, length, "block") as first,
     ):
         span = (first, f.minimum(f.add(first, length), sums.columns))
+        sums.budget.spend(f.mul(sums.rows, f.sub(span[1], first)))
 
         def visit(row: Value, vectors: int, mask: Value | None) -> None:
             found = _columns(sums, (row, vectors, mask), turn, span, numbers.zeros(vectors))
