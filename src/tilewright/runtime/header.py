@@ -48,8 +48,8 @@ _LANES = {Role.A: "rows", Role.B: "columns"}
 TEAM = (
     "/* The threads that share a call. run calls body once for every task 0 .. tasks-1, in any order, and",
     " * returns when all have been done. thread is 0 .. threads-1 and differs between bodies that run at the",
-    " * same time. Long tasks call run with no body and 0 tasks, which has nothing to do; it may set the word",
-    " * at env, an int64_t, to end the task early. */",
+    " * same time. Long tasks call run with no body and 0 tasks, which has nothing to do; it may set the",
+    " * int64_t at env to end the task early. */",
     "#ifndef TILEWRIGHT_TEAM",
     "#define TILEWRIGHT_TEAM",
     "struct tw_team {",
