@@ -349,3 +349,11 @@ def test_operands_that_refuse_universal_functions() -> None:
             getattr(np, name)(A, other)
         with pytest.raises(NoUfuncs, match="__array_ufunc__"):
             getattr(tw, name)(A, other)
+
+
+@pytest.mark.parametrize("shape", [(), (1,) * 63, (1,) * 64], ids=len)
+@pytest.mark.parametrize("function", ["vecdot", "matvec", "vecmat"])
+def test_out_of_too_few_or_too_many_axes(function: str, shape: tuple[int, ...]) -> None:
+    operands = {"vecdot": (A, A), "matvec": (A, V), "vecmat": (V, B)}[function]
+    with pytest.raises(OutShape):
+        getattr(tw, function)(*operands, out=np.zeros(shape, np.float32))

@@ -209,8 +209,9 @@ class _Slices(NamedTuple):
 
 
 def _widened(out: Array | None, *index: Any) -> Array | None:
-    """`out` as the result of a product of matrices; itself where it has more axes than any result."""
-    if out is None or out.ndim + sum(part is None for part in index) > MOST_AXES:
+    """`out` as the result of a product of matrices; itself where it has too many or too few axes for one."""
+    new = sum(part is None for part in index)
+    if out is None or out.ndim + new > MOST_AXES or out.ndim < len(index) - new:
         return out
     return out[..., *index]
 

@@ -80,7 +80,7 @@ class QuantizedRows:
         sums = (
             q.sum(axis=1, dtype=np.int32)
             if self.sums is None
-            else np.ascontiguousarray(check_numbers(as_array(self.sums, "sums"), "sums", "iu"), np.int32)
+            else np.ascontiguousarray(check_numbers(as_array(self.sums, "sums"), "sums"), np.int32)
         )
         if sums.shape != (m,):
             raise ScaleShape(name="sums", found=sums.shape, required=(m,))
