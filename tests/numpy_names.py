@@ -31,6 +31,8 @@ REASONS = {
     "test_einsum_sums_clongdouble": LONG,
     "test_different_paths[g]": LONG,
     "test_different_paths[G]": LONG,
+    "test_power_is_two[dt12]": LONG,
+    "test_power_is_two[dt15]": LONG,
     "test_einsum_0d_out": "casting to `out` is 'safe' in every order of contraction",
     "test_matmul_object": OBJECTS,
     "test_matmul_object_type_scalar": OBJECTS,
