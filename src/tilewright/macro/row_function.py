@@ -38,7 +38,7 @@ from tilewright.ir.row_primitives import (
     SumRows,
 )
 from tilewright.machine.machine import Machine
-from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
+from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.spec.problem import Layout
 from tilewright.spec.row_function import RowFunction, RowOp
 
@@ -190,7 +190,11 @@ def build_row_function(problem: RowFunction, cut: RowCut, name: str) -> Program:
     rows, zero, one, i = Name("rows"), Constant(0), Constant(1), Name("i")
     # Matrices are tasks already; rows are cut so that all together are enough for every thread.
     matrices = Name("batch") * Name("outer")
-    step = share(rows, cut.together, ceildiv(tasks(THREAD_TASKS), matrices))
+    elements = matrices * rows * Name("columns")
+    parts = tasks(THREAD_TASKS)
+    if problem.layout is Layout.ROW:  # adjacent rows spend from the budget, column by column
+        parts = bounded(parts, elements, TASK_ELEMENTS)
+    step = share(rows, cut.together, ceildiv(parts, matrices))
     inside = _statements(problem, cut, i, minimum(step, rows - i))
     if problem.layout is Layout.COL:
         end, side = minimum(i + step, rows), Constant(cut.side)

@@ -36,6 +36,7 @@ def by_length(
     def write(*, long: bool) -> None:
         if by_rows:
             rows = AlongRows(f, isa, acc, operands, long=long)
+            rows.stretched = long or alike
             for _ in rows.every():
                 along(rows)
         else:

@@ -143,6 +143,8 @@ class AlongRows(Lines):
     def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands, *, long: bool) -> None:
         super().__init__(f, isa, acc, given)
         self.long, self.long_sums = long, long_sums(self.v)
+        #: Whether rows may be so long that they spend from the budget.
+        self.stretched = True
         self.stream, self.ahead = self.number("stream"), self.number("ahead")
         #: Arithmetic on what there is one of in each row.
         self.one = Floats(f, acc, element_type(acc), fused=isa.fused)
@@ -158,7 +160,6 @@ class AlongRows(Lines):
             end = f.sub(rows, parts - 1)
             with f.carried_loop(start, end, int64(parts), [start], "row") as (first, _, advance):
                 self.rows = [f.add(first, part) for part in range(parts)]
-                self.budget.spend(f.mul(self.columns, parts))
                 self._fetch_borders()
                 yield
                 advance([f.add(first, parts)])
@@ -203,15 +204,18 @@ class AlongRows(Lines):
             return list(advance.results)
 
         last, length = f.sub(whole, (UNROLLED - 1) * lanes), STRETCH * UNROLLED * lanes
-        with f.carried_loop(start, last, int64(length), [start, *state], "stretch") as (
-            first,
-            values,
-            onward,
-        ):
-            onward(turns(first, f.minimum(f.add(first, length), last), UNROLLED, list(values)[1:]))
-            with f.when(f.compare("<=", f.add(first, length), last)):
-                self.budget.spend(int64(length))
-        start, *state = onward.results
+        if not self.stretched:
+            start, *state = turns(start, last, UNROLLED, state)
+        else:
+            with f.carried_loop(start, last, int64(length), [start, *state], "stretch") as (
+                first,
+                values,
+                onward,
+            ):
+                onward(turns(first, f.minimum(f.add(first, length), last), UNROLLED, list(values)[1:]))
+                with f.when(f.compare("<=", f.add(first, length), last)):
+                    self.budget.spend(int64(length))
+            start, *state = onward.results
         start, *state = turns(start, whole, 1, state)
         with f.once_if(f.compare("<", whole, behind), state) as (values, advance):
             mask = f.first_lanes(f.sub(behind, whole), 0, lanes)
