@@ -48,6 +48,7 @@ from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES
 
 if TYPE_CHECKING:
     from tilewright.runtime.gemm import GemmKernel
+    from tilewright.runtime.scratch import ScratchPool
 
     #: NumPy's types of a, b and the result, and the kernel that computes with their bits.
     ProductKernel = tuple[tuple[np.dtype[Any], ...], GemmKernel]
@@ -365,17 +366,17 @@ class NativeMatmul:
     Parameters
     ----------
     builtin : the function to give machine code.
-    scratch_table : address of the scratch table.
+    pool : the scratch of products; its table is read by the code, so it lives as long.
     """
 
-    def __init__(self, builtin: Builtin, scratch_table: int) -> None:
+    def __init__(self, builtin: Builtin, pool: ScratchPool) -> None:
         self.connected = 0
         self.table = Rows()
-        self._referenced: list[object] = []
+        self._referenced: list[object] = [pool]
         imports = {
             **python_symbols(),
             "tw_rows": ctypes.addressof(self.table),
-            "tw_scratch": scratch_table,
+            "tw_scratch": pool.table_address,
             "tw_exact": exact_table().address,
             "tw_batch_fixed": batch_address(None),
             **{f"tw_batch_{acc}": batch_address(acc) for acc in ACCUMULATORS},

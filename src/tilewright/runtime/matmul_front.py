@@ -169,7 +169,7 @@ def _connect() -> None:
             return
         pool.supply()
         if not _native:
-            _native.append(NativeMatmul(_builtin, pool.table_address))
+            _native.append(NativeMatmul(_builtin, pool))
         _native[0].connect(native_kernels())
         _native[0].connected = len(matmul_kernels)
 
