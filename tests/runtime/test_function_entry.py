@@ -232,7 +232,9 @@ def test_threads_at_once() -> None:
 
 
 def test_names_signatures_and_pickles() -> None:
-    parameters = "x, weight=None, bias=None, axis=-1, eps=1e-05, *, out=None, threads=None"
+    parameters = (
+        "x, weight=None, bias=None, axis=-1, eps=1e-05, *, out=None, return_stats=False, threads=None"
+    )
     assert str(inspect.signature(tw.layer_norm)) == f"({parameters})"
     assert (tw.softmax.__name__, tw.softmax.__module__) == ("softmax", "tilewright.functions")
     assert "Parameters" in (tw.gelu.__doc__ or "")
@@ -274,4 +276,30 @@ def test_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
         add_recipe(table, None, (x,), {}, elementwise.prepare_each(UnaryOp.RELU, x))
         return sum(slot is not None for slot in table.slots)
 
-    assert [kept(3), kept(3), kept(4), kept(5)] == [1, 1, 2, 2]
+    assert [kept(3), kept(3), kept(4), kept(5)] == [1, 1, 2, 1]
+
+
+def test_calls_count_as_uses_while_they_run() -> None:
+    """A long call lets go of the GIL, and its recipe must outlive the table."""
+    x = np.ones((2000, 1000), np.float32)
+    out = np.empty_like(x)
+    for _ in range(2):
+        tw.gelu(x, out=out)
+    table = function_front._native[0].table
+    used = [recipe for recipe, _ in table._kept if recipe.shape[:2] == list(x.shape)]
+    seen: set[int] = set()
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            seen.update(recipe.uses for recipe in used)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for _ in range(50):
+        tw.gelu(x, out=out)
+    done.set()
+    thread.join()
+    assert used
+    assert 1 in seen
+    assert [recipe.uses for recipe in used] == [0] * len(used)

@@ -401,7 +401,7 @@ class NativeEinsum:
     """
 
     def __init__(self, builtin: Builtin) -> None:
-        self.table = RecipeTable(counted=True)
+        self.table = RecipeTable()
         imports = {
             **python_symbols(),
             "tw_str_optimize": id(_OPTIMIZE),

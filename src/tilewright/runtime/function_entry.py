@@ -165,6 +165,11 @@ class _Entry(RecipeEntry):
             with f.when(f.compare("==", found, number)):
                 call(form)
 
+    def count_use(self, recipe: Value, difference: int) -> None:
+        """Counts the calls that follow a recipe; the GIL is held."""
+        f, at = self.f, self.f.at(recipe, Recipe.uses.offset)
+        f.store(f.add(f.load(INT64, at, 8), difference), at, 8)
+
 
 def _emit() -> str:
     """The module: the recipe of the call, where its arrays are, and the kernel."""
@@ -185,14 +190,17 @@ def _emit() -> str:
     with f.when(f.compare("!=", table, null())):
         f.store(entry.find_scratch(table, unused=result), slot, 8)
     long_running = f.compare(">", work, int64(GIL_THRESHOLD))
+    scalar = f.compare("!=", entry.word(recipe, "scalar"), 0)
+    entry.count_use(recipe, 1)
     with (
         entry.taken(f.load(POINTER, slot, 8)) as scratch,
         entry.without_gil(long_running),
         entry.team(wish) as team,
     ):
         entry.call(recipe, [x, result, *beside], scratch, team)
+    entry.count_use(recipe, -1)
     entry.raise_cancelled(unused=result)
-    with f.when(f.compare("!=", entry.word(recipe, "scalar"), 0)):
+    with f.when(scalar):
         f.ret(f.call(module.declare("tw_return", POINTER, (POINTER,)), [result]))
     entry.finish(result)
     return str(module)

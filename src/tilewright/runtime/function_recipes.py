@@ -1,7 +1,8 @@
 """What repeated calls of functions of rows and of elements come to, where machine code finds it.
 
 A recipe belongs to one function, to arrays of known types, shapes and strides, to floats of known values and
-to other arguments that are known objects. Like those of einsum it is never changed and never freed.
+to other arguments that are known objects. Like those of einsum it is never changed, and freed only while no
+call follows it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Recipe(ctypes.Structure):
     dtype : of a new result, NumPy's descriptor.
     axes, shape : of a new result.
     scalar : whether one without axes becomes a scalar.
+    uses : calls that follow it now; counted by machine code, under the GIL.
     """
 
     _fields_ = (
@@ -69,6 +71,7 @@ class Recipe(ctypes.Structure):
         ("axes", ctypes.c_int64),
         ("shape", ctypes.c_int64 * MOST_AXES),
         ("scalar", ctypes.c_int64),
+        ("uses", ctypes.c_int64),
     )
 
 

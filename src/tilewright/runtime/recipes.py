@@ -267,16 +267,14 @@ def slot_of(words: Sequence[int]) -> int:
 class RecipeTable:
     """A table of recipes, from Python.
 
-    Parameters
-    ----------
-    counted : whether machine code counts the `uses` of a recipe. Then a table that is full is emptied; else
-        it takes no more.
+    A table that is full is emptied. Its recipes are freed when it is emptied the next time, unless a call
+    still follows them: one may have been found, and its use not been counted yet.
     """
 
-    def __init__(self, *, counted: bool = False) -> None:
-        self.counted = counted
+    def __init__(self) -> None:
         self.slots = (ctypes.c_void_p * ((1 << SLOT_BITS) + PROBES))()
         self._kept: list[Any] = []
+        self._retired: list[Any] = []
 
     @property
     def address(self) -> int:
@@ -299,7 +297,7 @@ class RecipeTable:
         self.put(call.words, recipe, (call.subscripts, call.optimize, dtypes, made, needed))
 
     def put(self, words: Sequence[int], recipe: ctypes.Structure, kept: object) -> None:
-        """Makes a recipe reachable, unless its place or the table is full, or it is there.
+        """Makes a recipe reachable, unless its place is full, or it is there.
 
         Parameters
         ----------
@@ -307,10 +305,9 @@ class RecipeTable:
         kept : what has to live as long.
         """
         if len(self._kept) >= MOST_RECIPES:
-            if not self.counted:
-                return
             ctypes.memset(self.slots, 0, ctypes.sizeof(self.slots))
-            self._kept = [one for one in self._kept if one[0].uses]
+            self._retired = [*(one for one in self._retired if one[0].uses), *self._kept]
+            self._kept = []
         key = (ctypes.c_int64 * (1 + len(words))).from_buffer(recipe)
         key[:] = [len(words), *words]
         first = slot_of(words)
