@@ -60,12 +60,12 @@ for name, call in CALLS.items():
     call()
     signal.setitimer(signal.ITIMER_REAL, 0)
     took = time.monotonic() - begin
-    if took > 0.15:  # else the timer and the looks for signals may have missed each other
+    if took > 0.1:  # else the timer and the looks for signals may have missed each other
         compared += 1
-        if len(ticks) < 3:
+        if len(ticks) < 2:
             seldom[name] = took, len(ticks)
 assert not seldom, seldom
-assert compared >= 3, compared
+assert compared, "no call was long enough"
 
 class Stop(Exception):
     pass
