@@ -27,6 +27,7 @@ from tilewright.ir.nodes import (
     TileMatmul,
     Unary,
 )
+from tilewright.ir.primitives import Spend
 from tilewright.ir.separate import at_last
 
 _Body = tuple[Statement, ...]
@@ -273,7 +274,9 @@ def fuse_consumer(program: Program) -> Program:
         if number + 1 == len(body):
             continue
         match body[number], _tile_nest(body[number + 1]):
-            case Loop(body=(Let() as depth, Loop() as walk)) as blocks, (_, Loop(body=after)) as following:
+            case Loop(body=(*before, Loop() as walk)) as blocks, (_, Loop(body=after)) as following:
+                if not all(isinstance(statement, (Let, Spend)) for statement in before):
+                    continue
                 nest = _tile_nest(walk)
                 if nest is None or following is None or not _same_loops(nest, following):
                     continue
@@ -284,7 +287,7 @@ def fuse_consumer(program: Program) -> Program:
                         and _users(program, product.c.buffer) == ([product], [user])
                     ):
                         held, inner = _at_last_depth(program, blocks, product, after)
-                        loops = replace(blocks, body=(depth, _with_body(nest, inner)))
+                        loops = replace(blocks, body=(*before, _with_body(nest, inner)))
                         found = _exchanged(program.body, body, (*body[:number], loops, *body[number + 2 :]))
                         return fuse_consumer(_with_buffer(program, found, held))
                     case _:
