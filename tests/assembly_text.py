@@ -85,6 +85,13 @@ def quadwords_loaded(loop: AssemblyLoop) -> int:
     return len(loop.matching(r"^ldu?r\s+q")) + 2 * len(loop.matching(r"^ldp\s+q"))
 
 
+def vector_loads(loop: AssemblyLoop) -> list[str]:
+    """Instructions that read a vector register from memory other than the stack."""
+    x86, arm = r"\(%(?!rsp|rip)\w+.*%[xyz]mm", r"^ld\w+\s.*\b[qvz]\d+.*\[x"
+    power = r"^lxv\w*\s.*(\((?!1\))\d+\)|, \d+, \d+)$"
+    return loop.matching(f"{x86}|{arm}|{power}")
+
+
 def vector_stack_moves(loop: AssemblyLoop) -> list[str]:
     """Instructions that move a vector register from or to the stack."""
     x86, arm = r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp", r"\b[qvz]\d+.*\bsp\b"

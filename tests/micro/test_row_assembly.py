@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 import pytest
-from assembly_text import AssemblyLoop, innermost_loops, vector_stack_moves
+from assembly_text import AssemblyLoop, innermost_loops, vector_loads, vector_stack_moves
 
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
@@ -16,6 +16,8 @@ from tilewright.spec.row_function import RowFunction
 #: Rows with vectors of their own and registers enough; Neon has half-length ones.
 MACHINES = ("znver5", "neoverse-v2", "pwr9")
 every_machine = pytest.mark.parametrize("machine", MACHINES)
+#: Calls; a loop over pieces of a row asks between two of them whether its call was cancelled.
+CALLS = r"^(callq|bl|blr|bctrl)\b"
 #: Multiply-adds of one exponential: 3 reduce its argument, 5 are its polynomial.
 EXPONENTIAL = 8
 
@@ -53,8 +55,10 @@ def written(line: str) -> str:
     ],
 )
 def test_no_vector_goes_through_the_stack(op: str, layout: str, machine: str) -> None:
+    """In loops over elements; those around them, over rows and pieces of long ones, may use it."""
     loops = [loop for loop in loops_of(op, layout, machine) if not loop.function.startswith("task")]
-    assert len(loops) >= 2
+    loops = [loop for loop in loops if vector_loads(loop) and not loop.matching(CALLS)]
+    assert loops
     for loop in loops:
         assert not vector_stack_moves(loop)
 
