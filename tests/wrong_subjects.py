@@ -173,6 +173,13 @@ def _functions() -> Iterator[Subject]:
     )
     axes = {"axes": of(1, ([1], [0]), (1, 0))}
     yield Subject("tensordot", lambda: tw.tensordot, {**ab, **axes})
+    bytes_, point = {"a": arr(4, 5, dtype=np.uint8), "b": arr(5, 6, dtype=np.int8)}, of(None, 1)
+    yield Subject(
+        "matmul_integer",
+        lambda: tw.matmul_integer,
+        bytes_,
+        {"a_zero_point": point, "b_zero_point": point, "out": arr(4, 6, dtype=np.int32), "threads": threads},
+    )
     yield Subject("inner", lambda: tw.inner, {"a": arr(4, 5), "b": arr(3, 5)})
     yield Subject("kron", lambda: tw.kron, {"a": arr(2, 2), "b": arr(2, 3)})
     yield Subject(

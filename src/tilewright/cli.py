@@ -205,7 +205,7 @@ def _print_table(
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*map(escape, map(str, row)))
     console.print(table)
 
 

@@ -347,10 +347,9 @@ def test_orders_in_any_spelling(text: str, shapes: list[tuple[int, ...]], order:
         (np.array([0, 1]), np.array([1, 2], np.int8)),
         (range(2), range(1, 3)),
         ((0, 1), [np.int64(1), np.uint8(2)]),
-        ({0: "i", 1: "j"}, [1, 2]),
         (iter([0, 1]), iter([1, 2])),
     ],
-    ids=["arrays", "ranges", "tuple and integers", "keys", "iterators"],
+    ids=["arrays", "ranges", "tuple and integers", "iterators"],
 )
 def test_labels_in_any_sequence(labels: tuple[Any, Any]) -> None:
     a, b = filled((3, 4)), filled((4, 5), seed=2)

@@ -20,6 +20,7 @@ from tilewright.ir.nodes import (
     Statement,
     Unless,
 )
+from tilewright.ir.primitives import Spend
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class _Tracer:
                     seen = dict.fromkeys(name for side in sides for name in names_in(side))
                     self.decisions.append(Decision(condition, holds, {name: names[name] for name in seen}))
                     self.block(then if holds else otherwise, names)
+                case Spend():  # computes nothing
+                    pass
                 case _ if statement not in self.primitives:
                     self.primitives.append(statement)
 

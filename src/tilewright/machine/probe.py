@@ -220,7 +220,8 @@ def _fact(value: int | None, origin: str, default: Fact[int]) -> Fact[int]:
 
 def _read_text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="ascii").strip()
+        # Not as text: that imports a codec, which a signal handler may interrupt.
+        return path.read_bytes().decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return None
 
