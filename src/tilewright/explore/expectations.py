@@ -29,8 +29,8 @@ class Expectation:
 EXPECTATIONS = (
     Expectation(
         "znver4",
-        "85 to 95 %",
-        "1.0 to 1.2 of best peer",
+        "85 to 92 %",
+        "1.0 to 1.1 of best peer",
     ),
     Expectation(
         "znver5",
