@@ -180,6 +180,8 @@ def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str
         full = f"{prefix}{name}".replace("_", " ")
         if value is None:
             yield full, "none", ""
+        elif isinstance(value, bool):
+            yield full, "yes" if value else "no", ""
         elif "origin" in value:
             yield full, _shown(full, value["value"]), value["origin"]
         else:
@@ -205,7 +207,7 @@ def _print_table(
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*map(escape, map(str, row)))
+        table.add_row(*map(escape, row))
     console.print(table)
 
 
