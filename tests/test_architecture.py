@@ -198,9 +198,11 @@ def free_imports(node: ast.AST, *, inside: bool = False) -> list[int]:
     """Lines of imports in functions that are not under `importing`."""
     found: list[int] = []
     for child in ast.iter_child_nodes(node):
-        called = isinstance(child, ast.Call) and ast.unparse(child.func) == "import_module"
-        if inside and (called or isinstance(child, (ast.Import, ast.ImportFrom))):
-            found.append(child.lineno)
+        match child:
+            case ast.Import(lineno=line) | ast.ImportFrom(lineno=line) if inside:
+                found.append(line)
+            case ast.Call(func=ast.Name(id="import_module"), lineno=line) if inside:
+                found.append(line)
         gated = isinstance(child, ast.With) and [ast.unparse(item) for item in child.items] == ["importing"]
         if not gated:
             function = isinstance(child, (ast.FunctionDef, ast.Lambda))

@@ -318,18 +318,22 @@ def test_matmul_explains_itself() -> None:
     assert inspect.isbuiltin(tw.matmul)
 
 
-LONG = 2**33
+MANY = 2**33
 
 
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_long_batches_of_products_without_elements(dtype: str, *, packed: bool) -> None:
-    shapes = [((LONG, 0, 3), (LONG, 3, 0)), ((LONG, 3, 0), (LONG, 0, 0)), ((2, LONG, 0, 3), (2, LONG, 3, 0))]
+    shapes = [
+        ((MANY, 0, 3), (MANY, 3, 0)),
+        ((MANY, 3, 0), (MANY, 0, 0)),
+        ((2, MANY, 0, 3), (2, MANY, 3, 0)),
+    ]
     # In a process of its own: machine code that walks along a batch answers to nothing.
     code = f"""
 import numpy as np, tilewright as tw
 b = np.ones((3, 5), {dtype!r})
-assert tw.matmul(np.empty(({LONG}, 0, 3), {dtype!r}), tw.pack(b) if {packed} else b).shape == ({LONG}, 0, 5)
+assert tw.matmul(np.empty(({MANY}, 0, 3), {dtype!r}), tw.pack(b) if {packed} else b).shape == ({MANY}, 0, 5)
 for left, right in () if {packed} else {shapes}:
     assert tw.matmul(np.empty(left, {dtype!r}), np.empty(right, {dtype!r}), alpha=2).size == 0
 """

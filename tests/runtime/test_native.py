@@ -26,7 +26,7 @@ import tilewright as tw
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
 from tilewright.runtime import gemm, native
 from tilewright.runtime.batch_reduce import BatchReduceKernel
-from tilewright.runtime.fastcall import native_entry_possible
+from tilewright.runtime.fastcall import Turns, native_entry_possible
 from tilewright.runtime.gemm import GemmKernel
 from tilewright.runtime.scratch import ScratchPool
 
@@ -630,7 +630,7 @@ def test_records() -> None:
         return int(native.BatchReduceRecord.of(tw.BatchReduceGemm(m, n, k, count), 0).long_running)
 
     assert [long_running(64, 64, 64, 1), long_running(64, 64, 64, 2)] == [0, 1]
-    for layout, turns in (("row", native.Turns.NONE), ("strided", native.Turns.ALL)):
+    for layout, turns in (("row", Turns.NONE), ("strided", Turns.ALL)):
         called = gemm_kernel(layouts=(layout,) * 3)
         called.native(A, B, C.copy())
         assert native.GemmRecord.from_buffer_copy(called._record).turns == turns
