@@ -13,7 +13,7 @@ from support import Array
 import tilewright as tw
 from tilewright.errors import BatchMismatch, ContractionAxes
 from tilewright.runtime.operands import broadcast_shapes
-from tilewright.runtime.walk import MOST_AXES
+from tilewright.spec.arguments import MOST_AXES
 
 RANKS = (1, 5, 6, 7, 8, 16, 31, 32, 33, 48, 64)
 
@@ -308,3 +308,16 @@ def test_broadcast_shapes() -> None:
                     expected = None
                 assert broadcast_shapes(first, second, third) == expected, (first, second, third)
     assert broadcast_shapes((1,) * 64, (2,)) == (1,) * 63 + (2,)
+
+
+@pytest.mark.parametrize("rank", [2, 7, 33, 63])
+def test_zero_points(rank: int) -> None:
+    """One for all, and one for each row and column, beside batches of as many axes as the operands."""
+    random = np.random.default_rng(rank)
+    a = random.integers(0, 255, shape_of(rank, 3, 4)).astype(np.uint8)
+    b = random.integers(-128, 127, shape_of(rank, 4, 5)).astype(np.int8)
+    for zero_a, zero_b in ((3, -2), (a[..., :1], b[..., :1, :])):
+        expected = (a.astype(np.int64) - zero_a) @ (b.astype(np.int64) - zero_b)
+        found = tw.matmul_integer(a, b, zero_a, zero_b)
+        assert found.shape == expected.shape
+        assert (found == expected).all()

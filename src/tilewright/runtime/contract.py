@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.labels import Axes, Roles, count, neighbours
 from tilewright.runtime.matmul_front import matmul
-from tilewright.runtime.operands import Array, merges
+from tilewright.runtime.operands import Array, broadcast_shapes, merges
 from tilewright.runtime.pair_cost import MOST_STACKS, Price, Pricing, Way
 from tilewright.runtime.pieces import PIECE, pieces
 from tilewright.runtime.promotion import computing_dtype, rounds_twice, store
@@ -194,7 +194,8 @@ class Pairing(NamedTuple):
 
 def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
     """Products of elements, rounded once to the type of the result; large ones in pieces."""
-    shape = np.broadcast_shapes(a.shape, b.shape) if out is None else out.shape
+    shape = broadcast_shapes(a.shape, b.shape) if out is None else out.shape
+    assert shape is not None  # labels have been checked
     if math.prod(shape) > PIECE:
         if out is None:
             out = np.empty(shape, np.result_type(a, b) if dtype is None else dtype)
@@ -207,7 +208,7 @@ def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | No
     wide = computing_dtype((a.dtype, b.dtype), dtype)
     if wide == dtype:
         return np.multiply(a, b, out=out, dtype=dtype, casting="unsafe", order="C")
-    found = np.empty(np.broadcast_shapes(a.shape, b.shape), dtype) if out is None else out
+    found = np.empty(shape, dtype) if out is None else out
     with np.errstate(over="ignore"):  # as in results of kernels
         if rounds_twice(wide, dtype):
             store(np.multiply(a, b, dtype=wide, casting="unsafe"), found)

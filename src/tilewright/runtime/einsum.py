@@ -28,7 +28,7 @@ from tilewright.runtime.einsum_front import einsum as front
 from tilewright.runtime.einsum_recipe import steps_of_plan
 from tilewright.runtime.element_pairs import ByProducts
 from tilewright.runtime.foreign import as_array, foreign_operand, leave_to_numpy
-from tilewright.runtime.gufuncs import check_casting, in_order, memory_order
+from tilewright.runtime.gufuncs import CASTINGS, in_order, memory_order
 from tilewright.runtime.labels import Axes
 from tilewright.runtime.operands import Array, overlaps_itself
 from tilewright.runtime.pair_cost import Pricing
@@ -47,7 +47,7 @@ from tilewright.runtime.scattered_pairs import TABLE_TYPES, ByTables
 from tilewright.runtime.transpose import transpose
 from tilewright.runtime.tree_layout import laid_out
 from tilewright.runtime.tree_steps import Move, Step, Steps, steps_of
-from tilewright.spec.arguments import as_dtype
+from tilewright.spec.arguments import as_dtype, check_word
 from tilewright.spec.problem import check_elements
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
@@ -315,7 +315,7 @@ class Options(NamedTuple):
         InvalidChoice
         """
         memory_order(self.order)
-        check_casting(self.casting)
+        check_word(self.casting, "casting", CASTINGS)
 
     def given(self) -> dict[str, Any]:
         """Those that are not as they are by default, as NumPy has them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tilewright.errors import ForeignArray, ForeignKeyword, MaskedOperand, NoUfuncs
-from tilewright.spec.arguments import array_of
+from tilewright.spec.arguments import MOST_AXES, array_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,9 +28,6 @@ NUMPY: dict[str, Callable[..., Any]] = {
 #: check themselves.
 SAME_KIND: Final = "same_kind"
 ANY_ORDER: Final = "K"
-
-#: The most axes of an array: lists that are deeper are objects.
-_MOST_AXES = 64
 
 
 # --- operands -----------------------------------------------------------------------------------
@@ -63,7 +60,7 @@ def refuse(value: Any, name: str) -> None:
     ------
     MaskedOperand, ForeignArray
     """
-    kinds = _kinds(value, _MOST_AXES) if isinstance(value, (list, tuple)) else (type(value),)
+    kinds = _kinds(value, MOST_AXES) if isinstance(value, (list, tuple)) else (type(value),)
     for kind in kinds:
         if kind is np.ndarray:
             continue

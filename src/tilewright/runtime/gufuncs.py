@@ -56,16 +56,6 @@ def memory_order(order: Any) -> str:
     raise InvalidChoice(name="order", found=shown(order), allowed="C, F, A, K")
 
 
-def check_casting(casting: Any) -> None:
-    """Refuses what is no name of a casting.
-
-    Raises
-    ------
-    InvalidChoice
-    """
-    check_word(casting, "casting", CASTINGS)
-
-
 def in_order(found: Array, operands: Iterable[Array], order: str) -> Array:
     """A result in the asked order of memory; "A" is "F" if all operands are in that order."""
     if order == "A":

@@ -20,7 +20,7 @@ from tilewright.runtime.arrays import (
 from tilewright.runtime.foreign import as_array
 from tilewright.runtime.gemm import matmul_kernel
 from tilewright.runtime.matmul_front import matmul
-from tilewright.runtime.operands import Array, whole_strides
+from tilewright.runtime.operands import Array, broadcast_shapes, whole_strides
 from tilewright.spec.epilogue import Along, Bias, Epilogue
 
 _INT32 = np.dtype(np.int32)
@@ -127,15 +127,22 @@ def _multiply(a: Array, b: Array, c: Array, zeros: tuple[_ZeroPoint, _ZeroPoint]
             _with_biases(tall_a, b, tall_c, -zero_a.values * columns, by_row)
             return
     # Both terms are a product of depth 2, into which A·B is added.
-    batch = np.broadcast_shapes(rows.shape[:-2], zero_a.values.shape[:-2])
+    batch = _common(rows, zero_a.values)
     first = np.empty((*batch, shapes.m, 2), _INT32)
     first[..., :1], first[..., 1:] = _cut(-zero_a.values), _cut(-rows)
-    batch = np.broadcast_shapes(columns.shape[:-2], zero_b.values.shape[:-2])
+    batch = _common(columns, zero_b.values)
     second = np.empty((*batch, 2, shapes.n), _INT32)
     second[..., :1, :], second[..., 1:, :] = _cut(columns), _cut(zero_b.values)
     first = np.broadcast_to(first, (*c.shape[:-2], *first.shape[-2:]))
     matmul(first, second, c)
     matmul(a, b, c, beta=1)
+
+
+def _common(sums: Array, values: Array) -> tuple[int, ...]:
+    """The batch axes of sums and zero points together, which have been checked to broadcast."""
+    found = broadcast_shapes(sums.shape[:-2], values.shape[:-2])
+    assert found is not None
+    return found
 
 
 def _with_biases(a: Array, b: Array, c: Array, by_column: Array, by_row: Array) -> None:

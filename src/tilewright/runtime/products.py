@@ -18,8 +18,7 @@ from tilewright.runtime.gufuncs import Options, Product, call, refuse_keywords
 from tilewright.runtime.matmul_front import matmul
 from tilewright.runtime.operands import Array
 from tilewright.runtime.promotion import store
-from tilewright.runtime.walk import MOST_AXES
-from tilewright.spec.arguments import MAX_SIZE, as_integer, as_integers, as_items
+from tilewright.spec.arguments import MAX_SIZE, MOST_AXES, as_integer, as_integers, as_items
 
 #: Labels of axes, more than two arrays can have: Latin letters with signs and what follows them.
 _FIRST_LABEL = 0x100

@@ -16,9 +16,7 @@ from tilewright.preparing import once
 from tilewright.runtime.cache import cached_object
 from tilewright.runtime.fastcall import ARRAY_DATA, native_entry_possible
 from tilewright.runtime.operands import data_address
-
-#: NumPy's own limit on axes.
-MOST_AXES = 64
+from tilewright.spec.arguments import MOST_AXES
 
 _MODULE = "tw_walk"
 _ADDRESSES, _ARRAYS = "tw_walk_addresses", "tw_walk_arrays"

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[Any]
 _Choice = TypeVar("_Choice", bound=Enum)
 
+#: NumPy's own limit on the axes of an array.
+MOST_AXES = 64
 #: Items that are read of a sequence: more than a call has axes, sizes or operands.
 MOST_ITEMS = 1 << 16
 #: Sizes and strides are signed 64-bit everywhere.
