@@ -61,8 +61,7 @@ def _zero_point(value: Any, name: str, operand: Array, axis: int) -> _ZeroPoint:
         number = array.reshape(1, 1).astype(np.int64)
         return _ZeroPoint(number, one=True, none=not number.any())
     size, other = operand.shape[axis], -1 if axis == -2 else -2
-    column = array[:, np.newaxis] if axis == -2 else array[np.newaxis, :]
-    values = column if array.ndim == 1 else array
+    values = array if array.ndim != 1 else np.expand_dims(array, other)
     batch = operand.shape[:-2]
     fits = values.ndim >= 2 and values.shape[axis] == size and values.shape[other] == 1
     if fits and values.ndim > 2:
