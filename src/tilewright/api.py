@@ -912,20 +912,20 @@ def attention(
         table; for packed ones the longest sequence. A last axis of fewer keys (but not 1, which broadcasts)
         excludes those it does not cover, as in ONNX.
     causal : bool, "lower_right" or "upper_left"
-        True and "lower_right": the last query stands at the last key, as with a cache of earlier keys
-        (flash-attention; ``torch.nn.attention.bias.causal_lower_right``). "upper_left": the first query
-        stands at the first key, as torch's ``is_causal=True`` and ONNX's ``is_causal`` without a cache have
-        it. For as many queries as keys both are the same. With `q_offset` pass True.
+        True and "lower_right": the last query is at the last key, as with a cache of earlier keys
+        (flash-attention; ``torch.nn.attention.bias.causal_lower_right``). "upper_left": the first query is at
+        the first key, as in torch's ``is_causal=True`` and in ONNX's ``is_causal`` without a cache. For equal
+        numbers of queries and keys both are the same. With `q_offset` pass True.
     scale : float, optional
         1 / sqrt(d) by default.
     window : (left, right), optional
         Each query sees the keys from `left` before its own to `right` behind, both included; None: all of
         that side. Where a query stands is as with `causal`.
     q_offset : int or array_like of integers, shape (batch,), optional
-        The key at which the first query of each sequence stands, for `causal`, `window` and `alibi_slopes`:
-        query i stands at key q_offset + i. By default the last query stands at the last key. Pass the number
-        of earlier keys (the length of ONNX's ``past_key``) where a step brings another number of keys than
-        queries. May be negative or behind the last key.
+        Position of the first query of each sequence among its keys, for `causal`, `window` and
+        `alibi_slopes`: query i is at key q_offset + i. By default the last query is at the last key. Pass the
+        number of earlier keys (the length of ONNX's ``past_key``) when a step adds a different number of keys
+        than queries. May be negative or beyond the last key.
     softcap : float, optional
         Scores become softcap · tanh(score / softcap); 0 is none.
     alibi_slopes : array_like, shape (heads,), optional
@@ -1027,7 +1027,7 @@ def append_kv(
     """Write new keys and values behind those that caches hold, in place, and return the new lengths.
 
     The step before `attention` over a cache that is allocated once. With as many queries as new keys the
-    default place of the queries is the right one: the last query stands at the last key.
+    default position of the queries is right: the last query is at the last key.
 
     Parameters
     ----------

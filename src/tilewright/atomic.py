@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: Seconds since its last change after which a file that is being written belongs to a writer that was killed.
+#: Age in seconds from which a temporary file is taken for that of a killed writer.
 STALE_SECONDS = 3600.0
 
 
@@ -20,7 +20,7 @@ STALE_SECONDS = 3600.0
 def replacing(target: Path) -> Iterator[Any]:
     """A new file that takes the name at the end; where writing fails, nothing is left of it.
 
-    What a writer of the same file left that was killed, an hour ago or longer, is removed.
+    Temporary files of killed writers of the same file are removed once they are an hour old.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def replacing(target: Path) -> Iterator[Any]:
 
 
 def check_replaceable(target: Path) -> None:
-    """Refuses what no file may take the place of: a device, a pipe, a socket, a folder.
+    """Raises an error if a target must not be replaced by a file: a device, a pipe, a socket, a directory.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def check_replaceable(target: Path) -> None:
 
 
 def remove(path: Path) -> bool:
-    """Removes a file; whether it went, which others may have done before or may forbid."""
+    """Removes a file; returns False if it is gone already or cannot be removed."""
     try:
         path.unlink()
     except OSError:
@@ -67,11 +67,11 @@ def remove(path: Path) -> bool:
 
 
 def remove_stale(folder: Path, prefix: str) -> None:
-    """Removes files whose names begin so and that nobody has changed for an hour."""
+    """Removes the files with a prefix that have not changed for an hour."""
     now = time.time()
     with contextlib.suppress(OSError), os.scandir(folder) as found:
         for entry in found:
-            # Either way: clocks are set back.
+            # In both directions, since clocks may be set back.
             if (
                 entry.name.startswith(prefix)
                 and abs(now - entry.stat(follow_symlinks=False).st_mtime) > STALE_SECONDS

@@ -36,7 +36,7 @@ _SHOWN = _Shown()
 
 
 def shown(value: object) -> str:
-    """What messages say of a value.
+    """A short description of a value for messages.
 
     >>> shown("relu"), shown(10**5000), shown([1] * 20)
     ("'relu'", '2**16609 or more', '[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ...]')
@@ -201,7 +201,7 @@ class OutReadOnly(TilewrightError, ValueError):
 
 
 class OutCount(TilewrightError, ValueError):
-    """A tuple in the place of `out` that does not hold one array."""
+    """`out` is a tuple that does not hold exactly one array."""
 
     message = "{function}: out is a tuple of {found}, must be an array or a tuple of one"
 
@@ -273,7 +273,7 @@ class InvalidScalar(TilewrightError, TypeError):
 
 
 class InvalidZeroPoint(TilewrightError, ValueError):
-    """A zero point that is no integer of its operand's type, or of another shape than its rows or columns."""
+    """Invalid zero point: not an integer of its operand's type, or of the wrong shape."""
 
     message = "matmul_integer: {name} is {found}, must be {required}"
 
@@ -303,7 +303,7 @@ class MaskedOperand(TilewrightError, TypeError):
 
 
 class ForeignArray(TilewrightError, TypeError):
-    """An array of a library that has functions of its own in the place of NumPy's."""
+    """An array of a library that overrides NumPy's functions."""
 
     message = (
         "{name} is of type {kind}, whose library has its own functions on such arrays; convert it first, by "
@@ -579,9 +579,11 @@ class InvalidLengths(TilewrightError, ValueError):
 
 
 class InvalidQueryOffset(TilewrightError, ValueError):
-    """The place of the first query among the keys is not an integer for each sequence."""
+    """`q_offset` is not an integer for each sequence."""
 
-    message = "attention: q_offset{reason}; must be {required}: the key at which the first query stands"
+    message = (
+        "attention: q_offset{reason}; must be {required}: the position of the first query among the keys"
+    )
 
 
 class InvalidOffsets(TilewrightError, ValueError):
@@ -994,7 +996,7 @@ class InvalidSequence(TilewrightError, TypeError):
 
 
 class InvalidFileName(TilewrightError, TypeError, ValueError):
-    """What is given as a file name is none."""
+    """Invalid file name."""
 
     message = "{name} is {found}, must be the name of a file: text, bytes or os.PathLike, without NUL"
 

@@ -130,7 +130,7 @@ def layer_norm(
     numpy.ndarray of x's shape and type, or `out`
         Computed in float32 (of float64 in float64) and rounded once. NaN where a line of x has NaN or inf.
     mean, inverse_deviation : numpy.ndarray, with `return_stats` only
-        Mean and 1 / √(variance + eps), float32 (of float64 float64), of x's shape with 1 in the place of the
+        Mean and 1 / √(variance + eps), float32 (float64 for float64), of x's shape with length 1 in the
         axes that are normalised: Mean and InvStdDev of ONNX, as torch.native_layer_norm has them.
 
     Raises

@@ -169,7 +169,7 @@ class _Lowering:
         self.budget = self.begin_budget(program.body)
 
     def begin_budget(self, body: tuple[Statement, ...]) -> Value | None:
-        """What the function that is being written may do before it asks its team; none without long work."""
+        """The budget of the function being emitted, or None if it has no long-running work."""
         if self.team is None or not any(map(_is_long, body)):
             return None
         return Budget.begin(self.f, self.team.pointer).place
@@ -743,7 +743,7 @@ def _has_tasks(statement: Statement) -> bool:
 
 
 def _is_long(statement: Statement) -> bool:
-    """Whether a statement spends from the budget of its function; tasks have their own."""
+    """Return whether a statement spends from the budget of its function; tasks have their own."""
     match statement:
         case Primitive(long=long):
             return long

@@ -1,11 +1,11 @@
-"""What threads share once it is made: the lock under which it is made, and functions that make a value once.
+"""State shared by threads: the one lock under which it is created, and functions that create a value once.
 
-Compiled code, tables that machine code reads, scratch memory and threads of the pool exist once in a process.
-They are made under one lock, `preparing`, by whichever thread needs them first. One lock for all of them
-cannot be taken in two orders, and a fork has to hold only that one (`runtime/lifetime.py`).
+Compiled code, the tables that machine code reads, scratch memory and the threads of the pool exist once per
+process. The first thread that needs one creates it under the lock `preparing`. A single lock cannot be taken
+in two orders, and a fork has to hold only this one (`runtime/lifetime.py`).
 
-The lock is reentrant. A signal handler or a finaliser may call the package while its own thread makes
-something; it makes the same thing a second time, and whichever was stored first is kept.
+The lock is reentrant: a signal handler or a finaliser may call the package while its own thread holds it. The
+handler then creates the value a second time, and the one that is stored first is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.errors import CalledWhileImporting
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Held while anything that threads share is made. Whoever holds it may take `importing`, never the reverse.
+#: Held while shared state is created. A thread that holds it may take `importing`, never the reverse.
 preparing = threading.RLock()
 
 
@@ -58,7 +58,7 @@ importing = _Importing()
 
 
 class Section:
-    """Work under `preparing` that a call leaves out if it interrupted its own thread inside of it.
+    """Optional work under `preparing`, which a call skips if it interrupted its own thread in that work.
 
     >>> section = Section()
     >>> with section as first, section as second:
@@ -80,10 +80,10 @@ class Section:
 
 
 def once(make: Callable[P, T]) -> Callable[P, T]:
-    """A function whose value for some arguments is made by one thread, and is the same object ever after.
+    """Like `functools.cache`, but each value is computed by one thread only.
 
-    `functools.cache` lets two threads make the value at the same time and keeps one of them. Where a value
-    owns code or memory, the other one would be freed while its thread still uses an address in it.
+    `functools.cache` lets two threads compute a value at the same time and keeps one of the two. If values
+    own code or memory, the other is freed while its thread still uses an address in it.
 
     >>> @once
     ... def table(size):
@@ -108,7 +108,7 @@ def once(make: Callable[P, T]) -> Callable[P, T]:
 
 
 class once_property(cached_property[T]):  # noqa: N801 - as `cached_property`
-    """A property whose value is made by one thread, for values that own code, memory or an address."""
+    """A cached property that one thread computes, for values that own code, memory or an address."""
 
     def _made(self, instance: Any) -> T:
         with preparing:

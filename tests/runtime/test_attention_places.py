@@ -79,7 +79,7 @@ def test_defaults_are_the_last_query_at_the_last_key() -> None:
 
 
 def test_a_cache_with_fewer_new_keys_than_queries() -> None:
-    """ONNX: 12 earlier keys, 5 new ones and 9 queries, of which the first stands at key 12."""
+    """ONNX: 12 earlier keys, 5 new ones and 9 queries, the first at key 12."""
     q, k, v = operands(9, 17)
     seen = np.arange(17) <= 12 + np.arange(9)[:, np.newaxis]
     out = tw.attention(q, k, v, causal=True, q_offset=12)

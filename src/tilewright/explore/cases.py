@@ -115,7 +115,7 @@ class Case:
         return row.types(self.types)
 
     def environments_of(self, system: str, threads: int) -> tuple[Environment, ...]:
-        """What a system's process may be started with."""
+        """Environment settings to try for a system's process."""
         row: System = find_system(system)
         return row.environments(threads)
 

@@ -1,4 +1,4 @@
-"""What to expect of matrix products on a CPU: one line for each that was measured."""
+"""Expected speed of matrix products, one row per measured CPU."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EXPECTATIONS = (
 
 
 def expectation_line(machine: Mapping[str, Any]) -> str:
-    """What to expect on CPUs like the one of a report.
+    """A line on the expected speed on CPUs like that of a report.
 
     >>> expectation_line({"cpu": "z80", "isa": "generic128"})
     'expected on z80: unknown, docs/performance.md has znver4, znver5'

@@ -177,7 +177,7 @@ class Progress:
 
     @classmethod
     def load(cls, path: Path) -> Progress:
-        """The progress in a file; a fresh one where there is none, or nothing that this class wrote.
+        """The progress stored in a file; a new one if the file is missing or was not written by this class.
 
         Raises
         ------

@@ -447,7 +447,7 @@ def make_rows(
 
 
 def best_peer(report: Report, peers: Sequence[str]) -> str | None:
-    """The fastest of some systems, by the geometric mean of their speeds; None where there are none."""
+    """The fastest of some systems by the geometric mean of their speeds, or None for an empty list."""
 
     def mean(system: str) -> float:
         return geometric_mean([row.gflops_median for row in report.rows if row.system == system])

@@ -76,7 +76,7 @@ class Measured(Protocol):
         """
 
     def environments_of(self, system: str, threads: int) -> tuple[Environment, ...]:
-        """What a system's process may be started with: the fastest of these is measured."""
+        """Environment settings to try for a system's process; the fastest is measured."""
 
     def call_of(self, system: str) -> str:
         """What is called in a system."""

@@ -42,7 +42,7 @@ _BAR_SPACE = 0.8
 _RATIO_ROW = 0.07
 #: More peers than this have no rows of ratios above their bars.
 _MOST_RATIO_ROWS = 2
-#: Least distance of two labels beside the ends of lines, as a share of the height of the axes.
+#: Minimum distance between two line labels, as a share of the height of the axes.
 _LABEL_GAP = 0.052
 #: File name endings that are drawn.
 FORMATS = (".png", ".svg", ".pdf")
@@ -129,13 +129,13 @@ _Value = tuple[float, float, float]
 
 
 def _value(row: Row, shares: bool) -> _Value:
-    """What is drawn of a row: per cent of the peak, or GFLOPS."""
+    """The plotted value of a row: per cent of the peak, or GFLOPS."""
     scale = 100 * row.share_of_peak / row.gflops_median if shares else 1.0
     return row.gflops_median * scale, row.gflops_ci[0] * scale, row.gflops_ci[1] * scale
 
 
 def _is_series(plan: Plan) -> bool:
-    """Whether the cases are square products of increasing sizes, which lines may connect."""
+    """Return whether the cases are square products of increasing size, which lines may connect."""
     if len(plan.cases) < 2 or not all(case.label.isdecimal() for case in plan.cases):
         return False
     sizes = [int(case.label) for case in plan.cases]
@@ -165,7 +165,7 @@ def _title(report: Report, system: str) -> str:
 def _draw_lines(
     axes: Any, plan: Plan, report: Report, values: Mapping[tuple[str, str], _Value], peak: float
 ) -> None:
-    """A line per system, with its interval at each size, and its name beside its end."""
+    """One line per system, with its interval at each size and its name at its end."""
     places = range(len(plan.cases))
     colours = system_colours(plan.systems)
     top = max(peak, *(value[2] for value in values.values())) * 1.08

@@ -144,7 +144,7 @@ def slower_lines(plan: Plan, report: Report) -> tuple[str, ...]:
 
 
 def call_lines(plan: Plan, report: Report) -> tuple[str, ...]:
-    """What each peer computes, where it is not the product of one type that all compute; settings chosen."""
+    """Footnotes: what a peer computes if it differs from the others, and its chosen settings."""
     rows = [report.row(plan.cases[0].name, peer) for peer in plan.peers]
     plain = all(plan.types_of(row.system) == plan.types and plan.types.a == plan.types.c for row in rows)
     calls = [] if plain else [f"{row.system} computes {row.call}" for row in rows]

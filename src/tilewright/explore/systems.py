@@ -101,7 +101,7 @@ class System(Named, Protocol):
     """Something that multiplies matrices."""
 
     def environments(self, threads: int) -> tuple[Environment, ...]:
-        """What its process may be started with: the fastest of these on the measured cases is taken."""
+        """Environment settings to try for its process; the fastest on the measured cases is used."""
 
     def types(self, wanted: ProductTypes) -> ProductTypes:
         """The element types it computes where others are wanted: the same ones, or the nearest it has.
@@ -170,7 +170,7 @@ class NumPy:
 
     Attributes
     ----------
-    core_types : values of `OPENBLAS_CORETYPE` that are tried, beside NumPy as shipped.
+    core_types : values of `OPENBLAS_CORETYPE` that are tried in addition to NumPy as shipped.
     """
 
     name: str = "numpy"

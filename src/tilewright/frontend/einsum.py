@@ -296,13 +296,13 @@ def check_search(optimize: object) -> bool | str | tuple[Any, ...]:
     limit = None if len(items) == 1 or items[1] is None else as_number(items[1])
     unlimited = len(items) == 1 or items[1] is None
     if len(items) > 2 or isinstance(limit, complex) or (limit is None and not unlimited):
-        reason = "behind the name of a search stands the most elements of an intermediate result"
+        reason = "the second item must be the maximum number of elements of an intermediate result"
         raise InvalidPath(found=shown(optimize), reason=reason)
     return named, limit
 
 
 def _step(places: object) -> tuple[int, ...]:
-    """Which operands meet in a step of a path."""
+    """The operands that one step of a path contracts."""
     items = as_items(places)
     found = None if items is None else as_integers(items)
     if found is None:

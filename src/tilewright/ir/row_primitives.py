@@ -13,7 +13,7 @@ from tilewright.spec.dtype import F32, F64, DType
 PAIR = 2
 
 
-#: Rows that stand side by side have so many numbers each between two readings: of layer norm a mean, a
+#: Rows that are side by side have so many numbers each between two readings: of layer norm a mean, a
 #: factor, a shift and a long sum, which takes two.
 STATES = 5
 

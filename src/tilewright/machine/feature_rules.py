@@ -1,4 +1,4 @@
-"""Rules of LLVM's features: which ones a calling convention needs, and which ones are built on others."""
+"""Dependencies of LLVM features: those that calling conventions need, and those that imply others."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def expanded(arch: str, entries: Iterable[str]) -> Iterator[str]:
 
 
 def _built_on_it(arch: str, feature: str) -> tuple[str, ...]:
-    """What goes with a feature that is turned off."""
+    """The features that LLVM disables along with one."""
     return tuple(name for name in BUILT_ON.get(arch, {}) if feature in _bases(arch, name))
 
 
 def _bases(arch: str, feature: str) -> tuple[str, ...]:
-    """What a feature is built on, directly and not, the lowest first."""
+    """The features that one implies, directly and indirectly, the lowest first."""
     below = BUILT_ON.get(arch, {}).get(feature, ())
     found = [name for one in below for name in (*_bases(arch, one), one)]
     return tuple(dict.fromkeys(found))

@@ -46,7 +46,7 @@ from tilewright.spec.functions import UnaryOp
 
 #: What the table of a call says of each sequence: element offsets of its operands, how many queries and keys
 #: it has, and the keys low .. high that query 0 sees; every query sees one key further on. For slopes,
-#: query 0 stands at key keys - queries + shift.
+#: query 0 is at key keys - queries + shift.
 ITEM_FIELDS = (
     *("q", "k", "v", "out", "mask", "state", "scales", "pages"),
     *("queries", "keys", "low", "high", "shift"),

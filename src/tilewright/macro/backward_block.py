@@ -37,7 +37,7 @@ from tilewright.spec.attention_backward import AttentionBackward
 from tilewright.spec.dtype import F32, I64, DType
 from tilewright.spec.functions import UnaryOp
 
-#: Columns of the table of sequences: those of attention, with shift in the place of pages, which gradients do
+#: Columns of the table of sequences: those of attention, with shift instead of pages, which gradients do
 #: not take, and in spare ones where the gradients begin.
 BACKWARD_FIELDS = (
     *("shift" if name == "pages" else name for name in ITEM_FIELDS if name != "shift"),

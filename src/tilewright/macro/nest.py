@@ -70,7 +70,7 @@ class Sizes:
 
 
 def computed_transposed(problem: Gemm) -> bool:
-    """Whether a problem is computed as Cᵀ = Bᵀ·Aᵀ: a column-major C, whose rows are then contiguous.
+    """Return whether a problem is computed as Cᵀ = Bᵀ·Aᵀ, which is done for a column-major C.
 
     Not where it is complex. The imaginary part of a product is the sum of re(a)·im(b) and im(a)·re(b), in
     this order for each depth; the transposed product adds them in the other one, which rounds otherwise.
@@ -463,6 +463,6 @@ class Nest:
         return Loop("pc", Constant(0), maximum(k, 1), Name("kc"), (depth, *body))
 
     def depth_loop_of_task(self, area: Expression, *body: Statement) -> Loop:
-        """The same where some of its work is no task of its own; `area` is the number of sums."""
+        """`depth_loop` with a budget, for work inside a task; `area` is the number of sums."""
         loop = self.depth_loop(*body)
         return replace(loop, body=(loop.body[0], Spend(area * Name("depth")), *loop.body[1:]))

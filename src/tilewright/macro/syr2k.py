@@ -328,7 +328,7 @@ def _sizes(problem: Syrk, left: str, right: str) -> Sizes:
 
 
 def _transposed(problem: Syrk) -> bool:
-    """Whether Cᵀ is computed, which is the same product, of the other triangle.
+    """Return whether Cᵀ is computed: the same product, with the other triangle.
 
     A complex C always as its lower triangle: the parts of a product of row i and row j are added in the order
     of i and j (`computed_transposed`), so that both triangles have the same bits in every layout.

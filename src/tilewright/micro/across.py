@@ -102,7 +102,7 @@ class AcrossRows(Lines):
         """Adds all columns to the long sum of every row at a number of the state.
 
         `LONG_TURN` blocks of columns meet first, in another number: a long sum is read and written once for
-        all of them. More columns in one block would stand in more places at once than a set of the first
+        all of them. More columns in one block would be in more places at once than a set of the first
         cache holds.
         """
 

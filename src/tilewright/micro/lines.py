@@ -42,7 +42,7 @@ class Spot(NamedTuple):
 #: Vectors whose sum is made by halves before it meets others: their errors do not add up.
 TREE = 16
 
-#: Vectors from which on a row is long: there, what long sums cost beside chains is small.
+#: Vectors from which on a row is long: long sums then cost little more than chains.
 LONG = 64
 
 #: Turns of a chain of additions that take longer than loading what is added.

@@ -78,7 +78,7 @@ class WideSums(LongSums):
         return [self.wide.constant(-0.0)]
 
     def plus(self, total: Sum, addend: Value) -> Sum:
-        """One conversion beside the addition."""
+        """One conversion in addition to the addition itself."""
         return [self.wide.add(total[0], self._widened(addend))]
 
     def times(self, total: Sum, factor: Value) -> Sum:
@@ -107,7 +107,7 @@ class WideSums(LongSums):
 
 
 class CompensatedSums(LongSums):
-    """Sums with the sum of their rounding errors beside them.
+    """Sums that are kept together with the sum of their rounding errors.
 
     The second value is NaN where the first is or was infinite.
     """
@@ -123,7 +123,7 @@ class CompensatedSums(LongSums):
         return [self.v.constant(-0.0), self.v.constant(0.0)]
 
     def plus(self, total: Sum, addend: Value) -> Sum:
-        """Six operations beside the addition, none of which the next addition waits for.
+        """Six more operations than a plain addition, none of which the next addition waits for.
 
         Source: Knuth, The Art of Computer Programming, vol. 2, §4.2.2, theorem B.
         """
@@ -188,7 +188,7 @@ class ShortSums(LongSums):
 
 
 def long_sums(v: Floats) -> LongSums:
-    """The sums of a type: of f32 in f64, which costs less than errors beside them."""
+    """The kind of long sum for an element type: f32 is summed in f64, which is cheaper than error terms."""
     return WideSums(v) if v.dtype == F32 else CompensatedSums(v)
 
 

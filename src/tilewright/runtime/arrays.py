@@ -253,7 +253,7 @@ def shape_in(out: Array | None, shapes: Shapes) -> tuple[int, ...]:
 
 
 def is_scattered(out: Array) -> bool:
-    """Whether a product goes into a large complex matrix by columns, which kernels fill slowly."""
+    """Return whether the result is a large column-major complex matrix, which kernels fill slowly."""
     if out.dtype.kind != "c" or out.ndim < 2 or out.shape[-2] * out.shape[-1] <= MOST_SCATTERED:
         return False
     return out.strides[-2] == out.itemsize != out.strides[-1]
@@ -387,7 +387,7 @@ def prepare(
 
 
 def is_complex(value: object) -> bool:
-    """Whether a factor is a complex number."""
+    """Return whether a factor is a complex number."""
     return isinstance(value, (complex, np.complexfloating))
 
 

@@ -212,7 +212,7 @@ def _check_combination(keywords: Keywords) -> None:
     if keywords.q_offset is not None and isinstance(keywords.causal, (str, Causal)):
         raise AttentionArguments(
             found=f"causal={shown(keywords.causal)} and q_offset are given",
-            remedy="both say where queries stand: pass causal=True with q_offset",
+            remedy="both set the position of the queries: pass causal=True with q_offset",
         )
     if keywords.cu_seqlens_k is not None and keywords.cu_seqlens_q is None:
         raise AttentionArguments(

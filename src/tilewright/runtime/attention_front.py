@@ -108,7 +108,7 @@ _NUMBER_TYPES = frozenset({float, int, type(None)})
 
 
 def _immutable_window(window: Any) -> bool:
-    """Whether a window is a pair of integers or None that nothing can change; True is no integer here."""
+    """Return whether a window is an immutable pair of integers or None; booleans do not count as integers."""
     return type(window) is tuple and all(side is None or type(side) is int for side in window)
 
 

@@ -185,7 +185,7 @@ class Seen(NamedTuple):
 
 
 def query_offset(value: Any, batch: int) -> int | Array:
-    """The key at which the first query stands: a number, or int64 (batch,).
+    """Position of the first query among the keys: a number, or int64 (batch,).
 
     Raises
     ------
@@ -203,12 +203,12 @@ def query_offset(value: Any, batch: int) -> int | Array:
 
 
 def seen_keys(bounds: Bounds, queries: Side, keys: Side, covered: int, offset: int | Array | None) -> Seen:
-    """What each sequence sees by position.
+    """The keys that each sequence sees, by position.
 
     Parameters
     ----------
     covered : keys of each sequence that take part, the first ones, at most.
-    offset : the key at which the first query stands, if the call says so.
+    offset : position of the first query among the keys, if the call gives it.
     """
     rows, count = queries.counts, keys.counts
     if offset is None and covered >= keys.most:

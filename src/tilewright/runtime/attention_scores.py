@@ -19,7 +19,7 @@ from tilewright.runtime.operands import Array
 
 
 class ScoreStage(Enum):
-    """What has been done to scores, in this order."""
+    """The stages of the scores, in order."""
 
     PRODUCT = "product"
     SOFTCAP = "softcap"
@@ -30,7 +30,7 @@ class ScoreStage(Enum):
 def attention_scores(prepared: PreparedAttention, stage: ScoreStage) -> Array:
     """The scores of every query and key, in the type of sums; those outside of lengths are excluded.
 
-    A pass of its own beside that of the result: kernels of attention never hold all scores.
+    A separate pass: attention kernels never hold all scores.
     """
     call, (queries, keys) = prepared.call, prepared.sides
     excluded = 0.0 if stage is ScoreStage.SOFTMAX else -np.inf

@@ -114,7 +114,7 @@ def merge_attention(states: Iterable[Any], layout: Any = None) -> AttentionState
     given, order = _states(states, layout)
 
     def of_results(rows: Array) -> Array:
-        """A number of each row beside the columns of its result."""
+        """One number per row, shaped to broadcast along the columns of its result."""
         swapped = order is AttentionLayout.BSHD and rows.ndim > 1
         return (rows.swapaxes(-1, -2) if swapped else rows)[..., np.newaxis]
 

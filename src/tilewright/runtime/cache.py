@@ -30,10 +30,10 @@ MAGIC = b"TWOBJ001"
 _HEADER = struct.Struct("<8s32sQ32s")
 SUFFIX = ".twobj"
 
-#: Files that are being written; those of writers that were killed stay until they are old.
+#: Prefix of files that are being written; those of killed writers are removed once they are old.
 _NEW = ".new-"
 
-#: No kernel is this long: a file beyond it is none of ours, and is not read.
+#: Larger than any kernel: longer files are not cache entries and are not read.
 MOST_OBJECT_BYTES = 256 << 20
 
 #: Default bound of the cache; a kernel takes 5 to 30 KiB.
@@ -241,7 +241,7 @@ class ObjectCache:
     def prune(self, limit_bytes: int) -> int:
         """Removes the least recently used files until the rest fits; how many went.
 
-        What writers left that were killed goes too, once it is old.
+        Temporary files of killed writers are removed too, once they are old.
         """
         if self._trusted():
             remove_stale(self.directory, _NEW)

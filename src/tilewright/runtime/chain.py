@@ -103,7 +103,7 @@ class LinearChainKernel(Kernel):
         return y
 
     def _rows(self, operand: Operand, given: Any) -> None:
-        """Refuses what is no array of rows."""
+        """Raises an error unless the operand is an array of rows."""
         if not isinstance(given, np.ndarray):
             self._refuse(operand, "type", type(given).__name__, "numpy.ndarray")
         if given.ndim != 2:

@@ -155,7 +155,7 @@ class ContractionKernel(Kernel):
         return out
 
     def _described(self, sizes: tuple[int, ...]) -> Call:
-        """What a call of these sizes results in, but for its tables."""
+        """The prepared call for these sizes, without its tables."""
         problem = self.problem.sized(sizes)
         written = problem.having("out")
         shape = tuple(one.size or 0 for one in written)
@@ -170,7 +170,7 @@ class ContractionKernel(Kernel):
         return Call(problem, work, None, reaches, shortest)
 
     def prepared(self, sizes: tuple[int, ...]) -> Call:
-        """What a call of these sizes results in, remembered."""
+        """The prepared call for these sizes, from the cache."""
         return self._with_tables(self._described(sizes), sizes)
 
     def _with_tables(self, call: Call, sizes: tuple[int, ...]) -> Call:

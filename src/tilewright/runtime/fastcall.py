@@ -114,7 +114,7 @@ MOST_SCATTERED = 1 << 16
 
 
 class Turns(IntEnum):
-    """Which products of a kernel are computed as Cᵀ = Bᵀ·Aᵀ where that suits better."""
+    """The products of a kernel that may be computed as Cᵀ = Bᵀ·Aᵀ."""
 
     NONE = 0
     ALL = 1
@@ -122,7 +122,7 @@ class Turns(IntEnum):
 
 
 def column_major(f: Function, c: Matrix) -> Value:
-    """Whether the columns of C are contiguous, and its rows are not."""
+    """Emits whether the columns of C are contiguous and its rows are not."""
     return f.both(f.compare("!=", c.column, 1), f.compare("==", c.row, 1))
 
 

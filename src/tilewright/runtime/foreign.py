@@ -1,4 +1,4 @@
-"""What stands in the place of an array: converted as NumPy does, refused, or left to the library it is of."""
+"""Array-likes as operands: converted as NumPy converts them, refused, or left to their own library."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
     Raises
     ------
     MaskedOperand : for masked arrays, also in lists.
-    ForeignArray : for arrays of libraries that have functions of their own in the place of NumPy's.
+    ForeignArray : for arrays of libraries that override NumPy's functions.
     InvalidOperand : if NumPy makes no array of it.
 
     Examples
@@ -54,7 +54,7 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
 
 
 def refuse(value: Any, name: str) -> None:
-    """Refuses what `numpy.asarray` would make something else of than the caller sees in it.
+    """Raises an error for operands whose meaning `numpy.asarray` would change.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def refuse(value: Any, name: str) -> None:
 
 
 def _kinds(values: Iterable[Any], depth: int) -> Iterator[type]:
-    """The types of what stands in lists of lists."""
+    """The types of the items of nested lists."""
     kinds = set(map(type, values))
     yield from kinds
     if depth > 1 and any(issubclass(kind, (list, tuple)) for kind in kinds):
@@ -81,14 +81,14 @@ def _kinds(values: Iterable[Any], depth: int) -> Iterator[type]:
 
 
 def is_masked(kind: type) -> bool:
-    """Whether arrays of a type have masks; NumPy imports the module of these when it is first used."""
+    """Return whether a type is a masked array; NumPy imports numpy.ma when it is first used."""
     module = sys.modules.get("numpy.ma")
     masked = getattr(module, "MaskedArray", None)
     return masked is not None and issubclass(kind, masked)
 
 
 def overrides(kind: type, protocol: str) -> bool:
-    """Whether a type has a protocol of NumPy's functions, and not as NumPy's arrays have it.
+    """Return whether a type overrides one of NumPy's protocols.
 
     >>> overrides(list, "__array_function__"), overrides(np.matrix, "__array_ufunc__")
     (False, False)
@@ -125,7 +125,7 @@ def foreign_operand(protocol: str, values: Iterable[Any]) -> Any:
 def leave_to_numpy(
     function: str, foreign: Any, arguments: Iterable[Any], numpys: Mapping[str, Any], ours: Iterable[str] = ()
 ) -> Any:
-    """What NumPy's function of a name gives: it calls the library of one of the operands.
+    """Calls NumPy's function of the same name, which dispatches to the library of one of the operands.
 
     Parameters
     ----------

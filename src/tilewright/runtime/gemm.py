@@ -74,7 +74,7 @@ class GemmKernel(Kernel):
 
     @cached_property
     def turns(self) -> Turns:
-        """Which products native entries compute transposed."""
+        """The products that native entries compute transposed."""
         if not self._turnable:
             return Turns.NONE
         return Turns.ONE_COLUMN if self.types.is_complex else Turns.ALL
@@ -281,7 +281,7 @@ class GemmKernel(Kernel):
 
 
 def _better_turned(a: Array, c: Array, *, is_complex: bool) -> bool:
-    """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column.
+    """Return whether to compute Cᵀ = Bᵀ·Aᵀ: for a column-major C, or a column-major A times one column.
 
     A complex C of several columns is computed as it is: transposed, imaginary parts would be rounded
     otherwise (`macro.nest.computed_transposed`).

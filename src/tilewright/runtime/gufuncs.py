@@ -76,12 +76,12 @@ _REMEDIES = {
 
 
 def is_last(axis: Any) -> bool:
-    """Whether `axis` is the last one, as it is by default."""
+    """Return whether `axis` is the default, the last axis."""
     return type(axis) is int and axis == -1
 
 
 def refuse_keywords(function: str, names: Iterable[str]) -> None:
-    """Refuses keywords that a function does not have.
+    """Raises an error for keywords that a function does not have.
 
     Raises
     ------
@@ -117,7 +117,7 @@ class Options(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether all but `dtype` are as they are by default."""
+        """Return whether all options except `dtype` have their defaults."""
         return (
             self.axes is None
             and is_last(self.axis)
@@ -128,12 +128,12 @@ class Options(NamedTuple):
         )
 
     def given(self) -> dict[str, Any]:
-        """Those that are not as they are by default."""
+        """The options that differ from their defaults."""
         defaults = zip(self._fields, self, self._field_defaults.values(), strict=True)
         return {name: value for name, value, default in defaults if value is not default}
 
     def checked(self) -> Options:
-        """These with words and flags as such.
+        """The same options, validated.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class Product(NamedTuple):
     ----------
     name : NumPy's and this package's.
     multiply : gives the product of a and b, in `out` or memory of its own, in `dtype`; axes of matrices and
-        vectors stand behind all others.
+        vectors are the last ones.
     cores : the number of these axes of a, b and the result; None: of matmul, which takes both.
     """
 
@@ -236,7 +236,7 @@ _Axes: TypeAlias = tuple[int, ...] | None
 
 
 def _axes_of(product: Product, options: Options, cores: tuple[int, int, int]) -> tuple[_Axes, _Axes, _Axes]:
-    """Which axes of a, b and the result are those of matrices and vectors."""
+    """The core axes of a, b and the result."""
     function = product.name
     kept = 1 if options.keepdims else cores[2]
     axes, axis = options.axes, options.axis
@@ -248,7 +248,7 @@ def _axes_of(product: Product, options: Options, cores: tuple[int, int, int]) ->
     if not isinstance(axes, list):
         raise InvalidAxis(function=function, found=f"axes={shown(axes)}", required="a list")
     if not is_last(axis):
-        raise InvalidAxis(function=function, found=shown(axis), required="left out beside axes")
+        raise InvalidAxis(function=function, found=shown(axis), required="omitted where axes is given")
     if len(axes) != len(cores) and (product.cores is None or cores[2] or len(axes) != len(cores) - 1):
         raise AxesCount(function=function, found=len(axes))
     first, second, *rest = zip(axes, (*cores[:2], kept), strict=False)
@@ -257,7 +257,7 @@ def _axes_of(product: Product, options: Options, cores: tuple[int, int, int]) ->
 
 
 def _entry(function: str, entry: Any, count: int) -> tuple[int, ...]:
-    """What `axes` has for one array: so many different integers."""
+    """The entry of `axes` for one array: a given number of integers."""
     if not isinstance(entry, tuple):
         entry = (_index(function, entry),)
     found = tuple(_index(function, axis) for axis in entry)

@@ -1,4 +1,4 @@
-"""Products of bytes with zero points: one product of the bytes as they are, and what zero points take off."""
+"""Products of 8-bit integers with zero points: one product of the raw operands, and correction terms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _zero_point(value: Any, name: str, operand: Array, axis: int) -> _ZeroPoint:
 
     Raises
     ------
-    InvalidZeroPoint : it is no integer of the operand's type, or of a shape that does not belong to rows
+    InvalidZeroPoint : it is not an integer of the operand's type, or its shape does not match the rows
         (columns).
     """
     array = np.zeros((), np.int64) if value is None else as_array(value, name)

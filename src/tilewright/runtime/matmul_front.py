@@ -96,11 +96,11 @@ _connecting = Section()
 _native: list[NativeMatmul] = []  # the one entry of this process, once made
 
 
-#: What `matmul` does beside a product, as it is by default.
+#: Defaults of what `matmul` computes besides the product.
 _STEPS: dict[str, Any] = {"alpha": 1.0, "beta": 0.0, "bias": None, "activation": None}
 
 
-#: Types of operands that have no functions of their own in the place of NumPy's.
+#: Types of operands that do not override NumPy's functions.
 _PLAIN = {np.ndarray, list, tuple}
 
 

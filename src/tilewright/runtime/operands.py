@@ -1,4 +1,4 @@
-"""What a kernel asks of its operands: arrays of the operand's dtype and layout."""
+"""Checks of kernel operands: arrays of the declared dtype and layout."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def merges(array: Array, shape: tuple[int, ...]) -> bool:
-    """Whether an array with elements has a view of a shape that merges some of its adjacent axes.
+    """Return whether a non-empty array has a view of a shape that merges adjacent axes.
 
     To set the shape of a view would tell as well, but NumPy then copies the array before it refuses.
 

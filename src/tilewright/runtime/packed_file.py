@@ -204,7 +204,7 @@ def _read_head(stream: Any, where: str, length: int) -> bytes:
 
 
 def _integer(value: object) -> int:
-    """An integer of JSON, of the size of a length or an offset; true and 1.0 are none."""
+    """A JSON integer in the range of a length or an offset; true and 1.0 are refused."""
     if type(value) is not int or not 0 <= value <= MAX_SIZE:
         raise ValueError(f"{value!r:.40} is no length")
     return value
@@ -256,7 +256,7 @@ def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int,
 
 
 def _is_whole(form: PackedForm) -> bool:
-    """Whether tiles hold every depth; those of weights are as `quantise` makes them, as kernels expect."""
+    """Return whether tiles hold every depth; tiles of weights must be as `quantise` makes them."""
     panels, weights = form.panels, form.weights
     if weights is None:
         return panels.unit % panels.kr == 0

@@ -1,4 +1,4 @@
-"""NumPy's work on whole arrays, in pieces: Python runs signal handlers between two of them.
+"""NumPy operations on large arrays, in pieces, so that Python runs signal handlers between them.
 
 One call of NumPy on an array of gigabytes takes seconds, in which Ctrl-C does nothing. Arrays of up to
 `PIECE` elements are one piece, and take one comparison longer than NumPy's own functions.
@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.runtime.operands import Array
 
-#: Elements of a piece: 1 to 20 ms, beside which a turn of a Python loop is nothing.
+#: Elements of a piece: 1 to 20 ms, so that the overhead of the Python loop is negligible.
 PIECE = 1 << 20
 
 #: Pieces that do not end with an axis are multiples of this: whole lines of memory.
@@ -90,7 +90,7 @@ def contiguous(array: Array, dtype: Any = None) -> Array:
 
 
 def all_finite(array: Array) -> bool:
-    """Whether no element is NaN or an infinity."""
+    """Return whether all elements are finite."""
     if array.size <= PIECE:
         return bool(np.isfinite(array).all())
     return all(np.isfinite(array[part]).all() for part in pieces(array.shape, array.strides))

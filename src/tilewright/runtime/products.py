@@ -96,7 +96,7 @@ def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
     count = as_integer(axes)
     if count is not None:
         if not 0 <= count <= min(a.ndim, b.ndim):
-            raise refuse(f"one of them is none of the {min(a.ndim, b.ndim)} axes of both")
+            raise refuse(f"one of them is out of range for arrays of {min(a.ndim, b.ndim)} axes")
         given = tuple(range(-count, 0)), tuple(range(count))
     else:
         first, second, *_ = *map(as_integers, as_items(axes) or ()), None, None
@@ -108,7 +108,7 @@ def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
     found = []
     for name, array, wanted in (("a", a, given[0]), ("b", b, given[1])):
         if any(not -array.ndim <= axis < array.ndim for axis in wanted):
-            raise refuse(f"one of them is none of the {array.ndim} axes of {name}")
+            raise refuse(f"one of them is out of range for the {array.ndim} axes of {name}")
         own = [axis % array.ndim for axis in wanted]
         if len(set(own)) != len(own):
             raise refuse(f"one of {name} is repeated")

@@ -72,7 +72,7 @@ def common_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
 
 
 def promoted_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
-    """NumPy's promotion, in native byte order; None where there is none.
+    """NumPy's promotion, in native byte order, or None.
 
     Not kept: int64 is equal to C's long long as a key, and their scalars are of two types.
     """
@@ -153,7 +153,7 @@ def summed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def rounds_twice(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
-    """Whether NumPy would convert by way of float32, as ml_dtypes does float64 to bfloat16."""
+    """Return whether NumPy would convert through float32, as ml_dtypes does from float64 to bfloat16."""
     return target.kind == "V" and kind_of(source) == "f" and source.itemsize > F32.size
 
 

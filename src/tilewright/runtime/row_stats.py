@@ -1,4 +1,4 @@
-"""Norms that return what they divide by: means and inverse deviations of the rows, beside the result."""
+"""Norms with `return_stats`: the result, and the means and inverse standard deviations of the rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prepare_with_stats(op: RowOp, x: Any, axis: Any, out: Any = None, **given: A
 def _stats(op: RowOp, x: Array, along: tuple[int, ...], eps: float) -> tuple[Array, ...]:
     """The mean of layer norm's rows, and 1 / √(variance + eps) of them, or 1 / √(mean of x² + eps).
 
-    In float32, of float64 in float64, with axes of length 1 in the place of those of a row. The differences'
+    In float32, for float64 in float64; the axes of a row are kept with length 1. The differences'
     own mean corrects the variance, as in the kernels of layer norm.
     """
     acc = np.dtype(np.float64 if x.dtype == F64.numpy else np.float32)

@@ -1,4 +1,4 @@
-"""What arguments may be: one function for each kind, which looks at an argument before anything else does.
+"""Validation of arguments: one function per kind of argument, called before anything else uses the value.
 
 None of these functions compares, hashes or prints a value, or asks whether it is true, before it knows what
 the value is: an array has no single truth, and an object may refuse. Where a value is asked for a number, for
@@ -168,7 +168,7 @@ def check_thread_count(name: str, value: object, most: int) -> int:
 
 
 def as_items(value: object) -> tuple[Any, ...] | None:
-    """The items of a sequence; None for what is none. Text, mappings and sets are none either.
+    """The items of a sequence; None for anything else, including text, mappings and sets.
 
     >>> as_items(range(3)), as_items({1, 2}), as_items("ab")
     ((0, 1, 2), None, None)
@@ -210,7 +210,7 @@ def check_items(value: object, name: str, required: str) -> tuple[Any, ...]:
 
 
 def as_number(value: object) -> complex | None:
-    """The Python number that a scalar is; None for anything else. Numbers in text are none.
+    """A scalar as a Python number; None for anything else, including text.
 
     >>> as_number(np.float32(0.5)), as_number(np.array(2)), as_number("1")
     (0.5, 2, None)

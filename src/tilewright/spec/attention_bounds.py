@@ -28,7 +28,7 @@ class Causal(Enum):
 class Bounds:
     """The keys that a query sees, from its own position on to the left and to the right.
 
-    Query i of `queries` stands at key i + keys - queries, so that the last query stands at the last key; with
+    Query i of `queries` is at key i + keys - queries, so that the last query is at the last key; with
     ``causal="upper_left"`` at key i. A call may also give the key of query 0. A query sees the keys from
     `left` before its own to `right` behind it, both included; None: no bound. Causal attention has no keys to
     the right.
@@ -81,7 +81,7 @@ class Bounds:
         Parameters
         ----------
         queries, keys : numbers, or arrays of them, as the limits then are.
-        first : the key at which query 0 stands, by default `diagonal`.
+        first : position of query 0 among the keys, by default `diagonal`.
 
         >>> [int(limit) for limit in Bounds.parse(causal=True).limits(queries=4, keys=6, first=1)]
         [-4, 2]

@@ -22,7 +22,7 @@ class Sequence(NamedTuple):
     ----------
     q, k, v : (heads, queries, d), (kv_heads, keys, d) and (kv_heads, keys, value_dim).
     mask : (heads, queries, keys) of bool or of numbers to add, with -inf for what is excluded; or None.
-    first : the key at which query 0 stands; None: as the bounds say, for slopes the last query at the last
+    first : position of query 0 among the keys; None: as the bounds say, for slopes the last query at the last
         key.
     """
 
