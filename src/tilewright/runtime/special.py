@@ -116,8 +116,14 @@ class Specials:
         self._kernels: OrderedDict[Shape, Any] = OrderedDict()
 
     def find(self, shape: Shape, products: int) -> Any | None:
-        """The kernel of a shape, None while it has not repaid itself; counts these products."""
-        with preparing:
+        """The kernel of a shape, None while it has not repaid itself; counts these products.
+
+        None also while another thread holds the lock, most likely to compile: the general kernel gives the
+        same bits, and its caller need not wait.
+        """
+        if not preparing.acquire(blocking=False):
+            return None
+        try:
             kernel = self._kernels.get(shape)
             if kernel is not None:
                 self._kernels.move_to_end(shape)
@@ -140,3 +146,5 @@ class Specials:
                     self._published.drop(oldest)  # before `unused` goes, and its code with it
                 del unused
             return kernel
+        finally:
+            preparing.release()
