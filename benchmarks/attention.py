@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tilewright as tw
+from tilewright.compiler.bandwidth import MemoryProbe
 from tilewright.errors import TilewrightError
-from tilewright.explore.attention_cases import AttentionCase, parse_shapes
-from tilewright.explore.attention_memory import measure_memory
-from tilewright.explore.facts import describe_machine, machine_title
-from tilewright.explore.mca import estimate_kernel
-from tilewright.explore.measure import Plan, Report, measure
-from tilewright.explore.statistics import geometric_mean, median
 from tilewright.machine.host import detect_host, host_machine
-from tilewright.runtime.bandwidth import MemoryProbe
+from tilewright.tools.explore.attention_cases import AttentionCase, parse_shapes
+from tilewright.tools.explore.attention_memory import measure_memory
+from tilewright.tools.explore.facts import describe_machine, machine_title
+from tilewright.tools.explore.mca import estimate_kernel
+from tilewright.tools.explore.measure import Plan, Report, measure
+from tilewright.tools.explore.statistics import geometric_mean, median
 
 #: The shapes of most rows.
 SHAPES = "1x12x384x64,8x12x384x64,1x16x2048x64,1x8x4096x128"

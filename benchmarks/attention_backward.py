@@ -19,12 +19,12 @@ import ml_dtypes
 import numpy as np
 
 import tilewright as tw
-from tilewright.explore.statistics import geometric_mean, median
+from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
-from tilewright.runtime.backward_front import backward_kernel
-from tilewright.runtime.peak import measure_peak
-from tilewright.spec.attention_backward import AttentionBackward, reference
+from tilewright.ops.attention.backward_call import backward_kernel
+from tilewright.ops.attention.backward_problem import AttentionBackward, reference
 from tilewright.spec.dtype import BF16, F32
+from tilewright.tools.explore.statistics import geometric_mean, median
 
 Array = np.ndarray[Any, Any]
 HAS_TORCH = importlib.util.find_spec("torch") is not None

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.explore.kernels import grid, operands, sample_grid
-from tilewright.explore.statistics import geometric_mean, median
+from tilewright.compiler.peak import measure_peak
+from tilewright.compiler.target import compile_problem
 from tilewright.machine.host import host_machine
-from tilewright.runtime.compile import compile_problem
-from tilewright.runtime.peak import measure_peak
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import BatchReduceGemm
+from tilewright.tools.explore.kernels import grid, operands, sample_grid
+from tilewright.tools.explore.statistics import geometric_mean, median
 
 SQUARES = tuple((n, n, n) for n in (16, 32, 48, 64, 96, 128))
 AWKWARD = tuple((n, n, n) for n in (5, 13, 23, 100))

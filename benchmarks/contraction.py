@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tilewright as tw
-from tilewright.explore.statistics import median
+from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
-from tilewright.runtime.peak import measure_peak
-from tilewright.spec.contraction import Contraction, Dimension
-from tilewright.spec.contraction_reference import reach
+from tilewright.ops.contraction.problem import Contraction, Dimension
+from tilewright.ops.contraction.reference import reach
 from tilewright.spec.dtype import F32
+from tilewright.tools.explore.statistics import median
 
 Array = NDArray[Any]
 

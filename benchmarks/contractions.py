@@ -25,10 +25,10 @@ import numpy as np
 import opt_einsum
 
 import tilewright as tw
-from tilewright.explore.statistics import geometric_mean, median
+from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
-from tilewright.runtime.peak import measure_peak
 from tilewright.spec.dtype import DTYPES
+from tilewright.tools.explore.statistics import geometric_mean, median
 
 
 class Case(NamedTuple):

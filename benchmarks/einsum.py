@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tilewright as tw
-from tilewright.explore.statistics import geometric_mean, median
 from tilewright.machine.host import host_machine
+from tilewright.tools.explore.statistics import geometric_mean, median
 
 #: The one-liners that the project promises figures for, then others that people write.
 PROMISED = (

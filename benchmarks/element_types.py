@@ -11,11 +11,11 @@ import argparse
 from dataclasses import dataclass, replace
 
 from tilewright.errors import PackageMissing, TilewrightError
-from tilewright.explore.cases import parse_sizes
-from tilewright.explore.facts import describe_machine, machine_title
-from tilewright.explore.measure import Plan, Report, Row, measure
-from tilewright.explore.systems import TILEWRIGHT, find_system
 from tilewright.machine.host import detect_host
+from tilewright.tools.explore.cases import parse_sizes
+from tilewright.tools.explore.facts import describe_machine, machine_title
+from tilewright.tools.explore.measure import Plan, Report, Row, measure
+from tilewright.tools.explore.systems import TILEWRIGHT, find_system
 
 #: The figure that is no ratio to another system.
 SHARE = "share of peak"

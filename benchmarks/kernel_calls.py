@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 import tilewright as tw
-from tilewright.runtime.batch import fixed_batch_function
-from tilewright.runtime.fastcall import native_entry_possible
+from tilewright.calls.batch import fixed_batch_function
+from tilewright.calls.fastcall import native_entry_possible
 
 PROCESSES = 9
 
@@ -30,7 +30,7 @@ SIDES = (1, 4, 8, 16, 32, 64)
 COMPILE = """
 import json, time
 import tilewright as tw
-from tilewright.pipeline import run_stages
+from tilewright.compiler.pipeline import run_stages
 tw.compile(tw.BatchReduceGemm(8, 8, 8)).address
 problem = tw.BatchReduceGemm(64, 64, 64)
 start = time.perf_counter()
@@ -48,7 +48,7 @@ LINK = """
 import json, time
 import tilewright as tw
 from tilewright.llvm.jit import Linked
-from tilewright.runtime.cache import cached_object
+from tilewright.llvm.object_cache import cached_object
 first = tw.compile(tw.BatchReduceGemm(8, 8, 8))
 first.address
 kernel = tw.compile(tw.BatchReduceGemm(64, 64, 64))

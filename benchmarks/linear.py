@@ -21,10 +21,10 @@ import numpy as np
 
 import tilewright as tw
 from tilewright.errors import PackageMissing
-from tilewright.explore.facts import describe_machine, machine_title
-from tilewright.explore.systems import find_system
 from tilewright.machine.host import detect_host
 from tilewright.spec.functions import UnaryOp, meaning
+from tilewright.tools.explore.facts import describe_machine, machine_title
+from tilewright.tools.explore.systems import find_system
 
 UNFUSED, TORCH, PLAIN = "unfused", "torch", "matmul alone"
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.explore.statistics import geometric_mean, median, median_interval
+from tilewright.tools.explore.statistics import geometric_mean, median, median_interval
 
 HERE = Path(__file__).parent
 CLANG = next(filter(None, map(shutil.which, ("clang-19", "clang"))), "clang")

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 
 import tilewright as tw
-from tilewright.explore.statistics import geometric_mean, median
+from tilewright.compiler.bandwidth import MemoryProbe
 from tilewright.machine.host import host_machine
-from tilewright.runtime.bandwidth import MemoryProbe
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.functions import UnaryOp, meaning
-from tilewright.spec.row_function import RowFunction
+from tilewright.tools.explore.statistics import geometric_mean, median
 
 #: Seconds of one measurement, filled by repeating short calls.
 SECONDS = 2e-3

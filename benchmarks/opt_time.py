@@ -21,12 +21,12 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from tilewright.explore.statistics import median
 from tilewright.llvm.canonical import optimise_module, shape_loops
-from tilewright.opt.optimise import optimise
-from tilewright.opt.records import Form, Options
-from tilewright.opt.rewrite import replace_products
-from tilewright.opt.work import Work, read_module_of, target_machine_of
+from tilewright.loops.opt.optimise import optimise
+from tilewright.loops.opt.records import Form, Options
+from tilewright.loops.opt.rewrite import replace_products
+from tilewright.loops.opt.work import Work, read_module_of, target_machine_of
+from tilewright.tools.explore.statistics import median
 
 FUNCTIONS = 2000
 

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from tilewright.explore.statistics import median
+from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
-from tilewright.runtime.peak import measure_peak
 from tilewright.spec.dtype import F32
+from tilewright.tools.explore.statistics import median
 
 #: The weight of the linear layers: outputs, inputs.
 OUTPUTS, INPUTS = 4096, 1024

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tilewright as tw
-from tilewright.explore.statistics import geometric_mean, median
+from tilewright.tools.explore.statistics import geometric_mean, median
 
 Array = np.ndarray[Any, Any]
 

@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import tilewright as tw
-from tilewright.explore.statistics import geometric_mean
+from tilewright.tools.explore.statistics import geometric_mean
 
 #: Lengths that all labels of a kind come to about, and by how much each label's own share of them varies.
 LENGTHS = {"rows": (20, 200, 2000), "columns": (20, 200, 2000), "summed": (8, 60, 400), "batch": (3, 30)}

@@ -16,9 +16,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import tilewright as tw
-from tilewright.explore.statistics import median
+from tilewright.compiler.bandwidth import MemoryProbe
 from tilewright.machine.host import host_machine
-from tilewright.runtime.bandwidth import MemoryProbe
+from tilewright.tools.explore.statistics import median
 
 #: Seconds of one measurement, filled by repeating short calls.
 SECONDS = 2e-3

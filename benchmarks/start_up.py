@@ -41,8 +41,8 @@ import json, time
 import numpy as np, tilewright as tw
 from tilewright.llvm.target import emit_object
 from tilewright.machine.host import host_machine
-from tilewright.pipeline import run_stages
-from tilewright.spec.scattered import ScatteredGemm
+from tilewright.compiler.pipeline import run_stages
+from tilewright.ops.scattered.problem import ScatteredGemm
 machine = host_machine()
 tw.matmul(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32))
 begin = time.perf_counter()

@@ -20,10 +20,10 @@ from scipy.linalg import blas
 from threadpoolctl import threadpool_limits
 
 import tilewright as tw
-from tilewright.explore.statistics import geometric_mean, median
+from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
-from tilewright.runtime.peak import measure_peak
 from tilewright.spec.dtype import parse_dtype
+from tilewright.tools.explore.statistics import geometric_mean, median
 
 #: SciPy's functions begin with the letter of their element type.
 LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}

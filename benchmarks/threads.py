@@ -19,13 +19,13 @@ from collections.abc import Callable
 import numpy as np
 
 import tilewright as tw
-from tilewright.explore.statistics import median
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.host import host_machine
-from tilewright.runtime.threads import ThreadPool, thread_pool
+from tilewright.threads.pool import ThreadPool, thread_pool
+from tilewright.tools.explore.statistics import median
 
 #: Seconds of one measurement, filled by repeating short calls.
 SECONDS = 5e-3

@@ -20,8 +20,8 @@ import opt_einsum
 import torch
 
 import tilewright as tw
-from tilewright.explore.statistics import median
 from tilewright.machine.host import host_machine
+from tilewright.tools.explore.statistics import median
 
 #: Seconds of one measurement, filled by repeating short calls.
 SECONDS = 5e-3

@@ -1,5 +1,5 @@
 # ruff: noqa: T201
-"""Recomputes the coefficients of `tilewright.micro.polynomials` and compares them with the committed ones.
+"""Recomputes the coefficients of `tilewright.micro.elements.polynomials` and compares the committed ones.
 
     pip install mpmath; PYTHONPATH=src python docs/polynomials.py
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import mpmath
 from mpmath import mpf
 
-from tilewright.micro.polynomials import CONSTANTS
+from tilewright.micro.elements.polynomials import CONSTANTS
 from tilewright.spec.dtype import F32, F64, DType
 
 mpmath.mp.dps = 60

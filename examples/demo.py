@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.console import Console
 
 from tilewright import Gemm, TilewrightError
-from tilewright.explore.cases import Case
-from tilewright.explore.expectations import expectation_line
-from tilewright.explore.measure import REPEAT, Plan
-from tilewright.explore.plot import check_plot_path, draw_report
-from tilewright.explore.present import measure_with_progress, print_report
-from tilewright.explore.systems import installed_peers
+from tilewright.tools.explore.cases import Case
+from tilewright.tools.explore.expectations import expectation_line
+from tilewright.tools.explore.measure import REPEAT, Plan
+from tilewright.tools.explore.plot import check_plot_path, draw_report
+from tilewright.tools.explore.present import measure_with_progress, print_report
+from tilewright.tools.explore.systems import installed_peers
 
 #: Square, odd, tall, wide, deep, batched, and transposed views; the longest comes last.
 CASES = (

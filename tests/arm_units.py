@@ -15,11 +15,11 @@ from tilewright.llvm.values import INT64, POINTER, VOID, Value, element_type, in
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.isa import NEON, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.micro import sme
-from tilewright.micro.arm import ArmDot, Mmla
-from tilewright.micro.multiply import Multiply, VectorMultiply
-from tilewright.micro.sme import Sme
-from tilewright.micro.sve import SveDot, SveMmla, SveMultiplyAdd
+from tilewright.micro.units import sme
+from tilewright.micro.units.arm import ArmDot, Mmla
+from tilewright.micro.units.multiply import Multiply, VectorMultiply
+from tilewright.micro.units.sme import Sme
+from tilewright.micro.units.sve import SveDot, SveMmla, SveMultiplyAdd
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I32, U8, DType
 
 ARGUMENTS = (("steps", INT64), ("a", POINTER), ("b", POINTER), ("c", POINTER))

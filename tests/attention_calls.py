@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from support import Array
 
-from tilewright.macro.attention import attention_arguments, attention_scalars, attention_sizes
-from tilewright.runtime.attention import AttentionCall, make_items
-from tilewright.spec.attention import Attention
+from tilewright.ops.attention.kernel import AttentionCall, make_items
+from tilewright.ops.attention.nest import attention_arguments, attention_scalars, attention_sizes
+from tilewright.ops.attention.problem import Attention
 from tilewright.spec.dtype import DType
 
 #: What comes with a problem: keyword arguments of `Attention`.

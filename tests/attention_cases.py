@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from support import Array
 
-from tilewright.spec.attention_reference import attention_reference
+from tilewright.ops.attention.reference import attention_reference
 
 
 @dataclass

@@ -9,11 +9,11 @@ import ml_dtypes
 import numpy as np
 from support import Array
 
-from tilewright.macro.attention_backward import backward_sizes
-from tilewright.macro.backward_block import BACKWARD_FIELDS
-from tilewright.runtime.attention import element_steps
-from tilewright.runtime.attention_backward import BackwardCall
-from tilewright.spec.attention_backward import AttentionBackward, AttentionGradients, reference
+from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
+from tilewright.ops.attention.backward_kernel import BackwardCall
+from tilewright.ops.attention.backward_nest import backward_sizes
+from tilewright.ops.attention.backward_problem import AttentionBackward, AttentionGradients, reference
+from tilewright.ops.attention.kernel import element_steps
 
 #: What rounding leaves of gradients that are 0.
 NOTHING = 1e-9

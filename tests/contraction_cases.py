@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from support import Array, filled
 
-from tilewright.spec.contraction import Contraction, Dimension, DimensionType
-from tilewright.spec.contraction_reference import reach, stride_of
+from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType
+from tilewright.ops.contraction.reference import reach, stride_of
 from tilewright.spec.dtype import DTYPES
 
 #: Lengths of loops, and of primitive dimensions: around vectors and register tiles of several rows. Of many

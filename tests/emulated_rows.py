@@ -13,7 +13,7 @@ from tilewright.machine.host import host_machine
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.macro.gemm import instruction_of
+from tilewright.ops.gemm.nest import instruction_of
 from tilewright.spec.dtype import DType, Kind
 from tilewright.spec.problem import Gemm
 

@@ -13,7 +13,7 @@ from support import Array
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64
 from tilewright.machine.isa import TileFma
-from tilewright.micro.multiply import Multiply
+from tilewright.micro.units.multiply import Multiply
 
 ARGUMENTS = (("steps", INT64), ("a", POINTER), ("b", POINTER), ("c", POINTER))
 

@@ -373,7 +373,7 @@ HOSTILE: tuple[Callable[[], Any], ...] = (
         _hostile(dtype="f4", shape=(2, 2), ndim=2),
         _hostile(dtype=np.dtype("f4"), shape=3, ndim="2", strides=()),
         _hostile(__name__="matmul", __module__="tilewright"),
-        _hostile(__name__=[], __module__="tilewright.functions", __self__=1),
+        _hostile(__name__=[], __module__="tilewright.ops.rows.public", __self__=1),
         lambda: _unhashable(str, "relu"),
         lambda: _unhashable(str, "nothing"),
         lambda: _unhashable(int, 2),

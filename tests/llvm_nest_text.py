@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.frontend.llvm_symbols import Candidate
-from tilewright.frontend.nests import (
+from tilewright.loops.llvm.symbols import Candidate
+from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,

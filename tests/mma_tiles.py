@@ -1,4 +1,4 @@
-"""The outer products of POWER10 that the tests of micro/mma.py look at, by the seven types of its unit."""
+"""The outer products of POWER10 that tests of micro/units/mma.py use, by the seven types of its unit."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from tilewright.llvm.build import Module
 from tilewright.llvm.values import VOID, int64
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.isa import TileFma
-from tilewright.micro.engine import EngineKernel
-from tilewright.micro.kernel import Source, TileCall
+from tilewright.micro.tiles.engine import EngineKernel
+from tilewright.micro.tiles.kernel import Source, TileCall
 
 MACHINE = find_machine("pwr10")
 TILES = tuple(tile for tile in MACHINE.isa.tiles if tile.accumulators)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product as iterations
 
-from tilewright.frontend.nests import (
+from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
@@ -28,7 +28,7 @@ from tilewright.frontend.nests import (
     Triangle,
     Value,
 )
-from tilewright.frontend.polynomial import Polynomial, Symbol
+from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
 
 class Memory(dict[tuple[str, int], int]):

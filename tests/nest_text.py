@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from textwrap import dedent
 
-from tilewright.frontend.nests import (
+from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Bound,
@@ -33,7 +33,7 @@ from tilewright.frontend.nests import (
     Value,
     Where,
 )
-from tilewright.frontend.polynomial import Index, Polynomial, Symbol
+from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.spec.dtype import DTYPES, F32, DType
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.llvm.build import Callee, Module
+from tilewright.llvm.builtin import address_of
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, int64
 from tilewright.machine.host import host_machine
-from tilewright.runtime.builtin import address_of
-from tilewright.runtime.threads import ThreadPool
+from tilewright.threads.pool import ThreadPool
 
 #: Entries of the environment of `count` and `meet`: turns of a task, threads inside of one and the most there
 #: were, numbers of threads in use twice, threads to wait for.
@@ -34,42 +34,42 @@ def _emit() -> str:
     f = module.define("count", VOID, arguments, exported=True)
     env, thread, task = f.arguments.values()
     mine = f.at(f.at(env, 8 * THREADS_AT), f.mul(thread, 8))
-    busy = f.compare("!=", f.exchange(mine, int64(1)), 0)
-    f.fetch_add(f.at(env, 8 * CLASHES), f.unsigned(busy, INT64))
-    inside = f.add(f.fetch_add(f.at(env, 8 * INSIDE), 1), 1)
-    with f.when(f.compare(">", inside, f.load_shared(INT64, f.at(env, 8 * MOST)))):
-        f.store_shared(inside, f.at(env, 8 * MOST))
+    busy = f.icmp("!=", f.xchg(mine, int64(1)), 0)
+    f.atomic_add(f.at(env, 8 * CLASHES), f.zext(busy, INT64))
+    inside = f.add(f.atomic_add(f.at(env, 8 * INSIDE), 1), 1)
+    with f.when(f.icmp(">", inside, f.load_acquire(INT64, f.at(env, 8 * MOST)))):
+        f.store_release(inside, f.at(env, 8 * MOST))
     with f.loop(int64(0), f.load(INT64, f.at(env, 8 * TURNS), 8), int64(1)):
-        f.load_shared(INT64, env)
+        f.load_acquire(INT64, env)
         f.pause()
-    f.fetch_add(f.at(env, 8 * INSIDE), -1)
-    f.exchange(mine, int64(0))
-    f.fetch_add(f.at(f.at(env, 8 * TASKS_AT), f.mul(task, 8)), 1)
+    f.atomic_add(f.at(env, 8 * INSIDE), -1)
+    f.xchg(mine, int64(0))
+    f.atomic_add(f.at(f.at(env, 8 * TASKS_AT), f.mul(task, 8)), 1)
     f.ret()
 
     # Waits until as many threads are inside as `MEET` says, or gives up after `TURNS` turns.
     f = module.define("meet", VOID, arguments, exported=True)
     env, yielded = f.arguments["env"], module.declare("tw_yield", VOID, ())
-    inside = f.add(f.fetch_add(f.at(env, 8 * INSIDE), 1), 1)
-    with f.when(f.compare(">", inside, f.load_shared(INT64, f.at(env, 8 * MOST)))):
-        f.store_shared(inside, f.at(env, 8 * MOST))
+    inside = f.add(f.atomic_add(f.at(env, 8 * INSIDE), 1), 1)
+    with f.when(f.icmp(">", inside, f.load_acquire(INT64, f.at(env, 8 * MOST)))):
+        f.store_release(inside, f.at(env, 8 * MOST))
     with f.loop(int64(0), f.load(INT64, f.at(env, 8 * TURNS), 8), int64(1)):
         with f.when(
-            f.compare(">=", f.load_shared(INT64, f.at(env, 8 * MOST)), f.load(INT64, f.at(env, 8 * MEET), 8))
+            f.icmp(">=", f.load_acquire(INT64, f.at(env, 8 * MOST)), f.load(INT64, f.at(env, 8 * MEET), 8))
         ):
             f.ret()
         f.call(yielded, [])
-    f.fetch_add(f.at(env, 8 * INSIDE), -1)
+    f.atomic_add(f.at(env, 8 * INSIDE), -1)
     f.ret()
 
     # The caller works for `MEET` turns, other threads are held up for `TURNS`.
     f = module.define("held_up", VOID, arguments, exported=True)
     env, thread, _ = f.arguments.values()
-    other = f.compare("!=", thread, 0)
-    f.fetch_add(f.at(env, 8 * INSIDE), f.unsigned(other, INT64))
+    other = f.icmp("!=", thread, 0)
+    f.atomic_add(f.at(env, 8 * INSIDE), f.zext(other, INT64))
     turns = [f.load(INT64, f.at(env, 8 * entry), 8) for entry in (TURNS, MEET)]
     with f.loop(int64(0), f.select(other, turns[0], turns[1]), int64(1)):
-        f.load_shared(INT64, env)
+        f.load_acquire(INT64, env)
         f.pause()
     f.ret()
 

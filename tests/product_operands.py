@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from support import Array, GuardedMemory
 
-from tilewright.spec.sum_of_products import SumOfProducts, Walk
+from tilewright.ops.sum_of_products.problem import SumOfProducts, Walk
 
 #: Every problem of one type.
 PROBLEMS = tuple((walk, factors) for walk in Walk for factors in walk.factors)

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.frontend.llvm_symbols import Found, Place, SsaValue
-from tilewright.frontend.nests import (
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.target import data_layout, parse, target_machine
+from tilewright.loops.llvm.symbols import Found, Place, SsaValue
+from tilewright.loops.nests.nest import (
     Condition,
     Dimension,
     Disjoint,
@@ -24,16 +26,14 @@ from tilewright.frontend.nests import (
     Role,
     Where,
 )
-from tilewright.frontend.polynomial import Index, Polynomial, Symbol
-from tilewright.llvm.jit import Linked
-from tilewright.llvm.target import data_layout, parse, target_machine
+from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.loops.opt.records import Options
+from tilewright.loops.splice.plan import Strategy
+from tilewright.loops.splice.splice import Splicer
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
-from tilewright.opt.records import Options
 from tilewright.preparing import preparing
 from tilewright.spec.dtype import U8, DType
-from tilewright.splice.plan import Strategy
-from tilewright.splice.splice import Splicer
 
 #: The arguments of a function of a test: name, type. The loop sets what %ran points to.
 _FUNCTION = """define i64 @f({arguments}, ptr %ran) {{

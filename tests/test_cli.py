@@ -15,14 +15,14 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from tilewright import cli
-from tilewright.cli import app
 from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable
-from tilewright.explore import mca
-from tilewright.explore.mca import Estimate, LoopEstimate, Tool
-from tilewright.macro.schedule.passes import PASSES
-from tilewright.spec.contraction import Contraction
+from tilewright.ops.contraction.problem import Contraction
+from tilewright.ops.contraction.schedule.passes import PASSES
 from tilewright.spec.dtype import DTYPES
+from tilewright.tools import cli
+from tilewright.tools.cli import app
+from tilewright.tools.explore import mca
+from tilewright.tools.explore.mca import Estimate, LoopEstimate, Tool
 
 runner = CliRunner()
 
@@ -268,7 +268,7 @@ def test_emit_for_another_machine() -> None:
 
 
 def test_emit_dumps_every_stage() -> None:
-    from tilewright.pipeline import STAGES
+    from tilewright.compiler.pipeline import STAGES
 
     words = {"blocking": "mr=", "llvm": "define "}
     for stage in STAGES[:-1]:

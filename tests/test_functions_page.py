@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.runtime.function_front import _builtins
+from tilewright.ops.rows.builtins import _builtins
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "functions.md").read_text(encoding="utf-8")
 

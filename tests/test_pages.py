@@ -18,10 +18,10 @@ import pytest
 from typer.main import get_command
 
 import tilewright as tw
-from tilewright.cli import app
-from tilewright.explore.cases import parse_sizes
-from tilewright.explore.expectations import EXPECTATIONS, expectation_line
-from tilewright.explore.measure import Plan, Report, Sample, make_rows
+from tilewright.tools.cli import app
+from tilewright.tools.explore.cases import parse_sizes
+from tilewright.tools.explore.expectations import EXPECTATIONS, expectation_line
+from tilewright.tools.explore.measure import Plan, Report, Sample, make_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def test_the_examples_compute_what_they_say(readme: dict[str, Any]) -> None:
 RAN = """
 import gc, re
 {before}
-from tilewright.runtime.kernel import Kernel
+from tilewright.compiler.kernel import Kernel
 made = [found.name for found in gc.get_objects() if isinstance(found, Kernel)]
 print(*made)
 print(re.search(r"kernel +(\\w+)", str(tw.explain(tw.matmul, a, b)))[1])

@@ -10,14 +10,14 @@ import pytest
 from support import LAYOUTS, filled
 
 import tilewright as tw
+from tilewright.compiler.names import kernel_name
+from tilewright.compiler.pipeline import STAGES, Compilation, run_stages
 from tilewright.errors import InvalidChoice, SizeOverflow
 from tilewright.ir.nodes import Program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.macro.nest import SIZES
-from tilewright.pipeline import STAGES, Compilation, run_stages
-from tilewright.spec.names import kernel_name
+from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.spec.problem import Gemm
 
 # --- stages -------------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import tilewright as tw
+from tilewright.compiler.lower import lower
 from tilewright.ir.nodes import Program
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_object
-from tilewright.lower import lower
-from tilewright.macro.unary import build_unary, choose_blocks
-from tilewright.spec.unary import Unary
+from tilewright.ops.unary.nest import build_unary, choose_blocks
+from tilewright.ops.unary.problem import Unary
 
 
 class Function:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from tilewright.runtime.attention_state import AttentionState
+from tilewright.ops.attention.state import AttentionState
 from tilewright.spec.weights import Weights
 
 #: Makes one right value of a parameter, new for every call.

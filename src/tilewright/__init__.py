@@ -35,7 +35,19 @@ from tilewright.api import (
     vecmat,
 )
 from tilewright.errors import TilewrightError
-from tilewright.functions import (
+from tilewright.loops.accelerate import accelerate
+from tilewright.machine.host import machine
+from tilewright.ops.attention.backward_problem import AttentionBackward
+from tilewright.ops.attention.problem import Attention
+from tilewright.ops.chain.problem import LinearChain
+from tilewright.ops.contraction.problem import Contraction, Dimension
+from tilewright.ops.einsum.public import einsum
+from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.matmul.public import matmul
+from tilewright.ops.mmt4d.problem import Mmt4d
+from tilewright.ops.packing.problem import Packing
+from tilewright.ops.rows.problem import RowFunction
+from tilewright.ops.rows.public import (
     erf,
     exp,
     gelu,
@@ -48,33 +60,21 @@ from tilewright.functions import (
     softmax,
     tanh,
 )
-from tilewright.loops import accelerate
-from tilewright.machine.host import machine
+from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
+from tilewright.ops.sum_of_products.problem import SumOfProducts
+from tilewright.ops.triangular.public import syr2k, syrk, trmm
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+from tilewright.ops.triangular.trmm_problem import Trmm
+from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import importing
-from tilewright.reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
-from tilewright.runtime.einsum_front import einsum
-from tilewright.runtime.matmul_front import matmul
-from tilewright.spec.attention import Attention
-from tilewright.spec.attention_backward import AttentionBackward
-from tilewright.spec.chain import LinearChain
-from tilewright.spec.contraction import Contraction, Dimension
 from tilewright.spec.dtype import DType
-from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
-from tilewright.spec.mmt4d import Mmt4d
-from tilewright.spec.packing import Packing
 from tilewright.spec.problem import BatchReduceGemm, Gemm
-from tilewright.spec.row_function import RowFunction
-from tilewright.spec.sum_of_products import SumOfProducts
-from tilewright.spec.syr2k import Syr2k, Syrk
-from tilewright.spec.trmm import Trmm
-from tilewright.spec.unary import Unary
-from tilewright.triangles import syr2k, syrk, trmm
 
 if TYPE_CHECKING:
-    from tilewright.runtime.kernel import Kernel
-    from tilewright.runtime.packed import PackedMatrix
-    from tilewright.runtime.rows import QuantizedRows
+    from tilewright.compiler.kernel import Kernel
+    from tilewright.ops.linear.activations import QuantizedRows
+    from tilewright.ops.packing.matrix import PackedMatrix
 
 __version__ = "0.1.0"
 
@@ -166,17 +166,17 @@ def __getattr__(name: str) -> Any:
     # Kernel brings the whole compiler with it; whoever only imports the package does not pay for that.
     if name == "Kernel":
         with importing:
-            from tilewright.runtime.kernel import Kernel
+            from tilewright.compiler.kernel import Kernel
 
         return Kernel
     if name == "PackedMatrix":
         with importing:
-            from tilewright.runtime.packed import PackedMatrix
+            from tilewright.ops.packing.matrix import PackedMatrix
 
         return PackedMatrix
     if name == "QuantizedRows":
         with importing:
-            from tilewright.runtime.rows import QuantizedRows
+            from tilewright.ops.linear.activations import QuantizedRows
 
         return QuantizedRows
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,59 +10,59 @@ from typing import TYPE_CHECKING, Any, overload
 
 import llvmlite.binding  # noqa: F401  (20 ms that the first call would pay)
 
+from tilewright.calls.afterwards import afterwards
+from tilewright.calls.foreign import as_array
 from tilewright.errors import InvalidOperand, UnsupportedArgument, shown
+from tilewright.llvm.builtin import Builtin
+from tilewright.ops.matmul.public import matmul
 from tilewright.preparing import Section, importing
-from tilewright.runtime.afterwards import afterwards
-from tilewright.runtime.builtin import Builtin
-from tilewright.runtime.foreign import as_array
-from tilewright.runtime.lifetime import watch_forks
-from tilewright.runtime.matmul_front import matmul
-from tilewright.runtime.thread_limits import register_pool
 from tilewright.spec.arguments import check_word
+from tilewright.threads.lifetime import watch_forks
+from tilewright.threads.limits import register_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-    from tilewright.explore.compiled_einsum import CompiledEinsum
+    from tilewright.compiler.kernel import Kernel
     from tilewright.machine.isa import Lowering
     from tilewright.machine.machine import Machine
-    from tilewright.runtime.attention import AttentionKernel
-    from tilewright.runtime.attention_backward import AttentionBackwardKernel
-    from tilewright.runtime.attention_state import AttentionState
-    from tilewright.runtime.batch_reduce import BatchReduceKernel
-    from tilewright.runtime.chain import LinearChainKernel
-    from tilewright.runtime.contraction import ContractionKernel
-    from tilewright.runtime.explain import Explanation
-    from tilewright.runtime.gemm import GemmKernel
-    from tilewright.runtime.kernel import Kernel
-    from tilewright.runtime.mmt4d import Mmt4dKernel
-    from tilewright.runtime.packed import PackedMatrix
-    from tilewright.runtime.packing import PackingKernel
-    from tilewright.runtime.row_function import RowKernel
-    from tilewright.runtime.rows import QuantizedRows
-    from tilewright.runtime.scattered import ScatteredKernel
-    from tilewright.runtime.sum_of_products import ProductsKernel
-    from tilewright.runtime.syr2k import SymmetricKernel
-    from tilewright.runtime.transpose_entry import NativeTranspose
-    from tilewright.runtime.trmm import TrmmKernel
-    from tilewright.runtime.unary import UnaryKernel
-    from tilewright.spec.attention import Attention
-    from tilewright.spec.attention_backward import AttentionBackward
-    from tilewright.spec.chain import LinearChain
-    from tilewright.spec.contraction import Contraction
+    from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel
+    from tilewright.ops.attention.backward_problem import AttentionBackward
+    from tilewright.ops.attention.kernel import AttentionKernel
+    from tilewright.ops.attention.problem import Attention
+    from tilewright.ops.attention.state import AttentionState
+    from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+    from tilewright.ops.chain.call import LinearChainKernel
+    from tilewright.ops.chain.problem import LinearChain
+    from tilewright.ops.contraction.kernel import ContractionKernel
+    from tilewright.ops.contraction.problem import Contraction
+    from tilewright.ops.einsum.drawn import CompiledEinsum
+    from tilewright.ops.elementwise.problem import Elementwise
+    from tilewright.ops.explain import Explanation
+    from tilewright.ops.gemm.kernel import GemmKernel
+    from tilewright.ops.linear.activations import QuantizedRows
+    from tilewright.ops.mmt4d.call import Mmt4dKernel
+    from tilewright.ops.mmt4d.problem import Mmt4d
+    from tilewright.ops.packing.call import PackingKernel
+    from tilewright.ops.packing.matrix import PackedMatrix
+    from tilewright.ops.packing.problem import Packing
+    from tilewright.ops.rows.kernel import RowKernel
+    from tilewright.ops.rows.problem import RowFunction
+    from tilewright.ops.scattered.kernel import ScatteredKernel
+    from tilewright.ops.scattered.problem import ScatteredGemm
+    from tilewright.ops.sum_of_products.kernel import ProductsKernel
+    from tilewright.ops.sum_of_products.problem import SumOfProducts
+    from tilewright.ops.transpose.native_entry import NativeTranspose
+    from tilewright.ops.triangular.syr2k_call import SymmetricKernel
+    from tilewright.ops.triangular.syr2k_problem import Syrk
+    from tilewright.ops.triangular.trmm_call import TrmmKernel
+    from tilewright.ops.triangular.trmm_problem import Trmm
+    from tilewright.ops.unary.kernel import UnaryKernel
+    from tilewright.ops.unary.problem import Unary
     from tilewright.spec.dtype import DType
-    from tilewright.spec.elementwise import Elementwise
-    from tilewright.spec.mmt4d import Mmt4d
-    from tilewright.spec.packing import Packing
     from tilewright.spec.problem import BatchReduceGemm, Gemm
-    from tilewright.spec.row_function import RowFunction
-    from tilewright.spec.scattered import ScatteredGemm
-    from tilewright.spec.sum_of_products import SumOfProducts
-    from tilewright.spec.syr2k import Syrk
-    from tilewright.spec.trmm import Trmm
-    from tilewright.spec.unary import Unary
 
 register_pool()
 watch_forks()
@@ -114,14 +114,14 @@ _transposing: list[NativeTranspose] = []  # the one entry of this process, once 
 def _transpose(a: Any, axes: Sequence[int] | None = None, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """The Python half of `transpose`: everything but plain 2-D arrays, and every error."""
     with importing:
-        from tilewright.runtime import transpose as implementation
+        from tilewright.ops.transpose import call as implementation
 
     result = implementation.transpose(a, axes, out)
     if _transposing and _transposing[0].connected == len(implementation.move_kernels):
         return result
     with importing:
-        from tilewright.runtime.fastcall import native_entry_possible
-        from tilewright.runtime.transpose_entry import NativeTranspose
+        from tilewright.calls.fastcall import native_entry_possible
+        from tilewright.ops.transpose.native_entry import NativeTranspose
 
     with afterwards("transpose"), _connecting as first:
         if first and native_entry_possible():
@@ -190,8 +190,8 @@ def compile_einsum(
     np.float64(12.0)
     """
     with importing:
-        from tilewright.explore.compiled_einsum import CompiledEinsum
-        from tilewright.runtime.compiled_einsum import Network, known_places
+        from tilewright.ops.einsum.compiled import Network, known_places
+        from tilewright.ops.einsum.drawn import CompiledEinsum
 
     shapes, strides, found = known_places(operands, dtype)
     network = Network.of_subscripts(subscripts, shapes, optimize)
@@ -241,8 +241,8 @@ def einsum_tree(
     (5, 2)
     """
     with importing:
-        from tilewright.explore.compiled_einsum import CompiledEinsum
-        from tilewright.runtime.compiled_einsum import Network, known_places
+        from tilewright.ops.einsum.compiled import Network, known_places
+        from tilewright.ops.einsum.drawn import CompiledEinsum
 
     network = Network.of_tree(tree, sizes, optimize)
     _, _, found = known_places((), dtype)
@@ -273,7 +273,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> NDArray[Any]:
     (2, 5)
     """
     with importing:
-        from tilewright.runtime.products import tensordot as implementation
+        from tilewright.ops.einsum.products import tensordot as implementation
 
     return implementation(a, b, axes)
 
@@ -300,7 +300,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
     (2, 3)
     """
     with importing:
-        from tilewright.runtime.products import inner as implementation
+        from tilewright.ops.einsum.products import inner as implementation
 
     return implementation(a, b)
 
@@ -328,7 +328,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
     array([ 1,  2,  3, 10, 20, 30])
     """
     with importing:
-        from tilewright.runtime.products import kron as implementation
+        from tilewright.ops.einsum.products import kron as implementation
 
     return implementation(a, b)
 
@@ -382,8 +382,8 @@ def vecdot(
     array([3., 3.])
     """
     with importing:
-        from tilewright.runtime.gufuncs import Options
-        from tilewright.runtime.products import of_vectors
+        from tilewright.ops.einsum.products import of_vectors
+        from tilewright.ops.gemm.gufuncs import Options
 
     options = Options(dtype, axes, axis, keepdims, casting, order, subok)
     return of_vectors("vecdot", a, b, out, options, unexpected)
@@ -427,8 +427,8 @@ def matvec(
     (5, 2)
     """
     with importing:
-        from tilewright.runtime.gufuncs import Options
-        from tilewright.runtime.products import of_vectors
+        from tilewright.ops.einsum.products import of_vectors
+        from tilewright.ops.gemm.gufuncs import Options
 
     options = Options(dtype, axes, casting=casting, order=order, subok=subok)
     found: NDArray[Any] = of_vectors("matvec", a, b, out, options, unexpected)
@@ -473,8 +473,8 @@ def vecmat(
     (5, 4)
     """
     with importing:
-        from tilewright.runtime.gufuncs import Options
-        from tilewright.runtime.products import of_vectors
+        from tilewright.ops.einsum.products import of_vectors
+        from tilewright.ops.gemm.gufuncs import Options
 
     options = Options(dtype, axes, casting=casting, order=order, subok=subok)
     found: NDArray[Any] = of_vectors("vecmat", a, b, out, options, unexpected)
@@ -531,11 +531,11 @@ def pack(
     Source: IREE, Matrix Multiplication with MMT4D (2021), pack_2d_4d.
     """
     with importing:
-        from tilewright.runtime.packing import pack as implementation
+        from tilewright.ops.packing.call import pack as implementation
 
     if form is not None:
         with importing:
-            from tilewright.runtime.quantise import FORMS, pack_floats
+            from tilewright.ops.quantized.quantise import FORMS, pack_floats
 
         form = check_word(form, "form", FORMS)
         if check_word(role, "role", ("b", "a")) != "b" or tiles is not None:
@@ -547,7 +547,7 @@ def pack(
 
 def _machine(target: str | Machine | None) -> Machine:
     with importing:
-        from tilewright.runtime.compile import resolve_target
+        from tilewright.compiler.target import resolve_target
 
     return resolve_target(target)
 
@@ -598,7 +598,7 @@ def quantize_weights(
     True
     """
     with importing:
-        from tilewright.runtime.quantise import quantize_weights as implementation
+        from tilewright.ops.quantized.quantise import quantize_weights as implementation
 
     return implementation(w, _machine(target), bits=bits, group=group, symmetric=symmetric)
 
@@ -639,7 +639,7 @@ def pack_quantized(
            [ 0.,  2.]], dtype=float32)
     """
     with importing:
-        from tilewright.runtime.quantise import pack_quantized as implementation
+        from tilewright.ops.quantized.quantise import pack_quantized as implementation
 
     return implementation(q, scales, zeros, _machine(target), bits=bits, group=group)
 
@@ -659,7 +659,7 @@ def unpack(packed: PackedMatrix) -> NDArray[Any]:
            [3., 4., 5.]])
     """
     with importing:
-        from tilewright.runtime.packing import unpack as implementation
+        from tilewright.ops.packing.call import unpack as implementation
 
     return implementation(packed)
 
@@ -694,7 +694,7 @@ def quantize_rows(x: ArrayLike) -> QuantizedRows:
            [64., 64., 64.]], dtype=float32)
     """
     with importing:
-        from tilewright.runtime.rows import quantize_rows as implementation
+        from tilewright.ops.linear.activations import quantize_rows as implementation
 
     return implementation(x)
 
@@ -744,7 +744,7 @@ def linear(
     with importing:
         import numpy as np
 
-        from tilewright.runtime.packed import PackedMatrix
+        from tilewright.ops.packing.matrix import PackedMatrix
 
     if type(weight) is not PackedMatrix:
         weight = as_array(weight, "weight")
@@ -755,7 +755,7 @@ def linear(
         weight = weight.T
     if type(x) is not np.ndarray:
         with importing:
-            from tilewright.runtime.rows import QuantizedRows
+            from tilewright.ops.linear.activations import QuantizedRows
 
         x = x if isinstance(x, QuantizedRows) else as_array(x, "x")
     if bias is None and activation is None and threads is None:
@@ -811,8 +811,8 @@ def matmul_integer(
     array([[8]], dtype=int32)
     """
     with importing:
-        from tilewright.runtime.integers import matmul_integer as implementation
-        from tilewright.runtime.threads import limited
+        from tilewright.ops.matmul.integers import matmul_integer as implementation
+        from tilewright.threads.pool import limited
 
     with limited(threads):
         return implementation(a, b, a_zero_point, b_zero_point, out)
@@ -857,7 +857,7 @@ def mmt4d(
     Source: IREE, Matrix Multiplication with MMT4D (2021).
     """
     with importing:
-        from tilewright.runtime.mmt4d import mmt4d as implementation
+        from tilewright.ops.mmt4d.call import mmt4d as implementation
 
     return implementation(lhs4d, rhs4d, out4d)
 
@@ -991,9 +991,9 @@ def attention(
     Source: MEATTEN (ICS 2024), §4 and §5.
     """
     with importing:
-        from tilewright.runtime.attention_arrays import Keywords
-        from tilewright.runtime.attention_front import attention as implementation
-        from tilewright.runtime.threads import limited
+        from tilewright.ops.attention.call import attention as implementation
+        from tilewright.ops.attention.operands import Keywords
+        from tilewright.threads.pool import limited
 
     keywords = Keywords(
         *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
@@ -1002,7 +1002,7 @@ def attention(
     )
     if return_scores is not None:
         with importing:
-            from tilewright.runtime.attention_front import attention_with_scores
+            from tilewright.ops.attention.call import attention_with_scores
 
         options: dict[str, Any] = {"return_lse": return_lse, "strategy": strategy, "stage": return_scores}
         with limited(threads):
@@ -1070,7 +1070,7 @@ def append_kv(
     array([1.25, 1.4 , 1.5 ], dtype=float32)
     """
     with importing:
-        from tilewright.runtime.attention_cache import append_kv as implementation
+        from tilewright.ops.attention.kv_cache import append_kv as implementation
 
     return implementation((k_cache, v_cache), (k, v), kv_lengths, new_lengths, block_table, layout)
 
@@ -1115,9 +1115,9 @@ def attention_partial(
     Source: MEATTEN (ICS 2024), §5.1 (the state of an online softmax).
     """
     with importing:
-        from tilewright.runtime.attention_arrays import Keywords
-        from tilewright.runtime.attention_state import attention_partial as implementation
-        from tilewright.runtime.threads import limited
+        from tilewright.ops.attention.operands import Keywords
+        from tilewright.ops.attention.state import attention_partial as implementation
+        from tilewright.threads.pool import limited
 
     if threads is None:
         return implementation(q, k, v, Keywords(**keywords))
@@ -1160,7 +1160,7 @@ def merge_attention(states: Iterable[AttentionState], *, layout: str | None = No
     array([[4., 4., 4., 4.]])
     """
     with importing:
-        from tilewright.runtime.attention_state import merge_attention as implementation
+        from tilewright.ops.attention.state import merge_attention as implementation
 
     return implementation(states, layout)
 
@@ -1237,9 +1237,9 @@ def attention_backward(
     Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.2, with the blocks of MEATTEN (ICS 2024).
     """
     with importing:
-        from tilewright.runtime.attention_arrays import Keywords
-        from tilewright.runtime.backward_front import attention_backward as implementation
-        from tilewright.runtime.threads import limited
+        from tilewright.ops.attention.backward_call import attention_backward as implementation
+        from tilewright.ops.attention.operands import Keywords
+        from tilewright.threads.pool import limited
 
     keywords = Keywords(
         *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
@@ -1278,7 +1278,7 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     'dot products: vectors run along the depth, rows of A are read once'
     """
     with importing:
-        from tilewright.runtime.explain import explain as implementation
+        from tilewright.ops.explain import explain as implementation
 
     return implementation(subject, *arguments, **options)
 
@@ -1324,7 +1324,7 @@ def einsum_contraction(
     k sequential 3 in0=1 in1=4 out=0
     """
     with importing:
-        from tilewright.runtime.einsum_contraction import einsum_contraction as implementation
+        from tilewright.ops.einsum.contraction_call import einsum_contraction as implementation
 
     choices = {"dtype": dtype, "in1_dtype": dtype, "out_dtype": out_dtype}
     choices |= {"main": main, "first": first, "last": last}
@@ -1366,7 +1366,7 @@ def schedule(contraction: Contraction, target: str | Machine | None = None) -> C
     k primitive  64 in0=1    in1=64   out=0
     """
     with importing:
-        from tilewright.macro.schedule.passes import schedule as implementation
+        from tilewright.ops.contraction.schedule.passes import schedule as implementation
 
     return implementation(contraction, _machine(target))
 
@@ -1400,7 +1400,7 @@ def set_num_threads(count: int) -> None:
     >>> tw.set_num_threads(before)
     """
     with importing:
-        from tilewright.runtime import threads
+        from tilewright.threads import pool as threads
 
     threads.set_num_threads(count)
 
@@ -1415,7 +1415,7 @@ def get_num_threads() -> int:
     True
     """
     with importing:
-        from tilewright.runtime import threads
+        from tilewright.threads import pool as threads
 
     return threads.get_num_threads()
 
@@ -1564,6 +1564,6 @@ def compile(
     1024
     """
     with importing:
-        from tilewright.runtime.compile import compile_problem
+        from tilewright.compiler.target import compile_problem
 
     return compile_problem(problem, target, lowering)

@@ -2,7 +2,7 @@
 
 Compiled code, the tables that machine code reads, scratch memory and the threads of the pool exist once per
 process. The first thread that needs one creates it under the lock `preparing`. A single lock cannot be taken
-in two orders, and a fork has to hold only this one (`runtime/lifetime.py`).
+in two orders, and a fork has to hold only this one (`threads/lifetime.py`).
 
 The lock is reentrant: a signal handler or a finaliser may call the package while its own thread holds it. The
 handler then creates the value a second time, and the one that is stored first is kept.

@@ -10,11 +10,11 @@ import llvmlite.binding as llvm
 import pytest
 from recognise.toolchains import CLANG, FLANG, RUSTC, ZIG, Toolchain
 
-from tilewright.driving.build import build
-from tilewright.driving.units import Units
 from tilewright.errors import CompilerMissing, OptimiserFailed, OutputNotWritable, RustcNotDriven
 from tilewright.llvm.target import initialize
-from tilewright.opt.records import Form
+from tilewright.loops.driving.build import build
+from tilewright.loops.driving.units import Units
+from tilewright.loops.opt.records import Form
 
 TWICE = "int twice(int x) { return 2 * x; }"
 MAIN = "int twice(int); int main(void) { return twice(21); }"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.driving.build import build
-from tilewright.driving.compilers import split_program
-from tilewright.driving.invocation import Invocation, Source, Stop
-from tilewright.driving.units import Units
 from tilewright.errors import CompilerUnknown, InputNotReadable, OptionNotDriven
+from tilewright.loops.driving.build import build
+from tilewright.loops.driving.compilers import split_program
+from tilewright.loops.driving.invocation import Invocation, Source, Stop
+from tilewright.loops.driving.units import Units
 
 BITCODE = Path("unit.bc")
 CLANG_IR = "-Xclang -disable-llvm-passes -fno-discard-value-names -emit-llvm -c -o unit.bc"

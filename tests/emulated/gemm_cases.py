@@ -13,7 +13,7 @@ from emulated.case_file import UNREAD, UNWRITTEN, Case, Placed, Scalars, Signatu
 from emulated.elements import Filling, allowed, cut, stored
 from emulated.kernels import Emitted, Kernels
 from tilewright.macro.blocking import Blocking
-from tilewright.macro.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
+from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, Strategy
 

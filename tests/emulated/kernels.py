@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from tilewright.compiler.lower import scalar_type, scratch_layout
+from tilewright.compiler.names import kernel_name
+from tilewright.compiler.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.ir.nodes import Program
-from tilewright.lower import scalar_type, scratch_layout
 from tilewright.machine.machine import Cache, Machine
-from tilewright.pipeline import STAGES, Compilation, Cut, Problem
-from tilewright.spec.attention import Attention
-from tilewright.spec.attention_backward import AttentionBackward
-from tilewright.spec.contraction import Contraction
-from tilewright.spec.elementwise import Elementwise
-from tilewright.spec.names import kernel_name
-from tilewright.spec.row_function import RowFunction
-from tilewright.spec.sum_of_products import SumOfProducts
-from tilewright.spec.syr2k import Syrk
-from tilewright.spec.trmm import Trmm
+from tilewright.ops.attention.backward_problem import AttentionBackward
+from tilewright.ops.attention.problem import Attention
+from tilewright.ops.contraction.problem import Contraction
+from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.rows.problem import RowFunction
+from tilewright.ops.sum_of_products.problem import SumOfProducts
+from tilewright.ops.triangular.syr2k_problem import Syrk
+from tilewright.ops.triangular.trmm_problem import Trmm
 
 #: Problems on whose fields the signature depends: their kernels are called through arrays of arguments.
 SPREAD = (Attention, AttentionBackward, Contraction, RowFunction, Elementwise, SumOfProducts, Syrk, Trmm)

@@ -18,12 +18,12 @@ from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
-from tilewright.macro.contraction_primitive import swaps, table_axes
-from tilewright.runtime.scattered import tables_of
-from tilewright.spec.contraction import Main
-from tilewright.spec.contraction_reference import reach
+from tilewright.ops.contraction.primitive import swaps, table_axes
+from tilewright.ops.contraction.problem import Main
+from tilewright.ops.contraction.reference import reach
+from tilewright.ops.scattered.kernel import tables_of
+from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.spec.dtype import DTYPES, F32
-from tilewright.spec.scattered import ScatteredGemm
 
 #: The first machine of each row, unit and length of vectors.
 RUN = tuple(

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from emulated.emulators import SECONDS, emulator_of, link, missing_tool
-from tilewright.library.build import Library, build_library
-from tilewright.library.files import library_files
-from tilewright.library.form import Form
-from tilewright.library.spec_file import read_spec
+from tilewright.aot.build import Library, build_library
+from tilewright.aot.files import library_files
+from tilewright.aot.form import Form
+from tilewright.aot.spec_file import read_spec
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features

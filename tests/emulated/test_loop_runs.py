@@ -10,10 +10,10 @@ import pytest
 
 from emulated.emulators import emulated_machines, emulator_of, link, run_emulated
 from emulated.runs import skip_without_tools
-from tilewright.explore.loops import innermost_loops
+from tilewright.loops.opt.optimise import optimise
+from tilewright.loops.opt.records import Form, Optimised, Options
 from tilewright.machine.machine import Machine
-from tilewright.opt.optimise import optimise
-from tilewright.opt.records import Form, Optimised, Options
+from tilewright.tools.explore.loops import innermost_loops
 
 HERE = Path(__file__).parent
 NAMES = ("pwr10", "neoverse-n1", "rva23", "x86-64-v3")

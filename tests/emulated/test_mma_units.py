@@ -18,7 +18,7 @@ from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.isa import TileFma
-from tilewright.micro.mma import Mma
+from tilewright.micro.units.mma import Mma
 from tilewright.spec.dtype import DType
 
 MACHINE = find_machine("pwr10")

@@ -15,7 +15,7 @@ from emulated.emulators import emulated_machines
 from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
-from tilewright.spec.sum_of_products import SUM_DTYPES, SumOfProducts
+from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts
 
 #: The first machine of each row and length of vectors: no other instructions are used.
 RUN = tuple(

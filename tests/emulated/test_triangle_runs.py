@@ -17,10 +17,10 @@ from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.problem import Layout
-from tilewright.spec.syr2k import Syr2k, Syrk
-from tilewright.spec.trmm import Side, Trmm
 
 #: The first machine of each row and unit.
 RUN = tuple(

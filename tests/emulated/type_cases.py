@@ -26,8 +26,8 @@ from tilewright.errors import UnsupportedDtype
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
-from tilewright.macro.gemm import SUMS_COLUMNS, instruction_of
-from tilewright.macro.streaming import SUMS_ROWS
+from tilewright.ops.gemm.nest import SUMS_COLUMNS, instruction_of
+from tilewright.ops.gemm.streaming import SUMS_ROWS
 from tilewright.spec.dtype import I32
 from tilewright.spec.problem import BatchReduceGemm, Gemm, ProductTypes, Strategy
 

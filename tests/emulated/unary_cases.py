@@ -11,10 +11,10 @@ import numpy as np
 from support import Array
 
 from emulated.case_file import UNWRITTEN, Case, Placed, Signature, Values, image
+from tilewright.ops.unary.problem import Unary
 from tilewright.spec.dtype import Kind
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
-from tilewright.spec.unary import Unary
 
 if TYPE_CHECKING:
     from emulated.kernels import Emitted, Kernels
@@ -25,8 +25,8 @@ FLOATS = ("f32", "f64")
 LAYOUTS = ("col", "row")
 #: Operations whose results have one representation; the others give NaN, or a zero of either sign.
 BITWISE = frozenset({UnaryOp.ZERO, UnaryOp.IDENTITY, UnaryOp.NEGATE, UnaryOp.SQUARE, UnaryOp.RECIPROCAL})
-#: What the others may differ by, in units of the float type's epsilon: the bounds of micro/math.py, and for
-#: f64 the rounding of the reference, whose argument of exp or erfc is rounded too.
+#: What the others may differ by, in units of the float type's epsilon: the bounds of micro/elements/math.py,
+#: and for f64 the rounding of the reference, whose argument of exp or erfc is rounded too.
 EPSILONS = {"f32": 4, "f64": 40}
 #: Cuts that send every matrix along one path.
 CUTS: tuple[dict[str, int], ...] = (

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tilewright.cli import app
 from tilewright.errors import (
     InvalidChoice,
     InvalidSize,
@@ -25,19 +24,20 @@ from tilewright.errors import (
     UnsupportedDtype,
     WrongResult,
 )
-from tilewright.explore import attention_memory, attention_systems
-from tilewright.explore.attention_bench import AttentionBench, AttentionReport, memory_table
-from tilewright.explore.attention_cases import WORKLOADS, AttentionCase, parse_shapes
-from tilewright.explore.attention_memory import MemoryRow, extra_bytes, measure_memory
-from tilewright.explore.attention_systems import (
+from tilewright.tools.cli import app
+from tilewright.tools.explore import attention_memory, attention_systems
+from tilewright.tools.explore.attention_bench import AttentionBench, AttentionReport, memory_table
+from tilewright.tools.explore.attention_cases import WORKLOADS, AttentionCase, parse_shapes
+from tilewright.tools.explore.attention_memory import MemoryRow, extra_bytes, measure_memory
+from tilewright.tools.explore.attention_systems import (
     ATTENTION_PEERS,
     ATTENTION_SYSTEMS,
     AttentionRun,
     default_attention_peers,
 )
-from tilewright.explore.measure import Plan, Report, Sample, make_rows
-from tilewright.explore.systems import find_system, parse_peers
-from tilewright.explore.worker import Worker, serve
+from tilewright.tools.explore.measure import Plan, Report, Sample, make_rows
+from tilewright.tools.explore.systems import find_system, parse_peers
+from tilewright.tools.explore.worker import Worker, serve
 
 SMALL = AttentionCase(1, 2, 1, 5, 7, 8)
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -224,7 +224,7 @@ def test_what_peers_lack_is_refused_before_anything_is_measured(monkeypatch: pyt
     with pytest.raises(UnsupportedDtype, match="numpy"):
         Plan((replace(SMALL, dtype="bf16"),), ("numpy",))
     found = importlib.util.find_spec("numpy")
-    for module in (attention_systems, importlib.import_module("tilewright.explore.systems")):
+    for module in (attention_systems, importlib.import_module("tilewright.tools.explore.systems")):
         monkeypatch.setattr(module, "find_spec", lambda name: None if name == "onnx" else found)
     with pytest.raises(InvalidChoice, match="causal square"):
         Plan((replace(SMALL, causal=True),), ("onnxruntime",))

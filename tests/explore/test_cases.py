@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype, WrongResult
-from tilewright.explore.cases import CHECK_ALL_BELOW, Case, error_bound, parse_sizes, parse_types
 from tilewright.spec.dtype import DTYPES, F32, F64
 from tilewright.spec.problem import Gemm, ProductTypes
+from tilewright.tools.explore.cases import CHECK_ALL_BELOW, Case, error_bound, parse_sizes, parse_types
 
 NAMES = {
     ("512", "n"): "gemm 512x512x512 nn",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.explore.loops import DIALECTS, AssemblyLoop, innermost_loops
 from tilewright.machine.catalog import CATALOG
+from tilewright.tools.explore.loops import DIALECTS, AssemblyLoop, innermost_loops
 
 X86 = """
 kernel:

@@ -11,9 +11,10 @@ import pytest
 
 import tilewright as tw
 from tilewright.errors import ModelFailed, NoInnerLoop, ToolMissing
-from tilewright.explore import mca
-from tilewright.explore.loops import innermost_loops
-from tilewright.explore.mca import (
+from tilewright.spec.problem import BatchReduceGemm
+from tilewright.tools.explore import mca
+from tilewright.tools.explore.loops import innermost_loops
+from tilewright.tools.explore.mca import (
     OLDEST_VERSION,
     Estimate,
     LoopEstimate,
@@ -24,7 +25,6 @@ from tilewright.explore.mca import (
     read_report,
     regions,
 )
-from tilewright.spec.problem import BatchReduceGemm
 
 TEXT = """
 kernel:

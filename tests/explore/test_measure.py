@@ -19,10 +19,14 @@ from tilewright.errors import (
     WorkerFailed,
     WrongResult,
 )
-from tilewright.explore import measure as measuring
-from tilewright.explore import systems, worker
-from tilewright.explore.cases import Case, parse_sizes, parse_types
-from tilewright.explore.measure import (
+from tilewright.machine.host import detect_host
+from tilewright.machine.isa import usable_isas
+from tilewright.machine.machine import enabled_features
+from tilewright.spec.problem import Gemm
+from tilewright.tools.explore import measure as measuring
+from tilewright.tools.explore import systems, worker
+from tilewright.tools.explore.cases import Case, parse_sizes, parse_types
+from tilewright.tools.explore.measure import (
     LONG_CALL_REPEAT,
     LONG_CALL_SECONDS,
     Plan,
@@ -36,13 +40,15 @@ from tilewright.explore.measure import (
     start_worker,
     summarise,
 )
-from tilewright.explore.present import call_lines, print_report, report_table, report_title, slower_lines
-from tilewright.explore.systems import PEERS, VARIANTS, Product, default_peers, find_system, parse_peers
-from tilewright.explore.worker import Worker, serve
-from tilewright.machine.host import detect_host
-from tilewright.machine.isa import usable_isas
-from tilewright.machine.machine import enabled_features
-from tilewright.spec.problem import Gemm
+from tilewright.tools.explore.present import (
+    call_lines,
+    print_report,
+    report_table,
+    report_title,
+    slower_lines,
+)
+from tilewright.tools.explore.systems import PEERS, VARIANTS, Product, default_peers, find_system, parse_peers
+from tilewright.tools.explore.worker import Worker, serve
 
 TWO = Plan(parse_sizes("8,16x8x4"), peers=("numpy",), repeat=3)
 ROW_FIELDS = [
@@ -255,9 +261,9 @@ def test_every_type_is_computed_and_checked(name: str, system: str) -> None:
 
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v2"])
 def test_kernels_of_a_target_are_measured(target: str) -> None:
+    from tilewright.compiler.kernel import runs_on
     from tilewright.machine.catalog import find_machine
     from tilewright.machine.host import host_machine
-    from tilewright.runtime.kernel import runs_on
 
     if not runs_on(find_machine(target), host_machine()):
         pytest.skip(f"this host does not run {target}")
@@ -515,7 +521,7 @@ def test_peak_of_threads_is_their_sum(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_peak_is_that_of_the_types_on_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilewright.runtime import peak
+    from tilewright.compiler import peak
 
     asked = []
 

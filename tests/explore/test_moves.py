@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongMove
-from tilewright.explore import moves
-from tilewright.explore.moves import SYSTEMS, Array, MovePlan, Runner, measure_moves, parse_shapes
+from tilewright.tools.explore import moves
+from tilewright.tools.explore.moves import SYSTEMS, Array, MovePlan, Runner, measure_moves, parse_shapes
 
 SHAPES = {
     "64": ((64, 64),),

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tilewright.errors import InvalidChoice, OutputNotWritable, PackageMissing
-from tilewright.explore.cases import parse_sizes
-from tilewright.explore.measure import Plan, Report, Sample, make_rows
-from tilewright.explore.plot import COLOURS, check_plot_path, draw_report, spread_labels
-from tilewright.explore.systems import PEERS
+from tilewright.tools.explore.cases import parse_sizes
+from tilewright.tools.explore.measure import Plan, Report, Sample, make_rows
+from tilewright.tools.explore.plot import COLOURS, check_plot_path, draw_report, spread_labels
+from tilewright.tools.explore.systems import PEERS
 
 
 def report_of(plan: Plan) -> Report:

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tilewright.errors import InvalidSize
-from tilewright.explore.statistics import (
+from tilewright.tools.explore.statistics import (
     FEWEST_FOR_INTERVAL,
     geometric_mean,
     median,

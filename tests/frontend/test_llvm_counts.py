@@ -10,11 +10,11 @@ from itertools import product
 
 import pytest
 
-from tilewright.frontend.llvm_ir import read_module
-from tilewright.frontend.llvm_loops import nests
-from tilewright.frontend.llvm_symbols import Candidate, Computed, Operator, SsaValue
-from tilewright.frontend.nests import Access, Assign, Extent, Loop, Refusal, Within
-from tilewright.frontend.polynomial import Polynomial, Symbol
+from tilewright.loops.llvm.loops import nests
+from tilewright.loops.llvm.module import read_module
+from tilewright.loops.llvm.symbols import Candidate, Computed, Operator, SsaValue
+from tilewright.loops.nests.nest import Access, Assign, Extent, Loop, Refusal, Within
+from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
 BITS = 8
 #: Values of both bounds: around the ends of the types, and small ones.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.frontend.llvm_flow import Flow
-from tilewright.frontend.llvm_ir import Function, read_module
+from tilewright.loops.llvm.control_flow import Flow
+from tilewright.loops.llvm.module import Function, read_module
 
 
 def function_of(edges: dict[int, list[int]]) -> Function:

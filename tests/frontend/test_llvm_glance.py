@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.frontend.llvm_calls import Calls
-from tilewright.frontend.llvm_flow import Flow
-from tilewright.frontend.llvm_glance import multiplies_elements
-from tilewright.frontend.llvm_ir import Module, read_module
+from tilewright.loops.llvm.control_flow import Flow
+from tilewright.loops.llvm.inlining import Calls
+from tilewright.loops.llvm.module import Module, read_module
+from tilewright.loops.llvm.prefilter import multiplies_elements
 
 
 def loop_of(*lines: str) -> Module:

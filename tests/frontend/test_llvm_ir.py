@@ -7,9 +7,9 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from tilewright.frontend.llvm_instruction import Incoming, Instruction, Operand, read_instruction
-from tilewright.frontend.llvm_ir import Module, read_module
 from tilewright.llvm.target import initialize
+from tilewright.loops.llvm.instruction import Incoming, Instruction, Operand, read_instruction
+from tilewright.loops.llvm.module import Module, read_module
 
 EVERY_FORM = (Path(__file__).parent / "every_form.ll").read_text()
 

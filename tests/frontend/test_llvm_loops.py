@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from llvm_nest_text import candidate_text
 
-from tilewright.frontend.llvm_ir import Module, read_module
-from tilewright.frontend.llvm_loops import nests
-from tilewright.frontend.nests import Refusal
+from tilewright.loops.llvm.loops import nests
+from tilewright.loops.llvm.module import Module, read_module
+from tilewright.loops.nests.nest import Refusal
 
 HERE = Path(__file__).parent
 

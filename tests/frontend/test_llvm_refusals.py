@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.frontend.llvm_ir import read_module
-from tilewright.frontend.llvm_loops import nests
-from tilewright.frontend.llvm_symbols import Candidate
-from tilewright.frontend.nests import Refusal, Within
+from tilewright.loops.llvm.loops import nests
+from tilewright.loops.llvm.module import read_module
+from tilewright.loops.llvm.symbols import Candidate
+from tilewright.loops.nests.nest import Refusal, Within
 
 TEXT = """
 declare void @count(ptr)

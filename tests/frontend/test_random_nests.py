@@ -11,9 +11,9 @@ from nest_text import nest_of
 from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
 
-from tilewright.frontend.loops import contraction
-from tilewright.frontend.nests import Injective, Loop, Product, Within
-from tilewright.frontend.polynomial import Symbol
+from tilewright.loops.nests.nest import Injective, Loop, Product, Within
+from tilewright.loops.nests.polynomial import Symbol
+from tilewright.loops.nests.recognise import contraction
 
 #: Nests that are drawn for each seed; about one in twelve is a product.
 DRAWN = 200

@@ -11,10 +11,10 @@ from nest_text import Layout, nest_of
 from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
 
-from tilewright.frontend.loops import contraction, recognise
-from tilewright.frontend.nests import Disjoint, Injective, Loop, Product, Refusal, Triangle, Within
-from tilewright.frontend.polynomial import Symbol
-from tilewright.frontend.product_text import product_text
+from tilewright.loops.nests.nest import Disjoint, Injective, Loop, Product, Refusal, Triangle, Within
+from tilewright.loops.nests.polynomial import Symbol
+from tilewright.loops.nests.recognise import contraction, recognise
+from tilewright.loops.nests.text import product_text
 from tilewright.spec.dtype import F32, I8, I32, DType
 
 #: What the names in the nests stand for; leading dimensions are beyond every row.

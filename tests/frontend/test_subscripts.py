@@ -19,7 +19,7 @@ from tilewright.errors import (
     SublistLabel,
     TilewrightError,
 )
-from tilewright.frontend.einsum import find_path, interleaved, lay_over, parse
+from tilewright.ops.einsum.subscripts import find_path, interleaved, lay_over, parse
 
 PARSED = {
     "ij,jk->ik": (("ij", "jk"), "ik"),

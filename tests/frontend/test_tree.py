@@ -19,7 +19,7 @@ from tilewright.errors import (
     TreeSize,
     TreeSizeMissing,
 )
-from tilewright.frontend.tree import (
+from tilewright.ops.einsum.tree import (
     Leaf,
     Pair,
     Permutation,

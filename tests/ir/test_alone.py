@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tilewright.compiler.pipeline import run_stages
 from tilewright.ir.alone import alone
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
-from tilewright.pipeline import run_stages
+from tilewright.ops.triangular.syr2k_problem import Syr2k
 from tilewright.spec.problem import Gemm
-from tilewright.spec.syr2k import Syr2k
 
 TILING = """program gemm_f32_mxnxk_rrr_tiling_avx512
 sizes m n k rs_a cs_a rs_b cs_b rs_c cs_c

@@ -19,10 +19,10 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
-from tilewright.macro.chain import CHAIN_SIZES, build_chain
-from tilewright.macro.packing import build_packing, panel_form
-from tilewright.spec.chain import LinearChain
-from tilewright.spec.packing import Packing, Role
+from tilewright.ops.chain.nest import CHAIN_SIZES, build_chain
+from tilewright.ops.chain.problem import LinearChain
+from tilewright.ops.packing.nest import build_packing, panel_form
+from tilewright.ops.packing.problem import Packing, Role
 
 Array: TypeAlias = NDArray[Any]
 

@@ -16,9 +16,9 @@ from tilewright.ir.row_primitives import LayerNormRows, MaxRows, SoftmaxRows, Su
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
-from tilewright.macro.row_function import build_row_function, choose_rows
+from tilewright.ops.rows.nest import build_row_function, choose_rows
+from tilewright.ops.rows.problem import RowFunction, RowOp
 from tilewright.spec.dtype import BF16, F32, DType
-from tilewright.spec.row_function import RowFunction, RowOp
 
 ROWS, COLUMNS = 5, 7
 

@@ -22,8 +22,8 @@ from tilewright.ir.nodes import (
 from tilewright.ir.trace import trace
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking
-from tilewright.macro.gemm import build_gemm
-from tilewright.macro.nest import SIZES, decide
+from tilewright.ops.gemm.nest import build_gemm
+from tilewright.ops.gemm.product_nest import SIZES, decide
 from tilewright.spec.problem import Gemm
 
 

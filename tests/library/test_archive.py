@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.library.archive import Member, archive
+from tilewright.aot.archive import Member, archive
 
 SHORT = Member("short.o", b"\x7fELF odd", ("first", "second"))
 EDGE = Member("fifteen_chars.o", b"even", ("third",))

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tilewright.cli import app
+from tilewright.aot.build import Library, build_library
+from tilewright.aot.files import library_files
+from tilewright.aot.form import Form
+from tilewright.aot.spec_file import parse_spec
+from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidTargetList, OutputNotWritable, SpecUnreadable
-from tilewright.library.build import Library, build_library
-from tilewright.library.files import library_files
-from tilewright.library.form import Form
-from tilewright.library.spec_file import parse_spec
-from tilewright.runtime.compile import resolve_target
+from tilewright.tools.cli import app
 
 SPEC = """
 [[kernel]]

@@ -6,6 +6,8 @@ from itertools import permutations
 
 import pytest
 
+from tilewright.aot.variants import order_targets, split_targets
+from tilewright.compiler.target import resolve_target
 from tilewright.errors import (
     InvalidTargetList,
     MixedTargets,
@@ -13,9 +15,7 @@ from tilewright.errors import (
     TargetNeverChosen,
     UntestableFeature,
 )
-from tilewright.library.variants import order_targets, split_targets
 from tilewright.machine.catalog import find_machine
-from tilewright.runtime.compile import resolve_target
 
 
 def ordered(*targets: str) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
+from tilewright.aot.spec_file import parse_spec, read_spec
 from tilewright.errors import InvalidSpec, SpecUnreadable
-from tilewright.library.spec_file import parse_spec, read_spec
 
 SPEC = """
 library = "blas"

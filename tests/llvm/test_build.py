@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright.errors import CompilationFailed
 from tilewright.llvm.build import Function, Module
+from tilewright.llvm.builtin import address_of
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_assembly, emit_object
 from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
@@ -37,7 +38,6 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.catalog import find_machine
-from tilewright.runtime.builtin import address_of
 from tilewright.spec.dtype import F32, F64, DType
 
 Body = Callable[[Function], None]
@@ -72,9 +72,9 @@ INTEGERS: dict[str, tuple[Callable[[Function, Value, Value], Value], Callable[[i
     "mul": (Function.mul, lambda x, y: x * y),
     "minimum": (Function.minimum, min),
     "maximum": (Function.maximum, max),
-    "both": (Function.both, lambda x, y: x & y),
-    "either": (Function.either, lambda x, y: x | y),
-    "opaque": (lambda f, x, y: f.opaque(f.sub(x, y)), lambda x, y: x - y),
+    "both": (Function.and_, lambda x, y: x & y),
+    "either": (Function.or_, lambda x, y: x | y),
+    "opaque": (lambda f, x, y: f.freeze(f.sub(x, y)), lambda x, y: x - y),
 }
 PAIRS = [(0, 0), (1, 0), (7, 3), (-7, 3), (7, -3), (1, 1), (2**40, -1), (-1, -1)]
 
@@ -101,9 +101,7 @@ def test_folding_with_a_constant_keeps_the_value(name: str, known: int) -> None:
 )
 def test_division_and_shifts(x: int, y: int, up: int) -> None:
     assert compiled(lambda f: f.ret(f.ceildiv(f.arguments["x"], f.arguments["y"])), ("x", "y"))(x, y) == up
-    shifted = compiled(
-        lambda f: f.ret(f.shift_right(f.shift_left(f.arguments["x"], int64(3)), int64(1))), ("x",)
-    )
+    shifted = compiled(lambda f: f.ret(f.ashr(f.shl(f.arguments["x"], int64(3)), int64(1))), ("x",))
     assert (shifted(x), shifted(-x)) == (4 * x, -4 * x)
 
 
@@ -120,12 +118,12 @@ def test_division_and_shifts(x: int, y: int, up: int) -> None:
 )
 def test_comparisons_and_control_flow(relation: str, expected: tuple[bool, bool, bool]) -> None:
     def selected(f: Function) -> None:
-        f.ret(f.select(f.compare(relation, f.arguments["x"], f.arguments["y"]), int64(1), int64(0)))
+        f.ret(f.select(f.icmp(relation, f.arguments["x"], f.arguments["y"]), int64(1), int64(0)))
 
     def branched(f: Function) -> None:
-        holds = f.compare(relation, f.arguments["x"], f.arguments["y"])
-        place = f.stack(INT64, 1, 8)
-        with f.branch(f.negate(holds)) as (then, otherwise):
+        holds = f.icmp(relation, f.arguments["x"], f.arguments["y"])
+        place = f.alloca(INT64, 1, 8)
+        with f.branch(f.not_(holds)) as (then, otherwise):
             with then:
                 f.store(int64(0), place, 8)
             with otherwise:
@@ -133,7 +131,7 @@ def test_comparisons_and_control_flow(relation: str, expected: tuple[bool, bool,
         f.ret(f.load(INT64, place, 8))
 
     def early(f: Function) -> None:
-        with f.when(f.compare(relation, f.arguments["x"], f.arguments["y"])):
+        with f.when(f.icmp(relation, f.arguments["x"], f.arguments["y"])):
             f.ret(int64(1))
         f.ret(int64(0))
 
@@ -161,11 +159,11 @@ def test_loops_count_and_carry(begin: int, end: int, step: int) -> None:
 @pytest.mark.parametrize(("begin", "end"), [(1, 100), (1, 2), (3, 3), (4, 3)])
 def test_walks_take_the_steps_that_they_are_told(begin: int, end: int) -> None:
     def body(f: Function) -> None:
-        place = f.stack(INT64, 1, 8)
+        place = f.alloca(INT64, 1, 8)
         f.store(int64(0), place, 8)
         with f.walk(f.arguments["begin"], f.arguments["end"]) as (at, advance):
             f.store(f.add(f.load(INT64, place, 8), at), place, 8)
-            with f.branch(f.compare("<", at, 10)) as (near, far):
+            with f.branch(f.icmp("<", at, 10)) as (near, far):
                 with near:
                     f.store(f.add(f.load(INT64, place, 8), 1000), place, 8)
                 with far:
@@ -187,7 +185,7 @@ def test_a_body_is_given_what_it_reads() -> None:
         g = f.arguments
         task = f.module.define("task", VOID, BODY_ARGUMENTS)
         values = {"x": g["x"], "seven": int64(7), "sum": f.add(g["x"], g["y"]), "unread": g["y"]}
-        environment = Environment({**values, "more": f.compare(">", g["x"], g["y"]), "p": g["p"]})
+        environment = Environment({**values, "more": f.icmp(">", g["x"], g["y"]), "p": g["p"]})
         inside = environment.inside(task)
         found = task.select(inside["more"], task.mul(inside["sum"], inside["seven"]), inside["x"])
         task.store(found, task.at(inside["p"], task.mul(task.arguments["task"], 8)), 8)
@@ -249,7 +247,7 @@ def test_multiply_add_rounds_once_or_twice(fused: bool) -> None:
 @pytest.mark.parametrize("offset", [0, 2])
 def test_masks_touch_only_their_lanes(count: int, offset: int) -> None:
     def body(f: Function) -> None:
-        mask = f.first_lanes(f.arguments["count"], offset, 4)
+        mask = f.lane_mask(f.arguments["count"], offset, 4)
         f.masked_store(f.masked_load(VECTOR, f.arguments["p"], mask, 4), f.arguments["p_to"], mask, 4)
         f.ret()
 
@@ -261,7 +259,7 @@ def test_masks_touch_only_their_lanes(count: int, offset: int) -> None:
 
 def test_masked_out_lanes_are_zero() -> None:
     def body(f: Function) -> None:
-        mask = f.first_lanes(f.arguments["count"], 0, 4)
+        mask = f.lane_mask(f.arguments["count"], 0, 4)
         f.store(f.masked_load(VECTOR, f.arguments["p"], mask, 4), f.arguments["p_to"], 4)
         f.ret()
 
@@ -275,7 +273,7 @@ def test_splat_shuffle_and_select() -> None:
         x = f.load(VECTOR, f.arguments["p"], 4)
         one = f.splat(f.load(element_type(F32), f.at(f.arguments["p"], 8), 4), 4)
         mixed = f.shuffle(x, one, (3, 0, 4, 7))
-        chosen = f.select(f.differs(mixed, one), f.times(mixed, mixed), zero(VECTOR))
+        chosen = f.select(f.not_equal(mixed, one), f.times(mixed, mixed), zero(VECTOR))
         f.store(chosen, f.arguments["p"], 4)
         f.prefetch(f.arguments["p"], write=False, locality=3)
         f.ret()
@@ -291,7 +289,7 @@ def test_splat_shuffle_and_select() -> None:
 def test_differs_is_true_for_nan(x: float, y: float, expected: int) -> None:
     def body(f: Function) -> None:
         first, second = (f.load(element_type(F64), f.at(f.arguments["p"], 8 * i), 8) for i in range(2))
-        f.ret(f.select(f.differs(first, second), int64(1), int64(0)))
+        f.ret(f.select(f.not_equal(first, second), int64(1), int64(0)))
 
     pair = np.array([x, y])
     assert compiled(body, ("p",))(pointer(pair)) == expected
@@ -299,10 +297,10 @@ def test_differs_is_true_for_nan(x: float, y: float, expected: int) -> None:
 
 def test_addresses_and_truncation() -> None:
     def body(f: Function) -> None:
-        address = f.as_integer(f.at(f.arguments["p"], f.arguments["x"]))
-        same = f.compare("==", f.as_pointer(address), null())
-        low = f.truncate(address, INT32)
-        f.ret(f.select(f.both(same, f.compare("==", low, 0)), int64(-1), address))
+        address = f.ptrtoint(f.at(f.arguments["p"], f.arguments["x"]))
+        same = f.icmp("==", f.inttoptr(address), null())
+        low = f.trunc(address, INT32)
+        f.ret(f.select(f.and_(same, f.icmp("==", low, 0)), int64(-1), address))
 
     f = compiled(body, ("p", "x"))
     assert f(1000, 24) == 1024
@@ -331,19 +329,19 @@ def test_memory_that_threads_share() -> None:
     word = np.array([5], np.int64)
 
     def add(f: Function) -> None:
-        f.ret(f.fetch_add(f.arguments["p"], f.arguments["x"]))
+        f.ret(f.atomic_add(f.arguments["p"], f.arguments["x"]))
 
     def swap(f: Function) -> None:
-        f.ret(f.exchange(f.arguments["p"], f.arguments["x"]))
+        f.ret(f.xchg(f.arguments["p"], f.arguments["x"]))
 
     def replace(f: Function) -> None:
-        done = f.replace_if(f.arguments["p"], f.arguments["x"], f.arguments["y"])
+        done = f.cmpxchg(f.arguments["p"], f.arguments["x"], f.arguments["y"])
         f.ret(f.select(done, int64(1), int64(0)))
 
     def copy(f: Function) -> None:
-        f.store_shared(f.add(f.load_shared(INT64, f.arguments["p"]), 1), f.arguments["p"])
+        f.store_release(f.add(f.load_acquire(INT64, f.arguments["p"]), 1), f.arguments["p"])
         f.pause()
-        f.ret(f.load_shared(INT64, f.arguments["p"]))
+        f.ret(f.load_acquire(INT64, f.arguments["p"]))
 
     assert (compiled(add, ("p", "x"))(pointer(word), -3), word[0]) == (5, 2)
     assert (compiled(swap, ("p", "x"))(pointer(word), 7), word[0]) == (2, 7)
@@ -356,7 +354,7 @@ def test_memory_that_threads_share() -> None:
 def test_additions_of_threads_do_not_get_lost() -> None:
     def add(f: Function) -> None:
         with f.loop(int64(0), f.arguments["x"], int64(1)):
-            f.fetch_add(f.arguments["p"], 1)
+            f.atomic_add(f.arguments["p"], 1)
         f.ret(f.arguments["x"])
 
     word, function = np.zeros(1, np.int64), compiled(add, ("p", "x"))
@@ -384,7 +382,7 @@ def test_variadic_calls() -> None:
         printf = f.module.declare("tw_snprintf", INT32, kinds, variadic=True)
         g = f.arguments
         written = f.call(printf, [g["p"], int64(32), g["pf"], g["pf"], g["x"]])
-        f.ret(f.extend(written, INT64))
+        f.ret(f.sext(written, INT64))
 
     imports = {"tw_snprintf": address_of(ctypes.CDLL(None).snprintf)}
     call = compiled(write, ("p", "pf", "x"), imports=imports)

@@ -8,10 +8,10 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from tilewright.frontend.llvm_flow import Flow, NaturalLoop
-from tilewright.frontend.llvm_ir import Module, read_module
 from tilewright.llvm.canonical import inline_calls, optimise_module, shape_loops
 from tilewright.llvm.target import initialize
+from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
+from tilewright.loops.llvm.module import Module, read_module
 
 SOURCE = (Path(__file__).parents[1] / "opt" / "product.ll").read_text()
 

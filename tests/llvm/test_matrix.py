@@ -77,7 +77,7 @@ def test_the_rest_of_a_module_stays_as_it_is() -> None:
     f = module.define("plain", VOID, [("p", POINTER)], exported=True)
     value = f.load(vector_type(F32, 1), f.arguments["p"], 4)
     column = column_of(f, [f.extract(value, 0)] * 4)
-    f.store(f.plus(column, column), f.stack(vector_type(F32, 4), 1, 16), 16)
+    f.store(f.plus(column, column), f.alloca(vector_type(F32, 4), 1, 16), 16)
     f.ret()
     alone = emit_assembly(str(module), "m", machine)
     text = product(machine, F32, (4, 2, 4)).split("declare", 1)[1]

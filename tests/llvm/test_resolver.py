@@ -8,9 +8,9 @@ import re
 import llvmlite.binding as llvm
 import pytest
 
-from tilewright.library.variants import order_targets
-from tilewright.llvm import resolver
-from tilewright.llvm.resolver import Choice, Dispatched, argument_types, resolver_ir
+from tilewright.aot import resolver
+from tilewright.aot.resolver import Choice, Dispatched, argument_types, resolver_ir
+from tilewright.aot.variants import order_targets
 from tilewright.llvm.target import emit_object, initialize, parse
 from tilewright.llvm.values import INT64, POINTER, Type
 from tilewright.machine.catalog import find_machine

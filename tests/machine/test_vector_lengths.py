@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 import tilewright as tw
+from tilewright.aot.variants import order_targets
+from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import InvalidSize, InvalidTarget, IsaNotOnHost
-from tilewright.library.variants import order_targets
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine import system_facts
 from tilewright.machine.catalog import find_machine
@@ -20,7 +21,6 @@ from tilewright.machine.host import detect_host
 from tilewright.machine.isa import NEON, SVE, best_isa, usable_isas
 from tilewright.machine.machine import Machine
 from tilewright.machine.probe import Processor, Surroundings, this_host
-from tilewright.pipeline import run_stages
 from tilewright.settings import Settings
 from tilewright.spec.dtype import BF16, F32, F64, I8
 from tilewright.spec.problem import Gemm

@@ -12,7 +12,7 @@ from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, Isa
 from tilewright.machine.machine import Cache
-from tilewright.macro.attention_blocking import (
+from tilewright.ops.attention.cut import (
     BLOCKS_L2_PART,
     FUSED_REGISTERS,
     LEAST_QUERIES,
@@ -30,7 +30,7 @@ from tilewright.macro.attention_blocking import (
     scores_in_l1,
     values_in_l1,
 )
-from tilewright.spec.attention import Attention
+from tilewright.ops.attention.problem import Attention
 from tilewright.spec.dtype import BF16, F32, F64, DType
 
 #: The machine of the seed's example: 64 KiB and 512 KiB, heads of 64 f32.

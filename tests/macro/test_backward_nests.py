@@ -13,9 +13,9 @@ from tilewright.ir.nodes import If, Program
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.machine.catalog import find_machine
-from tilewright.macro.attention_backward import build_backward
-from tilewright.macro.backward_block import BackwardBlocking, choose_backward
-from tilewright.spec.attention_backward import AttentionBackward
+from tilewright.ops.attention.backward_cut import BackwardBlocking, choose_backward
+from tilewright.ops.attention.backward_nest import build_backward
+from tilewright.ops.attention.backward_problem import AttentionBackward
 
 #: Machines whose tiles differ: one row or several an instruction, one depth or several, masks or none.
 MACHINES = ("znver5", "haswell", "neoverse-v2", "pwr10", "sapphirerapids")

@@ -7,7 +7,7 @@ from task_costs import costs_of
 
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking
-from tilewright.macro.gemm import build_gemm
+from tilewright.ops.gemm.nest import build_gemm
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Gemm
 

@@ -23,7 +23,7 @@ from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.machine import Machine
-from tilewright.macro.batch_reduce import LOCAL_PANEL_BYTES, SIZES, build_batch_reduce, cover_of
+from tilewright.ops.batch_reduce.nest import LOCAL_PANEL_BYTES, SIZES, build_batch_reduce, cover_of
 from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
 from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, Operand, ProductTypes
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.ir.nodes import Let, Program
 from tilewright.machine.catalog import find_machine, targets
@@ -28,10 +29,9 @@ from tilewright.macro.blocking import (
     register_tiles,
     row_block,
 )
-from tilewright.macro.chain import ROW_BLOCKS, rows_of_block
-from tilewright.macro.gemm import build_gemm
-from tilewright.pipeline import run_stages
-from tilewright.spec.chain import LinearChain
+from tilewright.ops.chain.nest import ROW_BLOCKS, rows_of_block
+from tilewright.ops.chain.problem import LinearChain
+from tilewright.ops.gemm.nest import build_gemm
 from tilewright.spec.dtype import BF16, F32, F64, I8, I16, U8, DType
 from tilewright.spec.problem import Gemm, Strategy
 

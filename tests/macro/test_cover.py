@@ -14,10 +14,10 @@ from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Broadcast, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.batch_reduce import LOCAL_PANEL_BYTES, _narrowed, cover_of
 from tilewright.macro.blocking import Cover, _even, choose_cover, register_tile
-from tilewright.micro.kernel import Source
-from tilewright.micro.vector import VectorKernel
+from tilewright.micro.tiles.kernel import Source
+from tilewright.micro.tiles.vector import VectorKernel
+from tilewright.ops.batch_reduce.nest import LOCAL_PANEL_BYTES, _narrowed, cover_of
 from tilewright.spec.dtype import BF16, F32, F64, I8, DType, accumulator
 from tilewright.spec.problem import BatchReduceGemm
 

@@ -23,8 +23,8 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
-from tilewright.macro.gemm import build_gemm, instruction_of
-from tilewright.macro.nest import SIZES
+from tilewright.ops.gemm.nest import build_gemm, instruction_of
+from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.spec.dtype import DType, Kind
 from tilewright.spec.problem import Gemm, Strategy
 

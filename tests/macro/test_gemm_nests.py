@@ -29,9 +29,9 @@ from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
-from tilewright.macro.gemm import build_gemm, instruction_of
-from tilewright.macro.nest import SCALARS, SIZES, Sizes, sizes_of
-from tilewright.macro.streaming import STREAMED_ROWS, STREAMED_VECTORS
+from tilewright.ops.gemm.nest import build_gemm, instruction_of
+from tilewright.ops.gemm.product_nest import SCALARS, SIZES, Sizes, sizes_of
+from tilewright.ops.gemm.streaming import STREAMED_ROWS, STREAMED_VECTORS
 from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
 from tilewright.spec.problem import STRIDED_LAYOUTS, Gemm, Layout, ProductTypes, Strategy
 
@@ -506,8 +506,8 @@ def test_sums_that_wait_fit_their_scratch(
     types: tuple[str, str | None], strategy: Strategy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a block of 8×16 sums, over several depth blocks: more rows and more columns than it has."""
-    monkeypatch.setattr("tilewright.macro.gemm.SUMS_ROWS", 8)
-    monkeypatch.setattr("tilewright.macro.gemm.SUMS_COLUMNS", 16)
+    monkeypatch.setattr("tilewright.ops.gemm.nest.SUMS_ROWS", 8)
+    monkeypatch.setattr("tilewright.ops.gemm.nest.SUMS_COLUMNS", 16)
     blocking = Blocking(mr=4, nr=8, kr=1, mc=8, nc=64, kc=16)
 
     def build(problem: Gemm) -> Program:

@@ -14,8 +14,8 @@ from tilewright.ir.trace import trace
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking
-from tilewright.macro.mmt4d import build_mmt4d, choose_mmt4d
-from tilewright.spec.mmt4d import TILE_COUNTS, Mmt4d
+from tilewright.ops.mmt4d.nest import build_mmt4d, choose_mmt4d
+from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 
 MACHINES = ("znver5", "haswell", "sapphirerapids", "neoverse-v2", "pwr10", "rva23", "x86-64-v2")
 #: Tile sizes: those of IREE's targets, vectors in part, whole and several, one element, odd ones.

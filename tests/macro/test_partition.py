@@ -11,8 +11,8 @@ from tilewright.ir.interpret import Run, interpret
 from tilewright.ir.nodes import Constant, Loop, Space
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking
-from tilewright.macro.gemm import build_gemm
 from tilewright.macro.partition import share, tasks
+from tilewright.ops.gemm.nest import build_gemm
 from tilewright.spec.problem import Gemm
 
 #: One machine with masks, one without, one with a matrix unit; blocks so small that every loop turns.

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from support import Array, within
 
 from tilewright.errors import ContractionPrimitive, InvalidChoice
-from tilewright.frontend.contraction import Place, einsum_dimensions
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
-from tilewright.macro.schedule.cost import estimate, rows_held
-from tilewright.macro.schedule.fuse import fuse
-from tilewright.macro.schedule.identify import ways
-from tilewright.macro.schedule.passes import PASSES, schedule
-from tilewright.macro.schedule.reorder import reorder
-from tilewright.macro.schedule.split import balance, cut_at, divisors, tasks_of, work_of
-from tilewright.spec.contraction import Contraction, Dimension, DimensionType, ExecutionType, Main
-from tilewright.spec.contraction_reference import reach
+from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, ExecutionType, Main
+from tilewright.ops.contraction.reference import reach
+from tilewright.ops.contraction.schedule.cost import estimate, rows_held
+from tilewright.ops.contraction.schedule.fuse import fuse
+from tilewright.ops.contraction.schedule.identify import ways
+from tilewright.ops.contraction.schedule.passes import PASSES, schedule
+from tilewright.ops.contraction.schedule.reorder import reorder
+from tilewright.ops.contraction.schedule.split import balance, cut_at, divisors, tasks_of, work_of
+from tilewright.ops.einsum.contraction import Place, einsum_dimensions
 from tilewright.spec.problem import exact_dtype
 
 GOLDEN = Path(__file__).parent / "golden_schedule"

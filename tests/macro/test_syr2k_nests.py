@@ -21,9 +21,9 @@ from tilewright.ir.trace import trace
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking
-from tilewright.macro.syr2k import build_symmetric, choose_symmetric, symmetric_sizes
+from tilewright.ops.triangular.syr2k_nest import build_symmetric, choose_symmetric, symmetric_sizes
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.spec.problem import Layout
-from tilewright.spec.syr2k import Syr2k, Syrk
 
 MACHINES = ("znver5", "haswell", "sapphirerapids", "neoverse-v2", "pwr10", "rva23", "x86-64-v2")
 TYPES = (("f32", None), ("bf16", None), ("bf16", "f32"), ("f16", None), ("i8", "i32"), ("c64", None))

@@ -7,10 +7,10 @@ from task_costs import program_costs
 
 from tilewright.ir.nodes import Program
 from tilewright.machine.catalog import find_machine
-from tilewright.macro.syr2k import build_symmetric, choose_symmetric
-from tilewright.macro.trmm import build_trmm, choose_trmm
-from tilewright.spec.syr2k import Syr2k, Syrk
-from tilewright.spec.trmm import Trmm
+from tilewright.ops.triangular.syr2k_nest import build_symmetric, choose_symmetric
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+from tilewright.ops.triangular.trmm_nest import build_trmm, choose_trmm
+from tilewright.ops.triangular.trmm_problem import Trmm
 
 MACHINE = find_machine("znver5")
 PROBLEMS = (Syr2k(), Syr2k(lower=False), Trmm(), Trmm(lower=False))

@@ -17,9 +17,9 @@ from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
-from tilewright.macro.trmm import TRMM_SIZES, build_trmm, choose_trmm, trmm_instruction
+from tilewright.ops.triangular.trmm_nest import TRMM_SIZES, build_trmm, choose_trmm, trmm_instruction
+from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.problem import Layout
-from tilewright.spec.trmm import Side, Trmm
 
 MACHINES = ("znver5", "haswell", "sapphirerapids", "neoverse-v2", "pwr10", "rva23", "x86-64-v2")
 TYPES = (("f32", None), ("bf16", None), ("bf16", "f32"), ("i8", "i32"), ("c64", None))

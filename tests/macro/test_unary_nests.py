@@ -19,10 +19,10 @@ from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.macro.unary import Blocks, build_unary, choose_blocks, sizes_of
+from tilewright.ops.unary.nest import Blocks, build_unary, choose_blocks, sizes_of
+from tilewright.ops.unary.problem import Unary
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
-from tilewright.spec.unary import Unary
 
 Array: TypeAlias = NDArray[Any]
 

@@ -22,12 +22,12 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
-from tilewright.macro.gemm import build_gemm, instruction_of
-from tilewright.macro.nest import SIZES
-from tilewright.macro.packing import weight_lanes
-from tilewright.runtime.packed import PackedMatrix
-from tilewright.runtime.packing import unpack
-from tilewright.runtime.quantise import pack_floats, pack_quantized
+from tilewright.ops.gemm.nest import build_gemm, instruction_of
+from tilewright.ops.gemm.product_nest import SIZES
+from tilewright.ops.packing.call import unpack
+from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.ops.packing.nest import weight_lanes
+from tilewright.ops.quantized.quantise import pack_floats, pack_quantized
 from tilewright.spec.problem import Gemm
 from tilewright.spec.weights import Elements, Weights
 

@@ -18,7 +18,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_assembly
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.isa import TileFma
-from tilewright.micro.amx import Amx, configuration
+from tilewright.micro.units.amx import Amx, configuration
 from tilewright.spec.dtype import BF16, F16, F32, I8, I32, U8, DType
 
 #: It has every instruction; those of float16 are its own.

@@ -10,7 +10,7 @@ from assembly_text import AssemblyLoop, innermost_loops, quadwords_loaded, vecto
 
 from tilewright.llvm.values import POINTER, VOID
 from tilewright.machine.isa import TileFma
-from tilewright.micro.arm import ArmDot
+from tilewright.micro.units.arm import ArmDot
 from tilewright.spec.dtype import I8, U8
 
 #: What a depth loop counts and jumps with.

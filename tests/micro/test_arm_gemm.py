@@ -9,13 +9,13 @@ from functools import cache
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops
 
+from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.isa import SVE
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import choose_blocking
-from tilewright.macro.gemm import instruction_of
-from tilewright.pipeline import run_stages
+from tilewright.ops.gemm.nest import instruction_of
 from tilewright.spec.problem import Gemm, Strategy
 
 #: What a depth loop counts and jumps with.

@@ -12,6 +12,7 @@ from assembly_text import AssemblyLoop, innermost_loops, multiplies, quadwords_l
 from object_symbols import undefined_symbols
 from support import run_python
 
+from tilewright.compiler.pipeline import run_stages
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_assembly, emit_object, tuning
@@ -19,10 +20,9 @@ from tilewright.machine.catalog import CATALOG, find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, Isa, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import choose_blocking
-from tilewright.micro.dispatch import Dispatch
-from tilewright.micro.kernel import Source
-from tilewright.micro.vector import VectorKernel
-from tilewright.pipeline import run_stages
+from tilewright.micro.tiles.dispatch import Dispatch
+from tilewright.micro.tiles.kernel import Source
+from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.problem import Gemm, Layout, Strategy
 
@@ -314,7 +314,7 @@ def test_no_call_leaves_the_module(name: str) -> None:
 HASHES = """
 import hashlib, sys
 from tilewright.machine.catalog import find_machine
-from tilewright.pipeline import run_stages
+from tilewright.compiler.pipeline import run_stages
 from tilewright.spec.problem import Gemm
 for name in sys.argv[1:]:
     print(hashlib.sha256(run_stages(Gemm(), find_machine(name)).object).hexdigest())

@@ -6,8 +6,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.errors import ToolMissing
-from tilewright.explore.mca import estimate_kernel, find_tool
-from tilewright.spec.attention import Attention
+from tilewright.ops.attention.problem import Attention
+from tilewright.tools.explore.mca import estimate_kernel, find_tool
 
 #: What both products are to reach of the multiply unit.
 SHARE = 0.9

@@ -16,7 +16,7 @@ from assembly_text import (
 
 import tilewright as tw
 from tilewright.machine.catalog import find_machine
-from tilewright.runtime.batch_reduce import BatchReduceKernel
+from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.spec.problem import BatchReduceGemm
 
 

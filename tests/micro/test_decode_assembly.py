@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops, vector_stack_moves
 
+from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
-from tilewright.pipeline import run_stages
-from tilewright.spec.attention import Attention
+from tilewright.ops.attention.problem import Attention
 
 #: Multiplies of one turn of the loops of four rows: 4 keys of 128 elements, and a pair of values (one, where
 #: products are not of pairs) by the columns whose sums 16 registers hold.

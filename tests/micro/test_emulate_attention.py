@@ -10,8 +10,8 @@ from attention_calls import FEATURES, Sizes, check, make
 from emulated_rows import LENGTHS, STREAMING, emulating, every_feature
 
 from tilewright.machine.isa import ISAS, Isa
-from tilewright.runtime.attention import AttentionKernel
-from tilewright.spec.attention import Attention, Schedule
+from tilewright.ops.attention.kernel import AttentionKernel
+from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.spec.dtype import parse_dtype
 
 #: Types of queries; every row meets most features in one of them.

@@ -11,13 +11,13 @@ import pytest
 from support import GUARD_PAGES, GuardedMemory, filled, host_rows
 
 import tilewright as tw
+from tilewright.compiler.names import parse_kernel_name
 from tilewright.errors import InvalidChoice, UnsupportedDtype
-from tilewright.explore.loops import innermost_loops
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import GENERIC128, MATRIX_MULTIPLY, Broadcast, Isa, Lowering
 from tilewright.spec.dtype import F32, F64, I16
-from tilewright.spec.names import parse_kernel_name
 from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.tools.explore.loops import innermost_loops
 
 each_row = pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)
 each_dtype = pytest.mark.parametrize("dtype", [F32, F64], ids=str)

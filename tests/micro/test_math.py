@@ -27,9 +27,9 @@ from tilewright.llvm.target import data_layout, emit_assembly, emit_object, pars
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, element_type, int64, vector_type
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import AVX512, Isa
-from tilewright.micro import math
-from tilewright.micro.math import FUNCTIONS, emit
-from tilewright.micro.polynomials import CONSTANTS
+from tilewright.micro.elements import math
+from tilewright.micro.elements.math import FUNCTIONS, emit
+from tilewright.micro.elements.polynomials import CONSTANTS
 from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.functions import UnaryOp
 

@@ -14,7 +14,7 @@ from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_assembly
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.isa import TileFma
-from tilewright.micro.mma import Mma
+from tilewright.micro.units.mma import Mma
 
 MACHINE = find_machine("pwr10")
 #: Registers of 16 bytes that a load fills.

@@ -11,12 +11,12 @@ from mma_walks import MACHINE, TILES, Walk
 
 import tilewright as tw
 from tilewright.errors import ToolMissing
-from tilewright.explore.mca import LoopEstimate, estimate_kernel, find_tool
 from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_assembly
 from tilewright.machine.isa import TileFma
-from tilewright.micro.kernel import UNIT_UNROLL
-from tilewright.micro.mma import Mma
+from tilewright.micro.tiles.kernel import UNIT_UNROLL
+from tilewright.micro.units.mma import Mma
+from tilewright.tools.explore.mca import LoopEstimate, estimate_kernel, find_tool
 
 ACCUMULATORS = GRID[0] * GRID[1]
 MOVES = r"^(xxmfacc|xxmtacc|xxsetaccz|xxlor|vor|xvcpsgndp|xscpsgndp)\b"

@@ -25,7 +25,7 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.isa import Isa
 from tilewright.macro.blocking import choose_blocking
-from tilewright.micro.pack import PackKernel
+from tilewright.micro.packing.pack import PackKernel
 from tilewright.spec.dtype import (
     BF16,
     C64,

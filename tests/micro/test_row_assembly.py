@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops, vector_loads, vector_stack_moves
 
+from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
-from tilewright.pipeline import run_stages
-from tilewright.spec.row_function import RowFunction
+from tilewright.ops.rows.problem import RowFunction
 
 #: Rows with vectors of their own and registers enough; Neon has half-length ones.
 MACHINES = ("znver5", "neoverse-v2", "pwr9")

@@ -20,7 +20,7 @@ from assembly_text import AssemblyLoop, functions, innermost_loops
 from tilewright.llvm.target import emit_assembly
 from tilewright.llvm.values import INT64, POINTER, VOID, vector_of
 from tilewright.machine.isa import TileFma
-from tilewright.micro.sve import SveMultiplyAdd
+from tilewright.micro.units.sve import SveMultiplyAdd
 from tilewright.spec.dtype import I8, U8
 
 LENGTHS = (256, 512, 2048)
@@ -75,7 +75,7 @@ def test_edges_are_predicated(bits: int) -> None:
     assert isinstance(unit, SveMultiplyAdd)
     module = unit_module(ARMV9, vector_length(bits))
     f = module.define("edge", VOID, [("n", INT64), ("a", POINTER), ("c", POINTER)], exported=True)
-    mask = f.first_lanes(f.arguments["n"], 0, unit.tile.n)
+    mask = f.lane_mask(f.arguments["n"], 0, unit.tile.n)
     kind = vector_of(unit.word, unit.tile.n)
     value = f.masked_load(kind, f.arguments["a"], mask, 4)
     f.masked_store(value, f.arguments["c"], mask, 4)

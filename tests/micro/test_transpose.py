@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tilewright.micro.transpose import network
+from tilewright.micro.packing.transpose import network
 
 WIDTHS = (1, 2, 4, 8, 16)
 #: Lanes in 128 bits: elements of 8, 16, 32, 64 and 128 bits.

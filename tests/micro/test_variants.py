@@ -13,10 +13,10 @@ from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Edge, Isa, TileFma
 from tilewright.macro.blocking import choose_blocking
-from tilewright.micro.dispatch import Dispatch
-from tilewright.micro.kernel import Part, Source
-from tilewright.micro.pack import chunks
-from tilewright.micro.vector import VectorKernel
+from tilewright.micro.packing.pack import chunks
+from tilewright.micro.tiles.dispatch import Dispatch
+from tilewright.micro.tiles.kernel import Part, Source
+from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import BF16, F32, F64, DType
 
 

@@ -15,13 +15,13 @@ from assembly_text import (
     vector_stack_moves,
 )
 
+from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa
-from tilewright.macro.streaming import STREAMED_DEPTH, STREAMED_VECTORS
-from tilewright.micro.dot import ROWS, SUMS
-from tilewright.micro.turned import UNROLLED_DEPTHS
-from tilewright.pipeline import run_stages
+from tilewright.micro.tiles.dot import ROWS, SUMS
+from tilewright.micro.tiles.transposed_b import UNROLLED_DEPTHS
+from tilewright.ops.gemm.streaming import STREAMED_DEPTH, STREAMED_VECTORS
 from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.problem import Gemm, Layout
 

@@ -7,13 +7,13 @@ from functools import cache
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops, multiplies, vector_stack_moves
 
+from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
-from tilewright.pipeline import run_stages
 from tilewright.spec.problem import Gemm
 from tilewright.spec.weights import Weights
 
-#: Rows and vectors of columns of the tiles of 32 registers, 16 of them on 16: see `macro/narrow.py`.
+#: Rows and vectors of columns of the tiles of 32 registers, 16 of them on 16: see `ops/gemm/narrow.py`.
 TILES = {"znver5": ((8, 2), (4, 4), (2, 4), (1, 8)), "haswell": ((4, 2), (2, 2), (1, 4))}
 
 

@@ -12,11 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tilewright.atomic import replacing
-from tilewright.cli import app
 from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable
-from tilewright.opt import files
-from tilewright.opt.files import form_of, read_source, write_file
-from tilewright.opt.records import Form
+from tilewright.loops.opt import files
+from tilewright.loops.opt.files import form_of, read_source, write_file
+from tilewright.loops.opt.records import Form
+from tilewright.tools.cli import app
 
 SOURCE = Path(__file__).parent / "product.ll"
 runner = CliRunner()

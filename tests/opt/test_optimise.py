@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from tilewright.errors import InvalidChoice, NotAModule, OptimiserFailed, TargetNotOfModule
-from tilewright.frontend.llvm_ir import read_module
 from tilewright.llvm.canonical import optimise_module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import initialize
+from tilewright.loops.llvm.module import read_module
+from tilewright.loops.opt.machines import machine_of
+from tilewright.loops.opt.optimise import optimise
+from tilewright.loops.opt.records import Form, Optimised, Options
+from tilewright.loops.opt.work import Work, optimise_here
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
-from tilewright.opt.machines import machine_of
-from tilewright.opt.optimise import optimise
-from tilewright.opt.records import Form, Optimised, Options
-from tilewright.opt.work import Work, optimise_here
 
 PRODUCT = (Path(__file__).parent / "product.ll").read_text()
 #: The flags with which clang says that sums may change their order.

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tilewright.llvm.jit import Linked
+from tilewright.loops.opt.records import Form, Options
+from tilewright.loops.opt.work import Work, optimise_here
 from tilewright.machine.host import host_machine
-from tilewright.opt.records import Form, Options
-from tilewright.opt.work import Work, optimise_here
 
 SOURCE = Path(__file__).parents[1] / "frontend" / "clang_forms.ll"
 NAMES = ("refc", "reft", "s_mem")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tilewright.opt.records import Remark
+from tilewright.loops.opt.records import Remark
 
 _OPERAND = re.compile(r"(?P<name>[%@]?[\w.$]+)\[(?P<letters>[\w,]*)\]")
 

@@ -22,8 +22,8 @@ from recognise.drivers import differences
 from recognise.findings import found_in, reasons
 from recognise.random_nests import source
 from recognise.toolchains import CLANG, library
-from tilewright.driving.build import build
-from tilewright.driving.units import Units
+from tilewright.loops.driving.build import build
+from tilewright.loops.driving.units import Units
 
 #: Functions of one source.
 COUNT = 40

@@ -17,9 +17,9 @@ if __name__ == "__main__":
 
 from recognise.calls import SOURCES
 from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS
-from tilewright.driving.invocation import Invocation
 from tilewright.llvm.canonical import inline_calls, shape_loops
 from tilewright.llvm.target import initialize
+from tilewright.loops.driving.invocation import Invocation
 
 FOLDER = Path(__file__).parent / "ir"
 #: What is stored of each source: what its compiler writes, which is shaped or has its calls inlined.

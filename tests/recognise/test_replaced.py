@@ -11,9 +11,9 @@ from recognise.calls import SOURCES, calls
 from recognise.drivers import differences
 from recognise.findings import found_in, reasons
 from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS, ZIG, Toolchain, library
-from tilewright.driving.build import build
-from tilewright.driving.units import Units
-from tilewright.opt.records import Options
+from tilewright.loops.driving.build import build
+from tilewright.loops.driving.units import Units
+from tilewright.loops.opt.records import Options
 
 #: Each source by its compiler, and one by a clang that is newer by some versions.
 PROGRAMS = [*SOURCE_TOOLCHAINS.items(), ("conditions.c", ZIG)]

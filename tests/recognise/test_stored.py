@@ -10,8 +10,8 @@ from recognise.findings import found_in, reasons
 from recognise.stored import FOLDER, STORED
 from tilewright.llvm.canonical import shape_loops
 from tilewright.llvm.target import initialize
-from tilewright.opt.records import Options
-from tilewright.opt.rewrite import replace_products
+from tilewright.loops.opt.records import Options
+from tilewright.loops.opt.rewrite import replace_products
 
 #: Calls that are not inlined hide what these do; programs are compiled with them inlined.
 HIDDEN = {"forms.c": {"through_function"}}

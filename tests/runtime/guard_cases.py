@@ -32,7 +32,7 @@ from attention_cases import packed_call, paged_call, quantised_call, random_call
 from support import Array, GuardedMemory
 
 import tilewright as tw
-from tilewright.runtime.packed import PackedMatrix
+from tilewright.ops.packing.matrix import PackedMatrix
 
 FLOATS: tuple[Any, ...] = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
 INTEGERS: tuple[Any, ...] = (np.int8, np.uint8, np.int16, np.int32, np.int64)

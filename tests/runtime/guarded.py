@@ -17,8 +17,8 @@ import numpy as np
 from support import Array, GuardedMemory, filled
 
 import tilewright as tw
+from tilewright.compiler.kernel import Kernel
 from tilewright.macro.blocking import Blocking
-from tilewright.runtime.kernel import Kernel
 
 #: Elements between the end of one row and the beginning of the next.
 PADDING = 3

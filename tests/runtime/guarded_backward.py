@@ -16,7 +16,7 @@ import numpy as np
 from backward_calls import Case, Drawn, draw, errors_of
 from support import GuardedMemory
 
-from tilewright.runtime.attention_backward import AttentionBackwardKernel
+from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel
 
 CASES = (
     Case(queries=1, keys=1, head_dim=1, value_dim=1),

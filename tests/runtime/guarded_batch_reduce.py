@@ -18,7 +18,7 @@ import numpy as np
 from support import Array, GuardedMemory, filled
 
 import tilewright as tw
-from tilewright.runtime.batch_reduce import BatchReduceKernel
+from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 
 LARGEST = 40
 #: Elements between lines, and between matrices.

@@ -18,7 +18,7 @@ import numpy as np
 from support import Array, GuardedMemory
 from unary_cuts import Function, compile_cut
 
-from tilewright.spec.unary import Unary
+from tilewright.ops.unary.problem import Unary
 
 SIZES = (1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 47, 64, 70)
 GAPS = (0, 3)

@@ -18,9 +18,9 @@ from functools import cache
 from guarded import Bench, Case
 
 import tilewright as tw
-from tilewright.macro.gemm import thresholds
-from tilewright.macro.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
-from tilewright.runtime.gemm import GemmKernel
+from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.ops.gemm.nest import thresholds
+from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
 
 COEFFICIENTS = ((1.0, 0.0), (0.5, 0.0), (1.0, 1.0), (-2.0, 0.5), (0.0, 0.5), (0.0, 0.0), (1.0, 0.0))
 

@@ -15,7 +15,7 @@ import python_programs as programs
 
 import tilewright as tw
 from tilewright.errors import NotAccelerated
-from tilewright.runtime import python_nest
+from tilewright.loops.python import calls as python_nest
 
 Array = np.ndarray[Any, Any]
 

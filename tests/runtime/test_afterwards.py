@@ -13,17 +13,15 @@ from support import Array, rough
 
 import tilewright as tw
 from tilewright import api
-from tilewright.runtime import (
-    arrays,
-    attention_front,
-    backward_front,
-    einsum,
-    function_front,
-    matmul_front,
-    scratch,
-    weights,
-)
-from tilewright.runtime.afterwards import afterwards
+from tilewright.calls.afterwards import afterwards
+from tilewright.ops.attention import backward_call as backward_front
+from tilewright.ops.attention import call as attention_front
+from tilewright.ops.einsum import call as einsum
+from tilewright.ops.gemm import call as arrays
+from tilewright.ops.linear import quantized as weights
+from tilewright.ops.matmul import public as matmul_front
+from tilewright.ops.rows import builtins as function_front
+from tilewright.threads import scratch
 
 A, B = rough((5, 6)), rough((6, 7), seed=1)
 Q, K = rough((1, 2, 4, 16)), rough((1, 2, 5, 16), seed=2)

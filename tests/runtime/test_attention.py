@@ -14,7 +14,7 @@ from support import LAYOUTS, Array, unaligned
 
 import tilewright as tw
 from tilewright.errors import OutReadOnly
-from tilewright.spec.attention_bounds import exclusion_limit
+from tilewright.ops.attention.bounds import exclusion_limit
 
 STRATEGIES = ("blocks", "decode", "unfused")
 MAKERS: dict[str, Callable[[np.random.Generator, Any], Call]] = {

@@ -11,7 +11,7 @@ from backward_calls import Case, Drawn, draw, errors_of
 from support import GUARD_PAGES, host_rows, run_python
 
 import tilewright as tw
-from tilewright.runtime.attention_backward import AttentionBackwardKernel
+from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel
 
 #: Errors of f32 sums; of weights, gradients and results of 8 bits.
 TOLERANCE = {"f32": 2e-6, "bf16": 0.01}

@@ -18,8 +18,9 @@ from tilewright.errors import (
     InvalidSize,
     UnsupportedDtype,
 )
-from tilewright.runtime import backward_front, backward_plans
-from tilewright.spec.attention_reference import attention_reference
+from tilewright.ops.attention import backward_call as backward_front
+from tilewright.ops.attention import backward_plans
+from tilewright.ops.attention.reference import attention_reference
 
 HEADS, KV_HEADS, QUERIES, KEYS, HEAD, VALUE = 4, 2, 7, 9, 5, 3
 

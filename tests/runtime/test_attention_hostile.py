@@ -17,7 +17,7 @@ from tilewright.errors import (
     OffsetsNotIncreasing,
     OffsetsPastEnd,
 )
-from tilewright.runtime.attention_arrays import Keywords, prepare
+from tilewright.ops.attention.operands import Keywords, prepare
 
 PROGRAM = str(Path(__file__).with_name("hostile_attention.py"))
 Q, K, V = (filled((2, 8, 8), seed=seed) for seed in range(3))

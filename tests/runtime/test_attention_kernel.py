@@ -15,9 +15,9 @@ import tilewright as tw
 from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
-from tilewright.runtime.attention import AttentionKernel
-from tilewright.runtime.threads import limited
-from tilewright.spec.attention import Attention
+from tilewright.ops.attention.kernel import AttentionKernel
+from tilewright.ops.attention.problem import Attention
+from tilewright.threads.pool import limited
 
 DTYPES = ("f32", "f64", "bf16", "f16")
 each_feature = pytest.mark.parametrize("features", FEATURES, ids=lambda given: "-".join(given) or "plain")

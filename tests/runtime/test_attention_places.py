@@ -10,7 +10,7 @@ import pytest
 from support import Array
 
 import tilewright as tw
-from tilewright.spec.attention_backward import reference
+from tilewright.ops.attention.backward_problem import reference
 
 STRATEGIES = ("blocks", "decode", "unfused")
 OFFSETS: tuple[Any, ...] = (0, 3, 23, 60, -4, -50, 2**60, -(2**60), [0, 9], np.array([40, -7], np.int32))

@@ -14,7 +14,7 @@ from support import Array
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, NoStates, StateLayouts, StateShape
-from tilewright.runtime.attention_state import AttentionState
+from tilewright.ops.attention.state import AttentionState
 
 #: What two roundings may make of results of normal operands.
 NEAR = {np.float32: 1e-6, np.float64: 1e-14, np.float16: 1e-3, ml_dtypes.bfloat16: 8e-3}

@@ -9,7 +9,7 @@ import pytest
 from support import host_rows
 
 import tilewright as tw
-from tilewright.runtime.bandwidth import PAGE_BYTES, VECTORS, MemoryProbe
+from tilewright.compiler.bandwidth import PAGE_BYTES, VECTORS, MemoryProbe
 
 
 @pytest.mark.parametrize("row", [isa.name for isa in host_rows()])

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from support import Array, filled, rough
 
 import tilewright as tw
-from tilewright.runtime.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
-from tilewright.runtime.gemm import matmul_kernel
-from tilewright.runtime.operands import data_address, element_strides
-from tilewright.runtime.scratch import ScratchPool
-from tilewright.runtime.threads import TEAM_WORK, ThreadPool
+from tilewright.calls.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
+from tilewright.calls.operands import data_address, element_strides
+from tilewright.ops.gemm.kernel import matmul_kernel
 from tilewright.spec.arguments import factor
 from tilewright.spec.dtype import F32, GEMM_DTYPES, DType
+from tilewright.threads.pool import TEAM_WORK, ThreadPool
+from tilewright.threads.scratch import ScratchPool
 
 # --- axes -----------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from support import FENV, Array, filled, host_rows, no_flags, unaligned
 import tilewright as tw
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
 from tilewright.ir.nodes import Space
-from tilewright.runtime.batch_reduce import BatchReduceKernel
+from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.spec.problem import BatchReduceGemm
 
 ROWS = [isa.name for isa in host_rows()]

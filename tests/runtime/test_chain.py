@@ -12,7 +12,7 @@ from support import GUARD_PAGES, Array, GuardedMemory
 
 import tilewright as tw
 from tilewright import errors
-from tilewright.pipeline import run_stages
+from tilewright.compiler.pipeline import run_stages
 from tilewright.spec.dtype import DTYPES
 
 CHAINS: tuple[tuple[tuple[int, ...], tuple[str | None, ...]], ...] = (

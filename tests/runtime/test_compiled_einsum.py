@@ -24,8 +24,8 @@ from tilewright.errors import (
     TreeSizeMissing,
     UnsupportedDtype,
 )
-from tilewright.frontend.tree import parse_tree, path_of_tree
-from tilewright.runtime.compiled_einsum import Workspace
+from tilewright.ops.einsum.compiled import Workspace
+from tilewright.ops.einsum.tree import parse_tree, path_of_tree
 
 #: Trees, the sizes of their dimensions, and the same as einsum.
 TREES: list[tuple[str, tuple[int, ...], str]] = [

@@ -17,8 +17,8 @@ from support import Array, filled, run_python
 
 import tilewright as tw
 from tilewright.llvm import target
-from tilewright.runtime import scratch
-from tilewright.runtime.gemm import GemmKernel
+from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.threads import scratch
 
 THREADS = 24
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

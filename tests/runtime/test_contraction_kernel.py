@@ -26,11 +26,11 @@ from tilewright.ir.nodes import Space
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.machine.catalog import find_machine
-from tilewright.macro.contraction import open_sizes
-from tilewright.runtime.contraction import ContractionKernel
-from tilewright.runtime.threads import limited
-from tilewright.spec.contraction import Contraction, Dimension, FirstTouch
-from tilewright.spec.contraction_reference import reach
+from tilewright.ops.contraction.kernel import ContractionKernel
+from tilewright.ops.contraction.nest import open_sizes
+from tilewright.ops.contraction.problem import Contraction, Dimension, FirstTouch
+from tilewright.ops.contraction.reference import reach
+from tilewright.threads.pool import limited
 
 #: Element types of random cases; f32 more often than others.
 TYPES = ("f32", "f32", "f64", "bf16", "f16", "i8", "i32", "c64", "c128")

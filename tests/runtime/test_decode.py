@@ -16,10 +16,10 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.machine.host import host_machine
-from tilewright.macro.decode import SPLIT, build_decode, choose_decode
-from tilewright.runtime.attention import AttentionKernel
-from tilewright.runtime.threads import limited
-from tilewright.spec.attention import Attention, Schedule
+from tilewright.ops.attention.decode import SPLIT, build_decode, choose_decode
+from tilewright.ops.attention.kernel import AttentionKernel
+from tilewright.ops.attention.problem import Attention, Schedule
+from tilewright.threads.pool import limited
 
 each_feature = pytest.mark.parametrize("features", FEATURES, ids=lambda given: "-".join(given) or "plain")
 each_dtype = pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])

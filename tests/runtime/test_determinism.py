@@ -12,7 +12,7 @@ import pytest
 from support import LAYOUTS, Array, host_rows, rough, unaligned
 
 import tilewright as tw
-from tilewright.runtime.kernel import Kernel
+from tilewright.compiler.kernel import Kernel
 
 Product = Callable[[Array, Array], Array]
 

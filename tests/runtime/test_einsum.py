@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from support import LAYOUTS, Array, assert_accurate, filled, rough, unaligned
 
 import tilewright as tw
+from tilewright.calls.operands import overlaps_itself
 from tilewright.errors import (
     EinsumCast,
     InvalidChoice,
@@ -33,10 +34,9 @@ from tilewright.errors import (
     UnexpectedKeyword,
     UnsupportedDtype,
 )
-from tilewright.runtime.contract import Pairing, plan_pairing
-from tilewright.runtime.einsum_front import MOST_CALLS, calls
-from tilewright.runtime.operands import overlaps_itself
-from tilewright.runtime.scattered_pairs import ByTables
+from tilewright.ops.einsum.pair import Pairing, plan_pairing
+from tilewright.ops.einsum.public import MOST_CALLS, calls
+from tilewright.ops.einsum.scattered_pairs import ByTables
 
 
 def _each(*texts: str, **sizes: int) -> dict[str, dict[str, int]]:

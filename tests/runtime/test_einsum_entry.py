@@ -16,13 +16,15 @@ import pytest
 from support import Array, filled, unaligned
 
 import tilewright as tw
+from tilewright.calls import recipes
+from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.recipes import Call, Made, Recipe, RecipeTable, slot_of, view_step
 from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape, SublistLabel
-from tilewright.runtime import arrays, einsum_front, recipes
-from tilewright.runtime import einsum as implementation
-from tilewright.runtime.contract import plan_pairing
-from tilewright.runtime.element_pairs import ByProducts
-from tilewright.runtime.fastcall import native_entry_possible
-from tilewright.runtime.recipes import Call, Made, Recipe, RecipeTable, slot_of, view_step
+from tilewright.ops.einsum import call as implementation
+from tilewright.ops.einsum import public as einsum_front
+from tilewright.ops.einsum.element_pairs import ByProducts
+from tilewright.ops.einsum.pair import plan_pairing
+from tilewright.ops.gemm import call as arrays
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
 

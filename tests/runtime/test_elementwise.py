@@ -15,12 +15,12 @@ from tilewright.errors import InvalidChoice, InvalidSize, OutShape, UnsupportedD
 from tilewright.ir.interpret import interpret
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
-from tilewright.macro import elementwise
-from tilewright.macro.elementwise import ElementCut, build_elementwise
-from tilewright.runtime.lines import plan_elements
-from tilewright.runtime.row_function import RowKernel
+from tilewright.ops.elementwise import nest as elementwise
+from tilewright.ops.elementwise.nest import ElementCut, build_elementwise
+from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.rows.kernel import RowKernel
+from tilewright.ops.rows.lines import plan_elements
 from tilewright.spec.dtype import BF16, F16, F32, F64, DType
-from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.functions import UnaryOp, meaning
 
 FUNCTIONS: dict[UnaryOp, Any] = {
@@ -34,8 +34,8 @@ FUNCTIONS: dict[UnaryOp, Any] = {
     UnaryOp.GELU_TANH: lambda x, **given: tw.gelu(x, approximate="tanh", **given),
 }
 every_op = pytest.mark.parametrize("op", FUNCTIONS, ids=lambda op: op.value)
-#: Places of the type that is computed in: `micro/math.py` states up to 3.4, and the exact values of f64 are
-#: computed in f64 too.
+#: Places of the type that is computed in: `micro/elements/math.py` states up to 3.4, and the exact values of
+#: f64 are computed in f64 too.
 PLACES = {F32: 4, F64: 16}
 
 

@@ -11,9 +11,9 @@ import pytest
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
+from tilewright.calls.fastcall import native_entry_possible
 from tilewright.errors import BatchMismatch, OutShape, ShapeMismatch
-from tilewright.runtime import arrays
-from tilewright.runtime.fastcall import native_entry_possible
+from tilewright.ops.gemm import call as arrays
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
 

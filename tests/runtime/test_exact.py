@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
+from tilewright.calls.fastcall import native_entry_possible
+from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+from tilewright.ops.gemm import kernel as gemm
+from tilewright.ops.gemm.exact_sizes import SLOT_BITS, ExactTable, exact_table, key_of, shape_of, slot_number
+from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape, Specials
 from tilewright.preparing import preparing
-from tilewright.runtime import gemm
-from tilewright.runtime.batch_reduce import BatchReduceKernel
-from tilewright.runtime.exact import SLOT_BITS, ExactTable, exact_table, key_of, shape_of, slot_number
-from tilewright.runtime.fastcall import native_entry_possible
-from tilewright.runtime.special import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape, Specials
 
 needs_native = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
 

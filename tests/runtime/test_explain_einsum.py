@@ -10,9 +10,10 @@ from support import Array
 
 import tilewright as tw
 from tilewright.errors import LabelSizes
-from tilewright.runtime import contract, scattered_pairs
-from tilewright.runtime.explain_einsum import WALKS, explain_einsum
-from tilewright.spec.sum_of_products import Walk
+from tilewright.ops.einsum import pair as contract
+from tilewright.ops.einsum import scattered_pairs
+from tilewright.ops.einsum.explain import WALKS, explain_einsum
+from tilewright.ops.sum_of_products.problem import Walk
 
 
 def ones(*shape: int, dtype: Any = np.float32) -> Array:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.calls.fastcall import native_entry_possible
 from tilewright.errors import OutShape
-from tilewright.macro.row_function import RowCut
-from tilewright.runtime.fastcall import native_entry_possible
-from tilewright.spec.elementwise import Elementwise
-from tilewright.spec.row_function import RowFunction
+from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.rows.nest import RowCut
+from tilewright.ops.rows.problem import RowFunction
 
 
 def said(explanation: Any, words: str) -> bool:

@@ -15,11 +15,14 @@ import pytest
 from support import Array, rough, unaligned
 
 import tilewright as tw
+from tilewright.calls import recipes
+from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.recipes import RecipeTable
 from tilewright.errors import NegativeEps, OutReadOnly, OutShape, TilewrightError
-from tilewright.runtime import elementwise, function_front, recipes, row_functions
-from tilewright.runtime.fastcall import native_entry_possible
-from tilewright.runtime.function_recipes import add_recipe, call_words
-from tilewright.runtime.recipes import RecipeTable
+from tilewright.ops.elementwise import call as elementwise
+from tilewright.ops.rows import builtins as function_front
+from tilewright.ops.rows import call as row_functions
+from tilewright.ops.rows.recipes import add_recipe, call_words
 from tilewright.spec.functions import UnaryOp
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
@@ -236,7 +239,7 @@ def test_names_signatures_and_pickles() -> None:
         "x, weight=None, bias=None, axis=-1, eps=1e-05, *, out=None, return_stats=False, threads=None"
     )
     assert str(inspect.signature(tw.layer_norm)) == f"({parameters})"
-    assert (tw.softmax.__name__, tw.softmax.__module__) == ("softmax", "tilewright.functions")
+    assert (tw.softmax.__name__, tw.softmax.__module__) == ("softmax", "tilewright.ops.rows.public")
     assert "Parameters" in (tw.gelu.__doc__ or "")
     for builtin in function_front._builtins:
         assert pickle.loads(pickle.dumps(builtin.function)) is builtin.function

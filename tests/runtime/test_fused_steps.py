@@ -11,7 +11,7 @@ from support import LAYOUTS, Array, filled, gamma, host_rows, no_flags, rough, r
 
 import tilewright as tw
 from tilewright.errors import InvalidScalar, OperandMismatch, StepDtype, StepOperands, StepShape
-from tilewright.runtime.fused import plain
+from tilewright.ops.gemm.fused import plain
 from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Scale
 from tilewright.spec.functions import UnaryOp, meaning
 
@@ -21,7 +21,7 @@ SIZES = (
     *((1, 1, 1), (1, 33, 700), (40, 1, 900), (5, 70, 64), (3, 5000, 900), (100, 130, 70)),
     *((64, 64, 0), (61, 300, 1500), (230, 190, 1100)),
 )
-#: The largest error of an activation in ulps (`micro/math.py`), and its steepest slope (GELU's is 1.13).
+#: The largest error of an activation in ulps (`micro/elements/math.py`), and the steepest slope (of GELU).
 ULPS, SLOPE = 4, 1.13
 
 

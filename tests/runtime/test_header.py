@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
+from tilewright.compiler.c_header import c_type
+from tilewright.compiler.kernel import Kernel
+from tilewright.compiler.pipeline import Problem
 from tilewright.ir.text import print_program
-from tilewright.pipeline import Problem
-from tilewright.runtime.header import c_type
-from tilewright.runtime.kernel import Kernel
 from tilewright.spec.dtype import DTYPES, DType, Kind
 from tilewright.spec.weights import Weights
 

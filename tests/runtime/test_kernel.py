@@ -23,7 +23,7 @@ from support import (
 
 import tilewright as tw
 from tilewright.errors import ForeignKernel, InvalidScalar, OperandMismatch
-from tilewright.runtime.gemm import GemmKernel
+from tilewright.ops.gemm.kernel import GemmKernel
 
 LAYOUT_TRIPLES = list(itertools.product(("row", "col", "strided"), repeat=3))
 

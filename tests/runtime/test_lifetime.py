@@ -17,8 +17,8 @@ from support import filled, run_python
 
 import tilewright as tw
 from tilewright.cached import cached_property
-from tilewright.runtime import lifetime
-from tilewright.runtime.scratch import ScratchPool
+from tilewright.threads import lifetime
+from tilewright.threads.scratch import ScratchPool
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes")
 

@@ -13,9 +13,9 @@ from numpy.lib.stride_tricks import as_strided
 from support import LAYOUTS, Array, assert_accurate, filled, rough, unaligned
 
 import tilewright as tw
+from tilewright.calls.fastcall import native_entry_possible
 from tilewright.errors import TilewrightError
-from tilewright.runtime import arrays
-from tilewright.runtime.fastcall import native_entry_possible
+from tilewright.ops.gemm import call as arrays
 
 needs_native = pytest.mark.skipif(not native_entry_possible(), reason="this interpreter has no native entry")
 

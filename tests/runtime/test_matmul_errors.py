@@ -41,9 +41,9 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.llvm.target import parse
-from tilewright.runtime import gemm
-from tilewright.runtime.scratch import ScratchPool
+from tilewright.ops.gemm import kernel as gemm
 from tilewright.spec.dtype import F32
+from tilewright.threads.scratch import ScratchPool
 
 A, B = filled((2, 3), seed=1), filled((3, 4), seed=2)
 BYTES = A.astype("i1"), B.astype("i1")

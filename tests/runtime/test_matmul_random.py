@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support import LAYOUTS, Array, filled, host_rows
 
 import tilewright as tw
+from tilewright.compiler.kernel import Kernel
 from tilewright.machine.isa import Isa
 from tilewright.macro.blocking import Blocking
-from tilewright.runtime.kernel import Kernel
 from tilewright.spec.problem import Gemm
 
 DTYPES = ("f32", "f64")

@@ -12,7 +12,7 @@ import pytest
 from support import ARCH, EXCEPTIONS, FENV, LAYOUTS, Array, filled, host_rows, libm, no_flags, rough
 
 import tilewright as tw
-from tilewright.runtime.gemm import GemmKernel
+from tilewright.ops.gemm.kernel import GemmKernel
 
 SIZES = [(1, 1, 1), (3, 5, 2), (13, 33, 9), (37, 100, 30), (70, 150, 1030)]
 ROWS = [isa.name for isa in host_rows()]

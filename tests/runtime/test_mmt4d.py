@@ -11,8 +11,8 @@ from support import GUARD_PAGES, Array, GuardedMemory
 
 import tilewright as tw
 from tilewright import errors
+from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.spec.dtype import DTYPES
-from tilewright.spec.mmt4d import Mmt4d
 
 TILES = (
     (12, 32, 1),

@@ -23,12 +23,13 @@ from numpy.lib.stride_tricks import as_strided
 from support import LAYOUTS, Array, filled, host_rows, rough, run_python, unaligned
 
 import tilewright as tw
+from tilewright.calls import native_kernel as native
+from tilewright.calls.fastcall import Turns, native_entry_possible
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
-from tilewright.runtime import gemm, native
-from tilewright.runtime.batch_reduce import BatchReduceKernel
-from tilewright.runtime.fastcall import Turns, native_entry_possible
-from tilewright.runtime.gemm import GemmKernel
-from tilewright.runtime.scratch import ScratchPool
+from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+from tilewright.ops.gemm import kernel as gemm
+from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.threads.scratch import ScratchPool
 
 needs_native = pytest.mark.skipif(not native_entry_possible(), reason="this interpreter has no native entry")
 ROWS = [isa.name for isa in host_rows()]
@@ -530,7 +531,7 @@ EMIT = """
 import hashlib
 from tilewright.llvm.target import emit_object
 from tilewright.machine.host import host_machine
-from tilewright.runtime.native import _emit
+from tilewright.calls.native_kernel import _emit
 for name in ("tw_native_batch_reduce", "tw_native_gemm_f32", "tw_native_gemm_f64"):
     print(hashlib.sha256(emit_object(_emit(name), name, host_machine())).hexdigest())
 """

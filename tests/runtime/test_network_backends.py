@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import filled
 
-from tilewright.runtime import products
+from tilewright.ops.einsum import products
 
 TERMS, OUTPUT = (("i", "a"), ("a", "j", "b"), ("b", "k", "c"), ("c", "l")), ("i", "j", "k", "l")
 SIZES = dict(zip("ijklabc", (3, 4, 5, 6, 7, 8, 9), strict=True))

@@ -15,7 +15,7 @@ from support import GUARD_PAGES, LAYOUTS, Array, GuardedMemory, unaligned
 
 import tilewright as tw
 from tilewright import errors
-from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedMatrix
+from tilewright.ops.packing.matrix import PANEL_ALIGNMENT, PackedMatrix
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, Kind
 
 #: Sizes around register tiles, vectors, depth blocks and their edges.

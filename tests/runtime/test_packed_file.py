@@ -19,8 +19,8 @@ from support import within
 
 import tilewright as tw
 from tilewright import errors
-from tilewright.runtime import packed_file
-from tilewright.runtime.packed import PANEL_ALIGNMENT, PackedMatrix
+from tilewright.ops.packing import file as packed_file
+from tilewright.ops.packing.matrix import PANEL_ALIGNMENT, PackedMatrix
 from tilewright.spec.dtype import GEMM_DTYPES
 
 DAMAGED = (errors.PackedFileDamaged, errors.PackedFileTruncated, errors.PackedVersion)

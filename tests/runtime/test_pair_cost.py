@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.runtime.contract import Pairing, plan_pairing
-from tilewright.runtime.element_pairs import ByProducts
-from tilewright.runtime.labels import Axes, Roles, neighbours, run_of
-from tilewright.runtime.pair_cost import Pricing, Way
-from tilewright.runtime.scattered_pairs import ByTables
+from tilewright.ops.einsum.element_pairs import ByProducts
+from tilewright.ops.einsum.labels import Axes, Roles, neighbours, run_of
+from tilewright.ops.einsum.pair import Pairing, plan_pairing
+from tilewright.ops.einsum.pair_cost import Pricing, Way
+from tilewright.ops.einsum.scattered_pairs import ByTables
 
 #: A machine with two multiply-adds of 16 elements in a cycle, and 1 MiB of L2.
 F32 = Pricing(itemsize=4, rate=32.0, by_tables=True, near_bytes=1 << 20)

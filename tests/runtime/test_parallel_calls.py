@@ -13,8 +13,8 @@ from support import Array, filled, rough, run_python
 
 import tilewright as tw
 from tilewright.errors import InvalidThreads
-from tilewright.runtime import threads
-from tilewright.runtime.threads import MOST_THREADS, TEAM_WORK, call_team, limited, thread_pool
+from tilewright.threads import pool as threads
+from tilewright.threads.pool import MOST_THREADS, TEAM_WORK, call_team, limited, thread_pool
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes")
 
@@ -103,7 +103,7 @@ STARTS = """
 import threading
 import numpy as np, tilewright as tw
 from support import filled
-from tilewright.runtime.threads import thread_pool
+from tilewright.threads.pool import thread_pool
 def workers():
     return sum(thread.name.startswith("tilewright-") for thread in threading.enumerate())
 tw.set_num_threads(2)
@@ -182,7 +182,7 @@ import os, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 import numpy as np, tilewright as tw
 from support import filled
-from tilewright.runtime.threads import thread_pool
+from tilewright.threads.pool import thread_pool
 tw.set_num_threads(2)
 a = filled((250, 250))
 expected = a @ a

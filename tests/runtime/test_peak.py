@@ -10,13 +10,13 @@ from assembly_text import innermost_loops
 from support import host_rows
 
 import tilewright as tw
+from tilewright.compiler import peak
+from tilewright.compiler.peak import measure_peak, peak_name
 from tilewright.errors import UnsupportedDtype
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.isa import Isa
 from tilewright.machine.machine import Machine
-from tilewright.runtime import peak
-from tilewright.runtime.peak import measure_peak, peak_name
 from tilewright.spec.dtype import DTYPES, F32, F64
 
 #: Machine, element types of A and B; the instruction, how often it stands in the loop, and beside what.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.runtime import kernel as kernel_module
-from tilewright.runtime.present import SHOWN_LINES
+from tilewright.compiler import kernel as kernel_module
+from tilewright.compiler.repr_html import SHOWN_LINES
 
 PROBLEM = tw.BatchReduceGemm(16, 6, 64)
 

@@ -11,8 +11,8 @@ import pytest
 from support import Array
 
 import tilewright as tw
+from tilewright.calls.operands import broadcast_shapes
 from tilewright.errors import BatchMismatch, ContractionAxes
-from tilewright.runtime.operands import broadcast_shapes
 from tilewright.spec.arguments import MOST_AXES
 
 RANKS = (1, 5, 6, 7, 8, 16, 31, 32, 33, 48, 64)

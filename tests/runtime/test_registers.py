@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tilewright as tw
-from tilewright.runtime.registers import RegisterUse, count_registers
+from tilewright.compiler.registers import RegisterUse, count_registers
 
 REGISTERS: dict[str, tuple[str, RegisterUse]] = {
     "nothing": ("\tmovq\t%rax, %rbx\n\tretq\n", RegisterUse(0, 0)),

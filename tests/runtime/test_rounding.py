@@ -12,8 +12,8 @@ import pytest
 from support import Array
 
 import tilewright as tw
+from tilewright.calls.promotion import common_dtype, narrowed, same_kind, store
 from tilewright.errors import NoCommonDtype, UnsafeCast, UnsupportedDtype
-from tilewright.runtime.promotion import common_dtype, narrowed, same_kind, store
 
 BF16, I4, U4 = (np.dtype(kind) for kind in (ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.uint4))
 

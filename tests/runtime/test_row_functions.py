@@ -29,12 +29,12 @@ from tilewright.errors import (
     RepeatedAxis,
     UnsupportedDtype,
 )
-from tilewright.macro.row_function import RowCut, choose_rows
-from tilewright.runtime.lines import plan_lines
-from tilewright.runtime.row_function import RowKernel
+from tilewright.ops.rows.kernel import RowKernel
+from tilewright.ops.rows.lines import plan_lines
+from tilewright.ops.rows.nest import RowCut, choose_rows
+from tilewright.ops.rows.problem import RowFunction, RowOp
 from tilewright.spec.dtype import BF16, F16, F32, F64, DType, find_numpy_dtype
 from tilewright.spec.problem import Layout
-from tilewright.spec.row_function import RowFunction, RowOp
 
 FUNCTIONS: dict[RowOp, Any] = {
     RowOp.SOFTMAX: tw.softmax,
@@ -156,7 +156,7 @@ def test_past_the_caches_the_same_bits(
     problem = RowFunction(op, dtype, layout=layout)
     together = choose_rows(problem, tw.machine()).together
     monkeypatch.setattr(
-        "tilewright.macro.row_function.choose_rows", lambda _problem, _machine: RowCut(together, 64, 128, 1)
+        "tilewright.ops.rows.nest.choose_rows", lambda _problem, _machine: RowCut(together, 64, 128, 1)
     )
     kernel = RowKernel.compiled(problem)
     axis = 1 if layout == "row" else 0

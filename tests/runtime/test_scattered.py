@@ -14,16 +14,16 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives import NO_STEP
 from tilewright.ir.text import print_program
-from tilewright.macro.roles import Axis, arrange
-from tilewright.macro.scattered import TABLES
-from tilewright.runtime import scattered_panels
-from tilewright.runtime.contract import Pairing
-from tilewright.runtime.scattered import ScatteredKernel, Tables
-from tilewright.runtime.scattered_pairs import ByTables
-from tilewright.runtime.scattered_panels import Cut, Panels, cut_panels
-from tilewright.runtime.threads import limited
+from tilewright.ops.einsum.pair import Pairing
+from tilewright.ops.einsum.scattered_pairs import ByTables
+from tilewright.ops.scattered import panels as scattered_panels
+from tilewright.ops.scattered.kernel import ScatteredKernel, Tables
+from tilewright.ops.scattered.nest import TABLES
+from tilewright.ops.scattered.panels import Cut, Panels, cut_panels
+from tilewright.ops.scattered.problem import SCATTERED_DTYPES, ScatteredGemm
+from tilewright.ops.scattered.roles import Axis, arrange
 from tilewright.spec.dtype import DTYPES
-from tilewright.spec.scattered import SCATTERED_DTYPES, ScatteredGemm
+from tilewright.threads.pool import limited
 
 #: Subscripts and sizes: plain products, interleaved dimensions, sums over several, batches, outer products.
 CONTRACTIONS: tuple[tuple[str, dict[str, int]], ...] = (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support import filled
 
 import tilewright as tw
-from tilewright.spec.contraction import Main
+from tilewright.ops.contraction.problem import Main
 
 #: Subscripts and shapes, each of another primitive, layout or type of dimension.
 PRODUCTS: dict[str, tuple[tuple[int, ...], ...]] = {

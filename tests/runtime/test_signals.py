@@ -86,7 +86,7 @@ a = np.ones((300, 200), "f4")
 assert np.array_equal(tw.matmul(a, a.T), a @ a.T)
 assert np.array_equal(tw.transpose(a), a.T)
 assert np.array_equal(tw.unpack(tw.pack(a)), a)
-from tilewright.runtime.threads import thread_pool
+from tilewright.threads.pool import thread_pool
 assert thread_pool().state.active == 0
 print("usable")
 """

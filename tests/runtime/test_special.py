@@ -13,10 +13,11 @@ import pytest
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
-from tilewright.preparing import preparing
-from tilewright.runtime import arrays, gemm, special
-from tilewright.runtime.batch_reduce import BatchReduceKernel
-from tilewright.runtime.special import (
+from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+from tilewright.ops.gemm import call as arrays
+from tilewright.ops.gemm import kernel as gemm
+from tilewright.ops.gemm import small_products as special
+from tilewright.ops.gemm.small_products import (
     LARGEST_SIDE,
     MOST_COUNTED,
     MOST_KERNELS,
@@ -26,6 +27,7 @@ from tilewright.runtime.special import (
     Specials,
     fit,
 )
+from tilewright.preparing import preparing
 from tilewright.spec.dtype import F32, F64
 from tilewright.spec.problem import BatchReduceGemm, Layout
 

@@ -12,6 +12,8 @@ from product_operands import PROBLEMS, Case, make, shapes, small, strides_of
 from support import Array, GuardedMemory, rough, unaligned
 
 import tilewright as tw
+from tilewright.calls.operands import data_address
+from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
 from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
@@ -21,11 +23,9 @@ from tilewright.llvm.target import emit_object
 from tilewright.machine.catalog import CATALOG, find_machine
 from tilewright.machine.isa import AVX2, AVX512, NEON, Isa
 from tilewright.machine.machine import Machine
-from tilewright.macro.sum_of_products import ProductCut, build_products, choose_products, product_sizes
-from tilewright.pipeline import run_stages
-from tilewright.runtime.operands import data_address
-from tilewright.runtime.sum_of_products import ProductsKernel, plan_products, products_kernel
-from tilewright.spec.sum_of_products import SUM_DTYPES, SumOfProducts, Walk
+from tilewright.ops.sum_of_products.kernel import ProductsKernel, plan_products, products_kernel
+from tilewright.ops.sum_of_products.nest import ProductCut, build_products, choose_products, product_sizes
+from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 
 
 def run(kernel: ProductsKernel, case: Case, shape: tuple[int, ...]) -> Array:

@@ -47,11 +47,11 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.machine.isa import ISAS, Isa
-from tilewright.macro.streaming import SUMS_ROWS
-from tilewright.runtime.syr2k import SymmetricKernel, symmetric_kernel, triangle_mask
+from tilewright.ops.gemm.streaming import SUMS_ROWS
+from tilewright.ops.triangular.syr2k_call import SymmetricKernel, symmetric_kernel, triangle_mask
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType
 from tilewright.spec.problem import ProductTypes
-from tilewright.spec.syr2k import Syr2k, Syrk
 
 BOTH = pytest.mark.parametrize("lower", [True, False], ids=["lower", "upper"])
 #: More depths than a block of two factors has, with a tail.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.runtime.gemm import GemmKernel, scratch_pool
-from tilewright.runtime.operands import data_address, element_strides
+from tilewright.calls.operands import data_address, element_strides
+from tilewright.ops.gemm.kernel import GemmKernel, scratch_pool
 from tilewright.spec.problem import Gemm
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

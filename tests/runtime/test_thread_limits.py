@@ -9,7 +9,7 @@ from support import run_python
 
 import tilewright as tw
 from tilewright.errors import InvalidThreads
-from tilewright.runtime import threads
+from tilewright.threads import pool as threads
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,9 @@ from pool_bodies import INSIDE, MEET, Count, body, count, meeting, run
 from support import run_python
 
 from tilewright.errors import InvalidThreads
-from tilewright.runtime.pool_code import Wait, host_wait
-from tilewright.runtime.pool_memory import ASLEEP, FREE, Team
-from tilewright.runtime.threads import MOST_THREADS, ThreadPool, check_threads
+from tilewright.threads.pool import MOST_THREADS, ThreadPool, check_threads
+from tilewright.threads.pool_code import Wait, host_wait
+from tilewright.threads.pool_memory import ASLEEP, FREE, Team
 
 WAITS = [Wait.CONDITION] if host_wait() is Wait.CONDITION else list(Wait)
 #: `pause` instructions of a task that takes long enough for a sleeping worker to come: about 1 ms.
@@ -285,7 +285,7 @@ INTERRUPT = """
 import os, signal, sys, threading, time
 import numpy as np
 from pool_bodies import Count, body, count, run
-from tilewright.runtime.threads import ThreadPool
+from tilewright.threads.pool import ThreadPool
 signal.signal(signal.SIGINT, signal.default_int_handler)
 size = int(sys.argv[1])
 pool = ThreadPool(size, 2)
@@ -335,8 +335,8 @@ import os, sys, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 import numpy as np
 from pool_bodies import count
-from tilewright.runtime.pool_code import Wait
-from tilewright.runtime.threads import ThreadPool
+from tilewright.threads.pool_code import Wait
+from tilewright.threads.pool import ThreadPool
 pool = ThreadPool(3, 2, wait=Wait[sys.argv[1]])
 stop, bad, jobs = threading.Event(), [], []
 count(pool, 50)
@@ -373,7 +373,7 @@ def test_forks_while_the_pool_works(wait: Wait) -> None:
 EXIT = """
 import os, sys, threading, time
 from pool_bodies import count
-from tilewright.runtime.threads import ThreadPool
+from tilewright.threads.pool import ThreadPool
 pool = ThreadPool(3, 2)
 count(pool, 10)
 case = sys.argv[1]

@@ -20,7 +20,7 @@ from tilewright.errors import (
     OutReadOnly,
     OutShape,
 )
-from tilewright.runtime.transpose import Axis, Move, check_axes, merged, plan_move
+from tilewright.ops.transpose.call import Axis, Move, check_axes, merged, plan_move
 
 #: Sizes of 1 to 16 bytes, odd sizes, the other byte order, records, text, dates and objects.
 DTYPES = ["i1", "?", "f2", "f4", "f8", "c8", "c16", "g", "U1", "U3", "S5", "M8[s]", "f4,i1", ">i4", "O", "V7"]

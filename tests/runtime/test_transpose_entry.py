@@ -10,10 +10,10 @@ import pytest
 from support import Array, unaligned
 
 import tilewright as tw
+from tilewright.calls.fastcall import native_entry_possible
 from tilewright.errors import OutOtherDtype, OutReadOnly, OutShape
-from tilewright.runtime import transpose as python_half
-from tilewright.runtime.fastcall import native_entry_possible
-from tilewright.runtime.transpose_entry import LETTERS
+from tilewright.ops.transpose import call as python_half
+from tilewright.ops.transpose.native_entry import LETTERS
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
 

@@ -13,13 +13,22 @@ from hypothesis import strategies as st
 from support import Array, filled
 
 import tilewright as tw
-from tilewright.frontend.tree import Leaf, Pair, Permutation, Tree, parse_tree, print_tree, tree_of_path, walk
-from tilewright.runtime import einsum as implementation
-from tilewright.runtime import tree_layout, tree_steps
-from tilewright.runtime.labels import Axes
-from tilewright.runtime.pair_cost import Pricing
-from tilewright.runtime.tree_layout import laid_out, without_permutations
-from tilewright.runtime.tree_steps import Move, Step, steps_of
+from tilewright.ops.einsum import call as implementation
+from tilewright.ops.einsum import tree_layout, tree_steps
+from tilewright.ops.einsum.labels import Axes
+from tilewright.ops.einsum.pair_cost import Pricing
+from tilewright.ops.einsum.tree import (
+    Leaf,
+    Pair,
+    Permutation,
+    Tree,
+    parse_tree,
+    print_tree,
+    tree_of_path,
+    walk,
+)
+from tilewright.ops.einsum.tree_layout import laid_out, without_permutations
+from tilewright.ops.einsum.tree_steps import Move, Step, steps_of
 
 F32 = Pricing(itemsize=4, rate=32.0, by_tables=True, near_bytes=1 << 20)
 

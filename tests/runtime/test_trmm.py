@@ -43,12 +43,12 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.machine.isa import ISAS, Isa
-from tilewright.macro.gemm import SUMS_COLUMNS
-from tilewright.macro.streaming import SUMS_ROWS
-from tilewright.runtime.trmm import Triangular, TrmmKernel, trmm_kernel
+from tilewright.ops.gemm.nest import SUMS_COLUMNS
+from tilewright.ops.gemm.streaming import SUMS_ROWS
+from tilewright.ops.triangular.trmm_call import Triangular, TrmmKernel, trmm_kernel
+from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType
 from tilewright.spec.problem import Layout, ProductTypes
-from tilewright.spec.trmm import Side, Trmm
 
 #: More depths than a block has, with a tail; half of them are no multiple of a register tile's rows.
 DEEP = 1035

@@ -16,11 +16,11 @@ import pytest
 from support import ARCH, EXCEPTIONS, FENV, GUARD_PAGES, Array, GuardedMemory, gamma, host_rows, no_flags
 
 import tilewright as tw
+from tilewright.compiler.kernel import Kernel, runs_on
 from tilewright.errors import UnsupportedDtype
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
-from tilewright.runtime.kernel import Kernel, runs_on
 from tilewright.spec.dtype import DTYPES, DType, Kind
 from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, ProductTypes, exact_dtype
 

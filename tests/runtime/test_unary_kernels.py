@@ -20,9 +20,9 @@ import tilewright as tw
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
 from tilewright.ir.parse import parse_program
 from tilewright.ir.verify import verify
-from tilewright.runtime.unary import UnaryKernel
+from tilewright.ops.unary.kernel import UnaryKernel
+from tilewright.ops.unary.problem import Unary
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.unary import Unary
 
 ROWS = [isa.name for isa in host_rows()]
 each_row = pytest.mark.parametrize("row", ROWS)

@@ -15,9 +15,9 @@ import pytest
 from support import FENV, Array, assert_accurate, filled, host_rows, no_flags, rough
 
 import tilewright as tw
-from tilewright.macro.gemm import thresholds
-from tilewright.macro.streaming import DOT_DEPTH, STREAMED_ROWS
-from tilewright.runtime.gemm import GemmKernel
+from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.ops.gemm.nest import thresholds
+from tilewright.ops.gemm.streaming import DOT_DEPTH, STREAMED_ROWS
 
 ROWS = [isa.name for isa in host_rows()]
 

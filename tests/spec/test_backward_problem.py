@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support import Array
 
+from tilewright.compiler.names import kernel_name, parse_kernel_name
 from tilewright.errors import InvalidSize, UnsupportedDtype
-from tilewright.spec.attention_backward import AttentionBackward, AttentionGradients, reference
-from tilewright.spec.names import kernel_name, parse_kernel_name
+from tilewright.ops.attention.backward_problem import AttentionBackward, AttentionGradients, reference
 
 PROBLEMS = [
     AttentionBackward(64),

@@ -16,8 +16,8 @@ from tilewright.errors import (
     InvalidSize,
     SizeOverflow,
 )
-from tilewright.frontend.contraction import Place, einsum_dimensions
-from tilewright.spec.contraction import Contraction, Dimension, Main
+from tilewright.ops.contraction.problem import Contraction, Dimension, Main
+from tilewright.ops.einsum.contraction import Place, einsum_dimensions
 
 M = Dimension("m", "primitive", 4, in0=1, out=1)
 N = Dimension("n", "primitive", 5, in1=6, out=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.errors import ContractionText
-from tilewright.spec.contraction import Contraction, Dimension
+from tilewright.ops.contraction.problem import Contraction, Dimension
 
 ROW = Dimension("m", "parallel", 64, in0=-1, out=1, bias=3)
 DEPTH = Dimension("k", "primitive", in0=64, in1=1)

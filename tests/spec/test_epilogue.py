@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.compiler.names import kernel_name, parse_kernel_name
 from tilewright.errors import InvalidChoice, StepDtype, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
@@ -23,7 +24,6 @@ from tilewright.spec.epilogue import (
     Scale,
     Step,
 )
-from tilewright.spec.names import kernel_name, parse_kernel_name
 from tilewright.spec.problem import Gemm
 
 BOUNDS = st.floats(allow_nan=False)

@@ -11,16 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.compiler.names import AnyProblem, kernel_name, parse_kernel_name
 from tilewright.errors import InvalidChoice, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
-from tilewright.spec.chain import LinearChain
+from tilewright.ops.chain.problem import LinearChain
+from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.mmt4d.problem import Mmt4d
+from tilewright.ops.packing.problem import Packing, Role
+from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+from tilewright.ops.triangular.trmm_problem import Side, Trmm
+from tilewright.ops.unary.problem import Unary
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
-from tilewright.spec.elementwise import Elementwise
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.mmt4d import Mmt4d
-from tilewright.spec.names import AnyProblem, kernel_name, parse_kernel_name
-from tilewright.spec.packing import Packing, Role
 from tilewright.spec.problem import (
     STRIDED_LAYOUTS,
     BatchMode,
@@ -30,11 +35,6 @@ from tilewright.spec.problem import (
     ProductTypes,
     Strategy,
 )
-from tilewright.spec.row_function import RowFunction, RowOp
-from tilewright.spec.sum_of_products import SUM_DTYPES, SumOfProducts, Walk
-from tilewright.spec.syr2k import Syr2k, Syrk
-from tilewright.spec.trmm import Side, Trmm
-from tilewright.spec.unary import Unary
 from tilewright.spec.weights import Weights
 
 DENSE = (Layout.ROW, Layout.COL)

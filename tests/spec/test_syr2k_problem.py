@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, InvalidSize, TilewrightError, UnsupportedDtype
-from tilewright.spec.syr2k import Syrk
+from tilewright.ops.triangular.syr2k_problem import Syrk
 
 
 @pytest.mark.parametrize(

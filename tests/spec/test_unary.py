@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.ops.unary.problem import MAX_UNARY_SIDE, Unary
 from tilewright.spec.dtype import DTYPES, F32, FUNCTION_DTYPES
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
-from tilewright.spec.unary import MAX_UNARY_SIDE, Unary
 
 
 def test_defaults() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from spliced import FOURS, LDA, LDB, LDC, K, M, N, Spliced, gemm, numbers, under
 
-from tilewright.frontend.nests import Extent, Injective, Within
-from tilewright.frontend.polynomial import Index, Polynomial
+from tilewright.loops.nests.nest import Extent, Injective, Within
+from tilewright.loops.nests.polynomial import Index, Polynomial
 from tilewright.spec.dtype import F32
 
 

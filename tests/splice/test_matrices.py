@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.matrix import MULTIPLY
+from tilewright.loops.opt.records import Form, Options
+from tilewright.loops.opt.rewrite import replace_products
+from tilewright.loops.opt.work import Work, optimise_here
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
-from tilewright.opt.records import Form, Options
-from tilewright.opt.rewrite import replace_products
-from tilewright.opt.work import Work, optimise_here
 
 SOURCE = (Path(__file__).parent / "matrices.ll").read_text()
 NAMES = ("square", "wide", "large", "strict")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.frontend.llvm_symbols import Place
-from tilewright.splice.text import Phi, phis, put_ahead
+from tilewright.loops.llvm.symbols import Place
+from tilewright.loops.splice.text import Phi, phis, put_ahead
 
 CODE = ("%done = call i1 @product()", "br i1 %done, label %out, label %loop")
 

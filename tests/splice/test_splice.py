@@ -29,8 +29,8 @@ from spliced import (
 )
 from support import host_rows
 
-from tilewright.frontend.llvm_symbols import Computed, Operator, Reloaded
-from tilewright.frontend.nests import (
+from tilewright.loops.llvm.symbols import Computed, Operator, Reloaded
+from tilewright.loops.nests.nest import (
     Extent,
     Factor,
     Product,
@@ -39,11 +39,11 @@ from tilewright.frontend.nests import (
     Scalar,
     Triangle,
 )
-from tilewright.frontend.polynomial import Polynomial
+from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.loops.splice.plan import LEAST_VECTOR_WORK, LEAST_WORK, Strategy, plan
 from tilewright.machine.host import host_machine
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
 from tilewright.spec.problem import Gemm
-from tilewright.splice.plan import LEAST_VECTOR_WORK, LEAST_WORK, Strategy, plan
 
 
 @pytest.fixture(scope="module")

@@ -36,8 +36,8 @@ from tilewright.ir.row_primitives import (
     SoftmaxRows,
     SumRows,
 )
-from tilewright.spec.row_function import RowOp, row_meaning
-from tilewright.spec.sum_of_products import product_meaning
+from tilewright.ops.rows.problem import RowOp, row_meaning
+from tilewright.ops.sum_of_products.problem import product_meaning
 
 if TYPE_CHECKING:
     from tilewright.ir.interpret import Array, Run

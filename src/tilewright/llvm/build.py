@@ -208,23 +208,23 @@ class Function(ControlFlow):
             return left
         return right if left.known == 1 else self._binary("mul", left, right)
 
-    def shift_left(self, left: Value, right: Value) -> Value:
+    def shl(self, left: Value, right: Value) -> Value:
         """left << right."""
         return self._binary("shl", left, right)
 
-    def shift_right(self, left: Value, right: Value) -> Value:
+    def ashr(self, left: Value, right: Value) -> Value:
         """left >> right, keeping the sign."""
         return self._binary("ashr", left, right)
 
-    def both(self, left: Value, right: Value) -> Value:
+    def and_(self, left: Value, right: Value) -> Value:
         """Bitwise and."""
         return self._binary("and", left, right)
 
-    def either(self, left: Value, right: Value) -> Value:
+    def or_(self, left: Value, right: Value) -> Value:
         """Bitwise or."""
         return self._binary("or", left, right)
 
-    def exclusive(self, left: Value, right: Value | int) -> Value:
+    def xor(self, left: Value, right: Value | int) -> Value:
         """Bitwise exclusive or; a constant is the same in every lane."""
         if isinstance(right, Value):
             return self._binary("xor", left, right)
@@ -232,7 +232,7 @@ class Function(ControlFlow):
         kind = f"splat (i{bits} {right})" if left.type.lanes else str(right)
         return self.emit(left.type, f"xor {left.typed}, {kind}")
 
-    def negate(self, condition: Value) -> Value:
+    def not_(self, condition: Value) -> Value:
         """The opposite of a condition."""
         return self.emit(INT1, f"xor {condition.typed}, true")
 
@@ -243,7 +243,7 @@ class Function(ControlFlow):
             return Value(left.type, str(quotient), quotient)
         return self._binary("udiv", self.add(left, self.sub(right, 1)), right)
 
-    def divide(self, left: Value, right: Value) -> Value:
+    def udiv(self, left: Value, right: Value) -> Value:
         """left / right rounded down, of a non-negative by a positive integer."""
         return self._binary("udiv", left, right)
 
@@ -253,38 +253,38 @@ class Function(ControlFlow):
 
     def minimum(self, left: Value, right: Value) -> Value:
         """Signed minimum."""
-        return self.select(self.compare("<", left, right), left, right)
+        return self.select(self.icmp("<", left, right), left, right)
 
     def maximum(self, left: Value, right: Value) -> Value:
         """Signed maximum."""
-        return self.select(self.compare(">", left, right), left, right)
+        return self.select(self.icmp(">", left, right), left, right)
 
-    def compare(self, relation: str, left: Value, right: Value | int) -> Value:
+    def icmp(self, relation: str, left: Value, right: Value | int) -> Value:
         """Signed comparison: '<', '<=', '==', '!=', '>', '>='; of pointers '==' and '!='."""
         word = _RELATIONS[relation]
         return self.emit(truth_of(left.type), f"icmp {word} {left.typed}, {integer(right, left).text}")
 
-    def opaque(self, value: Value) -> Value:
+    def freeze(self, value: Value) -> Value:
         """The same value, hidden from loop strength reduction (which would rebuild it by serial adds)."""
         return self.emit(value.type, f"freeze {value.typed}")
 
-    def truncate(self, value: Value, kind: Type) -> Value:
+    def trunc(self, value: Value, kind: Type) -> Value:
         """The low bits of an integer."""
         return self.emit(kind, f"trunc {value.typed} to {kind.text}")
 
-    def extend(self, value: Value, kind: Type) -> Value:
+    def sext(self, value: Value, kind: Type) -> Value:
         """A wider integer of the same signed value."""
         return self.emit(kind, f"sext {value.typed} to {kind.text}")
 
-    def unsigned(self, value: Value, kind: Type) -> Value:
+    def zext(self, value: Value, kind: Type) -> Value:
         """A wider integer of the same unsigned value."""
         return self.emit(kind, f"zext {value.typed} to {kind.text}")
 
-    def as_integer(self, pointer: Value) -> Value:
+    def ptrtoint(self, pointer: Value) -> Value:
         """The address in a pointer."""
         return self.emit(INT64, f"ptrtoint {pointer.typed} to i64")
 
-    def as_pointer(self, address: Value) -> Value:
+    def inttoptr(self, address: Value) -> Value:
         """The pointer to an address."""
         return self.emit(POINTER, f"inttoptr {address.typed} to ptr")
 
@@ -305,7 +305,7 @@ class Function(ControlFlow):
         """Writes one element or vector."""
         self.effect(f"store {value.typed}, {pointer.typed}, align {align}")
 
-    def store_past(self, value: Value, pointer: Value, align: int) -> None:
+    def store_nontemporal(self, value: Value, pointer: Value, align: int) -> None:
         """Writes a vector past the caches; call `fence` before others may read it."""
         self.module.declarations.setdefault("nontemporal", "!0 = !{i32 1}")
         self.effect(f"store {value.typed}, {pointer.typed}, align {align}, !nontemporal !0")
@@ -316,24 +316,24 @@ class Function(ControlFlow):
 
     # --- memory that several threads write --------------------------------------------------------
 
-    def load_shared(self, kind: Type, pointer: Value) -> Value:
+    def load_acquire(self, kind: Type, pointer: Value) -> Value:
         """An integer that other threads write; what they wrote before it is visible afterwards."""
         return self.emit(kind, f"load atomic {kind.text}, {pointer.typed} acquire, align {_whole(kind)}")
 
-    def store_shared(self, value: Value, pointer: Value) -> None:
+    def store_release(self, value: Value, pointer: Value) -> None:
         """An integer that other threads read; what was written before is visible to them with it."""
         self.effect(f"store atomic {value.typed}, {pointer.typed} release, align {_whole(value.type)}")
 
-    def fetch_add(self, pointer: Value, value: Value | int) -> Value:
+    def atomic_add(self, pointer: Value, value: Value | int) -> Value:
         """Adds to a shared 64-bit integer; what it was before."""
         addend = int64(value) if isinstance(value, int) else value
         return self.emit(addend.type, f"atomicrmw add {pointer.typed}, {addend.typed} acq_rel")
 
-    def exchange(self, pointer: Value, value: Value) -> Value:
+    def xchg(self, pointer: Value, value: Value) -> Value:
         """Writes a shared integer; what it was before."""
         return self.emit(value.type, f"atomicrmw xchg {pointer.typed}, {value.typed} acq_rel")
 
-    def replace_if(self, pointer: Value, expected: Value, value: Value) -> Value:
+    def cmpxchg(self, pointer: Value, expected: Value, value: Value) -> Value:
         """Writes a shared integer if it is the expected one; whether it was."""
         pair = Type(f"{{ {value.type.text}, i1 }}", "")
         both = self.emit(pair, f"cmpxchg {pointer.typed}, {expected.typed}, {value.typed} seq_cst seq_cst")
@@ -383,7 +383,7 @@ class Function(ControlFlow):
         intrinsic = self.module.declare("llvm.prefetch.p0", VOID, (POINTER, INT32, INT32, INT32))
         self.call(intrinsic, [pointer, int32(int(write)), int32(locality), int32(1)])
 
-    def stack(self, kind: Type, count: int, align: int) -> Value:
+    def alloca(self, kind: Type, count: int, align: int) -> Value:
         """A small buffer in the frame."""
         name = self.new_name()
         self._stack.append(f"{name} = alloca {kind.text}, i64 {count}, align {align}")
@@ -398,7 +398,7 @@ class Function(ControlFlow):
         mask = zero(vector_of(INT32, lanes))
         return self.emit(kind, f"shufflevector {one.typed}, {kind.text} poison, {mask.typed}")
 
-    def together(self, scalars: Sequence[Value]) -> Value:
+    def build_vector(self, scalars: Sequence[Value]) -> Value:
         """A vector of these lanes."""
         kind = vector_of(scalars[0].type, len(scalars))
         found = f"{kind.text} poison"
@@ -426,11 +426,11 @@ class Function(ControlFlow):
             vectors = [self.shuffle(left, right, lanes) for left, right in pairs]
         return vectors[0]
 
-    def first_lanes(self, count: Value, offset: int, lanes: int) -> Value:
+    def lane_mask(self, count: Value, offset: int, lanes: int) -> Value:
         """A mask of the lanes l with offset + l < count (a 64-bit value)."""
-        limit = self.splat(self.truncate(count, INT32), lanes)
+        limit = self.splat(self.trunc(count, INT32), lanes)
         numbers = vector_constant(INT32, range(offset, offset + lanes))
-        return self.compare("<", numbers, limit)
+        return self.icmp("<", numbers, limit)
 
     # --- numbers: floats round once, integers wrap around -----------------------------------------
 
@@ -454,12 +454,12 @@ class Function(ControlFlow):
         intrinsic = self.module.declare(f"llvm.fma.{kind.suffix}", kind, (kind, kind, kind))
         return self.call(intrinsic, [left, right, addend])
 
-    def differs(self, left: Value, right: Value) -> Value:
+    def not_equal(self, left: Value, right: Value) -> Value:
         """left != right; true for NaN."""
         word = "fcmp une" if is_float(left.type) else "icmp ne"
         return self.emit(truth_of(left.type), f"{word} {left.typed}, {right.text}")
 
-    def cast(self, value: Value, kind: Type) -> Value:
+    def bitcast(self, value: Value, kind: Type) -> Value:
         """The same bits as another type of the same size."""
         return value if value.type == kind else self.emit(kind, f"bitcast {value.typed} to {kind.text}")
 

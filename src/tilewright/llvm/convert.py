@@ -81,9 +81,9 @@ class Convert:
     def _low_half(self, value: Value, dtype: DType) -> Value:
         """Integers of four bits: what the other half of the byte holds does not count."""
         if dtype.kind is Kind.UNSIGNED:
-            return self.f.both(value, _every(value, 15))
-        raised = self.f.shift_left(value, _every(value, 4))
-        return self.f.shift_right(raised, _every(raised, 4))
+            return self.f.and_(value, _every(value, 15))
+        raised = self.f.shl(value, _every(value, 4))
+        return self.f.ashr(raised, _every(raised, 4))
 
     def _floats(self, value: Value, source: DType, to: DType) -> Value:
         f = self.f
@@ -112,23 +112,23 @@ class Convert:
         back = f.emit(value.type, f"fpext {near.typed} to {value.type.text}")
         truth = truth_of(value.type)
         inexact = f.emit(truth, f"fcmp one {back.typed}, {value.text}")  # false for NaN
-        bits = f.cast(near, words)
-        even = f.compare("==", f.both(bits, _every(bits, 1)), _every(bits, 0))
+        bits = f.bitcast(near, words)
+        even = f.icmp("==", f.and_(bits, _every(bits, 1)), _every(bits, 0))
         # Bits of both signs grow with the magnitude: one more where the neighbour was rounded towards zero.
-        positive = f.compare(">=", bits, _every(bits, 0))
+        positive = f.icmp(">=", bits, _every(bits, 0))
         above = f.emit(truth, f"fcmp ogt {value.typed}, {back.text}")
         below = f.emit(truth, f"fcmp olt {value.typed}, {back.text}")
         outwards = f.select(positive, above, below)
         step = f.select(outwards, _every(bits, 1), _every(bits, -1))
-        odd = f.select(f.both(inexact, even), f.add(bits, step), bits)
-        return f.cast(odd, floats)
+        odd = f.select(f.and_(inexact, even), f.add(bits, step), bits)
+        return f.bitcast(odd, floats)
 
     # --- bfloat16: the upper half of a float32 ---------------------------------------------------
 
     def _from_bf16(self, value: Value) -> Value:
         f, words = self.f, _like(_INT32, value)
         wide = f.emit(words, f"zext {value.typed} to {words.text}")
-        return f.cast(f.shift_left(wide, _every(wide, 16)), _like(_FLOAT, value))
+        return f.bitcast(f.shl(wide, _every(wide, 16)), _like(_FLOAT, value))
 
     def _to_bf16(self, value: Value) -> Value:
         """VCVTNEPS2BF16 would flush subnormals, so the rounding is integer arithmetic everywhere.
@@ -137,14 +137,14 @@ class Convert:
         up to infinity: its upper half is kept, made quiet.
         """
         f = self.f
-        bits = f.cast(value, _like(_INT32, value))
+        bits = f.bitcast(value, _like(_INT32, value))
         upper = f.emit(bits.type, f"lshr {bits.typed}, {_every(bits, 16).text}")
-        odd = f.both(upper, _every(bits, 1))
+        odd = f.and_(upper, _every(bits, 1))
         rounded = f.add(f.add(bits, _every(bits, 0x7FFF)), odd)
         rounded = f.emit(bits.type, f"lshr {rounded.typed}, {_every(bits, 16).text}")
-        quiet = f.either(upper, _every(bits, 0x40))
+        quiet = f.or_(upper, _every(bits, 0x40))
         nan = f.emit(truth_of(value.type), f"fcmp uno {value.typed}, {value.text}")
-        return f.truncate(f.select(nan, quiet, rounded), _like(_INT16, value))
+        return f.trunc(f.select(nan, quiet, rounded), _like(_INT16, value))
 
     # --- float16 ---------------------------------------------------------------------------------
 
@@ -153,19 +153,19 @@ class Convert:
         if self.half and value.type.lanes < _LEAST_HALVES:
             return self._few(value, self._from_f16)
         if self.half:
-            halves = f.cast(value, _like(element_type(F16), value))
+            halves = f.bitcast(value, _like(element_type(F16), value))
             return f.emit(floats, f"fpext {halves.typed} to {floats.text}")
         # The 15 bits below the sign, moved to float32's place, are too small by 2^112, the difference of
         # the exponents' biases; multiplying by it is exact, subnormals included. Infinities and NaNs,
         # which then stand at 2^16 and above, get float32's largest exponent.
         wide = f.emit(_like(_INT32, value), f"zext {value.typed} to {_like(_INT32, value).text}")
-        sign = f.shift_left(f.both(wide, _every(wide, 0x8000)), _every(wide, 16))
-        shifted = f.shift_left(f.both(wide, _every(wide, 0x7FFF)), _every(wide, 13))
-        scaled = f.times(f.cast(shifted, floats), _float(value, (127 + 112) << 23))
-        bits = f.cast(scaled, wide.type)
-        special = f.compare(">=", shifted, _every(wide, 0x7C00 << 13))
-        bits = f.select(special, f.either(shifted, _every(wide, 0xFF << 23)), bits)
-        return f.cast(f.either(bits, sign), floats)
+        sign = f.shl(f.and_(wide, _every(wide, 0x8000)), _every(wide, 16))
+        shifted = f.shl(f.and_(wide, _every(wide, 0x7FFF)), _every(wide, 13))
+        scaled = f.times(f.bitcast(shifted, floats), _float(value, (127 + 112) << 23))
+        bits = f.bitcast(scaled, wide.type)
+        special = f.icmp(">=", shifted, _every(wide, 0x7C00 << 13))
+        bits = f.select(special, f.or_(shifted, _every(wide, 0xFF << 23)), bits)
+        return f.bitcast(f.or_(bits, sign), floats)
 
     def _few(self, value: Value, convert: Callable[[Value], Value]) -> Value:
         """A scalar or a few lanes beside zeros: what an instruction finds in the others would raise flags."""
@@ -182,27 +182,27 @@ class Convert:
             return self._few(value, self._to_f16)
         if self.half:
             kind = _like(element_type(F16), value)
-            return f.cast(f.emit(kind, f"fptrunc {value.typed} to {kind.text}"), shorts)
+            return f.bitcast(f.emit(kind, f"fptrunc {value.typed} to {kind.text}"), shorts)
         # Adding a power of two whose last place is the last place of the float16 result rounds to it, in
         # the FPU's rounding mode: 2^13 times the value's own power, at least that of the smallest normal.
-        bits = f.cast(value, _like(_INT32, value))
-        sign = f.both(f.emit(bits.type, f"lshr {bits.typed}, {_every(bits, 16).text}"), _every(bits, 0x8000))
-        magnitude = f.both(bits, _every(bits, 0x7FFFFFFF))
+        bits = f.bitcast(value, _like(_INT32, value))
+        sign = f.and_(f.emit(bits.type, f"lshr {bits.typed}, {_every(bits, 16).text}"), _every(bits, 0x8000))
+        magnitude = f.and_(bits, _every(bits, 0x7FFFFFFF))
         # Above the largest float16 everything becomes the same: 2^16, which rounds to infinity.
         largest = _every(bits, 0x47800000)
-        clamped = f.select(f.compare("<", magnitude, largest), magnitude, largest)
-        exponent = f.both(clamped, _every(bits, 0x7F800000))
+        clamped = f.select(f.icmp("<", magnitude, largest), magnitude, largest)
+        exponent = f.and_(clamped, _every(bits, 0x7F800000))
         smallest = _every(bits, (127 - 14) << 23)
-        exponent = f.select(f.compare(">", exponent, smallest), exponent, smallest)
+        exponent = f.select(f.icmp(">", exponent, smallest), exponent, smallest)
         magic = f.add(exponent, _every(bits, 13 << 23))
         floats = value.type
-        total = f.plus(f.cast(clamped, floats), f.cast(magic, floats))
+        total = f.plus(f.bitcast(clamped, floats), f.bitcast(magic, floats))
         # The sum's last bits are the significand, its leading bit included, which carries into the exponent.
-        significand = f.sub(f.cast(total, bits.type), magic)
+        significand = f.sub(f.bitcast(total, bits.type), magic)
         places = f.sub(exponent, smallest)
         places = f.emit(bits.type, f"lshr {places.typed}, {_every(bits, 13).text}")
         result = f.add(significand, places)
-        nan = f.compare(">", magnitude, _every(bits, 0x7F800000))
+        nan = f.icmp(">", magnitude, _every(bits, 0x7F800000))
         payload = f.emit(bits.type, f"lshr {magnitude.typed}, {_every(bits, 13).text}")
-        payload = f.either(f.both(payload, _every(bits, 0x3FF)), _every(bits, 0x7E00))
-        return f.truncate(f.either(f.select(nan, payload, result), sign), shorts)
+        payload = f.or_(f.and_(payload, _every(bits, 0x3FF)), _every(bits, 0x7E00))
+        return f.trunc(f.or_(f.select(nan, payload, result), sign), shorts)

@@ -48,10 +48,10 @@ class Team(NamedTuple):
     @classmethod
     def of(cls, f: Function, given: Value) -> Team:
         """The team behind a pointer; where it is null, one thread that does every task itself."""
-        alone = f.stack(INT64, 2, _WORD_BYTES)
+        alone = f.alloca(INT64, 2, _WORD_BYTES)
         f.store(Value(POINTER, _alone(f.module).text), f.at(alone, RUN_OFFSET), _WORD_BYTES)
         f.store(int64(1), f.at(alone, THREADS_OFFSET), _WORD_BYTES)
-        pointer = f.select(f.compare("==", given, null()), alone, given)
+        pointer = f.select(f.icmp("==", given, null()), alone, given)
         return cls(pointer, f.load(INT64, f.at(pointer, THREADS_OFFSET), _WORD_BYTES))
 
     def run(self, f: Function, body: Callee, environment: Value, tasks: Value) -> None:
@@ -62,11 +62,11 @@ class Team(NamedTuple):
     @staticmethod
     def end_if_cancelled(f: Function, pointer: Value) -> None:
         """A checkpoint of a long task: leaves the function if the team was cancelled."""
-        stop = f.stack(INT64, 1, _WORD_BYTES)
+        stop = f.alloca(INT64, 1, _WORD_BYTES)
         f.store(int64(0), stop, _WORD_BYTES)
         run = f.load(POINTER, f.at(pointer, RUN_OFFSET), _WORD_BYTES)
         f.call(Callee(VOID, run.text), [pointer, null(), stop, int64(0)])
-        with f.when(f.compare("!=", f.load(INT64, stop, _WORD_BYTES), 0)):
+        with f.when(f.icmp("!=", f.load(INT64, stop, _WORD_BYTES), 0)):
             f.ret()
 
 
@@ -103,19 +103,19 @@ class Environment:
             if value.known is None:
                 kind: Type = INT64 if value.type == INT1 else value.type
                 held = self._held[name] = Value(kind, body.new_name())
-                found[name] = body.compare("!=", held, 0) if value.type == INT1 else held
+                found[name] = body.icmp("!=", held, 0) if value.type == INT1 else held
         return found
 
     def keep(self, f: Function, body: Function) -> Value:
         """Stores what a finished body reads, in the frame of its caller; the address that it is given."""
         read = {name for block in body.blocks for line in block.lines for name in _NAMES.findall(line)}
         kept = [name for name, held in self._held.items() if held.text in read]
-        place = f.stack(INT64, max(1, len(kept)), _WORD_BYTES)
+        place = f.alloca(INT64, max(1, len(kept)), _WORD_BYTES)
         arguments, stores, loads = set(f.arguments.values()), Block("first"), list[str]()
         for number, name in enumerate(kept):
             value, held, offset = self._values[name], self._held[name], number * _WORD_BYTES
             here, f.block = f.block, stores if value in arguments else f.block
-            word = f.unsigned(value, INT64) if value.type == INT1 else value
+            word = f.zext(value, INT64) if value.type == INT1 else value
             f.store(word, f.at(place, offset), _WORD_BYTES)
             f.block = here
             address = body.new_name()

@@ -1,7 +1,7 @@
 """The budget of a task: how much more it does before it asks whether its call was cancelled.
 
 A task whose work has no bound spends from its budget as it goes on. When the budget is used up, the task asks
-its team, which lets signal handlers run (`runtime/pool_code.py`), and either begins a new budget or ends. The
+its team, which lets signal handlers run (`threads/pool_code.py`), and either begins a new budget or ends. The
 budget is in the frame of the task: a pointer to the team, and what is left. Spending costs a load, a store
 and a branch that is hardly ever taken.
 """
@@ -37,7 +37,7 @@ class Budget(NamedTuple):
     @classmethod
     def begin(cls, f: Function, team: Value) -> Budget:
         """A whole budget in the frame of a function."""
-        place = f.stack(INT64, 2, _WORD_BYTES)
+        place = f.alloca(INT64, 2, _WORD_BYTES)
         f.store(team, place, _WORD_BYTES)
         f.store(int64(WHOLE), f.at(place, _WORD_BYTES), _WORD_BYTES)
         return cls(f, place)
@@ -55,7 +55,7 @@ class Budget(NamedTuple):
         f, place = self.f, self.f.at(self.place, _WORD_BYTES)
         left = f.sub(f.load(INT64, place, _WORD_BYTES), work)
         f.store(left, place, _WORD_BYTES)
-        with f.when(f.compare("<", left, 0)):
+        with f.when(f.icmp("<", left, 0)):
             f.store(int64(STOPPED), place, _WORD_BYTES)
             Team.end_if_cancelled(f, f.load(POINTER, self.place, _WORD_BYTES))
             f.store(int64(WHOLE), place, _WORD_BYTES)
@@ -64,7 +64,7 @@ class Budget(NamedTuple):
         """Leaves the function if a primitive that it called has ended early."""
         assert self.place is not None
         left = self.f.load(INT64, self.f.at(self.place, _WORD_BYTES), _WORD_BYTES)
-        with self.f.when(self.f.compare("==", left, STOPPED)):
+        with self.f.when(self.f.icmp("==", left, STOPPED)):
             self.f.ret()
 
 

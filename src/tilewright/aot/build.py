@@ -1,0 +1,126 @@
+"""Kernels and targets in, a library out: every kernel compiled for every target, and what picks one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.aot.resolver import Choice, Dispatched, argument_types, resolver_ir
+from tilewright.aot.spec_file import Entry, Spec
+from tilewright.aot.variants import Variants, order_targets
+from tilewright.compiler.c_header import Parameter, parameters
+from tilewright.compiler.kernel import Kernel
+from tilewright.compiler.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
+from tilewright.compiler.pipeline import STAGES, Compilation
+from tilewright.llvm.target import emit_object
+from tilewright.llvm.values import Type
+from tilewright.machine.machine import Machine
+
+
+@dataclass(frozen=True)
+class Function:
+    """One exported function.
+
+    Attributes
+    ----------
+    entry : its name and its problem.
+    kernels : what it chooses from, in the order of the variants.
+    arguments : the types of its arguments in LLVM.
+    """
+
+    entry: Entry
+    kernels: tuple[Kernel, ...]
+    arguments: tuple[Type, ...]
+
+    @property
+    def name(self) -> str:
+        """Its symbol."""
+        return self.entry.name
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Scratch that is enough for every variant, a multiple of its alignment as aligned_alloc wants it."""
+        most = max(kernel.scratch_bytes for kernel in self.kernels)
+        return -(-most // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+
+    @property
+    def thread_bytes(self) -> int:
+        """Scratch that is enough for each thread of a team but the first."""
+        return max(scratch_layout(kernel.nest).thread_bytes for kernel in self.kernels)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of every variant."""
+        found = parameters(self.kernels[0])
+        if self.scratch_bytes:
+            enough = f"{self.entry.scratch_macro} or more, on a multiple of TILEWRIGHT_SCRATCH_ALIGNMENT"
+            if has_tasks(self.kernels[0].nest):
+                enough += f"; {self.entry.scratch_macro}_PER_THREAD more for each thread of a team but one"
+            found = tuple(one._replace(meaning=enough) if one.name == "scratch" else one for one in found)
+        return found
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library before it is written.
+
+    Attributes
+    ----------
+    name : the prefix of its files and of `<name>_variant`.
+    variants : its targets, best first.
+    functions : what it exports.
+    resolver : the object file of the resolver.
+    """
+
+    name: str
+    variants: Variants
+    functions: tuple[Function, ...]
+    resolver: bytes
+
+    @property
+    def exports(self) -> tuple[str, ...]:
+        """What the resolver defines."""
+        return (f"{self.name}_variant", *(function.name for function in self.functions))
+
+
+def build_library(spec: Spec, machines: Sequence[Machine]) -> Library:
+    r"""Compiles every kernel for every machine.
+
+    Raises
+    ------
+    InvalidTargetList, MixedTargets, NoResolver, UntestableFeature, TargetNeverChosen : as `order_targets`.
+    UnsupportedDtype, NoRegisterTile : a kernel that one of the machines has no instructions for.
+
+    Examples
+    --------
+    >>> from tilewright.aot.spec_file import parse_spec
+    >>> from tilewright.machine.catalog import find_machine
+    >>> spec = parse_spec('[[kernel]]\nproblem = "unary"\nop = "relu"\nname = "relu"')
+    >>> built = build_library(spec, [find_machine("x86-64-v2"), find_machine("x86-64-v3")])
+    >>> [kernel.symbol for kernel in built.functions[0].kernels]
+    ['relu__x86_64_v3', 'relu__x86_64_v2']
+    """
+    variants = order_targets(machines)
+    functions = tuple(_function(entry, variants) for entry in spec.entries)
+    choices = [Choice(variant.target, variant.conditions) for variant in variants.ordered]
+    dispatched = [
+        Dispatched(function.name, function.arguments, tuple(kernel.symbol for kernel in function.kernels))
+        for function in functions
+    ]
+    baseline = variants.baseline
+    text = resolver_ir(spec.library, baseline, choices, dispatched)
+    resolver = emit_object(text, f"{spec.library}_resolver", baseline)
+    return Library(spec.library, variants, functions, resolver)
+
+
+def _function(entry: Entry, variants: Variants) -> Function:
+    """One kernel for every target; all of them take the same arguments."""
+    states = []
+    for variant in variants.ordered:
+        state = Compilation(entry.problem, variant.machine, f"{entry.name}__{variant.identifier}")
+        for stage in STAGES:
+            state = state.with_field(stage.name, stage.run(state))
+        states.append(state)
+    types = {argument_types(state.llvm, state.name) for state in states}
+    assert len(types) == 1, f"{entry.name} takes different arguments on different targets"
+    return Function(entry, tuple(map(Kernel, states)), types.pop())

@@ -1,0 +1,33 @@
+"""The files of a library: archive or objects, header, and the resolver as C source."""
+
+from __future__ import annotations
+
+from tilewright.aot.archive import Member, archive
+from tilewright.aot.build import Library
+from tilewright.aot.form import Form
+from tilewright.aot.header import library_header
+from tilewright.aot.resolver_source import resolver_source
+
+
+def library_files(library: Library, form: Form) -> dict[str, str | bytes]:
+    """What is written, by name: `lib<name>.a` or objects, `<name>.h`, `<name>_resolver.c`."""
+    files: dict[str, str | bytes] = {
+        f"{library.name}.h": library_header(library, form),
+        f"{library.name}_resolver.c": resolver_source(library),
+    }
+    members = library_members(library)
+    match form:
+        case Form.ARCHIVE:
+            files[f"lib{library.name}.a"] = archive(members)
+        case Form.OBJECTS:
+            files |= {member.name: member.content for member in members}
+    return files
+
+
+def library_members(library: Library) -> tuple[Member, ...]:
+    """The object files: the resolver, then each kernel for each target."""
+    kernels = (kernel for function in library.functions for kernel in function.kernels)
+    return (
+        Member(f"{library.name}_resolver.o", library.resolver, library.exports),
+        *(Member(f"{kernel.symbol}.o", kernel.object_code, (kernel.symbol,)) for kernel in kernels),
+    )

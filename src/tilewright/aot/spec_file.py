@@ -1,0 +1,201 @@
+"""The list of kernels of a library: TOML in, problems with their C names out."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+from tilewright.compiler.names import kernel_name
+from tilewright.compiler.pipeline import Problem
+from tilewright.errors import InvalidSpec, SpecUnreadable, TilewrightError
+from tilewright.ops.unary.problem import Unary
+from tilewright.reading import read_input
+from tilewright.spec.problem import BatchReduceGemm, Gemm
+
+#: The records whose keyword arguments are the keys of a kernel.
+PROBLEMS: dict[str, type[Problem]] = {"gemm": Gemm, "brgemm": BatchReduceGemm, "unary": Unary}
+
+#: Keys of a kernel that are not its problem's.
+_OWN_KEYS = ("problem", "name")
+#: Keys beside the kernels.
+_TOP_KEYS = ("library", "kernel")
+#: Bytes of the longest list that is read.
+_MOST_BYTES = 16 << 20
+#: What a library is called that names itself nothing.
+DEFAULT_LIBRARY = "tilewright"
+
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(" ".join(lines).split())
+
+
+#: Words that C11 or C++20 keep for themselves and that the pattern of a name lets through.
+_RESERVED = _words(
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await",
+    "co_return co_yield compl concept const const_cast consteval constexpr constinit continue",
+    "decltype default delete do double dynamic_cast else enum explicit export extern false float for",
+    "friend goto if inline int long main mutable namespace new noexcept not not_eq nullptr operator",
+    "or or_eq private protected public register reinterpret_cast requires restrict return short",
+    "signed sizeof static static_assert static_cast struct switch template this thread_local throw",
+    "true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor",
+    "xor_eq",
+    # What the resolver calls, and what it calls its own.
+    "abort getauxval syscall write ask_for_tiles choice choose choose_or_abort cpuid cpuid_word",
+    "kept_choice message saved_state targets xgetbv",
+)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kernel: its C name and its problem."""
+
+    name: str
+    problem: Problem
+
+    @property
+    def type_name(self) -> str:
+        """What the header calls the function's type."""
+        return f"{self.name}_function"
+
+    @property
+    def scratch_macro(self) -> str:
+        """What the header calls the number of bytes of scratch."""
+        return f"{self.name.upper()}_SCRATCH_BYTES"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A library's name and its kernels."""
+
+    library: str
+    entries: tuple[Entry, ...]
+
+
+def read_spec(path: Path) -> Spec:
+    """The list of kernels in a file.
+
+    Raises
+    ------
+    SpecUnreadable : no such file, or no TOML.
+    InvalidSpec : as `parse_spec`.
+    """
+    try:
+        text = read_input(path, _MOST_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise SpecUnreadable(path=str(path), reason=reason) from error
+    return parse_spec(text, str(path))
+
+
+def parse_spec(text: str, path: str = "spec") -> Spec:
+    r"""The list of kernels in TOML.
+
+    Parameters
+    ----------
+    text : `[[kernel]]` tables, each with `problem` ("gemm", "brgemm" or "unary"), the arguments of that
+        record (`m = 64`, `dtype = "f32"`, ...; sizes left out are given at run time) and perhaps `name`,
+        the C name. `library`, in front of them, names the library's files and functions.
+    path : what messages call it.
+
+    Raises
+    ------
+    SpecUnreadable : no TOML.
+    InvalidSpec : a key or a value that no kernel has; the message names the kernel, the key and what is
+        allowed.
+
+    Examples
+    --------
+    >>> parse_spec('[[kernel]]\nproblem = "unary"\nop = "relu"').entries[0].name
+    'unary_relu_f32_mxn_cc'
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecUnreadable(path=path, reason=f"it is not TOML: {error}") from error
+    for key in values:
+        if key not in _TOP_KEYS:
+            reason = (
+                f"key {key!r} is unknown, allowed: {', '.join(_TOP_KEYS)} (kernels begin with [[kernel]])"
+            )
+            raise InvalidSpec(path=path, where="in front of the kernels", reason=reason)
+    library = _checked_name(
+        values.get("library", DEFAULT_LIBRARY), "library", path, "in front of the kernels"
+    )
+    kernels = values.get("kernel", [])
+    if not isinstance(kernels, list) or not kernels or not all(isinstance(one, dict) for one in kernels):
+        reason = "there are no kernels; each begins with a line [[kernel]]"
+        raise InvalidSpec(path=path, where="at its end", reason=reason)
+    entries = tuple(_entry(kernel, path, f"kernel {number}") for number, kernel in enumerate(kernels, 1))
+    _check_distinct(library, entries, path)
+    return Spec(library, entries)
+
+
+def _check_distinct(library: str, entries: Sequence[Entry], path: str) -> None:
+    """Nothing that the header declares may have the name of something else in it."""
+    owners = dict.fromkeys((f"{library}_variant", f"{library.upper()}_H"), "the library")
+    for number, entry in enumerate(entries, 1):
+        for declared in (entry.name, entry.type_name, entry.scratch_macro):
+            if declared in owners:
+                reason = f"name is {entry.name!r}: {declared} is {owners[declared]}'s; choose another name"
+                raise InvalidSpec(path=path, where=f"kernel {number}", reason=reason)
+        owners |= dict.fromkeys((entry.name, entry.type_name, entry.scratch_macro), f"kernel {number}")
+
+
+def _entry(kernel: Mapping[str, Any], path: str, where: str) -> Entry:
+    """One `[[kernel]]`; the problem's own checks say what is wrong with a value."""
+    word = kernel.get("problem")
+    if not isinstance(word, str) or word not in PROBLEMS:
+        found = "missing" if word is None else repr(word)
+        reason = f"problem is {found}, must be one of: {', '.join(PROBLEMS)}"
+        raise InvalidSpec(path=path, where=where, reason=reason)
+    record = PROBLEMS[word]
+    arguments = {key: value for key, value in kernel.items() if key not in _OWN_KEYS}
+    for reason in _mistakes(record, word, arguments):
+        raise InvalidSpec(path=path, where=where, reason=reason)
+    try:
+        problem = record(**arguments)
+    except TilewrightError as error:
+        raise InvalidSpec(path=path, where=where, reason=str(error)) from error
+    name = _checked_name(kernel.get("name", default_name(problem)), "name", path, where)
+    return Entry(name, problem)
+
+
+def _mistakes(record: type[Problem], word: str, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Keys that are unknown or missing, and values of a type that no argument has."""
+    allowed = signature(record).parameters
+    for key, value in arguments.items():
+        if key not in allowed:
+            yield f"key {key!r} is unknown, allowed for {word}: {', '.join((*_OWN_KEYS, *allowed))}"
+        elif isinstance(value, bool) and "bool" not in str(allowed[key].annotation):
+            yield f"{key} is {str(value).lower()}, must be a number or a word in quotes"
+        elif not isinstance(value, (bool, int, str)):
+            yield f"{key} is {value!r}, must be an integer or a word in quotes"
+    for key, parameter in allowed.items():
+        if parameter.default is Parameter.empty and key not in arguments:
+            yield f"key {key!r} is missing, {word} needs it"
+
+
+def default_name(problem: Problem) -> str:
+    """The name of a kernel that has none of its own: that of its problem.
+
+    >>> default_name(Gemm(64, 64, 64))
+    'gemm_f32_64x64x64_rrr_auto'
+    """
+    return kernel_name(problem, "").rstrip("_")
+
+
+def _checked_name(value: object, key: str, path: str, where: str) -> str:
+    """A name that C and C++ take, and that leaves room for those made of it."""
+    if isinstance(value, str) and _NAME.fullmatch(value) and "__" not in value and value not in _RESERVED:
+        return value
+    reason = (
+        f"{key} is {value!r}, must be a C name: letters, digits and single underscores, the first a letter, "
+        "and no word that C, C++ or the resolver has its own use for"
+    )
+    raise InvalidSpec(path=path, where=where, reason=reason)

@@ -1,0 +1,1 @@
+"""Calls with arrays: operands checked and converted, prepared calls, native entries."""

@@ -1,0 +1,246 @@
+"""Batches of products as one compiled loop over a kernel: no Python per matrix."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.object_cache import cached_object
+from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
+from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, null
+from tilewright.machine.host import host_machine
+from tilewright.macro.partition import TASK_WORK
+from tilewright.ops.gemm.product_nest import SIZES
+from tilewright.preparing import once
+from tilewright.spec.dtype import ACCUMULATORS, DType
+from tilewright.threads.pool import TEAM_WORK
+
+_OPERANDS = ("a", "b", "c")
+_FIXED = "tw_batch_fixed"
+
+
+#: What alpha and beta are in C, by the type of the sums.
+C_TYPES: dict[str, Any] = {
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+}
+
+
+class Axis(NamedTuple):
+    """One batch axis: its length, and bytes from one matrix to the next in a, b and c."""
+
+    length: int
+    steps: tuple[int, ...]
+
+
+def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[Axis, ...]:
+    """Batch axes with neighbours fused where every operand walks on evenly; length-1 axes dropped.
+
+    Before: shape (4, 5), strides (200, 40) in a, (0, 0) in b, (500, 100) in c. After: one axis of 20.
+
+    >>> merge_axes((4, 5), ((200, 40), (0, 0), (500, 100)))
+    (Axis(length=20, steps=(40, 0, 100)),)
+    """
+    merged: list[Axis] = []
+    for length, *steps in zip(shape, *strides, strict=True):
+        if length == 1:
+            continue
+        outer = merged[-1] if merged else None
+        if outer is not None and all(o == i * length for o, i in zip(outer.steps, steps, strict=True)):
+            merged[-1] = Axis(outer.length * length, tuple(steps))
+        else:
+            merged.append(Axis(length, tuple(steps)))
+    return tuple(merged)
+
+
+#: Vectors of an epilogue that all products of a batch have in common: a bias.
+MOST_VECTORS = 1
+
+#: Products of more multiply-adds are computed by all threads, one after the other: 5 ms on one thread.
+MOST_WORK = 1 << 28
+#: What a product of hardcoded sizes counts as in the length of a task.
+FIXED_WORK = 1 << 14
+
+#: Tasks for each thread of a batch, so that the last one to finish keeps the others waiting for little.
+TASKS_PER_THREAD = 8
+
+
+def _name(acc: DType, vectors: int = 0) -> str:
+    return f"tw_batch_{acc}{'_vector' * vectors}"
+
+
+def _emit() -> str:
+    """The loops over kernels of each type of sums, and over those of hardcoded sizes."""
+    machine = host_machine()
+    module = Module("tw_batch", machine.triple, data_layout(machine))
+    for acc in ACCUMULATORS:
+        scalar = element_type(acc)
+        rest = [*((name, INT64) for name in SIZES), ("alpha", scalar), ("beta", scalar)]
+        for vectors in range(MOST_VECTORS + 1):
+            given = [(f"vector{number}", POINTER) for number in range(vectors)]
+            _Batch(module, _name(acc, vectors), [*given, *rest], whole=True).emit()
+    leading = [(f"ld_{name}", INT64) for name in _OPERANDS]
+    _Batch(module, _FIXED, leading, whole=False).emit()
+    return str(module)
+
+
+class _Batch:
+    """One loop: the kernel `count` times, its three pointers advancing by bytes.
+
+    A team takes several products at once, each computed by one thread in scratch of its own; or, where
+    products are too few and large enough, or there is not enough scratch, one product after the other.
+
+    Parameters
+    ----------
+    rest : what the kernel takes behind its pointers.
+    whole : whether it also takes scratch and a team, as kernels of any sizes do.
+    """
+
+    def __init__(self, module: Module, name: str, rest: list[tuple[str, Type]], *, whole: bool) -> None:
+        self.module, self.name, self.rest, self.whole = module, name, rest, whole
+        self.arguments = [
+            ("kernel", POINTER),
+            ("count", INT64),
+            *((f"step_{name}", INT64) for name in _OPERANDS),
+            *((name, POINTER) for name in _OPERANDS),
+            *rest,
+            *((("scratch", POINTER), ("scratch_step", INT64), ("parts", INT64)) if whole else ()),
+            ("team", POINTER),
+        ]
+
+    def emit(self) -> None:
+        """The exported function."""
+        f = self.module.define(self.name, VOID, self.arguments, exported=True)
+        g = f.arguments
+        together = f.new_block("together")
+        several, alone = f.new_block("several"), f.new_block("alone")
+        f.jump_if(f.icmp("==", g["team"], null()), alone, several)
+        f.place(several)
+        team = Team.of(f, g["team"])
+        one = f.icmp("==", team.threads, 1)
+        each_by_all = f.new_block("each_by_all") if self.whole else alone
+        f.jump_if(f.and_(f.not_(one), self.worthwhile(f, team.threads)), together, each_by_all)
+        if self.whole:
+            f.place(each_by_all)
+            self.loop(f, g, int64(0), g["count"], g["scratch"], g["team"], asked=team.pointer)
+            f.ret()
+        f.place(alone)
+        self.loop(f, g, int64(0), g["count"], g.get("scratch"), g["team"])
+        f.ret()
+        f.place(together)
+        least = f.ceildiv(f.mul(g["count"], self.work(f)), int64(TASK_WORK))  # of a bounded length
+        tasks = f.minimum(f.maximum(f.mul(team.threads, TASKS_PER_THREAD), least), g["count"])
+        each = f.ceildiv(g["count"], tasks)
+        environment = Environment({**g, "each": each})
+        body = self.body(environment)
+        team.run(f, body.callee, environment.keep(f, body), f.ceildiv(g["count"], each))
+        f.ret()
+
+    def worthwhile(self, f: Function, threads: Value) -> Value:
+        """Whether products are computed beside each other rather than each by all threads."""
+        g = f.arguments
+        several = f.icmp(">", g["count"], 1)
+        if not self.whole:
+            return several
+        work = self.work(f)
+        small = f.icmp("<=", work, TEAM_WORK)
+        many = f.icmp(">=", g["count"], f.mul(threads, TASKS_PER_THREAD))
+        many = f.and_(many, f.icmp("<=", work, MOST_WORK))
+        possible = f.and_(several, f.icmp("<=", threads, g["parts"]))
+        return f.and_(possible, f.or_(small, many))
+
+    def work(self, f: Function) -> Value:
+        """Multiply-adds of one product; those of hardcoded sizes are small."""
+        if not self.whole:
+            return int64(FIXED_WORK)
+        m, n, k = (f.arguments[name] for name in SIZES[:3])
+        return f.mul(f.mul(m, n), k)
+
+    def body(self, environment: Environment) -> Function:
+        """The products of one task."""
+        f = self.module.define(f"{self.name}_task", VOID, BODY_ARGUMENTS)
+        g = environment.inside(f)
+        begin = f.mul(f.arguments["task"], g["each"])
+        end = f.minimum(f.add(begin, g["each"]), g["count"])
+        scratch = None
+        if self.whole:
+            scratch = f.at(g["scratch"], f.mul(f.arguments["thread"], g["scratch_step"]))
+        self.loop(f, g, begin, end, scratch, null())
+        f.ret()
+        return f
+
+    def loop(
+        self,
+        f: Function,
+        g: dict[str, Value],
+        begin: Value,
+        end: Value,
+        scratch: Value | None,
+        team: Value,
+        asked: Value | None = None,
+    ) -> None:
+        """The products from one number to another; after each, the team that is `asked` may end them."""
+        first = [f.at(g[name], f.mul(begin, g[f"step_{name}"])) for name in _OPERANDS]
+        rest = [g[name] for name, _ in self.rest]
+        # Kernels of hardcoded sizes end in the steps of a batch that is summed, of which they have one.
+        rest += [int64(0), int64(0)] if scratch is None else [scratch, team]
+        with f.carried_loop(begin, end, int64(1), first, "batch") as (_, pointers, advance):
+            f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
+            if asked is not None:
+                Team.end_if_cancelled(f, asked)
+            steps = (g[f"step_{name}"] for name in _OPERANDS)
+            advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
+
+
+@once
+def _code() -> Linked:
+    names = [_FIXED, *(_name(acc, count) for acc in ACCUMULATORS for count in range(MOST_VECTORS + 1))]
+    machine = host_machine()
+    code = cached_object("tw_batch", machine, lambda: emit_object(_emit(), "tw_batch", machine))
+    return Linked(code, names, {})
+
+
+def batch_address(acc: DType | None) -> int:
+    """Where the loop over kernels of one type of sums stands, or that over kernels of hardcoded sizes."""
+    return _code().address(_FIXED if acc is None else _name(acc))
+
+
+@once
+def batch_function(acc: DType, vectors: int = 0) -> Any:
+    """The compiled loop over kernels of one type of sums, as a ctypes function that runs without the GIL.
+
+    Kernels with an epilogue may have some vectors behind C, the same for all products.
+    """
+    scalar = C_TYPES[acc.name]
+    kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
+    kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2
+    kinds += [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+    return _code().function(_name(acc, vectors), kinds)
+
+
+@once
+def fixed_batch_function() -> Any:
+    """The compiled loop over a kernel of hardcoded sizes, for every element type."""
+    kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
+    return _code().function(_FIXED, [*kinds, ctypes.c_void_p])
+
+
+def outer_offsets(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
+    """Byte offsets of a, b and c for every position of the given axes.
+
+    >>> list(outer_offsets((Axis(2, (8, 0, 16)),)))
+    [(0, 0, 0), (8, 0, 16)]
+    """
+    for position in np.ndindex(*(axis.length for axis in axes)):
+        sums = [0] * len(_OPERANDS)
+        for index, axis in zip(position, axes, strict=True):
+            sums = [total + index * step for total, step in zip(sums, axis.steps, strict=True)]
+        yield tuple(sums)

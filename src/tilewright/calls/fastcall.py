@@ -1,0 +1,372 @@
+"""Machine code that CPython calls as a builtin: reads arrays itself, hands all it does not know to Python."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.builtin import address_of
+from tilewright.llvm.control import Block
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
+from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
+from tilewright.threads.pool_memory import APART, State, Team
+from tilewright.threads.scratch import Table
+
+#: numpy/ndarraytypes.h, PyArrayObject_fields behind the 16-byte object head of 64-bit GIL builds.
+ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
+#: cpython/object.h, PyObject.ob_type; cpython/tupleobject.h, PyTupleObject.ob_size and ob_item.
+OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEM = 8, 16, 24
+#: numpy/ndarraytypes.h, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE.
+ALIGNED, WRITEABLE = 0x0100, 0x0400
+
+#: numpy/_core/code_generators/numpy_api.py, indices in the C API table of PyArray_Empty, PyArray_Return,
+#: PyArray_NewFromDescr, PyArray_SetBaseObject and PyArray_Scalar.
+API_EMPTY, API_RETURN, API_NEW_FROM_DESCR, API_SET_BASE, API_SCALAR = 184, 76, 94, 282, 60
+
+#: Products of fewer multiply-adds keep the GIL: releasing and taking it costs about 100 ns, and these
+#: take less than 5 us.
+GIL_THRESHOLD = 1 << 18
+
+
+def native_entry_possible() -> bool:
+    """Whether this interpreter lays out objects the way the entry reads them."""
+    gil_build = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+    if not gil_build or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    probe = np.zeros((3, 5), np.float32)[:, 1:3]
+    base = id(probe)
+
+    def word(offset: int, kind: Any = ctypes.c_uint64) -> int:
+        return int(kind.from_address(base + offset).value)
+
+    read = (
+        word(OBJECT_TYPE),
+        word(ARRAY_DATA),
+        word(ARRAY_NDIM, ctypes.c_int32),
+        ctypes.c_int64.from_address(word(ARRAY_SHAPE) + 8).value,
+        ctypes.c_int64.from_address(word(ARRAY_STRIDES)).value,
+        word(ARRAY_DTYPE),
+        word(ARRAY_FLAGS, ctypes.c_int32) & (ALIGNED | WRITEABLE),
+    )
+    data = probe.__array_interface__["data"][0]
+    expected = (id(np.ndarray), data, 2, 2, 20, id(probe.dtype), ALIGNED | WRITEABLE)
+    return read == expected
+
+
+def numpy_api(index: int) -> int:
+    """The address of a function of NumPy's C API."""
+    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # noqa: SLF001
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    table = get(capsule, None)
+    found = ctypes.c_void_p.from_address(table + 8 * index).value
+    assert found is not None
+    return found
+
+
+#: The one keyword that machine code reads; interned, so that callers pass this very object.
+_OUT = sys.intern("out")
+
+
+def python_symbols() -> dict[str, int]:
+    """Addresses of what every such function may import from the interpreter and NumPy."""
+    api = ctypes.pythonapi
+    return {
+        "tw_str_out": id(_OUT),
+        "tw_none": id(None),
+        "tw_ndarray": id(np.ndarray),
+        "tw_vectorcall": address_of(api.PyObject_Vectorcall),
+        "tw_incref": address_of(api.Py_IncRef),
+        "tw_decref": address_of(api.Py_DecRef),
+        "tw_save_thread": address_of(api.PyEval_SaveThread),
+        "tw_restore_thread": address_of(api.PyEval_RestoreThread),
+        "tw_restore_error": address_of(api.PyErr_Restore),
+        "tw_pool": thread_pool().address,
+    }
+
+
+class Matrix(NamedTuple):
+    """What is read of one array: sizes, strides in elements."""
+
+    data: Value
+    rows: Value
+    columns: Value
+    row: Value
+    column: Value
+    step: Value  # bytes to the next matrix of a batch
+
+    def transposed(self) -> Matrix:
+        """The same memory with rows and columns exchanged."""
+        return Matrix(self.data, self.columns, self.rows, self.column, self.row, self.step)
+
+
+#: Elements of a column-major C up to which products that are not computed transposed store into it: the time
+#: of calls decides. Larger ones are computed in rows and transposed.
+MOST_SCATTERED = 1 << 16
+
+
+class Turns(IntEnum):
+    """The products of a kernel that may be computed as Cᵀ = Bᵀ·Aᵀ."""
+
+    NONE = 0
+    ALL = 1
+    ONE_COLUMN = 2  # complex ones: see `macro.nest.computed_transposed`
+
+
+def column_major(f: Function, c: Matrix) -> Value:
+    """Emits whether the columns of C are contiguous and its rows are not."""
+    return f.and_(f.icmp("!=", c.column, 1), f.icmp("==", c.row, 1))
+
+
+def better_turned(f: Function, a: Matrix, c: Matrix, turns: Value) -> Value:
+    """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column."""
+    flip = f.and_(column_major(f, c), f.icmp("==", turns, Turns.ALL))
+    vector = f.and_(f.icmp("==", c.columns, 1), f.and_(f.icmp("==", c.row, 1), f.icmp("==", a.row, 1)))
+    return f.or_(flip, f.and_(vector, f.icmp("!=", turns, Turns.NONE)))
+
+
+def turned_if(f: Function, condition: Value, a: Matrix, b: Matrix, c: Matrix) -> tuple[Matrix, ...]:
+    """The operands of the transposed product where the condition holds, else a, b and c themselves."""
+
+    def chosen(straight: Matrix, flipped: Matrix) -> Matrix:
+        pairs = zip(straight, flipped, strict=True)
+        return Matrix(*(f.select(condition, second, first) for first, second in pairs))
+
+    return chosen(a, b.transposed()), chosen(b, a.transposed()), chosen(c, c.transposed())
+
+
+class TeamWish(NamedTuple):
+    """What is known before a team is opened: the pool, whether to, of how many threads, for how long."""
+
+    state: Value
+    wanted: Value
+    threads: Value
+    long: Value
+
+
+class FastFunction:
+    """``PyObject *f(self, args, nargs, kwnames)`` under construction; `batch` products in one call."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module = module
+        arguments = [("self", POINTER), ("args", POINTER), ("nargs", INT64), ("kwnames", POINTER)]
+        self.f = module.define(name, POINTER, arguments, exported=True)
+        self.fallback = self.f.new_block("fallback")
+        self.batch = int64(1)
+        self.teams: list[tuple[Value, Value]] = []  # those closed: whether each was open, and where it is
+
+    def require(self, condition: Value) -> None:
+        """Goes on if the condition holds, else to Python."""
+        following = self.f.new_block("ok")
+        self.f.jump_if(condition, following, self.fallback)
+        self.f.place(following)
+
+    def field(self, base: Value, offset: int, kind: Type = POINTER) -> Value:
+        """A field of a struct."""
+        return self.f.load(kind, self.f.at(base, offset), 4 if kind == INT32 else 8)
+
+    def argument(self, index: int) -> Value:
+        """A positional argument, or the value of a keyword behind the last of them."""
+        return self.field(self.f.arguments["args"], 8 * index)
+
+    def check_plain(self, array: Value, dtype: Value, flags: int) -> None:
+        """An ndarray, no subclass, of an element type and with the flags."""
+        f = self.f
+        self.require(f.icmp("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
+        self.require(f.icmp("==", self.field(array, ARRAY_DTYPE), dtype))
+        found = f.and_(self.field(array, ARRAY_FLAGS, INT32), int32(flags))
+        self.require(f.icmp("==", found, int32(flags)))
+
+    def new_array(self, axes: Value, shape: Value, dtype: Value) -> Value:
+        """A new array of whatever is in memory; where there is none, the call ends with NumPy's error."""
+        f, module = self.f, self.module
+        f.call(module.declare("tw_incref", VOID, (POINTER,)), [dtype])  # PyArray_Empty takes over a reference
+        empty = module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))
+        made = f.call(empty, [axes, shape, dtype, int32(0)])
+        with f.when(f.icmp("==", made, null())):
+            f.ret(null())
+        return made
+
+    def find_out(self, operands: int, *, positional: bool) -> Value:
+        """What stands behind the operands, or the one keyword `out`; null where there is none, or None."""
+        f = self.f
+        nargs, kwnames = f.arguments["nargs"], f.arguments["kwnames"]
+        slot = f.alloca(POINTER, 1, 8)
+        f.store(null(), slot, 8)
+        self.require(f.icmp(">=", nargs, operands))
+        self.require(f.icmp("<=", nargs, operands + positional))
+        with f.branch(f.icmp("==", kwnames, null())) as (plain, keywords):
+            with plain, f.when(f.icmp("==", nargs, operands + 1)):
+                f.store(self.argument(operands), slot, 8)
+            with keywords:
+                self.require(f.icmp("==", nargs, operands))
+                self.require(f.icmp("==", self.field(kwnames, TUPLE_SIZE, INT64), 1))
+                word = self.field(kwnames, TUPLE_ITEM)
+                self.require(f.icmp("==", word, self.module.external("tw_str_out")))
+                f.store(self.argument(operands), slot, 8)
+        given = f.load(POINTER, slot, 8)
+        absent = f.icmp("==", given, self.module.external("tw_none"))
+        return f.select(absent, null(), given)
+
+    def elements(self, stride: Value, shift: Value, length: Value) -> Value:
+        """The stride of an axis in elements; those of complex numbers may be aligned and parts of one apart.
+
+        That of an axis of length 1 may be anything.
+        """
+        f = self.f
+        part = f.and_(stride, f.sub(f.shl(int64(1), shift), 1))
+        self.require(f.or_(f.icmp("==", part, 0), f.icmp("<=", length, 1)))
+        return f.ashr(stride, shift)
+
+    def matrix(self, array: Value, shift: Value) -> Matrix:
+        """Sizes and strides, in elements, of an array of two axes; one of length 1 counts as contiguous."""
+        shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
+        rows, columns = (self.field(shape, 8 * axis, INT64) for axis in (0, 1))
+        row, column = (
+            self.elements(self.field(strides, 8 * axis, INT64), shift, length)
+            for axis, length in enumerate((rows, columns))
+        )
+        return self.contiguous(Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column, int64(0)))
+
+    def contiguous(self, matrix: Matrix) -> Matrix:
+        """The matrix with the stride of an axis of length 1 replaced by one that makes it contiguous."""
+        f = self.f
+        single_column = f.icmp("==", matrix.columns, 1)
+        single_row = f.and_(f.icmp("==", matrix.rows, 1), f.not_(single_column))
+        column = f.select(single_column, int64(1), matrix.column)
+        return matrix._replace(column=column, row=f.select(single_row, matrix.columns, matrix.row))
+
+    def extent(self, matrix: Matrix, size: Value) -> tuple[Value, Value]:
+        """First byte and the byte behind the last one that a matrix can touch."""
+        f = self.f
+        start = f.ptrtoint(matrix.data)
+        low, high = start, f.add(start, size)
+        reaches = [
+            f.mul(f.mul(f.sub(count, 1), stride), size)
+            for count, stride in ((matrix.rows, matrix.row), (matrix.columns, matrix.column))
+        ]
+        for reach in (*reaches, f.mul(f.sub(self.batch, 1), matrix.step)):
+            low = f.add(low, f.minimum(reach, int64(0)))
+            high = f.add(high, f.maximum(reach, int64(0)))
+        return low, high
+
+    # --- beside the work ----------------------------------------------------------------------
+
+    def find_scratch(self, table: Value, unused: Value | None = None) -> Value:
+        """The first slot of a scratch table that holds a block; without one the call goes through Python.
+
+        Such a call counts itself, and gives up the reference `unused`. Between this look and the taking
+        nothing may release the GIL.
+        """
+        f = self.f
+        found = f.alloca(INT64, 1, 8)
+        f.store(int64(0), found, 8)
+        count = self.field(table, Table.count.offset, INT64)
+        slots = f.at(table, Table.slots.offset)
+        with f.loop(int64(0), count, int64(1), "slot") as index:
+            pointer = f.at(slots, f.mul(f.sub(f.sub(count, 1), index), 8))
+            holds = f.icmp("!=", f.load(INT64, pointer, 8), 0)
+            known = f.load(INT64, found, 8)
+            f.store(f.select(holds, f.ptrtoint(pointer), known), found, 8)
+        slot = f.load(INT64, found, 8)
+        with f.when(f.icmp("==", slot, 0)):
+            wanted = f.at(table, Table.wanted.offset)
+            f.store(f.add(f.load(INT64, wanted, 8), 1), wanted, 8)
+            if unused is not None:
+                f.call(self.module.declare("tw_decref", VOID, (POINTER,)), [unused])
+        self.require(f.icmp("!=", slot, 0))
+        return f.inttoptr(slot)
+
+    @contextmanager
+    def taken(self, slot: Value) -> Iterator[Value]:
+        """The block of a slot, which is empty meanwhile."""
+        block = self.f.load(POINTER, slot, 8)
+        self.f.store(null(), slot, 8)
+        yield block
+        self.f.store(block, slot, 8)
+
+    @contextmanager
+    def without_gil(self, condition: Value) -> Iterator[None]:
+        """Releases the GIL meanwhile, if the condition holds."""
+        f = self.f
+        save = self.module.declare("tw_save_thread", POINTER, ())
+        restore = self.module.declare("tw_restore_thread", VOID, (POINTER,))
+        thread = f.alloca(POINTER, 1, 8)
+        with f.when(condition):
+            f.store(f.call(save, []), thread, 8)
+        yield
+        with f.when(condition):
+            f.call(restore, [f.load(POINTER, thread, 8)])
+
+    def find_team(self, work: Value, unused: Value | None = None) -> TeamWish:
+        """Whether a call of so many multiply-adds takes a team; if workers are missing, Python starts them.
+
+        Such a call gives up the reference `unused`.
+        """
+        f = self.f
+        state = self.module.external("tw_pool")
+
+        def word(name: str) -> Value:
+            return f.load_acquire(INT64, f.at(state, getattr(State, name).offset))
+
+        size = word("size")
+        several = f.and_(f.icmp(">", work, TEAM_WORK), f.icmp(">", size, 1))
+        wanted = f.or_(several, f.icmp(">", work, POLL_WORK))
+        missing = f.icmp("<", word("started"), f.sub(size, 1))
+        missing = f.or_(missing, f.icmp("==", word("open"), 0))
+        with f.when(f.and_(wanted, missing)):
+            if unused is not None:
+                f.call(self.module.declare("tw_decref", VOID, (POINTER,)), [unused])
+            f.jump(self.fallback)
+        return TeamWish(state, wanted, size, f.icmp(">", work, WAKE_WORK))
+
+    @contextmanager
+    def team(self, wish: TeamWish) -> Iterator[Value]:
+        """The team that a call takes meanwhile, without the GIL; null where it takes none."""
+        f = self.f
+        memory = f.alloca(INT64, ctypes.sizeof(Team) // 8, APART)
+        chosen = f.alloca(POINTER, 1, 8)
+        f.store(null(), chosen, 8)
+        with f.when(wish.wanted):
+            f.store(memory, chosen, 8)
+            code = self.field(wish.state, State.open.offset)
+            arguments = [wish.state, memory, wish.threads, f.zext(wish.long, INT64)]
+            f.call(Callee(VOID, code.text), arguments)
+        yield f.load(POINTER, chosen, 8)
+        with f.when(wish.wanted):
+            f.call(Callee(VOID, self.field(wish.state, State.close.offset).text), [memory])
+        self.teams.append((wish.wanted, memory))
+
+    def raise_cancelled(self, unused: Value | None = None, to: Block | None = None) -> None:
+        """Ends the call with what a signal handler raised while a team ran, and gives up `unused`.
+
+        Where there is a block `to` it goes there instead, which ends the call.
+        """
+        f, module = self.f, self.module
+        for wanted, memory in self.teams:
+            with f.when(wanted), f.when(f.icmp("!=", self.field(memory, Team.cancelled.offset, INT64), 0)):
+                restore = module.declare("tw_restore_error", VOID, (POINTER,) * 3)
+                f.call(restore, [self.field(memory, Team.exception.offset + 8 * part) for part in range(3)])
+                if unused is not None:
+                    f.call(module.declare("tw_decref", VOID, (POINTER,)), [unused])
+                if to is None:
+                    f.ret(null())
+                else:
+                    f.jump(to)
+        self.teams.clear()
+
+    def finish(self, result: Value) -> None:
+        """Returns a new reference to the result; behind it, the call of `self` with the same arguments."""
+        f = self.f
+        f.ret(result)
+        f.place(self.fallback)
+        vectorcall = self.module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
+        f.ret(f.call(vectorcall, list(f.arguments.values())))

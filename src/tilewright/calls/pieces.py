@@ -1,0 +1,96 @@
+"""NumPy operations on large arrays, in pieces, so that Python runs signal handlers between them.
+
+One call of NumPy on an array of gigabytes takes seconds, in which Ctrl-C does nothing. Arrays of up to
+`PIECE` elements are one piece, and take one comparison longer than NumPy's own functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.calls.operands import Array
+
+#: Elements of a piece: 1 to 20 ms, so that the overhead of the Python loop is negligible.
+PIECE = 1 << 20
+
+#: Pieces that do not end with an axis are multiples of this: whole lines of memory.
+_UNIT = 64
+
+#: An index of every axis: slices, so that a piece has the axes of its array.
+Index = tuple[slice, ...]
+
+
+def pieces(shape: tuple[int, ...], strides: Sequence[int], most: int = PIECE) -> Iterator[Index]:
+    """Indices of parts of an array, of at most so many elements each, in the order of its memory.
+
+    >>> list(pieces((4, 3), (12, 4), 6))
+    [(slice(0, 2, None), slice(None, None, None)), (slice(2, 4, None), slice(None, None, None))]
+    """
+    order = sorted(range(len(shape)), key=lambda axis: -abs(strides[axis]))
+    yield from _pieces(shape, order, [slice(None)] * len(shape), most)
+
+
+def _pieces(shape: tuple[int, ...], order: Sequence[int], index: list[slice], most: int) -> Iterator[Index]:
+    inner = math.prod(shape[axis] for axis in order[1:])
+    if not order or inner * shape[order[0]] <= most:
+        yield tuple(index)
+        return
+    axis = order[0]
+    step = max(1, most // inner)
+    if step > _UNIT:
+        step -= step % _UNIT
+    for first in range(0, shape[axis], step):
+        index[axis] = slice(first, min(first + step, shape[axis]))
+        if inner > most:
+            yield from _pieces(shape, order[1:], index, most)
+        else:
+            yield tuple(index)
+    index[axis] = slice(None)
+
+
+def copy_to(target: Array, source: Array, casting: Any = "same_kind", where: Any = True) -> None:
+    """`numpy.copyto`, of arrays whose memory is either apart or the same."""
+    if target.size <= PIECE:
+        np.copyto(target, source, casting=casting, where=where)
+        return
+    if not np.can_cast(source.dtype, target.dtype, casting):
+        np.copyto(target[:0], source[:0], casting=casting)  # raises NumPy's error before anything changes
+    values = np.broadcast_to(source, target.shape)
+    chosen = where if where is True else np.broadcast_to(where, target.shape)
+    for part in pieces(target.shape, target.strides):
+        mask = True if chosen is True else chosen[part]
+        np.copyto(target[part], values[part], casting=casting, where=mask)
+
+
+def as_type(array: Array, dtype: Any) -> Array:
+    """``array.astype(dtype, copy=False)``."""
+    return array if array.dtype == dtype else copied(array, dtype)
+
+
+def copied(array: Array, dtype: Any = None) -> Array:
+    """``array.astype(dtype)``: a copy whose axes are in the same order in memory."""
+    if array.size <= PIECE:
+        return array.astype(array.dtype if dtype is None else dtype, subok=False)
+    found: Array = np.empty_like(array, dtype=dtype, subok=False)
+    copy_to(found, array, "unsafe")
+    return found
+
+
+def contiguous(array: Array, dtype: Any = None) -> Array:
+    """`numpy.ascontiguousarray`."""
+    if array.size <= PIECE or (array.flags.c_contiguous and dtype in (None, array.dtype)):
+        return np.ascontiguousarray(array, dtype)
+    found = np.empty(array.shape, array.dtype if dtype is None else dtype)
+    copy_to(found, array, "unsafe")
+    return found
+
+
+def all_finite(array: Array) -> bool:
+    """Return whether all elements are finite."""
+    if array.size <= PIECE:
+        return bool(np.isfinite(array).all())
+    return all(np.isfinite(array[part]).all() for part in pieces(array.shape, array.strides))

@@ -1,0 +1,1 @@
+"""From a problem record to a kernel: stages, lowering, the kernel, its names and headers."""

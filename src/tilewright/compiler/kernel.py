@@ -1,0 +1,246 @@
+"""A compiled kernel: what every kind of problem has of one, and its code in this process."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from tilewright.cached import cached_property
+from tilewright.calls.operands import Array
+from tilewright.compiler.lower import scratch_layout, signature
+from tilewright.compiler.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, finish, run_stages
+from tilewright.errors import ForeignKernel, KernelNotCalled, OperandMismatch
+from tilewright.ir.nodes import Program
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.object_cache import cached_object
+from tilewright.llvm.target import emit_assembly
+from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine, enabled_features
+from tilewright.ops.contraction.problem import Contraction
+from tilewright.preparing import importing, once_property
+from tilewright.spec.arguments import MAX_SIZE, check_integer
+from tilewright.spec.problem import Operand
+
+if TYPE_CHECKING:
+    from tilewright.compiler.registers import RegisterUse
+
+#: What ctypes calls the types that arguments of kernels have.
+C_ARGUMENTS: dict[str, Any] = {
+    "ptr": ctypes.c_void_p,
+    "i64": ctypes.c_int64,
+    "i32": ctypes.c_int32,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}
+
+
+class Kernel:
+    """A compiled problem.
+
+    Called with arrays of the problem's shapes, dtype and layouts, it computes into the last one and
+    returns it. Pickles as its problem and is compiled again where it arrives.
+
+    Attributes
+    ----------
+    problem, machine : what was compiled, and for which machine.
+    name, symbol : the kernel's name; the exported C symbol is the same.
+    blocking : register tile and cache blocks.
+    flops, bytes : operations of one call, and bytes it must move; None where sizes are open.
+    tile_ir, llvm_ir, assembly, object_code : what the stages made.
+    header : the C header of the exported symbol.
+    registers : vector registers used, and values spilled.
+    native : the kernel as a builtin.
+    address : where the machine code starts.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> kernel = tw.compile(tw.Gemm(dtype="f32"))
+    >>> kernel.blocking.kr
+    1
+    """
+
+    # The slot's place in the object is what native entries read (see `native.py`).
+    __slots__ = ("__dict__", "__weakref__", "_record")
+
+    _record: builtins.bytes
+
+    def __init__(self, compilation: Compilation) -> None:
+        self._compilation = compilation
+        self.problem: Problem = compilation.problem
+        self.machine: Machine = compilation.machine
+        self.name: str = compilation.name
+
+    @classmethod
+    def compiled(cls, problem: Any, machine: Machine | None = None) -> Self:
+        """The kernel of a problem of this class, for a machine or this host."""
+        return cls(_compile(problem, machine or host_machine()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        machine = None if self.machine == host_machine() else self.machine
+        return type(self).compiled, (self.problem, machine)
+
+    def __repr__(self) -> str:
+        with importing:
+            from tilewright.compiler.repr_html import describe  # only for readers
+
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the facts as a table, the stages' texts folded away."""
+        with importing:
+            from tilewright.compiler.repr_html import describe_html
+
+        return describe_html(self)
+
+    @property
+    def symbol(self) -> str:
+        """The exported C name."""
+        return self.name
+
+    @property
+    def blocking(self) -> Cut:
+        """How the problem is cut: cache blocks, the tiles that cover known sizes, blocks of lines."""
+        assert self._compilation.blocking is not None
+        return self._compilation.blocking
+
+    @property
+    def nest(self) -> Program:
+        """The loop nest as tile IR."""
+        return self._compilation.program
+
+    @property
+    def tile_ir(self) -> str:
+        """The loop nest as tile IR text."""
+        with importing:
+            from tilewright.ir.text import print_program  # only for readers
+
+        return print_program(self.nest)
+
+    @cached_property
+    def llvm_ir(self) -> str:
+        """The LLVM module as text."""
+        return run_stages(self.problem, self.machine, until="llvm").llvm
+
+    @cached_property
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        return emit_assembly(self.llvm_ir, self.name, self.machine)
+
+    @property
+    def object_code(self) -> builtins.bytes:
+        """A relocatable object file."""
+        return self._compilation.object
+
+    @property
+    def header(self) -> str:
+        """A C header with the prototype of the exported symbol, the meaning of each argument beside it."""
+        with importing:
+            from tilewright.compiler.c_header import c_header  # only for readers
+
+        return c_header(self)
+
+    @property
+    def flops(self) -> int | None:
+        """Floating-point operations of one call; None where sizes are given at run time."""
+        return self.problem.flops
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes that one call must move, each operand once; None where sizes are given at run time."""
+        return self.problem.bytes
+
+    @cached_property
+    def registers(self) -> RegisterUse:
+        """Vector registers used, and vector values that pass through the stack, by the assembly."""
+        with importing:
+            from tilewright.compiler.registers import count_registers  # only for readers
+
+        return count_registers(self.assembly)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch that one call of one thread needs."""
+        return scratch_layout(self.nest).bytes
+
+    def scratch_bytes_for(self, threads: int) -> int:
+        """Bytes of scratch that one call needs which some threads share."""
+        return scratch_layout(self.nest).size(check_integer(threads, "threads", 1, MAX_SIZE))
+
+    @once_property
+    def _code(self) -> Linked:
+        if not runs_on(self.machine, host_machine()):
+            raise ForeignKernel(kernel=self.name, target=self.machine.name, host=host_machine().cpu)
+        return Linked(self.object_code, (self.symbol,), {})
+
+    @property
+    def address(self) -> int:
+        """Where the machine code starts in this process."""
+        return self._code.address(self.symbol)
+
+    @once_property
+    def function(self) -> Any:
+        """The ctypes function of the C signature: pointers, sizes and strides, scalars, scratch, team.
+
+        As the program has them: it takes no scratch where there is none, and no team without tasks.
+        """
+        return self._code.function(self.symbol, [C_ARGUMENTS[kind.text] for _, kind in signature(self.nest)])
+
+    @once_property
+    def native(self) -> Callable[..., Any]:
+        """The kernel as a builtin: ``kernel.native(a, b, c)`` reads the arrays in machine code.
+
+        It takes what the kernel takes and raises what it raises: whatever the machine code does not
+        know goes through ``kernel(...)``. Where there is no such entry (kernels of other machines,
+        operands behind pointers, interpreters with other objects) it is ``kernel.__call__``.
+
+        Examples
+        --------
+        >>> import numpy as np, tilewright as tw
+        >>> kernel = tw.compile(tw.BatchReduceGemm(2, 3, 4, a="row", b="row", c="row", beta=0))
+        >>> a, b = np.ones((2, 4), np.float32), np.ones((4, 3), np.float32)
+        >>> kernel.native(a, b, np.empty((2, 3), np.float32))
+        array([[4., 4., 4.],
+               [4., 4., 4.]], dtype=float32)
+        """
+        return self._make_native() if runs_on(self.machine, host_machine()) else self.__call__
+
+    def _make_native(self) -> Callable[..., Any]:
+        return self.__call__
+
+    def _refuse(self, operand: Operand, what: str, found: object, required: object) -> None:
+        raise OperandMismatch(kernel=self.name, name=operand.name, what=what, found=found, required=required)
+
+    def __call__(self, *arrays: Any, **scalars: float) -> Array:  # noqa: ARG002 - see the subclasses
+        """Computes into the last array and returns it; see the subclasses."""
+        raise KernelNotCalled(kernel=self.name)
+
+
+def runs_on(machine: Machine, host: Machine) -> bool:
+    """Whether a host has every feature that LLVM may use for a machine, and vectors of the same length."""
+    same_arch = machine.arch == host.arch
+    same_vectors = machine.function_bits in (0, host.vector_bits)
+    streams = any(tile.streaming for tile in machine.isa.tiles) and not machine.isa.emulated
+    same_vectors = same_vectors and (not streams or machine.streaming_bits == host.streaming_bits)
+    return (
+        same_arch and same_vectors and enabled_features(machine.features) <= enabled_features(host.features)
+    )
+
+
+def _compile(problem: Problem, machine: Machine) -> Compilation:
+    """All stages, the code generation replaced by the object cache where it has the object."""
+    state = run_stages(problem, machine, until=LAST_PROGRAM)
+    # Of one row, machines differ in instructions and in the length of their vectors.
+    names = ",".join(tile.instruction for tile in machine.isa.tiles)
+    unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
+    asked = repr(problem)
+    if isinstance(problem, Contraction):  # which share code: their programs say all of it
+        with importing:
+            from tilewright.ir.text import print_program
+
+        asked = print_program(state.program)
+    what = f"{state.name} {asked} {state.blocking!r} {unit}"
+    code = cached_object(what, machine, lambda: finish(state).object)
+    return state.with_field("object", code)

@@ -1,1 +1,0 @@
-"""Where a problem comes from: text and shapes in, records out."""

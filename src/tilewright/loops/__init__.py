@@ -1,0 +1,1 @@
+"""Loop recognition: loop nests of any language replaced by kernels."""

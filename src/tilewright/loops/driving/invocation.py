@@ -1,0 +1,269 @@
+"""A command of clang, flang or zig, taken apart: sources, what goes to the linker, and where it stops."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path, PurePath
+
+from tilewright.errors import InputNotReadable
+from tilewright.loops.driving.compilers import NOT_DRIVEN, Compiler, split_program
+from tilewright.loops.opt.records import Form
+from tilewright.reading import read_input
+
+#: Bytes of the longest response file that is read.
+_MOST_RESPONSE_BYTES = 16 << 20
+
+
+class Stop(Enum):
+    """What a command makes of its sources."""
+
+    PROGRAM = "a program or a shared library"
+    OBJECT = "objects"
+    ASSEMBLY = "assembly"
+    BITCODE = "LLVM bitcode"
+    IR = "LLVM IR"
+    OTHER = "nothing that is optimised"
+
+    @property
+    def form(self) -> Form:
+        """How the code of each source is written."""
+        forms = {Stop.ASSEMBLY: Form.ASSEMBLY, Stop.BITCODE: Form.BITCODE, Stop.IR: Form.LL}
+        return forms.get(self, Form.OBJECT)
+
+
+class Part(Enum):
+    """What a word of a command is for."""
+
+    SOURCE = "compiled"
+    LINKED = "for the linker alone"
+    LANGUAGE = "-x: what the sources behind it are"
+    STAGE = "where to stop"
+    OUTPUT = "the file to write"
+    DEPENDENCIES = "the file of dependencies, and what stands in it"
+    OPTION = "for the compiler, and for the linker too"
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+#: Options whose value is the next word, other than those below.
+_WITH_VALUE = _words_of("""
+    -I -D -U -include -imacros -isystem -iquote -idirafter -iprefix -iwithprefix -iwithprefixbefore -isysroot
+    --sysroot -cxx-isystem -Xclang -Xflang -Xpreprocessor -Xassembler -mllvm -mmlir -target --target -arch -J
+    -module-dir -fintrinsic-modules-path -B -resource-dir -working-directory --param -include-pch -ivfsoverlay
+    -dumpdir
+""")
+_LINKED_WITH_VALUE = _words_of("""
+    -l -L -Xlinker -T -u -z -e -rpath -framework -install_name -soname -F -compatibility_version
+""")
+_LINKED = _words_of("""
+    -shared -static -static-pie -rdynamic -s -nostdlib -nodefaultlibs -nostartfiles -dynamiclib -bundle -pie
+    -no-pie -static-libgcc -static-libstdc++ -dynamic
+""")
+_LINKED_PREFIXES = ("-l", "-L", "-Wl,", "-fuse-ld=", "-flto")
+_LINKED_SUFFIXES = (".o", ".a", ".so", ".dylib", ".obj", ".lib", ".dll", ".tbd", ".s", ".S", ".res")
+_STAGES = {"-c": Stop.OBJECT, "-S": Stop.ASSEMBLY}
+_NO_CODE = _words_of("""
+    -E -M -MM -fsyntax-only --version -dumpversion -dumpmachine -### --help --precompile
+""")
+_DEPENDENCY_FILES = ("-MF", "-MT", "-MQ")
+
+
+@dataclass(frozen=True)
+class Word:
+    """One option with its value, or one file."""
+
+    part: Part
+    text: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file to compile, and the language that -x names for it."""
+
+    path: str
+    language: str | None
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A command taken apart.
+
+    Attributes
+    ----------
+    compiler : its row.
+    program : the words before the options.
+    words : the options and files, in order.
+
+    Examples
+    --------
+    >>> found = Invocation.read(["clang", "-O2", "-c", "a.c", "-o", "b.o"])
+    >>> found.stop.name, found.output, [source.path for source in found.sources]
+    ('OBJECT', 'b.o', ['a.c'])
+    """
+
+    compiler: Compiler
+    program: tuple[str, ...]
+    words: tuple[Word, ...]
+
+    @classmethod
+    def read(cls, command: Sequence[str]) -> Invocation:
+        """Take a command apart.
+
+        Raises
+        ------
+        CompilerUnknown : the program is none that writes LLVM IR.
+        """
+        compiler, program, options = split_program(command)
+        return cls(compiler, program, tuple(_words(compiler, list(_expanded(options)))))
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The files that are compiled here, in order."""
+        language, found = None, []
+        for word in self.words:
+            if word.part is Part.LANGUAGE:
+                named = word.text[-1] if len(word.text) > 1 else word.text[0].removeprefix("-x")
+                language = None if named == "none" else named
+            elif word.part is Part.SOURCE:
+                found.append(Source(word.text[0], language))
+        return tuple(found)
+
+    @property
+    def output(self) -> str | None:
+        """The file behind -o."""
+        named = [word.text for word in self.words if word.part is Part.OUTPUT]
+        return (named[-1][-1] if len(named[-1]) > 1 else named[-1][0][2:]) if named else None
+
+    @property
+    def not_driven(self) -> str | None:
+        """An option by which code of ours would lack something, if there is one."""
+        texts = (text for word in self.words for text in word.text)
+        return next((text for text in texts if NOT_DRIVEN.fullmatch(text)), None)
+
+    @property
+    def stop(self) -> Stop:
+        """What the command makes."""
+        texts = [word.text[0] for word in self.words]
+        if any(text in _NO_CODE for text in texts):
+            return Stop.OTHER
+        stages = [_STAGES[text] for text in texts if text in _STAGES]
+        if "-emit-llvm" in texts:
+            return Stop.IR if Stop.ASSEMBLY in stages else Stop.BITCODE
+        return stages[-1] if stages else Stop.PROGRAM
+
+    def output_of(self, source: Source) -> str:
+        """The file that a source's code goes to where the command does not link."""
+        return self.output or PurePath(source.path).with_suffix(self.stop.form.value).name
+
+    def compiling(self, source: Source, bitcode: Path) -> list[str]:
+        """The command that writes a source's LLVM IR, unoptimised, into a file."""
+        words = [text for word in self.words if word.part is Part.OPTION for text in word.text]
+        words += self._dependencies(source)
+        language = [] if source.language is None else ["-x", source.language]
+        ir = [*self.compiler.ir, "-emit-llvm", "-c", "-o", str(bitcode)]
+        return [*self.program, *words, *ir, *language, source.path]
+
+    def _dependencies(self, source: Source) -> list[str]:
+        """The names of a file of dependencies that is asked for, and of the target that it speaks of.
+
+        They follow from the name of the output otherwise, which here is a file of ours.
+        """
+        asked = [word.text[0] for word in self.words if word.text[0] in ("-MD", "-MMD")]
+        if not asked:
+            return []
+        given = [word for word in self.words if word.part is Part.DEPENDENCIES]
+        made = self.output_of(source) if self.stop is not Stop.PROGRAM else PurePath(source.path).stem + ".o"
+        found = [text for word in given for text in word.text]
+        if not any(word.text[0].startswith("-MF") for word in given):
+            found += ["-MF", str(PurePath(made).with_suffix(".d"))]
+        if not any(word.text[0].startswith(("-MT", "-MQ")) for word in given):
+            found += ["-MT", made]
+        return found
+
+    def linking(self, objects: Sequence[Path]) -> list[str]:
+        """The command with objects in the place of its sources, in their order."""
+        waiting = iter(objects)
+        words: list[str] = []
+        for word in self.words:
+            match word.part:
+                case Part.SOURCE:
+                    words.append(str(next(waiting)))
+                case Part.LANGUAGE | Part.DEPENDENCIES:
+                    continue
+                case _:
+                    if word.text[0] not in ("-MD", "-MMD", "-MP"):
+                        words += word.text
+        return [*self.program, *words]
+
+
+def _expanded(options: Sequence[str], outer: frozenset[Path] = frozenset()) -> Iterator[str]:
+    """Options with the words of response files, @FILE, in their places.
+
+    A file that names itself, directly or through others, is left for the compiler to refuse.
+
+    Raises
+    ------
+    InputNotReadable
+    """
+    for option in options:
+        path = Path(os.path.realpath(option[1:])) if option.startswith("@") else None
+        if path is not None and path.is_file() and path not in outer:
+            yield from _expanded(_response(path), outer | {path})
+        else:
+            yield option
+
+
+def _response(path: Path) -> list[str]:
+    """The words of a response file."""
+    try:
+        return shlex.split(read_input(path, _MOST_RESPONSE_BYTES).decode("utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputNotReadable(path=str(path), reason=reason) from error
+
+
+def _words(compiler: Compiler, options: Sequence[str]) -> Iterator[Word]:
+    rest = iter(options)
+    named_language = False
+    for word in rest:
+        part, values = _part(word, compiler, named_language)
+        text = (word, *(value for _, value in zip(range(values), rest, strict=False)))
+        if part is Part.LANGUAGE:
+            named_language = text[-1] not in ("none", "-xnone")
+        yield Word(part, text)
+
+
+def _part(word: str, compiler: Compiler, named_language: bool) -> tuple[Part, int]:
+    """What a word is, and how many words behind it are its values."""
+    if not word.startswith("-") or word == "-":
+        if word.endswith(compiler.suffixes) or (named_language and not word.endswith(_LINKED_SUFFIXES)):
+            return Part.SOURCE, 0
+        return Part.LINKED, 0
+    match word:
+        case "-o":
+            return Part.OUTPUT, 1
+        case "-x":
+            return Part.LANGUAGE, 1
+        case "-c" | "-S" | "-emit-llvm":
+            return Part.STAGE, 0
+    if word in _DEPENDENCY_FILES:
+        return Part.DEPENDENCIES, 1
+    if word.startswith(_DEPENDENCY_FILES):
+        return Part.DEPENDENCIES, 0
+    if word in _LINKED_WITH_VALUE:
+        return Part.LINKED, 1
+    if word in _LINKED or word.startswith(_LINKED_PREFIXES):
+        return Part.LINKED, 0
+    if word in _WITH_VALUE:
+        return Part.OPTION, 1
+    if word.startswith("-x"):
+        return Part.LANGUAGE, 0
+    if word.startswith("-o"):
+        return Part.OUTPUT, 0
+    return Part.OPTION, 0

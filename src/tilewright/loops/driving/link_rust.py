@@ -1,0 +1,48 @@
+"""The linker that rustc starts in the place of its own."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilewright.errors import TilewrightError
+from tilewright.loops.driving.processes import run
+from tilewright.loops.driving.rust import LinkJob
+from tilewright.loops.driving.units import Units
+from tilewright.loops.opt.records import Form
+
+#: How LLVM bitcode begins.
+_BITCODE = b"BC\xc0\xde"
+#: What rustc tells a linker that optimises; ours is given machine code.
+_FOR_PLUGINS = ("-Wl,-plugin-opt=", "-plugin-opt=", "-Wl,--lto-", "--lto-")
+#: The exit status where a unit cannot be compiled; rustc shows that the linker failed, we say why.
+_FAILED = 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Replace the loops of each object that is bitcode, then link as rustc asked.
+
+    Parameters
+    ----------
+    arguments : the file of a `LinkJob`, and what rustc tells a linker.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    job: LinkJob = pickle.loads(Path(arguments[0]).read_bytes())  # noqa: S301 - written by our own process
+    words = [word for word in arguments[1:] if not word.startswith(_FOR_PLUGINS)]
+    units = Units(job.options)
+    try:
+        for path in map(Path, words):
+            if path.suffix == ".o" and path.is_file():
+                content = path.read_bytes()
+                if content.startswith(_BITCODE):
+                    path.write_bytes(units.code(content, Form.OBJECT, path.name))
+    except TilewrightError as failure:
+        job.answer.write_bytes(pickle.dumps(failure))
+        return _FAILED
+    job.answer.write_bytes(pickle.dumps(units.remarks))
+    return run([job.linker, *words])

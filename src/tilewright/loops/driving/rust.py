@@ -1,0 +1,91 @@
+"""rustc, driven: it hands bitcode to the linker, and the linker that it is given replaces loops first."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shlex
+import stat
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from tilewright.errors import RustcNotDriven, TilewrightError
+from tilewright.loops.driving.processes import run
+from tilewright.loops.driving.units import Units
+from tilewright.loops.opt.records import Options
+
+#: What rustc is told: bitcode in the place of objects, as the front end makes it. Checks of subscripts then
+#: stand in the loops that they belong to.
+_IR = ("-C", "linker-plugin-lto", "-C", "no-prepopulate-passes", "-C", "codegen-units=1")
+#: What the linker runs first; it looks for modules where this process does.
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from tilewright.loops.driving.link_rust import main; sys.exit(main(sys.argv[2:]))"
+)
+#: Kinds of crates that rustc has linked; others are archives that it writes itself.
+_LINKED = ("bin", "cdylib", "dylib")
+
+
+@dataclass(frozen=True)
+class LinkJob:
+    """What the linker is told that rustc starts: link_rust.py.
+
+    Attributes
+    ----------
+    linker : the program that links.
+    answer : the file for the remarks of the units, or the error that ended it.
+    """
+
+    linker: str
+    options: Options
+    answer: Path
+
+
+def build_rust(command: Sequence[str], units: Units) -> int:
+    """Run a command of rustc whose objects have their loops replaced on their way to the linker.
+
+    Raises
+    ------
+    RustcNotDriven : the command does not end in a program, a cdylib or a dylib.
+    OptimiserFailed : LLVM could not compile a unit.
+    """
+    words = list(command)
+    kinds = _values(words, "--crate-type")
+    asked = _values(words, "--emit")
+    if any(kind not in _LINKED for kind in kinds):
+        raise RustcNotDriven(option="--crate-type", found=", ".join(kinds), allowed=", ".join(_LINKED))
+    if any(form.partition("=")[0] not in ("link", "dep-info") for form in asked):
+        raise RustcNotDriven(option="--emit", found=", ".join(asked), allowed="link, dep-info")
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        # rustc takes the command line that a linker has from its name.
+        wrapper, job, answer = (Path(folder) / name for name in ("cc", "job", "answer"))
+        job.write_bytes(pickle.dumps(LinkJob(_linker(words), units.options, answer)))
+        script = [sys.executable, "-P", "-c", _START, json.dumps(sys.path), str(job)]
+        wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(script)} "$@"\n', encoding="utf-8")
+        wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
+        status = run([*words, *_IR, "-C", f"linker={wrapper}"])
+        if answer.exists():
+            found = pickle.loads(answer.read_bytes())  # noqa: S301 - written by our own process
+            if isinstance(found, TilewrightError):
+                raise found
+            units.remarks += found
+        return status
+
+
+def _values(words: Sequence[str], option: str) -> list[str]:
+    """The comma-separated values of an option, in both of its spellings."""
+    found = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+    found += [value for word, value in pairwise(words) if word == option]
+    return [part for value in found for part in value.split(",")]
+
+
+def _linker(words: Sequence[str]) -> str:
+    """The linker that the command names, or the C compiler that rustc takes."""
+    spelled = [word.removeprefix("-C") for word in words if word.startswith("-Clinker=")]
+    spelled += [value for word, value in pairwise(words) if word in ("-C", "--codegen")]
+    named = [value.partition("=")[2] for value in spelled if value.startswith("linker=")]
+    return named[-1] if named else "cc"

@@ -1,0 +1,33 @@
+"""The code of one unit of a program: its loops replaced, and what became of each kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.loops.opt.optimise import optimise
+from tilewright.loops.opt.records import Form, Options, Remark
+
+
+@dataclass
+class Units:
+    """What modules of a program become.
+
+    Attributes
+    ----------
+    options : how products are compiled.
+    remarks : one for each nest of the units so far.
+    """
+
+    options: Options = field(default_factory=Options)
+    remarks: list[Remark] = field(default_factory=list)
+
+    def code(self, bitcode: bytes, form: Form, name: str) -> bytes:
+        """A module with its loops replaced.
+
+        Parameters
+        ----------
+        name : of the source, for messages.
+        """
+        done = optimise(bitcode, form, self.options, name=name)
+        self.remarks += done.remarks
+        return done.content

@@ -1,0 +1,106 @@
+"""Loops of LLVM IR that may be products once calls in them are inlined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import chain
+
+from tilewright.cached import cached_property
+from tilewright.loops.llvm.control_flow import Flow
+from tilewright.loops.llvm.module import Function, Module
+from tilewright.loops.llvm.prefilter import multiplies_elements
+from tilewright.loops.llvm.text import NAME
+
+_CALLEE = re.compile(rf"\b(?:call|invoke) [^@]*@({NAME})\(")
+#: Loops in one another that a product has at least.
+_LEAST_DEPTH = 2
+
+
+class Calls:
+    """Which functions of a module call which, and from how many loops.
+
+    Examples
+    --------
+    >>> from tilewright.loops.llvm.module import read_module
+    >>> module = read_module('''
+    ... define float @times(float %x, float %y) {
+    ...   %z = fmul float %x, %y
+    ...   ret float %z
+    ... }
+    ...
+    ... define void @f(i1 %c) {
+    ... entry:
+    ...   br label %outer
+    ...
+    ... outer:
+    ...   br label %inner
+    ...
+    ... inner:
+    ...   %z = call float @times(float 1.0, float 2.0)
+    ...   br i1 %c, label %inner, label %behind
+    ...
+    ... behind:
+    ...   br i1 %c, label %outer, label %exit
+    ...
+    ... exit:
+    ...   ret void
+    ... }
+    ... ''')
+    >>> Calls(module).hide_products
+    True
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._functions = module.functions
+        self._depths: dict[str, int] = {}
+
+    @cached_property
+    def hide_products(self) -> bool:
+        """Whether a nest, loops of functions that it calls counted, may multiply once calls are gone.
+
+        Only functions of the module can be inlined; those that it only declares stay calls.
+        """
+        return any(self._hides(function) for function in self._functions.values())
+
+    def _hides(self, function: Function) -> bool:
+        if not self._callees(function, function.blocks):
+            return False
+        for loop in Flow(function).loops:
+            within = self._below(self._callees(function, loop.blocks))
+            if not within or loop.depth + max(map(self._depth, within)) < _LEAST_DEPTH:
+                continue
+            if multiplies_elements(function, loop.blocks) or any(map(self._multiplies, within)):
+                return True
+        return False
+
+    def _callees(self, function: Function, labels: Iterable[str]) -> frozenset[str]:
+        """The functions of the module that some blocks call."""
+        lines = chain.from_iterable(
+            function.lines[block.start : block.stop] for block in map(function.blocks.__getitem__, labels)
+        )
+        found = (_CALLEE.search(line) for line in lines if "call " in line or "invoke " in line)
+        return frozenset(call[1] for call in found if call and call[1] in self._functions)
+
+    def _below(self, names: Iterable[str]) -> frozenset[str]:
+        """Functions, and all that they call."""
+        found: set[str] = set()
+        left = list(names)
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                left += self._callees(self._functions[name], self._functions[name].blocks)
+        return frozenset(found)
+
+    def _depth(self, name: str) -> int:
+        """How many loops a function has inside one another."""
+        if name not in self._depths:
+            loops = Flow(self._functions[name]).loops
+            self._depths[name] = max((loop.depth for loop in loops), default=0)
+        return self._depths[name]
+
+    def _multiplies(self, name: str) -> bool:
+        """Whether a function multiplies elements, or what it is given."""
+        function = self._functions[name]
+        return multiplies_elements(function, function.blocks, [one.name for one in function.parameters])

@@ -1,0 +1,75 @@
+"""Calls of LLVM's own functions: those that change nothing, and memory that is cleared, as a loop."""
+
+from __future__ import annotations
+
+import re
+
+from tilewright.loops.llvm.control_flow import NaturalLoop
+from tilewright.loops.llvm.instruction import Instruction
+from tilewright.loops.llvm.trip_counts import Counts
+from tilewright.loops.llvm.values import TYPES, Values
+from tilewright.loops.nests.nest import Access, Assign, Bound, Extent, Loop, Number
+from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+
+#: Calls that change nothing that a nest has: what they say is for optimisers and debuggers.
+_SILENT = re.compile(r"@llvm\.(?:assume|dbg|experimental\.noalias|invariant|donothing|prefetch|sideeffect)\b")
+#: Calls whose value alone matters; what it is, trees and evolutions say.
+_PURE = re.compile(
+    r"@llvm\.(?:fmuladd|fma|[su]min|[su]max|[su](?:add|sub|mul)\.with\.overflow|abs|minnum|maxnum|fabs|sqrt|expect|"
+    r"is\.constant|fshl|fshr|ctpop|ctlz|cttz|bswap|vscale|[su]cmp)\."
+)
+_MEMSET = re.compile(r"@llvm\.memset\.p0\.i\d+$")
+
+
+def changes_nothing(callee: str) -> bool:
+    """Whether a call is only for its value, or for optimisers and debuggers.
+
+    >>> changes_nothing("@llvm.fma.f32"), changes_nothing("@llvm.memcpy.p0.p0.i64"), changes_nothing("@puts")
+    (True, False, False)
+    """
+    return bool(_SILENT.match(callee) or _PURE.match(callee))
+
+
+def clears(callee: str) -> bool:
+    """Whether a call sets bytes of memory."""
+    return _MEMSET.match(callee) is not None
+
+
+def filled(
+    counts: Counts, values: Values, instruction: Instruction, loop: NaturalLoop, index: Index
+) -> Loop | None:
+    """`llvm.memset` of zeros, in elements of the type that the nest stores there; None for other fillings.
+
+    Parameters
+    ----------
+    loop : where the call is.
+    index : of the new loop.
+    """
+    (_, pointer), (_, byte), length, (_, volatile) = instruction.operands
+    place = counts.address(pointer, loop)
+    span = counts.one(counts.of(*length, loop))
+    if byte != "0" or volatile != "false" or place is None or span is None:
+        return None
+    element = _element_at(counts, place[0])
+    if element is None:
+        return None
+    size = TYPES[element].size
+    if any(factor % size for _, factor in span.terms) or not counts.require(span, 0):
+        return None
+    count = Polynomial(tuple((monomial, factor // size) for monomial, factor in span.terms))
+    where = values.where(instruction)
+    offset = place[1] + Polynomial.of(index) * size
+    target = Access(values.memory(place[0]), offset, TYPES[element], where)
+    values.note_store(target, "", loop)
+    return Loop(index, Extent((Bound(count),)), (Assign(target, Number(0), where),), where)
+
+
+def _element_at(counts: Counts, base: Symbol) -> str | None:
+    """The type that the nest stores into some memory."""
+    for label in counts.root.blocks:
+        for instruction in counts.function.blocks[label].instructions:
+            if instruction.opcode == "store" and instruction.operands[0].kind in TYPES:
+                target = counts.address(instruction.operands[1].text, counts.flow.innermost(label))
+                if target is not None and target[0] == base:
+                    return instruction.operands[0].kind
+    return None

@@ -1,0 +1,82 @@
+"""Loops of functions in LLVM IR, each of which may be the outermost one of a nest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
+from tilewright.loops.llvm.module import Function, Module
+from tilewright.loops.llvm.nest import Reader
+from tilewright.loops.llvm.symbols import Candidate
+from tilewright.loops.llvm.values import NotANest
+from tilewright.loops.nests.nest import Refusal, Where
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """A loop that may be the outermost one of a nest.
+
+    Attributes
+    ----------
+    module, flow, loop : where it is.
+    inner : the loops directly inside it.
+    """
+
+    module: Module
+    flow: Flow
+    loop: NaturalLoop
+
+    @property
+    def inner(self) -> tuple[Root, ...]:
+        """The loops directly inside it."""
+        return tuple(Root(self.module, self.flow, child) for child in self.loop.children)
+
+    @property
+    def where(self) -> Where:
+        """Its place in the program: that of the branch that goes back, which has the line of `for`."""
+        return self.module.where(
+            self.flow.function, self.flow.function.blocks[self.loop.latches[0]].terminator
+        )
+
+    def read(self, *, reassociates: bool = False) -> Candidate | Refusal:
+        """The nest that begins with it.
+
+        Parameters
+        ----------
+        reassociates : sums and products of floats may be reordered and fused even where no flag allows it.
+        """
+        try:
+            return Reader(self.module, self.flow, self.loop, reassociates=reassociates).read()
+        except NotANest as failure:
+            return failure.refusal
+
+
+def nests(function: Function, module: Module) -> tuple[Root, ...]:
+    """The outermost loops of a function, in the order of its text.
+
+    Examples
+    --------
+    >>> from tilewright.loops.llvm.module import read_module
+    >>> module = read_module('''
+    ... define void @clear(ptr %p, i64 %n) {
+    ... entry:
+    ...   br label %loop
+    ...
+    ... loop:
+    ...   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+    ...   %q = getelementptr inbounds float, ptr %p, i64 %i
+    ...   store float 0.000000e+00, ptr %q, align 4
+    ...   %next = add nuw nsw i64 %i, 1
+    ...   %more = icmp slt i64 %next, %n
+    ...   br i1 %more, label %loop, label %exit
+    ...
+    ... exit:
+    ...   ret void
+    ... }
+    ... ''')
+    >>> found = nests(module.functions["clear"], module)[0].read()
+    >>> str(found.nest.extent), found.nest.extent.least, str(found.nest.body[0].target.offset)
+    ('%n:i64', 1, '4*i.loop')
+    """
+    flow = Flow(function)
+    return tuple(Root(module, flow, loop) for loop in flow.loops)

@@ -1,0 +1,416 @@
+"""A module of LLVM IR, read from the text that LLVM prints: functions, blocks, lines of source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from tilewright.cached import cached_property
+from tilewright.loops.llvm.instruction import Instruction, read_instruction
+from tilewright.loops.llvm.text import NAME, closing, split_commas, split_type
+from tilewright.loops.nests.nest import Where
+
+_DEFINE = re.compile(rf'define [^@"]*(?:"[^"]*"[^@"]*)*@({NAME})\(')
+_GLOBAL = re.compile(rf"@({NAME}) = (.*)")
+_TYPE = re.compile(rf"(%{NAME}) = type (.*)")
+_QUOTED = re.compile(r'target (triple|datalayout) = "(.*)"')
+_GROUP = re.compile(r"attributes #(\d+) = \{ (.*) \}")
+_GROUPS_USED = re.compile(r" #(\d+)")
+_NODE = re.compile(r"!(\d+) = (.*)")
+_LABEL = re.compile(rf"({NAME}):")
+_TARGET = re.compile(rf"label %({NAME})")
+_PARAMETER = re.compile(rf"(.*) (%{NAME})$")
+_STRING = re.compile(r'"([^"]*)"(?:="([^"]*)")?')
+#: A field of a node of debug information.
+_LINE, _INLINED, _NODE_NAME = (
+    re.compile(pattern) for pattern in (r"\bline: (\d+)", r"\binlinedAt: !(\d+)", r'\bname: "([^"]*)"')
+)
+_DEBUG = re.compile(r" !dbg !(\d+)")
+_VARIABLE_OF = re.compile(rf"#dbg_value\(\S+ (%{NAME}), !(\d+), !DIExpression\(\),")
+_LOOP = re.compile(r"!llvm\.loop !(\d+)")
+_NODES = re.compile(r"!(\d+)")
+_NAMED_NODE = re.compile(r'^!\{!"([^"]*)"')
+_POINTER = re.compile(r"(?:^|-)p(?:0)?:(\d+)")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument of a function: its name with "%", its type, attributes such as "noalias" or "align 8"."""
+
+    name: str
+    kind: str
+    attributes: str
+
+    @property
+    def noalias(self) -> bool:
+        """Whether what it points to is reached through no other argument, if it is written at all."""
+        return re.search(r"\bnoalias\b", self.attributes) is not None
+
+
+@dataclass(frozen=True)
+class Global:
+    """A global variable or an alias.
+
+    Attributes
+    ----------
+    name : without "@".
+    kind : the type of what it holds.
+    alias : its address is that of something else, or computed when the program starts.
+    constant : nothing writes it.
+    """
+
+    name: str
+    kind: str
+    alias: bool
+    constant: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A basic block: its label without "%", and its instructions, which are read when they are asked for.
+
+    Attributes
+    ----------
+    successors : labels, in the order of the terminator's text, none twice.
+    start, stop : its instructions' lines among those of its function.
+    """
+
+    label: str
+    successors: tuple[str, ...]
+    start: int
+    stop: int
+    _lines: tuple[str, ...] = field(repr=False)
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """All of them, phis first, the terminator last."""
+        read, pieces, first = [], list[str](), 0
+        for number in range(self.start, self.stop):
+            line = self._lines[number]
+            if not line.strip() or line.lstrip().startswith((";", "#dbg_")):
+                continue
+            if _continues(line):
+                pieces.append(line.strip())
+                continue
+            if pieces:
+                read.append(read_instruction(" ".join(pieces), first))
+            pieces, first = [line], number
+        if pieces:
+            read.append(read_instruction(" ".join(pieces), first))
+        return tuple(read)
+
+    @property
+    def phis(self) -> tuple[Instruction, ...]:
+        """The phis it begins with."""
+        return tuple(one for one in self.instructions if one.opcode == "phi")
+
+    @property
+    def terminator(self) -> Instruction:
+        """Its last instruction."""
+        return self.instructions[-1]
+
+
+def _continues(line: str) -> bool:
+    """Whether a line belongs to the instruction above it: cases of a switch, targets of an invoke."""
+    return line.startswith(("   ", "  ]"))
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function that has a body.
+
+    Attributes
+    ----------
+    name : without "@", in quotes where LLVM prints them.
+    lines : its text, from `define` to the closing brace.
+    start : the number of its first line in the module's.
+    """
+
+    name: str
+    lines: tuple[str, ...]
+    start: int
+
+    @cached_property
+    def _head(self) -> tuple[str, str]:
+        """What stands between the brackets behind its name, and what follows them."""
+        found = _DEFINE.match(self.lines[0])
+        assert found is not None
+        line, opened = self.lines[0], found.end() - 1
+        behind = closing(line, opened)
+        return line[opened + 1 : behind - 1], line[behind:]
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its arguments, those of "..." not included."""
+        found = []
+        for part in split_commas(self._head[0]):
+            split = _PARAMETER.match(part)
+            if split:
+                kind, attributes = split_type(split[1])
+                found.append(Parameter(split[2], kind, attributes))
+        return tuple(found)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The numbers of its groups of attributes."""
+        return tuple(map(int, _GROUPS_USED.findall(self._head[1])))
+
+    @property
+    def debug(self) -> int | None:
+        """The number of its node of debug information."""
+        found = _DEBUG.search(self._head[1])
+        return int(found[1]) if found else None
+
+    @cached_property
+    def blocks(self) -> Mapping[str, Block]:
+        """Its blocks by label, the entry first. Only labels and terminators are looked at."""
+        unnamed = sum(one.name[1:].isdigit() for one in self.parameters)
+        label, start = str(unnamed), 1  # LLVM does not print the number of an entry that has no name
+        found: dict[str, Block] = {}
+
+        def close(stop: int) -> None:
+            found[label] = Block(label, self._successors(start, stop), start, stop, self.lines)
+
+        for number in range(1, len(self.lines) - 1):
+            line = self.lines[number]
+            if not line or line[0] in " ;":
+                continue
+            named = _LABEL.match(line)
+            if named is None:
+                continue
+            if number > start or found:
+                close(number)
+            label, start = named[1], number + 1
+        close(len(self.lines) - 1)
+        return MappingProxyType(found)
+
+    def _successors(self, start: int, stop: int) -> tuple[str, ...]:
+        """The labels in the last instruction of some lines."""
+        pieces: list[str] = []
+        for number in range(stop - 1, start - 1, -1):
+            line = self.lines[number]
+            if not line.strip() or line.lstrip().startswith((";", "#dbg_")):
+                continue
+            pieces.append(line)
+            if not _continues(line):
+                break
+        return tuple(dict.fromkeys(_TARGET.findall(" ".join(reversed(pieces)))))
+
+    @property
+    def entry(self) -> str:
+        """The label of its first block."""
+        return next(iter(self.blocks))
+
+    @cached_property
+    def predecessors(self) -> Mapping[str, tuple[str, ...]]:
+        """The labels of the blocks that go to each block."""
+        found: dict[str, list[str]] = {label: [] for label in self.blocks}
+        for label, block in self.blocks.items():
+            for successor in block.successors:
+                found[successor].append(label)
+        return MappingProxyType({label: tuple(labels) for label, labels in found.items()})
+
+    @cached_property
+    def definitions(self) -> Mapping[str, Instruction]:
+        """The instruction of each value, by its name with "%"."""
+        return MappingProxyType(
+            {one.result: one for block in self.blocks.values() for one in block.instructions if one.result}
+        )
+
+    @cached_property
+    def homes(self) -> Mapping[str, str]:
+        """The label of the block in which each value is defined, by its name with "%"."""
+        return MappingProxyType(
+            {
+                one.result: label
+                for label, block in self.blocks.items()
+                for one in block.instructions
+                if one.result
+            }
+        )
+
+    @cached_property
+    def users(self) -> Mapping[str, tuple[tuple[str, Instruction], ...]]:
+        """The instructions that use each value, with the labels of their blocks, in the order of the text."""
+        found: dict[str, list[tuple[str, Instruction]]] = {}
+        for label, block in self.blocks.items():
+            for one in block.instructions:
+                for name in one.names:
+                    found.setdefault(name, []).append((label, one))
+        return MappingProxyType({name: tuple(places) for name, places in found.items()})
+
+    def __repr__(self) -> str:
+        return f"<Function {self.name}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A module of LLVM IR.
+
+    Attributes
+    ----------
+    lines : of its text.
+    triple, datalayout : of its target; "" where it names none.
+    functions : those with a body, by name without "@".
+    globals : variables and aliases, by name without "@".
+    types : what stands behind the names of types: "%struct.S" -> "{ i32, ptr }".
+    """
+
+    lines: tuple[str, ...] = field(repr=False)
+    triple: str
+    datalayout: str
+    functions: Mapping[str, Function] = field(repr=False)
+    globals: Mapping[str, Global] = field(repr=False)
+    types: Mapping[str, str] = field(repr=False)
+    _variables: dict[str, Mapping[str, str]] = field(repr=False, default_factory=dict)
+
+    @cached_property
+    def _nodes(self) -> Mapping[int, str]:
+        """Nodes of metadata by number."""
+        found = {}
+        for line in reversed(self.lines):
+            if line.startswith("!"):
+                node = _NODE.match(line)
+                if node:
+                    found[int(node[1])] = node[2]
+            elif line:
+                break  # they are the last of a module
+        return MappingProxyType(found)
+
+    @cached_property
+    def _groups(self) -> Mapping[int, Mapping[str, str]]:
+        """The attributes of each group: strings with their values, and words."""
+        found = {}
+        for line in self.lines:
+            group = _GROUP.match(line) if line.startswith("attributes #") else None
+            if group:
+                words = dict.fromkeys(_STRING.sub("", group[2]).split(), "")
+                found[int(group[1])] = words | dict(_STRING.findall(group[2]))
+        return MappingProxyType(found)
+
+    def attribute(self, function: Function, name: str) -> str:
+        """An attribute of a function that is a string, such as "target-cpu"; "" where it has none."""
+        values = (self._groups.get(number, {}).get(name, "") for number in function.groups)
+        return next(filter(None, values), "")
+
+    def marks(self, function: Function, word: str) -> bool:
+        """Whether a function has an attribute that is a word, such as "optnone"."""
+        return any(word in self._groups.get(number, {}) for number in function.groups)
+
+    @property
+    def pointer_bits(self) -> int:
+        """The size of addresses."""
+        found = _POINTER.search(self.datalayout)
+        return int(found[1]) if found else 64
+
+    def loop_properties(self, function: Function, label: str) -> frozenset[str]:
+        """What the branch of a block says of the loop that it goes back to: "llvm.loop.mustprogress"."""
+        block = function.blocks[label]
+        found = _LOOP.search("\n".join(function.lines[block.start : block.stop]))
+        node = self._nodes.get(int(found[1]), "") if found else ""
+        parts = (self._nodes.get(int(number), "") for number in _NODES.findall(node))
+        return frozenset(name for part in parts for name in _NAMED_NODE.findall(part))
+
+    def variables(self, function: Function) -> Mapping[str, str]:
+        """What the source calls values, where debug information says it: "%3" -> "a".
+
+        A name that several values have, one after the other, is left out.
+        """
+        if function.name not in self._variables:
+            found: dict[str, set[str]] = {}
+            for line in function.lines:
+                named = _VARIABLE_OF.search(line) if "#dbg_value(" in line else None
+                name = _NODE_NAME.search(self._nodes.get(int(named[2]), "")) if named else None
+                if named and name:
+                    found.setdefault(name[1], set()).add(named[1])
+            only = {min(values): name for name, values in found.items() if len(values) == 1}
+            self._variables[function.name] = MappingProxyType(only)
+        return self._variables[function.name]
+
+    def name_in_source(self, function: Function) -> str:
+        """What the source calls a function, where debug information says it; else its symbol."""
+        node = self._nodes.get(function.debug, "") if function.debug is not None else ""
+        found = _NODE_NAME.search(node)
+        return found[1] if found else function.name.strip('"')
+
+    def where(self, function: Function, instruction: Instruction | None = None) -> Where:
+        """The place of an instruction as remarks name it; of one that was inlined, the place of the call."""
+        name = self.name_in_source(function)
+        number = instruction.debug if instruction is not None else None
+        line = None
+        while number is not None:
+            node = self._nodes.get(number, "")
+            found, inlined = _LINE.search(node), _INLINED.search(node)
+            line = int(found[1]) if found else None
+            number = int(inlined[1]) if inlined else None
+        return Where(name, line or None)  # line 0: code that has no line of its own
+
+
+def read_module(text: str) -> Module:
+    """A module from its text, as LLVM 22 prints it; functions are only cut out, not read yet.
+
+    Examples
+    --------
+    >>> module = read_module('''
+    ... define i32 @next(i32 %x) {
+    ...   %y = add nsw i32 %x, 1
+    ...   ret i32 %y
+    ... }
+    ... ''')
+    >>> function = module.functions["next"]
+    >>> [one.opcode for one in function.blocks[function.entry].instructions]
+    ['add', 'ret']
+    """
+    lines = tuple(text.split("\n"))
+    target = {"triple": "", "datalayout": ""}
+    functions: dict[str, Function] = {}
+    variables: dict[str, Global] = {}
+    types: dict[str, str] = {}
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        match line[:1]:
+            case "d" if line.startswith("define "):
+                stop = lines.index("}", number) + 1
+                found = _DEFINE.match(line)
+                assert found is not None
+                functions[found[1]] = Function(found[1], lines[number:stop], number)
+                number = stop - 1
+            case "@":
+                variable = _read_global(line)
+                variables[variable.name] = variable
+            case "%":
+                named = _TYPE.match(line)
+                if named:
+                    types[named[1]] = named[2]
+            case "t":
+                quoted = _QUOTED.match(line)
+                if quoted:
+                    target[quoted[1]] = quoted[2]
+            case _:
+                pass
+        number += 1
+    return Module(
+        lines=lines,
+        triple=target["triple"],
+        datalayout=target["datalayout"],
+        functions=MappingProxyType(functions),
+        globals=MappingProxyType(variables),
+        types=MappingProxyType(types),
+    )
+
+
+_VARIABLE = re.compile(r"(?:[a-z_]+(?:\([^)]*\))? )*?(global|constant|alias|ifunc) ")
+
+
+def _read_global(line: str) -> Global:
+    found = _GLOBAL.match(line)
+    assert found is not None
+    name, rest = found[1], found[2]
+    word = _VARIABLE.match(rest)
+    if word is None:  # a comdat, or something newer: nothing is known of it
+        return Global(name, "", alias=True, constant=False)
+    kind = split_type(rest[word.end() :])[0]
+    return Global(name, kind, alias=word[1] in ("alias", "ifunc"), constant=word[1] == "constant")

@@ -1,0 +1,450 @@
+"""One nest of LLVM IR, read: from blocks and phis to loops, assignments, and conditions for run time."""
+
+from __future__ import annotations
+
+from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
+from tilewright.loops.llvm.instruction import Instruction
+from tilewright.loops.llvm.intrinsics import changes_nothing, clears, filled
+from tilewright.loops.llvm.module import Module
+from tilewright.loops.llvm.regions import cells_of, guards, is_nothing, named, reads_memory
+from tilewright.loops.llvm.scaling import is_special_case, is_special_value, may_be_skipped
+from tilewright.loops.llvm.successors import between, ends_badly
+from tilewright.loops.llvm.symbols import Candidate, Place
+from tilewright.loops.llvm.tidy import accesses, sunk, with_knowledge, without_dead_stores
+from tilewright.loops.llvm.trip_counts import Comparison, Counts
+from tilewright.loops.llvm.type_layout import BITS, pointer_bits
+from tilewright.loops.llvm.values import TYPES, NotANest, Values, number_of
+from tilewright.loops.nests.nest import (
+    Access,
+    Assign,
+    Cell,
+    Loop,
+    Read,
+    Refusal,
+    Statement,
+    Where,
+)
+from tilewright.loops.nests.polynomial import Index, Polynomial
+
+_WORDS = {
+    "atomicrmw": "changes memory atomically",
+    "cmpxchg": "changes memory atomically",
+    "fence": "orders its accesses to memory",
+    "invoke": "calls what may throw",
+    "callbr": "calls assembly",
+    "switch": "goes several ways",
+    "indirectbr": "goes several ways",
+    "va_arg": "reads arguments",
+}
+
+
+def place_of(module: Module, flow: Flow, loop: NaturalLoop) -> Where:
+    """The place of a loop in the program: that of the branch that goes back, which has the line of `for`."""
+    return module.where(flow.function, flow.function.blocks[loop.latches[0]].terminator)
+
+
+class Reader:
+    """One reading of one nest.
+
+    Parameters
+    ----------
+    module, flow, loop : the outermost loop, and where it is.
+    reassociates : sums and products of floats may be reordered and fused even where no flag allows it.
+    """
+
+    def __init__(self, module: Module, flow: Flow, loop: NaturalLoop, *, reassociates: bool) -> None:
+        self._module, self._loop, self._flow = module, loop, flow
+        self._function = flow.function
+        self._check_shape()
+        self._counts = Counts(module, flow, loop)
+        self._values = Values(self._counts, reassociates=reassociates)
+        #: Blocks that run in the first iterations if the conditions hold that were found before them.
+        self._reached: set[str] = set()
+        self._memsets = 0
+
+    def _refuse(self, reason: str, instruction: Instruction | None = None) -> NotANest:
+        where = self._module.where(self._function, instruction)
+        return NotANest(
+            Refusal(where if where.line else place_of(self._module, self._flow, self._loop), reason)
+        )
+
+    # The whole
+
+    def _check_shape(self) -> None:
+        if pointer_bits(self._module.datalayout) != BITS:
+            raise self._refuse("has pointers of other than 64 bits")
+        for loop in self._loop.walk():
+            if len(loop.latches) > 1:
+                raise self._refuse("goes back to its beginning from several places")
+
+    def read(self) -> Candidate:
+        """The nest, or `NotANest`."""
+        loop = self._loop
+        entering = [one for one in self._function.predecessors[loop.header] if one not in loop.blocks]
+        if len(entering) != 1:
+            raise self._refuse("is entered from several places")
+        statements = self._read_loop(loop, reached=True)
+        match statements:
+            case [Loop() as nest]:
+                pass
+            case _:
+                raise self._refuse("carries a value from one iteration of its outermost loop to the next")
+        ((_, exit_label),) = self._counts.leaving(loop)
+        nest, scalars = with_knowledge(nest, self._counts)
+        self._check_reloads(scalars)
+        leaving = self._leaving(exit_label)
+        self._check_order(nest)
+        place = Place(self._function.name, entering[0], loop.header, exit_label, leaving)
+        # What names no memory needs none: it is looked at before memory is read.
+        conditions = sorted(self._counts.conditions, key=lambda one: any(map(reads_memory, named(one))))
+        return Candidate(nest, place, tuple(conditions))
+
+    def _check_reloads(self, scalars: tuple[Access, ...]) -> None:
+        """Refuse what would read memory before the nest that the nest itself may not read."""
+        for instructions in self._counts.reloads.values():
+            if not any(self._function.homes[one.result] in self._reached for one in instructions):
+                raise self._refuse("reads a size from memory in some iterations only", instructions[0])
+        places = {(access.memory.base, access.offset) for access in scalars}
+        read = {
+            self._counts.address(instruction.operands[0].text, self._flow.innermost(label))
+            for label in (self._reached if places else ())
+            for instruction in self._function.blocks[label].instructions
+            if instruction.opcode == "load"
+        }
+        if not places <= read:
+            raise self._refuse("reads a number from memory in some iterations only")
+
+    def _leaving(self, exit_label: str) -> tuple[tuple[str, Polynomial], ...]:
+        """What phis behind the nest take from it."""
+        found = []
+        inside = self._loop.blocks
+        for label, instruction in self._users_outside():
+            if ends_badly(self._function, label):
+                continue
+            if instruction.opcode != "phi" or label != exit_label:
+                used = next(name for name in instruction.names if self._counts.home(name) is not None)
+                raise self._refuse(f"leaves {used} to the code behind it", instruction)
+            (text,) = {pair.text for pair in instruction.incoming if pair.label in inside}
+            value = self._counts.one(self._counts.of(instruction.kind, text, None))
+            if value is None or value.indices or reads_memory(value):
+                raise self._refuse(f"leaves {text} to the code behind it", instruction)
+            found.append((instruction.result, value))
+        return tuple(found)
+
+    def _users_outside(self) -> list[tuple[str, Instruction]]:
+        """Instructions behind the nest that use its values, with their blocks, in the order of the text."""
+        function, inside = self._function, self._loop.blocks
+        found = {
+            user.line: (label, user)
+            for inner in inside
+            for one in function.blocks[inner].instructions
+            for label, user in function.users.get(one.result, ())
+            if label not in inside
+        }
+        return [place for _, place in sorted(found.items())]
+
+    def _check_order(self, nest: Loop) -> None:
+        """Refuse elements that are used when they may have been written since they were read."""
+        written = {(access.memory.base, access.offset) for access, store in accesses(nest) if store}
+        for instruction, at in self._values.used:
+            home = self._counts.home(instruction.result)
+            assert home is not None
+            if home is at:
+                continue
+            place = self._counts.address(instruction.operands[0].text, home)
+            if place in written:
+                raise self._refuse(
+                    "uses an element of an inner loop that it has read outside of it", instruction
+                )
+
+    # Loops
+
+    def _read_loop(self, loop: NaturalLoop, *, reached: bool) -> list[Statement]:
+        """A loop, between what its variables begin with and what it leaves in memory."""
+        counts, function = self._counts, self._function
+        header = function.blocks[loop.header]
+        where = self._module.where(function, function.blocks[loop.latches[0]].terminator)
+        if len(set(counts.leaving(loop))) != 1:
+            several = len(set(counts.leaving(loop))) > 1
+            raise self._refuse("leaves from the middle" if several else "never ends", header.instructions[0])
+        ((label, _),) = counts.leaving(loop)
+        if label != loop.header and label not in loop.latches:
+            raise self._refuse("leaves from the middle", function.blocks[label].terminator)
+        extent = counts.extent(loop)
+        if extent is None:
+            raise self._refuse(
+                "runs for a number of times that is not affine", function.blocks[label].terminator
+            )
+        counts.extents[loop.header] = extent
+        index = counts.indices[loop.header]
+        tested_first = label not in loop.latches
+        if extent.least == 0:
+            counts.facts.add(*(bound.span - Polynomial.of(index) * bound.step - 1 for bound in extent.bounds))
+        before: list[Statement] = []
+        after: list[Statement] = []
+        variables = [phi for phi in header.phis if counts.of(phi.kind, phi.result, loop) is None]
+        carried = [(phi, self._carry(phi, loop, before)) for phi in variables]
+        if tested_first:
+            self._values.finals.update((phi.result, self._values.cells[phi.result]) for phi, _ in carried)
+        body = self._region(loop.header, loop.header, loop, reached=reached and not tested_first)
+        assigned: list[Cell] = []
+        for phi, text in carried:
+            cell = self._values.cells[phi.result]
+            value = self._values.of(phi.kind, text, loop)
+            if any(one in assigned for one in cells_of(value)):
+                raise self._refuse("carries values around in a circle", phi)
+            if value != Read(cell):
+                after.append(Assign(cell, value, where))
+                assigned.append(cell)
+            if not tested_first:
+                self._values.finals[text] = cell
+        nest = Loop(index, extent, without_dead_stores([*body, *after]), where)
+        return [*before, *([nest] if tested_first else sunk(nest))]
+
+    def _carry(self, phi: Instruction, loop: NaturalLoop, before: list[Statement]) -> str:
+        """Make a variable of a phi; what it is in the next iteration."""
+        latching = [pair.text for pair in phi.incoming if pair.label in loop.blocks]
+        entering = [pair.text for pair in phi.incoming if pair.label not in loop.blocks]
+        if len(latching) != 1 or len(entering) != 1 or phi.kind not in TYPES:
+            raise self._refuse("carries a value that is neither a number nor affine", phi)
+        parent = self._counts.parents[loop.header]
+        if parent is None:
+            raise self._refuse("carries a value from one iteration of its outermost loop to the next", phi)
+        outer = self._values.cells.get(entering[0])
+        if outer is not None and self._is_handed_on(entering[0], latching[0], phi, parent):
+            self._values.cells[phi.result] = outer
+            return latching[0]
+        cell = Cell(phi.result)
+        start = self._values.of(phi.kind, entering[0], parent)
+        before.append(Assign(cell, start, self._values.where(phi)))
+        self._values.cells[phi.result] = cell
+        return latching[0]
+
+    def _is_handed_on(self, outer: str, final: str, phi: Instruction, parent: NaturalLoop) -> bool:
+        """Whether an outer loop's variable is only that of an inner loop: it begins and ends with it."""
+        carrier = self._function.definitions[outer]
+        if self._function.homes[outer] != parent.header:
+            return False
+        (latched,) = (pair.text for pair in carrier.incoming if pair.label in parent.blocks)
+        passed = {final, phi.result}
+        name = latched
+        allowed = {phi.result}
+        while name not in passed:
+            definition = self._function.definitions.get(name)
+            if definition is None or definition.opcode != "phi":
+                return False
+            others = {pair.text for pair in definition.incoming} - {outer}
+            if len(others) != 1:
+                return False
+            allowed.add(name)
+            (name,) = others
+        users = {
+            one.result
+            for label in self._loop.blocks
+            for one in self._function.blocks[label].instructions
+            if outer in one.names
+        }
+        return users <= allowed | {outer}
+
+    # Blocks
+
+    def _region(self, label: str, stop: str, loop: NaturalLoop, *, reached: bool) -> list[Statement]:
+        """What happens from one block until another one is reached, which for bodies is the loop's header."""
+        statements: list[Statement] = []
+        inner = {child.header: child for child in loop.children}
+        first = True
+        while first or label != stop:
+            first = False
+            if label in inner:
+                child = inner[label]
+                statements += self._read_loop(child, reached=reached)
+                ((_, label),) = self._counts.leaving(child)
+                continue
+            if label not in loop.blocks:
+                raise self._refuse("leaves from the middle", self._function.blocks[label].terminator)
+            if reached:
+                self._reached.add(label)
+            self._read_block(label, loop, statements)
+            label = self._follow(label, loop, statements, reached=reached)
+        return statements
+
+    def _follow(self, label: str, loop: NaturalLoop, statements: list[Statement], *, reached: bool) -> str:
+        """The block behind another one, what lies between them read."""
+        branch = self._function.blocks[label].terminator
+        if branch.opcode != "br":
+            raise self._refuse(_WORDS.get(branch.opcode, f"ends a block with {branch.opcode}"), branch)
+        targets = self._function.blocks[label].successors
+        going_on = tuple(one for one in targets if not ends_badly(self._function, one))
+        if len(going_on) < len(targets):
+            self._insist(self._counts.stays(label, loop, going_on), branch, "may stop the program")
+        within = tuple(one for one in going_on if one in loop.blocks)
+        match within:
+            case (only,):
+                return only
+            case (first, second):
+                return self._choose(label, (first, second), loop, statements, reached=reached)
+            case _:
+                raise self._refuse("leaves from the middle", branch)
+
+    def _insist(self, comparisons: list[Comparison] | None, branch: Instruction, reason: str) -> None:
+        """Make comparisons hold in every iteration, by conditions."""
+        for comparison in comparisons if comparisons is not None else [None]:
+            found = self._counts.inequalities(comparison, adopt=True) if comparison is not None else None
+            if found is None or not all(self._counts.require(value, 0) for value in found):
+                raise self._refuse(reason, branch)
+
+    def _choose(
+        self,
+        label: str,
+        targets: tuple[str, str],
+        loop: NaturalLoop,
+        statements: list[Statement],
+        *,
+        reached: bool,
+    ) -> str:
+        """A branch around something: that is read, and where ways meet is returned."""
+        counts = self._counts
+        branch = self._function.blocks[label].terminator
+        scaled = self._read_scaling(label, targets, loop, statements)
+        if scaled is not None:
+            return scaled
+        for inside, join in (targets, targets[::-1]):
+            if inside != join and between(self._function, inside, join, loop) is not None:
+                break
+        else:
+            raise self._refuse("takes a branch", branch)
+        tests: list[Instruction] = []
+        counts.tests = tests
+        comparisons = counts.stays(label, loop, (inside,))
+        counts.tests = None
+        found = [counts.inequalities(one, adopt=True) for one in comparisons or []]
+        if comparisons is None or None in found:
+            raise self._refuse("takes a branch that depends on more than its indices", branch)
+        values = [value for part in found if part for value in part]
+        counts.skipped.setdefault(join, set()).add(label)
+        if all(counts.facts.proves(value) for value in values):
+            region = self._region(inside, join, loop, reached=reached and not tests)
+            self._check_tests(tests, region, join, loop)
+            statements += region
+            return join
+        before, place = set(self._reached), len(counts.conditions)
+        with counts.assuming(values):
+            region = self._region(inside, join, loop, reached=reached and not tests)
+        self._check_tests(tests, region, join, loop)
+        read_before = any(map(self._reads_before, self._reached - before))
+        alone = not read_before and guards(values, region) and is_nothing(region)
+        if alone and self._joins(label, join, region, loop):
+            self._reached = before
+            statements += region
+            return join
+        if any(value.indices for value in values):
+            raise self._refuse("takes a branch that depends on its indices", branch)
+        found_inside, counts.conditions[place:] = counts.conditions[place:], []
+        self._insist(comparisons, branch, "takes a branch that depends on more than its indices")
+        counts.conditions += found_inside
+        statements += region
+        return join
+
+    def _check_tests(
+        self, tests: list[Instruction], region: list[Statement], join: str, loop: NaturalLoop
+    ) -> None:
+        """Refuse a region that tests of factors lead around, unless it does nothing where they fail."""
+        for test in tests:
+            (kind, text), (_, constant) = test.operands
+            number, factor = number_of(kind, constant), self._values.of(kind, text, loop)
+            known = number is not None and may_be_skipped(factor, test)
+            alone = known and not self._function.blocks[join].phis
+            if not alone or not is_special_case([], region, factor, number or 0):
+                raise self._refuse("takes a branch", test)
+
+    def _reads_before(self, label: str) -> bool:
+        """Whether a block reads memory that the nest does not move along: such reads come before the nest."""
+        for instruction in self._function.blocks[label].instructions:
+            if instruction.opcode == "load":
+                place = self._counts.address(instruction.operands[0].text, self._flow.innermost(label))
+                if place is not None and not place[1].indices:
+                    return True
+        return False
+
+    def _read_scaling(
+        self, label: str, targets: tuple[str, str], loop: NaturalLoop, statements: list[Statement]
+    ) -> str | None:
+        """A branch on whether a factor is 0 or 1, where both ways do the same; None for other branches."""
+        comparison = self._function.definitions.get(self._function.blocks[label].terminator.operands[0].text)
+        if comparison is None or comparison.opcode != "fcmp" or comparison.predicate not in ("oeq", "une"):
+            return None
+        (kind, text), (_, constant) = comparison.operands
+        number = number_of(kind, constant)
+        equal, other = targets if comparison.predicate == "oeq" else targets[::-1]
+        for join in (one for one in self._flow.order if one in loop.blocks):
+            special, general = (between(self._function, way, join, loop) for way in (equal, other))
+            if special is not None and general is not None:
+                break
+        else:
+            return None
+        factor = self._values.of(kind, text, loop)
+        if number is None or not may_be_skipped(factor, comparison):
+            return None
+        ways = [self._region(way, join, loop, reached=False) if way != join else [] for way in (equal, other)]
+        leaving = special or {label}
+        met = [self._values.ways(phi, leaving, loop) for phi in self._function.blocks[join].phis]
+        alike = all(pair is not None and is_special_value(*pair, factor, number) for pair in met)
+        if not alike or not is_special_case(ways[0], ways[1], factor, number):
+            raise self._refuse("takes a branch", comparison)
+        self._counts.skipped.setdefault(join, set()).update(leaving)
+        statements += ways[1]
+        return join
+
+    def _joins(self, label: str, join: str, region: list[Statement], loop: NaturalLoop) -> bool:
+        """Whether phis where ways meet are the same when the only loop of a region does not run."""
+        starts = {
+            one.target: one.value
+            for one in region
+            if isinstance(one, Assign) and isinstance(one.target, Cell)
+        }
+        for phi in self._function.blocks[join].phis:
+            others = {pair.text for pair in phi.incoming if pair.label == label}
+            inner = self._counts.ways_in(phi)
+            if len(others) != 1 or len(inner) != 1:
+                return False
+            skipped = self._values.of(phi.kind, others.pop(), loop)
+            taken = self._values.of(phi.kind, inner.pop(), loop)
+            if not isinstance(taken, Read):
+                return False
+            if taken != skipped and starts.get(taken.cell) != skipped:
+                return False
+        return True
+
+    def _read_block(self, label: str, loop: NaturalLoop, statements: list[Statement]) -> None:
+        for instruction in self._function.blocks[label].instructions:
+            if instruction.flags & {"volatile", "atomic"}:
+                word = "volatile" if "volatile" in instruction.flags else "atomic"
+                raise self._refuse(f"touches memory that is {word}", instruction)
+            match instruction.opcode:
+                case "store":
+                    (kind, text), (_, pointer) = instruction.operands
+                    target = self._values.access(instruction, kind, pointer, loop)
+                    value = self._values.of(kind, text, loop)
+                    statements.append(Assign(target, value, self._values.where(instruction)))
+                    self._values.note_store(target, text, loop)
+                case "load":
+                    self._values.note_load(instruction)
+                case "call":
+                    self._read_call(instruction, loop, statements)
+                case opcode if opcode in _WORDS and opcode not in ("switch", "indirectbr"):
+                    raise self._refuse(_WORDS[opcode], instruction)
+                case _:
+                    continue
+
+    def _read_call(self, instruction: Instruction, loop: NaturalLoop, statements: list[Statement]) -> None:
+        if changes_nothing(instruction.callee):
+            return
+        if not clears(instruction.callee):
+            known = instruction.callee.startswith("@")
+            name = instruction.callee[1:] if known else "a function by its address"
+            raise self._refuse(f"calls {name}", instruction)
+        self._memsets += 1
+        found = filled(self._counts, self._values, instruction, loop, Index(f"i.memset{self._memsets}"))
+        if found is None:
+            raise self._refuse("fills memory", instruction)
+        statements.append(found)

@@ -1,0 +1,88 @@
+"""A first look at loops of LLVM IR: whether anything in them could be a sum of products at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tilewright.loops.llvm.instruction import Instruction
+from tilewright.loops.llvm.module import Function
+
+#: Calls that multiply.
+_FUSED = re.compile(r"@llvm\.(fma|fmuladd)\.")
+#: A line with one of the instructions that `_factors` knows.
+_MULTIPLY = re.compile(r" = (?:fmul|mul|.*@llvm\.(?:fma|fmuladd)\.)")
+#: What may be done to an element before it is multiplied.
+_THROUGH = frozenset(
+    "fpext fptrunc sext zext trunc sitofp uitofp fptosi fptoui bitcast shl fneg fmul mul freeze".split()  # noqa: SIM905
+)
+#: Where an element may come from; of the last ones nothing is known here.
+_PERHAPS = frozenset(("load", "call", "invoke", "select", "extractvalue"))
+
+
+def multiplies_elements(function: Function, labels: Iterable[str], perhaps: Iterable[str] = ()) -> bool:
+    """Whether some blocks may multiply two numbers that memory holds; cheap, and never wrongly False.
+
+    Most loops of a program multiply subscripts only, or a number by a constant, and need no closer look.
+
+    Parameters
+    ----------
+    labels : of the blocks.
+    perhaps : values from elsewhere that may be elements, such as the arguments of a function that is inlined.
+
+    Examples
+    --------
+    >>> from tilewright.loops.llvm.control_flow import Flow
+    >>> from tilewright.loops.llvm.module import read_module
+    >>> function = read_module('''
+    ... define void @f(ptr %a, i32 %n) {
+    ... entry:
+    ...   br label %loop
+    ...
+    ... loop:
+    ...   %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+    ...   %x = load float, ptr %a
+    ...   %y = fmul float %x, 2.0
+    ...   store float %y, ptr %a
+    ...   %next = mul i32 %i, %n
+    ...   br label %loop
+    ... }
+    ... ''').functions["f"]
+    >>> multiplies_elements(function, Flow(function).loops[0].blocks)
+    False
+    """
+    elements = frozenset(perhaps)
+    for label in labels:
+        block = function.blocks[label]
+        if not any(map(_MULTIPLY.search, function.lines[block.start : block.stop])):
+            continue
+        for factors in filter(None, map(_factors, block.instructions)):
+            if all(_may_be_element(function, factor, elements) for factor in factors):
+                return True
+    return False
+
+
+def _factors(instruction: Instruction) -> tuple[str, ...]:
+    """What an instruction multiplies; nothing for others."""
+    multiplies = instruction.opcode in ("fmul", "mul") or _FUSED.match(instruction.callee)
+    return tuple(one.text for one in instruction.operands[:2]) if multiplies else ()
+
+
+def _may_be_element(function: Function, name: str, elements: frozenset[str]) -> bool:
+    """Whether a factor may be an element, or an element times something."""
+    seen: set[str] = set()
+    left = [name]
+    while left:
+        one = left.pop()
+        if one in elements:
+            return True
+        found = function.definitions.get(one)
+        if found is None or one in seen:
+            continue  # a constant, or an argument: the same in every iteration
+        seen.add(one)
+        if found.opcode in _PERHAPS:
+            return True
+        if found.opcode in _THROUGH:
+            left += [operand.text for operand in found.operands]
+        left += [one.text for one in found.incoming]
+    return False

@@ -1,0 +1,184 @@
+"""Nests as a program would write them: stores behind loops that repeat them, scalars that stay in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from tilewright.loops.llvm.evolution import Evolutions
+from tilewright.loops.llvm.symbols import Reloaded, SsaValue
+from tilewright.loops.nests.nest import (
+    Access,
+    Assign,
+    Cell,
+    Load,
+    Loop,
+    Memory,
+    Read,
+    Scalar,
+    Statement,
+    Value,
+)
+from tilewright.loops.nests.polynomial import Polynomial, Symbol
+
+Node = TypeVar("Node", bound="Statement | Value | Access | Memory")
+
+
+def same(one: Access, other: Access) -> bool:
+    """Whether two accesses are of the same element."""
+    return one.memory.base == other.memory.base and one.offset == other.offset
+
+
+def loads(value: object) -> Iterator[Access]:
+    """Every element that a value reads."""
+    if isinstance(value, Load):
+        yield value.access
+    elif is_dataclass(value) and not isinstance(value, Access):
+        for field in fields(value):
+            yield from loads(getattr(value, field.name))
+
+
+def accesses(*statements: Statement) -> Iterator[tuple[Access, bool]]:
+    """Every element that statements touch, and whether they write it."""
+    for statement in statements:
+        match statement:
+            case Loop(body=body):
+                yield from accesses(*body)
+            case Assign(target=target, value=value):
+                yield from ((access, False) for access in loads(value))
+                if isinstance(target, Access):
+                    yield target, True
+            case _:
+                continue
+
+
+def sunk(loop: Loop) -> list[Statement]:
+    """A loop that runs at least once, with its last store behind it where each iteration makes the same one.
+
+    ``loop {s = s + x; c = s}`` -> ``loop {s = s + x}; c = s``, if nothing else in the loop touches c.
+    """
+    carried = {
+        one.value: one.target for one in loop.body if isinstance(one, Assign) and isinstance(one.target, Cell)
+    }
+    kept: list[Statement] = []
+    behind: list[Statement] = []
+    for statement in loop.body:
+        match statement:
+            case Assign(target=Access() as target, value=value) if (
+                value in carried
+                and loop.index not in target.offset.symbols
+                and sum(same(access, target) for access, _ in accesses(loop)) == 1
+            ):
+                behind.append(replace(statement, value=Read(carried[value])))
+            case _:
+                kept.append(statement)
+    return [replace(loop, body=tuple(kept)), *behind]
+
+
+def without_dead_stores(statements: list[Statement]) -> tuple[Statement, ...]:
+    """Statements without assignments to an element that another one follows, with no read between."""
+    kept: list[Statement] = []
+    for place, statement in enumerate(statements):
+        match statement:
+            case Assign(target=Access() as target) if _is_overwritten(target, statements[place + 1 :]):
+                continue
+            case _:
+                kept.append(statement)
+    return tuple(kept)
+
+
+def _is_overwritten(target: Access, statements: list[Statement]) -> bool:
+    for statement in statements:
+        found = [store for access, store in accesses(statement) if same(access, target)]
+        if found:
+            return found == [True] and isinstance(statement, Assign)
+    return False
+
+
+def with_knowledge(nest: Loop, evolutions: Evolutions) -> tuple[Loop, tuple[Access, ...]]:
+    """The nest with what is known of its memory: what overlaps nothing, and what stays the same.
+
+    Returns
+    -------
+    The nest, and the elements that have become scalars in it, read before the nest.
+    """
+    touched = list(accesses(nest))
+    bases = {access.memory.base for access, _ in touched}
+    written = {access.memory.base for access, store in touched if store}
+    private = {base for base in bases if _is_private(base, bases, evolutions)}
+
+    scalars = tuple(
+        access
+        for access, store in touched
+        if not store and not access.offset.indices and access.memory.base not in written
+    )
+
+    def known(node: object) -> object:
+        match node:
+            case Load(access) if access in scalars:
+                return _reloaded(access)
+            case Memory(base=base) if base in private:
+                return replace(node, private=True)
+            case _:
+                return node
+
+    rebuilt: Loop = _rebuilt(nest, known)
+    return rebuilt, scalars
+
+
+def _reloaded(access: Access) -> Scalar:
+    """An element that no iteration moves away from, as a number that is read before the nest."""
+    assert access.dtype is not None
+    symbol = Reloaded.of(access.memory.base, access.offset, _KINDS.get(access.dtype.name, access.dtype.name))
+    return Scalar(symbol, access.dtype)
+
+
+_KINDS = {"f64": "double", "f32": "float", "bf16": "bfloat", "f16": "half", "u8": "i8"}
+
+
+def _rebuilt(node: Any, change: Callable[[object], object]) -> Any:
+    """A tree of records with some of them changed; inner ones last, so that changed ones stay whole."""
+    changed = change(node)
+    if changed is not node and not isinstance(changed, Memory):
+        return changed
+    node = changed
+    if isinstance(node, tuple):
+        return tuple(_rebuilt(part, change) for part in node)
+    if not is_dataclass(node) or isinstance(node, (Symbol, Polynomial, type)):
+        return node
+    parts = {field.name: getattr(node, field.name) for field in fields(node)}
+    rebuilt = {name: _rebuilt(part, change) for name, part in parts.items()}
+    return node if all(rebuilt[name] is parts[name] for name in parts) else replace(node, **rebuilt)
+
+
+# What memory is
+
+
+def _is_private(base: Symbol, bases: set[Symbol], evolutions: Evolutions) -> bool:
+    """Whether nothing else that the nest touches overlaps the memory behind an address."""
+    kinds = {one: _kind(one, evolutions) for one in bases}
+    others = {kind for one, kind in kinds.items() if one != base}
+    match kinds[base]:
+        case "noalias":
+            return "unknown" not in others
+        case "global":
+            return others <= {"global", "noalias", "alloca"}
+        case "alloca":
+            return "unknown" not in others
+        case _:
+            return False
+
+
+def _kind(base: Symbol, evolutions: Evolutions) -> str:
+    """What an address is of: "noalias" and other arguments, "global" variables, "alloca", or "unknown"."""
+    if not isinstance(base, SsaValue):
+        return "unknown"
+    if base.text.startswith("@"):
+        variable = evolutions.module.globals.get(base.text[1:])
+        return "global" if variable is not None and not variable.alias else "unknown"
+    for parameter in evolutions.function.parameters:
+        if parameter.name == base.text:
+            return "noalias" if parameter.noalias else "argument"
+    definition = evolutions.function.definitions.get(base.text)
+    return "alloca" if definition is not None and definition.opcode == "alloca" else "unknown"

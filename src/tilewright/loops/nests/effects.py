@@ -1,0 +1,433 @@
+"""What a loop nest leaves behind: every store as a sum of products of elements, without variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from tilewright.loops.nests.nest import (
+    Access,
+    Assign,
+    Cell,
+    Convert,
+    Extent,
+    Factor,
+    Load,
+    Loop,
+    Minus,
+    Number,
+    Obstacle,
+    Read,
+    Refusal,
+    Scalar,
+    Statement,
+    Sum,
+    Times,
+    Unreadable,
+    Value,
+    Where,
+)
+from tilewright.loops.nests.polynomial import Index
+from tilewright.spec.dtype import DType, Kind
+
+#: A loop without its body.
+Range: TypeAlias = tuple[Index, Extent]
+
+
+class Refused(Exception):
+    """Ends the reading of a nest; `recognise` returns the refusal in it."""
+
+    def __init__(self, where: Where, reason: str) -> None:
+        super().__init__(reason)
+        self.refusal = Refusal(where, reason)
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of memory in a product.
+
+    Attributes
+    ----------
+    dtype : what it was converted to.
+    exact : whether the conversion kept its value.
+    version : how many stores stand before the place where it was read.
+    """
+
+    access: Access
+    dtype: DType | None
+    exact: bool = True
+    version: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a variable holds where the loop body begins, converted in turn to some types."""
+
+    cell: Cell
+    converts: tuple[DType, ...] = ()
+
+
+ONE = Factor()
+
+
+@dataclass(frozen=True)
+class Term:
+    """A factor times elements and variables, summed over loops.
+
+    Attributes
+    ----------
+    sums : loops that are around this term and not around the whole value.
+    reassociates, contracts : whether every sum and every product that it is in permits it.
+    acc : the narrowest type that the sums were kept in; None before there are any.
+    """
+
+    factor: Factor = ONE
+    elements: tuple[Element, ...] = ()
+    cells: tuple[Before, ...] = ()
+    sums: tuple[Range, ...] = ()
+    reassociates: bool = True
+    contracts: bool = True
+    acc: DType | None = None
+
+    def __mul__(self, other: Term) -> Term:
+        return Term(
+            times(self.factor, other.factor),
+            self.elements + other.elements,
+            self.cells + other.cells,
+            self.sums + other.sums,
+            self.reassociates and other.reassociates,
+            self.contracts and other.contracts,
+            narrower(self.acc, other.acc),
+        )
+
+
+@dataclass(frozen=True)
+class Form:
+    """A sum of terms of one type; no terms are the number 0."""
+
+    terms: tuple[Term, ...] = ()
+    dtype: DType | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """target = form, in every iteration of some loops.
+
+    Attributes
+    ----------
+    ranges : the loops around it, outermost first.
+    version : how many stores stand before it.
+    mirrored : a variable that holds what the target holds where the loops begin, as has still to be shown.
+    """
+
+    ranges: tuple[Range, ...]
+    target: Access
+    form: Form
+    version: int
+    where: Where
+    mirrored: Cell | None = None
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What statements do: variables afterwards (None: what the last iteration left), and stores."""
+
+    cells: Mapping[Cell, Form | None]
+    stores: tuple[Store, ...]
+
+
+def effects(nest: Loop) -> tuple[Store, ...]:
+    """The stores of a nest, in the order of its text.
+
+    Sums that a scalar variable collects become terms over the loops that collect them:
+    ``s = 0; for k: s += A[k]*B[k]; C = s`` is the store ``C = sum over k of A[k]*B[k]``.
+
+    Raises
+    ------
+    Refused : a statement or a value that no sum of products has, or a variable that carries something
+        else than its own sum from one iteration to the next.
+    """
+    found = _Reader().body((nest,))
+    for store in found.stores:
+        if unset := [term.cells[0].cell for term in store.form.terms if term.cells]:
+            raise Refused(store.where, f"does not set {unset[0].name} before it adds to it")
+        if store.mirrored is not None:
+            raise Refused(store.where, f"does not set {store.mirrored.name} before it adds to it")
+    return found.stores
+
+
+def narrower(one: DType | None, other: DType | None) -> DType | None:
+    """The type of fewer bits; an unknown one is none of them."""
+    if one is None or other is None:
+        return one or other
+    return one if one.bits <= other.bits else other
+
+
+def times(one: Factor, other: Factor) -> Factor:
+    """The product of two factors."""
+    return Factor(one.number * other.number, one.scalars + other.scalars)
+
+
+class _Reader:
+    """Reads statements in the order of the text, and counts stores on the way."""
+
+    def __init__(self) -> None:
+        self.version = 0
+
+    def body(self, statements: tuple[Statement, ...]) -> Effects:
+        """What statements do, in terms of what variables hold before them."""
+        cells: dict[Cell, Form | None] = {}
+        stores: list[Store] = []
+        for statement in statements:
+            match statement:
+                case Loop():
+                    self.loop(statement, cells, stores)
+                case Assign(target=Cell() as cell):
+                    cells[cell] = self.value(statement.value, cells, statement.where)
+                case Assign(target=Access() as target):
+                    form = self.value(statement.value, cells, statement.where)
+                    self.store(Store((), target, form, self.version, statement.where), stores)
+                case Obstacle(reason=reason, where=where):
+                    raise Refused(where, reason)
+        return Effects(cells, tuple(stores))
+
+    def store(self, store: Store, stores: list[Store]) -> None:
+        """Appends a store; one to the same element that nobody read in between is forgotten."""
+        if stores and not stores[-1].ranges and stores[-1].target == store.target:
+            own = [
+                e
+                for term in store.form.terms
+                for e in term.elements
+                if e.access.memory == store.target.memory
+            ]
+            if all(element.version <= stores[-1].version for element in own):
+                store = replace(store, version=stores.pop().version)
+        stores.append(store)
+        self.version += 1
+
+    def loop(self, loop: Loop, cells: dict[Cell, Form | None], stores: list[Store]) -> None:
+        """What a loop does behind other statements, whose variables and stores are given and completed."""
+        before = self.version
+        writes = any(isinstance(s, Assign) and isinstance(s.target, Access) for s in loop.walk())
+        self.version += writes  # what was read outside may be another iteration's
+        found = repeated(loop, self.body(loop.body))
+        for store in found.stores:
+            shown = self.mirror(store, cells, stores, before) if store.mirrored in cells else store
+            stores.append(replace(shown, form=substitute(shown.form, cells, shown.where)))
+        self.version += writes
+        after: dict[Cell, Form | None] = {}
+        for cell, form in found.cells.items():
+            known = form is not None and all(cells.get(b.cell, form) for t in form.terms for b in t.cells)
+            after[cell] = substitute(form, cells, loop.where) if form is not None and known else None
+        for store in found.stores:
+            if store.mirrored in cells:
+                kept = Element(store.target, store.target.dtype, version=self.version)
+                after[store.mirrored] = Form((Term(elements=(kept,)),), store.target.dtype)
+        cells.update(after)
+
+    def mirror(
+        self, store: Store, cells: Mapping[Cell, Form | None], stores: list[Store], version: int
+    ) -> Store:
+        """A store of a variable that holds what the target holds: shown by what stands before the loop."""
+        assert store.mirrored is not None
+        held = cells[store.mirrored]
+        match held:
+            case Form(terms=(Term(elements=(element,)) as term,)):
+                loaded = term == Term(elements=(element,)) and element.access.offset == store.target.offset
+                if loaded and element.access.memory == store.target.memory and element.version == version:
+                    return replace(store, mirrored=None)
+            case _:
+                pass
+        if stores and held is not None and not stores[-1].ranges and stores[-1].target == store.target:
+            last = stores[-1]
+            earlier = all(e.version <= last.version for term in held.terms for e in term.elements)
+            if last.form.terms == held.terms and earlier:
+                return replace(store, mirrored=None)
+        raise Refused(store.where, f"carries {store.mirrored.name} from one iteration to the next")
+
+    def value(self, value: Value, cells: Mapping[Cell, Form | None], where: Where) -> Form:
+        """A value as a sum of products."""
+        match value:
+            case Load(access=access):
+                element = Element(access, access.dtype, version=self.version)
+                return Form((Term(elements=(element,)),), access.dtype)
+            case Read(cell=cell):
+                return substitute(Form((Term(cells=(Before(cell),)),)), cells, where)
+            case Number(value=number):
+                return Form((Term(Factor(number)),) if number else ())
+            case Scalar(dtype=dtype):
+                return Form((Term(Factor(1, (value,))),), dtype)
+            case Sum():
+                left = self.value(value.left, cells, where)
+                right = self.value(value.right, cells, where)
+                terms = (
+                    replace(term, reassociates=term.reassociates and value.reassociates)
+                    for term in left.terms + right.terms
+                )
+                return Form(tuple(terms), left.dtype or right.dtype)
+            case Times():
+                left = self.value(value.left, cells, where)
+                right = self.value(value.right, cells, where)
+                if not (left.terms and right.terms):
+                    raise Refused(where, "multiplies by 0, which NaN and infinity survive")
+                return multiply(left, right, where, contracts=value.contracts)
+            case Minus():
+                form = self.value(value.value, cells, where)
+                minus = Term(Factor(-1))
+                return replace(form, terms=tuple(minus * term for term in form.terms))
+            case Convert():
+                return converted(self.value(value.value, cells, where), value.dtype, where)
+            case Unreadable(reason=reason, where=place):
+                raise Refused(place, reason)
+
+
+def multiply(left: Form, right: Form, where: Where, *, contracts: bool) -> Form:
+    """The product of two sums, one of which has a single term."""
+    if len(left.terms) > 1 and len(right.terms) > 1:
+        raise Refused(where, "multiplies sums")
+    flag = Term(contracts=contracts)
+    terms = (one * other * flag for one in left.terms for other in right.terms)
+    return Form(tuple(terms), left.dtype or right.dtype)
+
+
+def substitute(form: Form, cells: Mapping[Cell, Form | None], where: Where) -> Form:
+    """A form with the values of variables in their places; those not in `cells` stay."""
+    if not any(before.cell in cells for term in form.terms for before in term.cells):
+        return form
+    terms: list[Term] = []
+    dtype = form.dtype
+    for term in form.terms:
+        result = Form((replace(term, cells=()),))
+        for before in term.cells:
+            factor = Form((Term(cells=(before,)),))
+            if before.cell in cells:
+                held = cells[before.cell]
+                if held is None:
+                    raise Refused(where, f"reads {before.cell.name}, which the last iteration of a loop left")
+                factor = held
+                for kind in before.converts:
+                    factor = converted(factor, kind, where)
+                dtype = dtype or factor.dtype
+            result = multiply(factor, result, where, contracts=True)
+        terms += result.terms
+    return Form(tuple(terms), dtype)
+
+
+def converted(form: Form, dtype: DType, where: Where) -> Form:
+    """A form in another type.
+
+    Integers wrap around, so that narrowing a sum is narrowing what it is made of; widening one is not.
+    """
+    source = form.dtype
+    if source == dtype:
+        return form
+    numbers = not any(term.elements or term.cells or term.factor.scalars for term in form.terms)
+    if source is not None and not numbers and not _alike(source, dtype):
+        raise Refused(where, f"converts {source} to {dtype}")
+    if source is not None and source.is_integer and dtype.bits > source.bits and len(form.terms) > 1:
+        raise Refused(where, f"keeps sums in {source} that it widens to {dtype}")
+    return Form(tuple(_converted_term(term, source, dtype, where) for term in form.terms), dtype)
+
+
+def _alike(one: DType, other: DType) -> bool:
+    return one.kind is other.kind or (one.is_integer and other.is_integer)
+
+
+def _converted_term(term: Term, source: DType | None, dtype: DType, where: Where) -> Term:
+    match term:
+        case Term(elements=(), cells=(before,)):
+            return replace(term, cells=(replace(before, converts=(*before.converts, dtype)),))
+        case Term(elements=(element,), cells=(), sums=(), factor=Factor(number=1, scalars=())):
+            held = element.access.dtype
+            exact = element.exact and (held is None or dtype.holds(held))
+            return replace(term, elements=(replace(element, dtype=dtype, exact=exact),))
+        case Term(elements=()):
+            return term
+        case _:
+            widens = source is not None and source.is_integer and dtype.bits > source.bits
+            if widens and source is not None and not _fits(term, source):
+                raise Refused(where, f"keeps sums in {source} that it widens to {dtype}")
+            return term
+
+
+def _fits(term: Term, dtype: DType) -> bool:
+    """Whether every product of the elements is a value of the type: bits of both, a sign bit for unsigned."""
+    read = [element.access.dtype for element in term.elements]
+    if term.sums or term.cells or term.factor not in (ONE, Factor(-1)) or dtype.kind is not Kind.SIGNED:
+        return False
+    known = [kind for kind in read if kind is not None]
+    unsigned = any(kind.kind is Kind.UNSIGNED for kind in known)
+    return len(known) == len(read) and sum(kind.significand for kind in known) + unsigned <= dtype.bits
+
+
+def repeated(loop: Loop, body: Effects) -> Effects:
+    """What a loop does whose body does something."""
+    around: Range = (loop.index, loop.extent)
+    cells = {cell: _summed(cell, form, around, body) for cell, form in body.cells.items()}
+    stores = []
+    for store in body.stores:
+        carried = [b.cell for term in store.form.terms for b in term.cells if b.cell in body.cells]
+        if store.mirrored is not None and not _mirrors(store, store.mirrored, loop, body):
+            raise Refused(store.where, f"carries {store.mirrored.name} from one iteration to the next")
+        own = _mirroring(store, carried[0], loop, body) if carried else store
+        stores.append(replace(own, ranges=(around, *store.ranges)))
+    return Effects(cells, tuple(stores))
+
+
+def _summed(cell: Cell, form: Form | None, around: Range, body: Effects) -> Form | None:
+    """What a variable holds behind a loop: what it held before it plus a sum, or None."""
+    if form is None:
+        return None
+    own = [term for term in form.terms if any(before.cell in body.cells for before in term.cells)]
+    match own:
+        case [Term(elements=(), cells=(Before(cell=held, converts=converts),), sums=()) as start] if (
+            held == cell and start.factor.is_one
+        ):
+            acc = form.dtype
+            for kind in converts:
+                acc = narrower(acc, kind)
+            summed = (
+                replace(term, sums=(around, *term.sums), acc=narrower(term.acc, acc))
+                for term in form.terms
+                if term is not start
+            )
+            return replace(form, terms=(start, *summed))
+        case _:
+            return None
+
+
+def _mirrors(store: Store, cell: Cell, loop: Loop, body: Effects) -> bool:
+    """Whether a variable and the target of the only store, equal before an iteration, are so behind it."""
+    summed = _summed(cell, body.cells[cell], NOWHERE, body)
+    if summed is None or len(body.stores) > 1 or loop.index in store.target.offset.symbols:
+        return False
+    held = [replace(term, sums=term.sums[1:], acc=None) for term in summed.terms if not term.cells]
+    own = [term for term in store.form.terms if not term.cells and store.target not in _accesses(term)]
+    return held == [replace(term, sums=(*store.ranges, *term.sums), acc=None) for term in own]
+
+
+def _accesses(term: Term) -> list[Access]:
+    return [element.access for element in term.elements]
+
+
+def _mirroring(store: Store, cell: Cell, loop: Loop, body: Effects) -> Store:
+    """A store that repeats, in every iteration, what a variable has summed so far, as one that adds.
+
+    ``for k: s += x; C = s`` is ``for k: C += x`` where s is C before the loop.
+    """
+    same = store.form == body.cells[cell] and not store.ranges
+    if not (same and _mirrors(store, cell, loop, body)):
+        raise Refused(store.where, f"carries {cell.name} from one iteration to the next")
+    loaded = Element(store.target, store.target.dtype, version=store.version)
+    terms = tuple(
+        replace(term, elements=(loaded,), cells=())
+        if any(before.cell == cell for before in term.cells)
+        else term
+        for term in store.form.terms
+    )
+    return replace(store, form=replace(store.form, terms=terms), mirrored=cell)
+
+
+#: A loop that sums nothing: what `_summed` is asked with where only the shape of a value matters.
+NOWHERE: Range = (Index(""), Extent.of(1))

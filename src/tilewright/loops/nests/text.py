@@ -1,0 +1,64 @@
+"""A product found in loops as one line of text, as remarks and reports show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilewright.loops.nests.nest import Dimension, Factor, Operand, Product, Role
+from tilewright.loops.nests.polynomial import Polynomial
+
+#: The order in which subscripts name roles, and their letters.
+LETTERS = {Role.BATCH: "b", Role.M: "m", Role.N: "n", Role.K: "k"}
+
+#: How far an operand moves with an iteration of a dimension.
+Stride = Callable[[Dimension], Polynomial]
+
+
+def product_text(product: Product) -> str:
+    """The product, with letters for roles, and the sizes of its dimensions.
+
+    Several dimensions of a role are numbered: ``C[m,n] += A[m,k1,k2]*B[k1,k2,n], m=8, n=8, k1=3, k2=n``.
+
+    >>> from tilewright.loops.nests.nest import Extent, Memory, Where
+    >>> from tilewright.loops.nests.polynomial import Index, Symbol
+    >>> c, a, b = (Operand(Memory(Symbol(name), name), Polynomial(), None) for name in "yAx")
+    >>> n, one, none = Polynomial.of(Symbol("n")), Polynomial.of(1), Polynomial()
+    >>> rows = Dimension(Role.M, Index("i"), Extent.of(n), n, none, one)
+    >>> depths = Dimension(Role.K, Index("k"), Extent.of(64), one, one, none)
+    >>> print(product_text(
+    ...     Product(a, b, c, (rows, depths), Factor(), Factor(0), None, (), Where("f"))))
+    y[m] = A[m,k]*x[k], m=n, k=64
+    """
+    names = _names(product)
+
+    def operand(found: Operand, stride: Stride, *, depths_first: bool = False) -> str:
+        own = [(dimension.role, name) for dimension, name in names if stride(dimension)]
+        if depths_first:
+            own.sort(key=lambda pair: [Role.BATCH, Role.K, Role.N, Role.M].index(pair[0]))
+        return f"{found.memory.name}[{','.join(name for _, name in own)}]"
+
+    c = operand(product.c, lambda dimension: dimension.c)
+    pairs = [(product.a, product.b), *([product.second] if product.second else [])]
+    products = [
+        _times(product.alpha, operand(a, lambda d: d.a), operand(b, lambda d: d.b, depths_first=True))
+        for a, b in pairs
+    ]
+    kept = "" if product.beta.is_zero or product.beta.is_one else f"{_times(product.beta, c)} + "
+    sign = "+=" if product.beta.is_one else "="
+    sizes = ", ".join(f"{name}={dimension.extent}" for dimension, name in names)
+    side = "" if product.triangle is None else f", {product.triangle.value} triangle"
+    return f"{c} {sign} {kept}{' + '.join(products)}, {sizes}{side}"
+
+
+def _names(product: Product) -> list[tuple[Dimension, str]]:
+    """Dimensions in the order of subscripts, each with its letter, numbered where a role has several."""
+    names = []
+    for role, letter in LETTERS.items():
+        own = [dimension for dimension in product.dimensions if dimension.role is role]
+        names += [(d, letter if len(own) == 1 else f"{letter}{count}") for count, d in enumerate(own, 1)]
+    return names
+
+
+def _times(factor: Factor, *operands: str) -> str:
+    numbers = [] if factor.number == 1 else [str(factor.number)]
+    return "*".join([*numbers, *(str(scalar.symbol) for scalar in factor.scalars), *operands])

@@ -1,0 +1,71 @@
+"""The files of `tilewright opt`: the module that is read, and what is written of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from tilewright.atomic import replacing
+from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable, shown
+from tilewright.loops.opt.records import Form, Optimised
+from tilewright.reading import read_bounded, read_input
+
+#: Standard input and output.
+STANDARD = Path("-")
+
+#: Bytes of the largest module that is read.
+MOST_BYTES = 1 << 30
+
+
+def read_source(path: Path) -> bytes:
+    """A module's text or bitcode; "-" is standard input."""
+    try:
+        if path == STANDARD:
+            return read_bounded(cast("BinaryIO", sys.stdin.buffer), MOST_BYTES)
+        return read_input(path, MOST_BYTES)
+    except OSError as error:
+        raise InputNotReadable(path=str(path), reason=error.strerror or str(error)) from error
+
+
+def form_of(output: Path, emit: str | None) -> Form:
+    """The form asked for, or that of the output's suffix; text where neither says it.
+
+    >>> form_of(Path("a.o"), None), form_of(STANDARD, None), form_of(Path("a.out"), "s")
+    (<Form.OBJECT: '.o'>, <Form.LL: '.ll'>, <Form.ASSEMBLY: '.s'>)
+    """
+    allowed = {form.value.removeprefix("."): form for form in Form}
+    if emit is not None:
+        if emit not in allowed:
+            raise InvalidChoice(name="emit", found=shown(emit), allowed=", ".join(allowed))
+        return allowed[emit]
+    if output == STANDARD:
+        return Form.LL
+    found = allowed.get(output.suffix.removeprefix("."))
+    if found is None:
+        endings = ", ".join(form.value for form in Form)
+        raise InvalidChoice(name="the suffix of --output", found=shown(output.suffix), allowed=endings)
+    return found
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """A file that appears complete or not at all; devices and pipes are written as they are."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        with replacing(path.resolve()) as stream:
+            stream.write(content)
+    except OSError as error:
+        raise OutputNotWritable(path=str(path), reason=error.strerror or str(error)) from error
+
+
+def write_dumps(output: Path, optimised: Optimised) -> tuple[Path, ...]:
+    """What the module was on the way, beside the output: out.shaped.ll, out.spliced.ll."""
+    base = Path("tilewright.ll") if output == STANDARD else output
+    paths = []
+    for name, text in optimised.dumps:
+        path = base.with_suffix(f".{name}.ll")
+        write_file(path, text.encode())
+        paths.append(path)
+    return tuple(paths)

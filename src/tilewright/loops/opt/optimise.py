@@ -1,0 +1,84 @@
+"""A module of LLVM IR in, the finished one out, by way of a child process that LLVM may abort."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+
+from tilewright.errors import OptimiserFailed
+from tilewright.loops.opt.records import Form, Optimised, Options
+from tilewright.loops.opt.work import Work, read_answer
+from tilewright.spec.arguments import parse_choice
+
+#: What the child runs first; it looks for modules where this process does.
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from tilewright.loops.opt.work import main; main()"
+)
+
+
+def optimise(
+    source: str | bytes,
+    form: Form | str = Form.LL,
+    options: Options | None = None,
+    *,
+    name: str = "the module",
+    dump: bool = False,
+) -> Optimised:
+    r"""Replaces loop nests of a module that are products of matrices, and runs LLVM's -O3.
+
+    Parameters
+    ----------
+    source : text or bitcode of LLVM 15 or later.
+    form : ".ll", ".bc", ".o" or ".s".
+    options : target, strategy, caches, permissions.
+    name : of the module in messages.
+    dump : keep the text before and behind the search, too.
+
+    Raises
+    ------
+    NotAModule : the source is not LLVM IR, or breaks its rules; LLVM's words are in the message.
+    OptimiserFailed : LLVM ended the child process.
+
+    Notes
+    -----
+    A module in which nothing is replaced is optimised as it came. In another one every function has been
+    through the passes that give loops their shape, which change no meaning.
+
+    Examples
+    --------
+    >>> done = optimise("define i32 @one() {\n  %x = add i32 0, 1\n  ret i32 %x\n}")
+    >>> "ret i32 1" in done.text, done.remarks
+    (True, ())
+    """
+    work = Work(
+        source=source.encode() if isinstance(source, str) else source,
+        name=name,
+        form=parse_choice(Form, form, "form"),
+        options=options or Options(),
+        dump=dump,
+    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", _START, json.dumps(sys.path)],
+            input=pickle.dumps(work),
+            capture_output=True,
+            check=False,
+        )
+    except OSError as error:
+        raise OptimiserFailed(name=name, reason=f"its process could not be started: {error}") from error
+    if done.returncode:
+        raise OptimiserFailed(name=name, reason=_last_words(done))
+    return read_answer(done.stdout)
+
+
+def _last_words(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Why the child ended: LLVM's fatal error, or the last line that it wrote."""
+    lines = done.stderr.decode(errors="replace").splitlines()
+    fatal = [line.partition("LLVM ERROR: ")[2] for line in lines if "LLVM ERROR: " in line]
+    if fatal:
+        return fatal[0]
+    ended = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+    return f"{ended}: {lines[-1] if lines else 'without a word'}"

@@ -1,0 +1,137 @@
+"""The search for products in one function: its nests from the outside in, and what becomes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilewright.errors import TilewrightError
+from tilewright.llvm.matrix import MULTIPLY
+from tilewright.loops.llvm.loops import Root, nests
+from tilewright.loops.llvm.module import Function, Module
+from tilewright.loops.llvm.prefilter import multiplies_elements
+from tilewright.loops.llvm.symbols import Found
+from tilewright.loops.nests.nest import Refusal
+from tilewright.loops.nests.recognise import recognise
+from tilewright.loops.opt.machines import machine_of
+from tilewright.loops.opt.records import NO_ELEMENTS, Options, Remark
+from tilewright.loops.opt.wording import described, reason
+from tilewright.loops.splice.splice import Splicer
+from tilewright.machine.machine import Machine
+
+#: Loops in one another that a product has at least: a matrix times a vector.
+LEAST_DEPTH = 2
+#: The only size of addresses that kernels are written for.
+POINTER_BITS = 64
+#: In which attributes functions say what they are compiled for: the CPU, and its features.
+_CPU_ATTRIBUTES = ("target-cpu", "target-features")
+#: Attributes of functions that stay as they are, and what they mean.
+_UNTOUCHED = {
+    "optnone": "compiled without optimisation",
+    "sanitize_address": "to have its accesses checked",
+    "sanitize_hwaddress": "to have its accesses checked",
+    "sanitize_memory": "to have its accesses checked",
+    "sanitize_memtag": "to have its accesses checked",
+    "sanitize_thread": "to have its accesses checked",
+    "sanitize_realtime": "to have its calls checked",
+    "strictfp": "to keep the environment of its floating-point numbers",
+}
+
+
+class Search:
+    """One function, whose nests are looked at from the outside in.
+
+    A nest that is refused may have a product in it: a loop over time steps around one, or the loop over the
+    rows of a result which something else is done to.
+
+    Attributes
+    ----------
+    lines : the function's text; with the products in it, once `run` has been called.
+    remarks : one for each nest that is not part of a product.
+    """
+
+    def __init__(self, module: Module, function: Function, splicer: Splicer, options: Options) -> None:
+        self.module, self.function, self.options = module, function, options
+        self.lines: Sequence[str] = function.lines
+        self.remarks: list[Remark] = []
+        self._splicer = splicer
+
+    def run(self) -> None:
+        """Looks at every nest, and at every product of LLVM's matrices."""
+        if len(self.function.blocks) > LEAST_DEPTH:
+            for root in nests(self.function, self.module):
+                self._visit(root)
+        if any(MULTIPLY in line for line in self.lines):
+            self._multiply()
+
+    def _multiply(self) -> None:
+        """Has matrices multiplied by the target's register tiles; without any, LLVM multiplies them."""
+        machine = self._machine()
+        if isinstance(machine, Machine):
+            lines = self._splicer.multiply_by_tiles(
+                self.lines, machine, assume_reassociation=self.options.assume_reassociation
+            )
+            if lines != list(self.lines):
+                self.lines = lines
+
+    def _visit(self, root: Root, above: str = "") -> None:
+        """Looks at a nest, and at those in it if it is refused; the reason `above` is not repeated."""
+        if root.loop.depth < LEAST_DEPTH:
+            return
+        found = self._replaced(root)
+        if isinstance(found, Refusal):
+            if found.reason != above:
+                self.remarks.append(Remark(root.where, replaced=False, text=reason(root, found)))
+            for inner in root.inner:
+                self._visit(inner, found.reason)
+        else:
+            self.remarks.append(Remark(root.where, replaced=True, text=described(root, found.product)))
+
+    def _replaced(self, root: Root) -> Found | Refusal:
+        """The product in the place of a nest, or why there is none."""
+        if not multiplies_elements(self.function, root.loop.blocks):
+            return Refusal(root.where, NO_ELEMENTS)
+        for word, meaning in _UNTOUCHED.items():
+            if self.module.marks(self.function, word):
+                return Refusal(root.where, f"stands in a function that is {meaning} ({word})")
+        try:
+            found = self._found(root)
+        except RecursionError:
+            return Refusal(root.where, "computes with integers that depend on too many others")
+        if isinstance(found, Refusal):
+            return found
+        machine = self._machine()
+        if isinstance(machine, str):
+            return Refusal(root.where, machine)
+        said = " ".join(f'"{name}"="{value}"' for name, value in self._compiled_for().items() if value)
+        lines = self._splicer.splice(self.lines, found, machine, said)
+        if isinstance(lines, Refusal):
+            return lines
+        self.lines = lines
+        return found
+
+    def _found(self, root: Root) -> Found | Refusal:
+        """The product that a nest is, and where it stands."""
+        candidate = root.read(reassociates=self.options.assume_reassociation)
+        if isinstance(candidate, Refusal):
+            return candidate
+        product = recognise(candidate.nest)
+        if isinstance(product, Refusal):
+            return product
+        product = replace(product, conditions=(*candidate.conditions, *product.conditions))
+        return Found(product, candidate.place)
+
+    def _compiled_for(self) -> dict[str, str]:
+        """The attributes in which the function says what CPU it is for; "" where it does not."""
+        return {name: self.module.attribute(self.function, name) for name in _CPU_ATTRIBUTES}
+
+    def _machine(self) -> Machine | str:
+        """What the function is compiled for, or why it has no kernels."""
+        bits = self.module.pointer_bits
+        if bits != POINTER_BITS:
+            return f"has addresses of {bits} bits, and kernels those of {POINTER_BITS}"
+        cpu, features = self._compiled_for().values()
+        try:
+            return machine_of(self.module.triple, cpu, features, self.options)
+        except TilewrightError as error:
+            return f"is for a target without kernels: {error}"

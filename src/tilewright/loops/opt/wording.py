@@ -1,0 +1,70 @@
+"""What remarks say of nests: products, and reasons in the words of the source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tilewright.loops.llvm.loops import Root
+from tilewright.loops.llvm.text import NAME
+from tilewright.loops.nests.nest import Product, Refusal
+from tilewright.loops.nests.text import product_text
+from tilewright.loops.opt.records import NO_ELEMENTS
+
+#: A value, and its type where a symbol has it: "%n:i32". The type helps nobody who reads a remark.
+_TYPED = re.compile(rf"(%{NAME})(?::\w+)?(?::unsigned)?")
+#: The type of what stands in memory: "[%c + 8]:ptr".
+_TYPED_MEMORY = re.compile(r"\]:\w+(?::unsigned)?")
+#: How nests name the index of a loop: by the loop's header.
+_INDEX = re.compile(rf"\bi\.{NAME}")
+
+#: What LLVM leaves at loops that it has unrolled or vectorised, so that it does not do so again.
+_SPOILT = frozenset(
+    ("llvm.loop.isvectorized", "llvm.loop.unroll.disable", "llvm.loop.unroll.runtime.disable")
+)
+
+
+def reason(root: Root, refusal: Refusal) -> str:
+    """A refusal's reason, with loops named by their lines and the line that it is about."""
+    names = _index_names(root)
+    text = _INDEX.sub(lambda found: names.get(found[0], found[0]), _in_source(root, refusal.reason))
+    if refusal.reason != NO_ELEMENTS and any(map(_is_spoilt, (one for one, _ in _loops(root)))):
+        text += "; a compiler has unrolled or vectorised it before (see docs/loops.md)"
+    return text if refusal.where.line in (root.where.line, None) else f"{text} (line {refusal.where.line})"
+
+
+def _is_spoilt(root: Root) -> bool:
+    properties = root.module.loop_properties(root.flow.function, root.loop.latches[0])
+    return not _SPOILT.isdisjoint(properties)
+
+
+def _index_names(root: Root) -> dict[str, str]:
+    """What a reader calls the indices of a nest: by the lines of the loops, or how deep these stand."""
+    loops = list(_loops(root))
+    lines = [one.where.line for one, _ in loops]
+    return {
+        f"i.{one.loop.header}": f"the index of line {line}"
+        if line and lines.count(line) == 1
+        else f"the index of loop {depth}"
+        for (one, depth), line in zip(loops, lines, strict=True)
+    }
+
+
+def _loops(root: Root, depth: int = 1) -> Iterator[tuple[Root, int]]:
+    """A loop and those in it, with how deep each stands."""
+    yield root, depth
+    for inner in root.inner:
+        yield from _loops(inner, depth + 1)
+
+
+def described(root: Root, product: Product) -> str:
+    """A product and its element types, those of A, B and C where they differ."""
+    types = dict.fromkeys(str(operand.dtype) for operand in (product.a, product.b, product.c))
+    return f"{_in_source(root, product_text(product))}, {' '.join(types)}"
+
+
+def _in_source(root: Root, text: str) -> str:
+    """A text with values named as the source names them, as far as debug information says it."""
+    names = root.module.variables(root.flow.function)
+    named = _TYPED.sub(lambda found: names.get(found[1], found[1]), text)
+    return _TYPED_MEMORY.sub("]", named)

@@ -1,0 +1,165 @@
+"""What the child process of `optimise` does: a module in, the finished one out. LLVM may abort it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import pickle
+import re
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from tilewright.errors import NotAModule, TargetNotOfModule, TilewrightError
+from tilewright.llvm.canonical import drop_unused, optimise_module
+from tilewright.llvm.matrix import PREFIX, lower_matrices
+from tilewright.llvm.target import initialize, initialize_assembler
+from tilewright.loops.nests.nest import Where
+from tilewright.loops.opt.records import Form, Optimised, Options, Remark
+from tilewright.loops.opt.rewrite import rewrite
+from tilewright.machine.machine import triple_arch
+from tilewright.preparing import preparing
+
+#: How LLVM bitcode begins: alone, and in the wrapper that Apple's tools put around it.
+_BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+
+#: The code generator's optimisations are those of -O3, too.
+_CODE_LEVEL = 3
+
+#: Frames of Python: values behind longer chains of others are refused, sooner than the stack of C ends.
+RECURSION = 5_000
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the child is asked for."""
+
+    source: bytes
+    name: str
+    form: Form
+    options: Options
+    dump: bool = False
+
+
+def optimise_here(work: Work) -> Optimised:
+    """Does the work in this process, which ends if LLVM meets what it cannot compile.
+
+    Raises
+    ------
+    NotAModule : the source is not LLVM IR, or breaks its rules.
+    """
+    module = read_module_of(work)
+    target = target_machine_of(module, work)
+    found = rewrite(module, target, work.options)
+    finished = module if found.module is None else found.module
+    dumps = (("shaped", found.shaped), ("spliced", str(finished))) if work.dump else ()
+    if PREFIX in str(finished):  # what is left of matrix intrinsics: code generation would abort
+        lower_matrices(finished, target)
+    optimise_module(finished, target)
+    if found.module is not None:
+        # Behind the optimiser: kernels have the form that they are tested in everywhere else.
+        found.splicer.link_kernels(finished)
+        drop_unused(finished, target)
+    with preparing:
+        return Optimised(_written(finished, target, work.form), found.remarks, dumps)
+
+
+def read_module_of(work: Work) -> Any:
+    """LLVM's module of the source, verified; one that names no target is for this machine."""
+    initialize()
+    initialize_assembler()
+    try:
+        if work.source.startswith(_BITCODE):
+            module = llvm.parse_bitcode(work.source)
+        else:
+            module = llvm.parse_assembly(work.source.decode())
+        module.verify()
+    except (RuntimeError, UnicodeDecodeError) as error:
+        raise _not_a_module(work, error) from error
+    if not module.triple:
+        module.triple = llvm.get_default_triple()
+    return module
+
+
+#: How LLVM begins what it says of a text: "<string>:12:3: error: expected type".
+_COMPLAINT = re.compile(r"<string>:(\d+):\d+: error: (.*)")
+
+
+def _not_a_module(work: Work, error: Exception) -> NotAModule:
+    found = _COMPLAINT.search(str(error))
+    reason = f"line {found[1]}: {found[2]}" if found else " ".join(str(error).split())
+    return NotAModule(name=work.name, version=llvm.llvm_version_info[0], reason=reason)
+
+
+def target_machine_of(module: Any, work: Work) -> Any:
+    """Code for the module's triple; the CPU is for functions that do not name one themselves."""
+    try:
+        target = llvm.Target.from_triple(module.triple)
+    except RuntimeError as error:
+        raise _not_a_module(work, error) from error
+    machine = work.options.target
+    if machine is not None and machine.arch != triple_arch(module.triple):
+        raise TargetNotOfModule(found=machine.name, arch=machine.arch, name=work.name, triple=module.triple)
+    code = target.create_target_machine(
+        cpu=machine.cpu if machine else "",
+        features=machine.features if machine else "",
+        opt=_CODE_LEVEL,
+        reloc="pic",
+        codemodel="default",
+    )
+    if not module.data_layout:
+        module.data_layout = str(code.target_data)
+    return code
+
+
+def _written(module: Any, target: Any, form: Form) -> bytes:
+    match form:
+        case Form.LL:
+            return str(module).encode()
+        case Form.BITCODE:
+            return bytes(module.as_bitcode())
+        case Form.OBJECT:
+            return bytes(target.emit_object(module))
+        case Form.ASSEMBLY:
+            return str(target.emit_assembly(module)).encode()
+
+
+# Between the processes: the work is pickled, since it comes from the parent; what comes back is JSON
+
+
+def answer(optimised: Optimised) -> bytes:
+    """A line of JSON, and the content behind it."""
+    fields = {"remarks": [asdict(remark) for remark in optimised.remarks], "dumps": optimised.dumps}
+    return json.dumps(fields).encode() + b"\n" + optimised.content
+
+
+def read_answer(text: bytes) -> Optimised:
+    """What `answer` wrote, or the error of `main`."""
+    head, _, content = text.partition(b"\n")
+    fields = json.loads(head)
+    if "error" in fields:
+        from tilewright import errors
+
+        kind: type[TilewrightError] = getattr(errors, fields["error"])
+        raise kind(**fields["fields"])
+    remarks = tuple(
+        Remark(Where(**one["where"]), replaced=one["replaced"], text=one["text"]) for one in fields["remarks"]
+    )
+    return Optimised(content, remarks, tuple((name, text) for name, text in fields["dumps"]))
+
+
+def main() -> None:
+    """The child's whole life: work from standard input, the answer to standard output."""
+    sys.setrecursionlimit(RECURSION)
+    gc.disable()  # records by the hundred thousand and no cycles among them; the process ends soon
+    work: Work = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent
+    try:
+        text = answer(optimise_here(work))
+    except TilewrightError as error:
+        text = (
+            json.dumps({"error": type(error).__name__, "fields": error.fields}, default=str).encode() + b"\n"
+        )
+    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()

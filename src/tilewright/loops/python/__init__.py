@@ -1,0 +1,1 @@
+"""Python functions read as loop nests."""

@@ -1,0 +1,341 @@
+"""`tilewright.accelerate`: loop nests of a Python function replaced by products, and a report of them."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tilewright.errors import NotAccelerated, SourceMissing
+from tilewright.loops.nests.nest import Product, Refusal
+from tilewright.loops.nests.recognise import contraction
+from tilewright.loops.nests.text import product_text
+from tilewright.loops.python.calls import NestCall, refusal_of
+from tilewright.loops.python.elements import PythonNest
+from tilewright.loops.python.numba import REMARKS, is_numba_function, nests_of, recompiled
+from tilewright.loops.python.reader import assigned_names, python_nest
+
+#: The variable through which a function finds what its nests have become.
+CALLS = "__tilewright_nests__"
+#: The attribute of an accelerated function that holds its report.
+REPORT = "__tilewright_report__"
+#: The function around the source that gives it its closure.
+AROUND = "__tilewright_around__"
+
+
+@dataclass(frozen=True)
+class NestReport:
+    """What became of one loop nest.
+
+    Attributes
+    ----------
+    line : of its outermost loop, in the source file.
+    subscripts : the product as `einsum` writes it; empty where the nest stays.
+    text : the product with its sizes, or the reason why the nest stays as it is.
+    call : what runs in its place, if anything.
+    """
+
+    line: int
+    subscripts: str
+    text: str
+    call: NestCall | None = None
+
+    @property
+    def replaced(self) -> bool:
+        """Whether a product runs in the place of the nest."""
+        return bool(self.subscripts)
+
+    @property
+    def as_written(self) -> str:
+        """Why the loops ran as written when they last did, of a nest that is replaced; empty if never."""
+        return "" if self.call is None else self.call.last_reason
+
+    def __str__(self) -> str:
+        shown = f"{self.subscripts}  ({self.text})" if self.replaced else f"it {self.text}"
+        last = f"; last ran as written, since {self.as_written}" if self.as_written else ""
+        return f"line {self.line}: {'replaced by' if self.replaced else 'left, since'} {shown}{last}"
+
+
+class Report(tuple[NestReport, ...]):
+    """The nests of a function in the order of its text; printed, a line for each."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "no loops"
+
+
+class _Source(NamedTuple):
+    """A function's definition, with the lines and columns of its file."""
+
+    tree: ast.Module
+    definition: ast.FunctionDef
+
+
+def accelerated(function: Any) -> Any:
+    """The function with its nests replaced; see `tilewright.accelerate`."""
+    match function:
+        case staticmethod() | classmethod():
+            return type(function)(accelerated(function.__func__))
+        case types.FunctionType():
+            return function if hasattr(function, REPORT) else _rewritten(function)
+        case _ if is_numba_function(function):
+            return recompiled(function)
+        case _:
+            raise NotAccelerated(found=type(function).__name__)
+
+
+def report_of(function: Any) -> Report:
+    """What `accelerated` did to a function, or would do."""
+    plain = (
+        function.__func__ if isinstance(function, types.MethodType | staticmethod | classmethod) else function
+    )
+    if hasattr(plain, REMARKS):
+        return Report(NestReport(*nest) for nest in nests_of(plain))
+    found = getattr(plain, REPORT, None)
+    if isinstance(found, Report):
+        return found
+    if isinstance(plain, types.FunctionType):
+        return report_of(accelerated(plain))
+    raise NotAccelerated(found=f"{getattr(plain, '__name__', type(plain).__name__)}, as it is")
+
+
+def _rewritten(function: types.FunctionType) -> types.FunctionType:
+    reason = _untouchable(function)
+    if reason:
+        line = function.__code__.co_firstlineno
+        return _reported(function, Report([NestReport(line, "", reason)]))
+    source = _source(function)
+    found = list(_nests(source.definition, function))
+    calls = [nest.call for nest in found if nest.call is not None]
+    report = Report(sorted(found, key=lambda nest: nest.line))
+    if not calls:
+        return _reported(function, report)
+    _Replace({id(call.nest.node): (number, call) for number, call in enumerate(calls)}).visit(
+        source.definition
+    )
+    made = _compiled(function, source, tuple(calls))
+    made.__wrapped__ = function  # type: ignore[attr-defined]
+    return _reported(made, report)
+
+
+def _untouchable(function: types.FunctionType) -> str:
+    """Why no nest of a function can be replaced; empty where that is possible."""
+    if inspect.isgeneratorfunction(function):
+        return "is in a generator, which may be left in the middle"
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return "is in a coroutine, which may be left in the middle"
+    if hasattr(function, "__wrapped__"):
+        return "is behind another decorator: put tilewright.accelerate nearest to the function"
+    if function.__code__.co_name == "<lambda>":
+        return "is in a lambda"
+    mangled = [
+        n for n in function.__code__.co_names + function.__code__.co_varnames if _is_mangled(n, function)
+    ]
+    return f"is in a method that uses the private name {mangled[0]}" if mangled else ""
+
+
+def _is_mangled(name: str, function: types.FunctionType) -> bool:
+    """Whether a class has put its own name before a private one."""
+    classes = function.__qualname__.split(".")[:-1]
+    return any(name.startswith(f"_{owner.lstrip('_')}__") for owner in classes) and not name.endswith("__")
+
+
+def _reported(function: types.FunctionType, report: Report) -> types.FunctionType:
+    setattr(function, REPORT, report)
+    return function
+
+
+def _source(function: types.FunctionType) -> _Source:
+    """The tree of a function's definition, which raises errors at the lines of its file."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError) as error:
+        raise SourceMissing(name=function.__qualname__) from error
+    text = "".join(lines)
+    indented = text[:1].isspace()
+    try:
+        tree = ast.parse(f"if True:\n{text}" if indented else text)
+    except SyntaxError as error:
+        raise SourceMissing(name=function.__qualname__) from error
+    ast.increment_lineno(tree, first - 1 - indented)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == function.__code__.co_name:
+            return _Source(tree, node)
+    raise SourceMissing(name=function.__qualname__)
+
+
+def _nests(definition: ast.FunctionDef, function: types.FunctionType) -> Iterator[NestReport]:
+    """Every outermost loop of a function, and in place of one that stays those in it that do not."""
+    shared = _declared(definition)
+    waiting: list[tuple[ast.AST, bool]] = [(definition, True)]
+    while waiting:
+        node, outermost = waiting.pop(0)
+        if isinstance(node, ast.For):
+            result = _nest(node, definition, shared, function.__qualname__)
+            if result.replaced or outermost:
+                yield result
+            if result.replaced:
+                continue
+            outermost = False
+        nested = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda)
+        if node is definition or not nested:
+            waiting += [(child, outermost) for child in ast.iter_child_nodes(node)]
+
+
+def _declared(definition: ast.FunctionDef) -> frozenset[str]:
+    """Names that the function shares with others: global, nonlocal, or read by functions inside of it."""
+    shared = set()
+    for node in ast.walk(definition):
+        match node:
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                shared.update(names)
+            case ast.FunctionDef() | ast.Lambda() | ast.GeneratorExp() | ast.ListComp() if (
+                node is not definition
+            ):
+                if isinstance(node, ast.FunctionDef | ast.Lambda):
+                    shared.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+            case ast.Call(func=ast.Name(id="locals" | "vars" | "eval" | "exec" as name)):
+                shared.add(name)
+            case _:
+                continue
+    return frozenset(shared)
+
+
+def _nest(node: ast.For, definition: ast.FunctionDef, shared: frozenset[str], name: str) -> NestReport:
+    """What can be done for one loop and all that is in it."""
+    nest = python_nest(node, name)
+    found = contraction(nest.loop)
+    read = _read_elsewhere(definition, node)
+    left = sorted(scalar for scalar in nest.assigned if scalar in read | shared)
+    if isinstance(found, Refusal) and len(left) == 1 and not set(left) & shared:
+        again = python_nest(node, name, frozenset(left))
+        second = contraction(again.loop)
+        if isinstance(second, Product) and second.c.memory.name == left[0]:
+            nest, found, left = again, second, []
+    if isinstance(found, Refusal):
+        at = "" if found.where.line in (None, node.lineno) else f", in line {found.where.line}"
+        return NestReport(node.lineno, "", found.reason + at)
+    variables = {variable.name for variable in nest.variables}
+    if left or variables & shared or shared & {"locals", "vars", "eval", "exec"}:
+        names = ", ".join(left or sorted(variables & shared) or ["all variables"])
+        return NestReport(node.lineno, "", f"leaves {names} for other code to read")
+    if reason := refusal_of(nest, found):
+        return NestReport(node.lineno, "", reason)
+    return _replacement(node, nest, found)
+
+
+def _replacement(node: ast.For, nest: PythonNest, found: Product) -> NestReport:
+    call = NestCall(nest, found)
+    return NestReport(node.lineno, call.subscripts, product_text(found), call)
+
+
+def _read_elsewhere(definition: ast.FunctionDef, node: ast.For) -> frozenset[str]:
+    """Names that the function reads outside of a loop, but for those that other loops set before."""
+    inside = {id(child) for child in ast.walk(node)}
+    for other in ast.walk(definition):
+        match other:
+            case ast.For() if id(other) not in inside and _is_product(other):
+                inside |= {id(child) for child in ast.walk(other)}
+            case _:
+                continue
+    names = (n for n in ast.walk(definition) if isinstance(n, ast.Name) and id(n) not in inside)
+    return frozenset(n.id for n in names if isinstance(n.ctx, ast.Load)) | _augmented(definition, inside)
+
+
+def _is_product(node: ast.For) -> bool:
+    return isinstance(contraction(python_nest(node, "").loop), Product)
+
+
+def _augmented(definition: ast.FunctionDef, inside: set[int]) -> frozenset[str]:
+    """Names that are read by being added to."""
+    nodes = (n for n in ast.walk(definition) if isinstance(n, ast.AugAssign) and id(n) not in inside)
+    return frozenset().union(*(assigned_names(node.target) for node in nodes))
+
+
+class _Replace(ast.NodeTransformer):
+    """Puts a call before each nest, and the nest where the call says that it has to run.
+
+    ``for ...: ...`` becomes::
+
+        try:
+            done = CALLS[0](A, B, C, n, range)
+        except NameError:
+            done = None
+        if done is None:
+            for ...: ...
+        else:
+            i, j, k = done
+    """
+
+    def __init__(self, calls: dict[int, tuple[int, NestCall]]) -> None:
+        self.calls = calls
+
+    def visit_For(self, node: ast.For) -> Any:
+        """A nest that is replaced; others are searched."""
+        if id(node) not in self.calls:
+            return self.generic_visit(node)
+        number, call = self.calls[id(node)]
+        done = f"{CALLS}{number}"
+        arguments = ", ".join(call.names)
+        text = (
+            f"try:\n {done} = {CALLS}[{number}]({arguments})\n"
+            f"except NameError:\n {done} = None\n"
+            f"if {done} is None:\n pass\nelse:\n ({''.join(f'{name}, ' for name in call.results)}) = {done}"
+        )
+        attempt, choice = ast.parse(text).body
+        for new in (attempt, choice):
+            for child in ast.walk(new):
+                ast.copy_location(child, node)
+        assert isinstance(choice, ast.If)
+        choice.body = [node]
+        return [attempt, choice]
+
+
+def _compiled(
+    function: types.FunctionType, source: _Source, calls: tuple[Callable[..., Any], ...]
+) -> types.FunctionType:
+    """The function of a changed definition, with the closure, defaults and names of the old one."""
+    old = function.__code__
+    names = [*old.co_freevars, CALLS]
+    around = ast.parse(f"def {AROUND}():\n {' = '.join(names)} = None").body[0]
+    assert isinstance(around, ast.FunctionDef)
+    for node in ast.walk(around):
+        ast.copy_location(node, source.definition)
+    if source.definition.name not in names:
+        # The function's own name is a global one, as it was, and not that of the definition around here.
+        around.body.insert(0, ast.copy_location(ast.Global([source.definition.name]), source.definition))
+    around.body.append(source.definition)
+    module = ast.fix_missing_locations(ast.Module([around], []))
+    flags = old.co_flags & _FUTURES
+    compiled = compile(module, old.co_filename, "exec", flags=flags, dont_inherit=True)
+    code = next(found for found in _codes(compiled) if found.co_name == old.co_name)
+    cells = dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
+    cells[CALLS] = types.CellType(calls)
+    made = types.FunctionType(
+        code.replace(co_qualname=old.co_qualname),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        tuple(cells[name] for name in code.co_freevars),
+    )
+    for attribute in ("__kwdefaults__", "__annotations__", "__doc__", "__module__", "__qualname__"):
+        setattr(made, attribute, getattr(function, attribute))
+    made.__dict__.update(function.__dict__)
+    return made
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """All code in some code, the outermost first: type parameters stand around a function as one more."""
+    waiting = [code]
+    while waiting:
+        yield (found := waiting.pop(0))
+        waiting += [inner for inner in found.co_consts if isinstance(inner, types.CodeType)]
+
+
+#: The bits of `__future__` statements among the flags of a code object.
+_FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)

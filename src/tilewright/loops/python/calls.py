@@ -1,0 +1,385 @@
+"""A loop nest of a Python function as one call: checks of the values it meets, views, and the product."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import logging
+import math
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.cached import cached_property
+from tilewright.calls.operands import overlaps_itself
+from tilewright.errors import TilewrightError
+from tilewright.loops.nests.effects import effects
+from tilewright.loops.nests.names import accesses
+from tilewright.loops.nests.nest import Access, Extent, Factor, Product, Role, Triangle
+from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.loops.python.elements import PythonNest
+from tilewright.loops.python.views import AsWritten, AxisPlan, operand_plan
+from tilewright.ops.einsum.public import einsum
+from tilewright.ops.matmul.public import matmul
+from tilewright.ops.triangular.syr2k_call import symmetric
+
+Array: TypeAlias = NDArray[Any]
+
+#: Iterations below which the loops themselves are faster: looking at the values takes as long as this many
+#: (about 10 us, of 0.1 us and more for each iteration of CPython).
+FEWEST_ITERATIONS = 100
+#: Elements of a result up to which adding it to C in a second step takes less time than alpha and beta, which
+#: `matmul` takes in Python: 45 us, beside 0.14 ns for each element of a float32 result in the second cache.
+SMALL_RESULT = 2**18
+#: How much work `numpy.shares_memory` may do to show that views are apart; strides of few axes take less.
+OVERLAP_WORK: Any = 10_000
+#: Kinds of dtypes whose products are computed: integers, floats and complex numbers.
+INTEGERS, FLOATS = "iu", "fc"
+#: Attributes that are looked up without a look at how their class defines them.
+PLAIN_ATTRIBUTES = frozenset({"shape", "ndim", "size", "strides"})
+#: What classes look attributes up with that do not say how.
+PLAIN_LOOKUPS: tuple[object, ...] = (object.__getattribute__, types.ModuleType.__getattribute__)
+#: Letters for the dimensions whose loop variables are longer.
+LETTERS = "ijklmnpqrstuvwxyzabcdefgho"
+
+logger = logging.getLogger("tilewright")
+
+
+class NestCall:
+    """What runs in the place of a nest: ``call(names...)`` gives what it assigns, or None.
+
+    Attributes
+    ----------
+    names : of the function's and of global variables whose values it is called with.
+    results : the variables whose values it returns: those of loops, then the one that it sums into.
+    last_reason : why the loops ran as written, when they last did.
+    """
+
+    def __init__(self, nest: PythonNest, product: Product) -> None:
+        self.nest, self.product = nest, product
+        self.last_reason = ""
+        self._types: dict[tuple[Any, ...], np.dtype[Any]] = {}
+        self.kept = next((name for name in nest.kept if nest.arrays.get(name) == 0), None)
+        self.dimensions = product.dimensions
+        expressions = [*map(_parsed, nest.arrays), *nest.integers.values(), *nest.scalars.values()]
+        found = {n.id for e in expressions for n in ast.walk(e) if isinstance(n, ast.Name)}
+        self.names = tuple(sorted(found | nest.builtins | nest.modules))
+        self.results = tuple(dict.fromkeys(v.name for v in nest.variables))
+        if self.kept is not None:
+            self.results = (*self.results, self.kept)
+        self.a, self.b, self.c = (operand_plan(product, nest, name) for name in "abc")
+
+    @cached_property
+    def letters(self) -> tuple[str, ...]:
+        """A letter for each dimension: its loop variable where that is one."""
+        taken = {d.index.name for d in self.dimensions if len(d.index.name) == 1}
+        free = iter(letter for letter in LETTERS if letter not in taken)
+        return tuple(d.index.name if d.index.name in taken else next(free) for d in self.dimensions)
+
+    @cached_property
+    def subscripts(self) -> str:
+        """The product in the notation of `einsum`."""
+        labels = ["".join(self.letters[n] for n in plan.dimensions) for plan in (self.a, self.b, self.c)]
+        return f"{labels[0]},{labels[1]}->{labels[2]}"
+
+    @cached_property
+    def evaluate(self) -> Callable[..., tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]]:
+        """Values of the names to arrays, integers and scalars, in the order of the nest's records."""
+        groups = (map(_parsed, self.nest.arrays), self.nest.integers.values(), self.nest.scalars.values())
+        return _function(self.names, [ast.Tuple(list(group), ast.Load()) for group in groups])
+
+    @cached_property
+    def sizes(self) -> Callable[..., tuple[Any, ...]]:
+        """Integers to how often dimensions and loops count, last values, places of axes, differences."""
+        symbols = {symbol: f"_{number}" for number, symbol in enumerate(self.nest.integers)}
+        last: dict[str, Polynomial] = {}
+        counts, text = [], []
+        indices: dict[Symbol, str] = {}
+        for number, variable in enumerate(self.nest.variables):
+            known = {**symbols, **indices}
+            counts.append(_extent_text(variable.extent, known))
+            indices[variable.index] = f"(c{number} - 1)"
+            text.append(f"c{number} = {counts[-1]}")
+            last[variable.name] = variable.value
+        known = {**symbols, **indices}
+        places = [
+            f"({''.join(f'{_axis_text(axis, symbols)}, ' for axis in plan.axes)})"
+            for plan in (self.a, self.b, self.c)
+        ]
+        groups = (
+            [_extent_text(dimension.extent, symbols) for dimension in self.dimensions],
+            [f"c{number}" for number in range(len(counts))],
+            [_text(value, known) for value in last.values()],
+            places,
+            [_text(difference, symbols) for difference in self.nest.differences],
+        )
+        result = ", ".join(f"({''.join(f'{item}, ' for item in group)})" for group in groups)
+        lines = [f"def sizes({', '.join(symbols.values())}):", *text, f"return {result}"]
+        namespace: dict[str, Any] = {"min": min, "max": max}
+        exec(compile("\n    ".join(lines), "<sizes of loops>", "exec"), namespace)  # noqa: S102 (our own text)
+        made: Callable[..., tuple[Any, ...]] = namespace["sizes"]
+        return made
+
+    def __call__(self, *values: Any) -> tuple[Any, ...] | None:
+        """Computes the product; None where the loops have to run as they are written.
+
+        Nothing has changed then.
+        """
+        try:
+            return self.run(values)
+        except AsWritten as reason:
+            self.last_reason = str(reason)
+        except (
+            TilewrightError,
+            ArithmeticError,
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+        ) as error:
+            self.last_reason = f"{type(error).__name__}: {error}"
+        where = self.nest.loop.where
+        logger.debug(
+            "the loop in %s, line %s, runs as written: %s", where.function, where.line, self.last_reason
+        )
+        return None
+
+    def run(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As a call; raises where the loops have to run, before anything is changed."""
+        named = dict(zip(self.names, values, strict=True))
+        for name in self.nest.builtins:
+            if named[name] is not getattr(builtins, name):
+                raise AsWritten(f"{name} is not the built-in function")
+        for name in self.nest.modules:
+            if named[name] is not np:
+                raise AsWritten(f"{name} is not NumPy")
+        self.check_attributes(named)
+        arrays, integers, scalars = self.evaluate(*values)
+        for symbol, integer in zip(self.nest.integers, integers, strict=True):
+            if type(integer) is not int and type(integer) is not np.intp:
+                raise AsWritten(f"{symbol} is {type(integer).__name__} and no int")
+        counts, loops, last, places, differences = self.sizes(*map(int, integers))
+        if any(differences):
+            raise AsWritten("slices of different lengths meet")
+        if min(loops) < 1 or min(counts) < 1:
+            raise AsWritten("a loop has no iterations")
+        if math.prod(counts) < FEWEST_ITERATIONS:
+            raise AsWritten("few iterations are faster as written")
+        by_name = dict(zip(self.nest.arrays, arrays, strict=True))
+        factors = dict(zip(self.nest.scalars, scalars, strict=True))
+        alpha, beta = (_number(factor, factors) for factor in (self.product.alpha, self.product.beta))
+        together = self.check_types(by_name, [*factors.values()])
+        a = self.a.view(by_name[self.a.name], counts, places[0])
+        b = self.b.view(by_name[self.b.name], counts, places[1])
+        if self.kept is not None:
+            total = einsum(self.subscripts, a, b)[()]
+            return (*last, beta * by_name[self.kept] + alpha * total)
+        c = self.c.view(by_name[self.c.name], counts, places[2])
+        self.check_memory(a, b, c)
+        self.multiply(a, b, c, alpha, beta, together)
+        return tuple(last)
+
+    def check_attributes(self, named: dict[str, Any]) -> None:
+        """That attributes are no properties, which may give something else each time."""
+        for path in self._attributes:
+            owner = named[path[0]]
+            for name in path[1:]:
+                found = inspect.getattr_static(owner, name)
+                slot = isinstance(found, types.MemberDescriptorType)
+                if hasattr(type(found), "__get__") and not slot:
+                    raise AsWritten(f"{'.'.join(path)} is a property")
+                lookup: object = type(owner).__getattribute__
+                if not any(lookup is plain for plain in PLAIN_LOOKUPS):
+                    raise AsWritten(f"{type(owner).__name__} computes its attributes")
+                owner = getattr(owner, name)
+
+    @cached_property
+    def _attributes(self) -> tuple[tuple[str, ...], ...]:
+        """Attributes that the nest names, as names from left to right."""
+        paths = set()
+        texts = [*self.nest.arrays, *(ast.unparse(e) for e in self.nest.integers.values())]
+        for text in [*texts, *(ast.unparse(e) for e in self.nest.scalars.values())]:
+            for node in ast.walk(_parsed(text)):
+                parts = ast.unparse(node).split(".") if isinstance(node, ast.Attribute) else []
+                while parts and parts[-1] in PLAIN_ATTRIBUTES:
+                    parts.pop()
+                if len(parts) > 1 and all(part.isidentifier() for part in parts):
+                    paths.add(tuple(parts))
+        return tuple(sorted(paths))
+
+    def check_types(self, arrays: dict[str, Any], scalars: list[Any]) -> np.dtype[Any]:
+        """The dtype to compute in; arrays of one kind that the loops would compute in as well."""
+        for name, axes in self.nest.arrays.items():
+            array = arrays[name]
+            if name == self.kept:
+                scalars = [*scalars, array]
+                continue
+            if type(array) is not np.ndarray:
+                raise AsWritten(f"{name} is {type(array).__name__} and no numpy.ndarray")
+            if array.ndim != axes:
+                raise AsWritten(f"{name} has {array.ndim} axes and {axes} subscripts")
+        for scalar in scalars:
+            if type(scalar) not in (int, float, complex) and not isinstance(scalar, np.number):
+                raise AsWritten(f"a factor is {type(scalar).__name__} and no number")
+        a, b, c = (arrays[plan.name] for plan in (self.a, self.b, self.c))
+        stored = type(c) if self.kept is not None else c.dtype
+        key = (a.dtype, b.dtype, stored, *map(type, scalars))
+        known = self._types.get(key)
+        if known is None:
+            known = self._types[key] = self.common_type(a, b, c, scalars)
+        return known
+
+    def common_type(self, a: Array, b: Array, c: Any, scalars: list[Any]) -> np.dtype[Any]:
+        """The dtype that a nest computes in, if a product of arrays computes the same in it."""
+        try:
+            factors: np.dtype[Any] = np.result_type(a, b)
+            together: np.dtype[Any] = np.result_type(a, b, c, *scalars)
+        except TypeError:
+            raise AsWritten(f"{a.dtype}, {b.dtype} and the result have no common type") from None
+        kinds = INTEGERS if factors.kind in INTEGERS else FLOATS
+        target = c.dtype if self.kept is None else together
+        if any(kind.kind not in kinds for kind in (a.dtype, b.dtype, together, target)):
+            raise AsWritten(f"types of several kinds meet: {a.dtype}, {b.dtype} and {target}")
+        if kinds is INTEGERS and (self.nest.has_floats or not factors == together == target):
+            raise AsWritten(f"integers of several types meet: {a.dtype}, {b.dtype} and {target}")
+        if not np.can_cast(together, target, "same_kind"):
+            raise AsWritten(f"{together} is stored as {target}")
+        return together
+
+    def check_memory(self, a: Array, b: Array, c: Array) -> None:
+        """That no element of C is read as a factor, and none stored twice."""
+        if not c.flags.writeable or (not c.flags.forc and overlaps_itself(c)):
+            raise AsWritten(f"{self.c.name} is read-only, or elements of it share memory")
+        for name, factor in ((self.a.name, a), (self.b.name, b)):
+            if np.may_share_memory(factor, c):
+                try:
+                    shared = np.shares_memory(factor, c, max_work=OVERLAP_WORK)
+                except np.exceptions.TooHardError:
+                    shared = True
+                if shared:
+                    raise AsWritten(f"{name} shares memory with {self.c.name}")
+
+    @cached_property
+    def as_matrices(self) -> tuple[bool, bool, bool] | None:
+        """Whether A, B, C are the transposed of (m, k), (k, n), (m, n); None where they are no matrices."""
+        roles = {letter: d.role for letter, d in zip(self.letters, self.dimensions, strict=True)}
+        left, right, result = self.subscripts.replace("->", ",").split(",")
+        shapes = [[roles[letter] for letter in part] for part in (left, right, result)]
+        wanted = ([Role.M, Role.K], [Role.K, Role.N], [Role.M, Role.N])
+        for shape, roles_of in zip(shapes, wanted, strict=True):
+            if shape not in (roles_of, roles_of[::-1]):
+                return None
+        turned = [shape != roles_of for shape, roles_of in zip(shapes, wanted, strict=True)]
+        return turned[0], turned[1], turned[2]
+
+    def multiply(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any, together: np.dtype[Any]) -> None:
+        """C = beta*C + alpha*A*B on views: one call where types are the same, else a product is added."""
+        turned, same = self.as_matrices, a.dtype == b.dtype == c.dtype == together
+        if self.product.triangle is not None:
+            assert turned is not None
+            self.triangle(*_turned(turned, a, b, c), alpha, beta)
+            return
+        matrices = _turned(turned, a, b, c) if turned is not None and same else None
+        if self.product.alpha.is_one and self.product.beta.is_zero and same:
+            if matrices is None:
+                einsum(self.subscripts, a, b, out=c)
+            else:
+                matmul(matrices[0], matrices[1], out=matrices[2])
+            return
+        if matrices is not None and c.size > SMALL_RESULT:
+            matmul(matrices[0], matrices[1], out=matrices[2], alpha=alpha, beta=beta)
+            return
+        if matrices is not None:
+            a, b, c = matrices
+            total = matmul(a, b)
+        elif same:
+            total = einsum(self.subscripts, a, b)
+        else:
+            total = einsum(self.subscripts, a, b, dtype=together)
+        if self.product.alpha == Factor(-1):
+            old = c if self.product.beta.is_one else beta * c
+            np.subtract(old, total, out=c, casting="same_kind")
+            return
+        scaled = total if self.product.alpha.is_one else alpha * total
+        if self.product.beta.is_zero:
+            np.copyto(c, scaled, casting="same_kind")
+        else:
+            old = c if self.product.beta.is_one else beta * c
+            np.add(old, scaled, out=c, casting="same_kind")
+
+    def triangle(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
+        """One triangle of a matrix (m, k) times its transpose, or of two such products."""
+        lower = self.product.triangle is Triangle.LOWER
+        factors = [a] if self.product.second is None else [a, b.T]
+        function = "syrk" if self.product.second is None else "syr2k"
+        symmetric(function, factors, c, alpha=alpha, beta=beta, lower=lower)
+
+
+def refusal_of(nest: PythonNest, product: Product) -> str:
+    """Why a product that was found is not computed by a call; empty where it is."""
+    used = {product.a.memory.name, product.b.memory.name, product.c.memory.name}
+    if beside := sorted(set(nest.arrays) - used):
+        return f"reads {beside[0]}, which no product needs"
+    if idle := [access for access in accesses(nest.loop) if access not in _needed(nest)]:
+        return f"reads elements of {idle[0].memory.name} that no product needs, in line {idle[0].where.line}"
+    if product.triangle is not None:
+        call = NestCall(nest, product)
+        if call.as_matrices is None:
+            return "computes a triangle of products of more than two axes"
+    return ""
+
+
+def _needed(nest: PythonNest) -> set[Access]:
+    """What a product reads and stores; the subscripts of other elements may raise errors that it does not."""
+    stores = effects(nest.loop)
+    factors = (element.access for store in stores for term in store.form.terms for element in term.elements)
+    return {*(store.target for store in stores), *factors}
+
+
+def _turned(turned: tuple[bool, bool, bool], a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+    """Some of three matrices transposed."""
+    return a.T if turned[0] else a, b.T if turned[1] else b, c.T if turned[2] else c
+
+
+def _number(factor: Factor, scalars: dict[Symbol, Any]) -> Any:
+    """The value of a factor."""
+    value: Any = factor.number
+    for scalar in factor.scalars:
+        value = value * scalars[scalar.symbol]
+    return value
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _function(names: Sequence[str], values: list[ast.Tuple]) -> Callable[..., Any]:
+    """A function of some names that returns expressions."""
+    arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    body = ast.Expression(ast.Lambda(arguments, ast.Tuple(values, ast.Load())))  # type: ignore[arg-type]
+    code = compile(ast.fix_missing_locations(body), "<names of loops>", "eval")
+    made: Callable[..., Any] = eval(code, {"__builtins__": {}})  # noqa: S307 (expressions of the nest)
+    return made
+
+
+def _text(polynomial: Polynomial, names: dict[Symbol, str] | dict[Symbol, Any]) -> str:
+    """A polynomial as an expression."""
+    products = (
+        "*".join([str(coefficient), *(names[symbol] for symbol in monomial)])
+        for monomial, coefficient in polynomial.terms
+    )
+    return f"({' + '.join(products) or '0'})"
+
+
+def _axis_text(axis: AxisPlan, names: dict[Symbol, str]) -> str:
+    parts = [axis.start, *(step for _, step in axis.steps)]
+    return f"({''.join(f'{_text(part, names)}, ' for part in parts)})"
+
+
+def _extent_text(extent: Extent, names: dict[Symbol, str]) -> str:
+    bounds = [f"-(-{_text(bound.span, names)} // {bound.step})" for bound in extent.bounds]
+    return bounds[0] if len(bounds) == 1 else f"min({', '.join(bounds)})"

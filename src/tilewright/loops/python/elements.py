@@ -1,0 +1,248 @@
+"""Elements of arrays, and integers that count them, in the text of a Python function."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from tilewright.loops.nests.nest import Access, Bound, Extent, Loop, Memory, Where
+from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+
+#: Functions that a nest may call: whether a name still means the built-in is looked at when the nest runs.
+BUILTINS = frozenset({"range", "len", "min", "max", "sum", "int", "abs"})
+
+
+class NotAnInteger(Exception):
+    """An expression is no polynomial in loop variables; the argument says why."""
+
+
+@dataclass(frozen=True)
+class Axis(Symbol):
+    """The stride of one axis of an array, in elements' places: 1 for one subscript further."""
+
+    array: str = ""
+    axis: int = 0
+
+    @classmethod
+    def of(cls, array: str, axis: int) -> Axis:
+        """The symbol of an axis.
+
+        >>> Axis.of("A", 1).name
+        'A.strides[1]'
+        """
+        return cls(f"{array}.strides[{axis}]", array, axis)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A loop variable: its name, and what it is in an iteration of its loop."""
+
+    name: str
+    value: Polynomial
+    index: Index
+    extent: Extent
+
+
+@dataclass(frozen=True)
+class Part:
+    """The loop that a slice stands for: its index, and how often it runs."""
+
+    index: Index
+    length: Polynomial
+
+
+@dataclass
+class PythonNest:
+    """A nest of Python source, and what its records name.
+
+    Attributes
+    ----------
+    node : the outermost loop.
+    loop : its record.
+    variables : of loops, in the order of the text; those of generators are not among them.
+    arrays : how many subscripts each array has, by the expression that gives it.
+    integers, scalars : expressions, by the symbols that stand for them.
+    assigned : scalar variables that the nest assigns; of these `kept` are elements without subscripts,
+        since the function reads them elsewhere.
+    builtins, modules : the functions of `BUILTINS` that it calls, and what it takes for NumPy.
+    differences : of lengths of slices that meet; 0 where the nest is what its record says.
+    has_floats : whether a number is written with a decimal point.
+    """
+
+    node: ast.For
+    loop: Loop
+    variables: list[Variable] = field(default_factory=list)
+    arrays: dict[str, int] = field(default_factory=dict)
+    integers: dict[Symbol, ast.expr] = field(default_factory=dict)
+    scalars: dict[Symbol, ast.expr] = field(default_factory=dict)
+    assigned: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+    builtins: set[str] = field(default_factory=set)
+    modules: set[str] = field(default_factory=set)
+    differences: list[Polynomial] = field(default_factory=list)
+    has_floats: bool = False
+
+
+class Elements:
+    """Integers and elements of arrays in the text of one nest.
+
+    Parameters
+    ----------
+    function : its name, for remarks.
+    nest : what is found is written into.
+    bound : every name that the nest binds.
+    """
+
+    def __init__(self, function: str, nest: PythonNest, bound: frozenset[str]) -> None:
+        self.function, self.nest, self.bound = function, nest, bound
+        self.ranges: dict[str, Polynomial] = {}
+        self.parts: list[Part] = []
+        self.count = 0
+
+    def where(self, node: ast.stmt | ast.expr) -> Where:
+        """The line of a statement or an expression."""
+        return Where(self.function, node.lineno)
+
+    def range_of(self, arguments: list[ast.expr], index: Index) -> tuple[Extent, Polynomial]:
+        """How often a range counts, and what its variable is in an iteration."""
+        start, stop, *rest = [ast.Constant(0), *arguments] if len(arguments) == 1 else arguments
+        step = self.integer(rest[0]).constant if rest else 1
+        if not step:
+            raise NotAnInteger("has a range whose step is no number")
+        first = self.integer(start)
+        limit = "min" if step > 0 else "max"
+        match stop:
+            case ast.Call(func=ast.Name(id=name), args=ends, keywords=[]) if name == limit and len(ends) > 1:
+                self.nest.builtins.add(name)
+            case _:
+                ends = [stop]
+        spans = (self.integer(end) - first for end in ends)
+        bounds = tuple(Bound(span if step > 0 else -span, abs(step)) for span in spans)
+        return Extent(bounds), first + Polynomial.of(index) * step
+
+    def integer(self, node: ast.expr) -> Polynomial:
+        """An integer as a polynomial in loop indices and in what the nest does not assign."""
+        match node:
+            case ast.Constant(value=int() as value) if not isinstance(value, bool):
+                return Polynomial.of(value)
+            case ast.Name(id=name) if name in self.ranges:
+                return self.ranges[name]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self.integer(operand)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self.integer(left) + self.integer(right)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return self.integer(left) - self.integer(right)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return self.integer(left) * self.integer(right)
+            case _ if self.is_invariant(node):
+                symbol = Symbol(ast.unparse(node))
+                self.nest.integers[symbol] = node
+                return Polynomial.of(symbol)
+            case _:
+                raise NotAnInteger(
+                    f"counts with {ast.unparse(node)}, which is no sum of loop variables times numbers"
+                )
+
+    def is_invariant(self, node: ast.expr) -> bool:
+        """Whether an expression is the same throughout the nest, and does nothing but to be computed."""
+        match node:
+            case ast.Name(id=name):
+                return name not in self.bound
+            case ast.Constant():
+                return True
+            case ast.Attribute(value=value) | ast.UnaryOp(operand=value):
+                return self.is_invariant(value)
+            case ast.BinOp(left=left, right=right):
+                return self.is_invariant(left) and self.is_invariant(right)
+            case ast.Subscript(value=ast.Attribute(attr="shape" | "strides", value=value), slice=axis):
+                return self.is_invariant(value) and self.is_invariant(axis)
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Subscript(value=value, slice=ast.Constant())]):
+                self.nest.builtins.add("len")
+                return self.is_invariant(value)
+            case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]) if name in BUILTINS - {
+                "range",
+                "sum",
+            }:
+                self.nest.builtins.add(name)
+                return all(map(self.is_invariant, parts))
+            case _:
+                return False
+
+    def access(self, node: ast.Subscript) -> Access:
+        """An element; ``A[i][k]`` is ``A[i, k]``."""
+        name, axes = flattened(node)
+        array = ast.parse(name, mode="eval").body
+        if not isinstance(array, ast.Name | ast.Attribute) or not self.is_invariant(array):
+            raise NotAnInteger(f"takes elements of {name}, which the nest itself computes")
+        count = len(slices_of(node))
+        in_steps = count > 0 and isinstance(node.value, ast.Subscript)  # A[:, i][k] is A[k, i]
+        if count > len(self.parts) or in_steps or any(map(_is_special, axes)):
+            raise NotAnInteger(f"takes a part of {name} and not an element")
+        if self.nest.arrays.setdefault(name, len(axes)) != len(axes):
+            raise NotAnInteger(f"takes elements and rows of {name}")
+        parts = iter(self.parts[len(self.parts) - count :])  # the last axes of arrays meet
+        subscripts = tuple(
+            self.element(name, place, axis, next(parts))
+            if isinstance(axis, ast.Slice)
+            else self.integer(axis)
+            for place, axis in enumerate(axes)
+        )
+        offset = Polynomial()
+        for number, subscript in enumerate(subscripts):
+            offset = offset + subscript * Axis.of(name, number)
+        return Access(Memory(Symbol(name), name), offset, None, self.where(node), subscripts)
+
+    def part(self, name: str, place: int, axis: ast.Slice) -> tuple[Polynomial, Polynomial]:
+        """The first subscript of a slice, and its length."""
+        if axis.step is not None:
+            raise NotAnInteger(f"takes every so many elements of {name}")
+        first = Polynomial() if axis.lower is None else self.integer(axis.lower)
+        end = axis.upper or ast.parse(f"{name}.shape[{place}]", mode="eval").body
+        return first, self.integer(end) - first
+
+    def lengths(self, node: ast.Subscript) -> list[Polynomial]:
+        """The lengths of the slices among the subscripts, in their order."""
+        name, axes = flattened(node)
+        slices = [(place, axis) for place, axis in enumerate(axes) if isinstance(axis, ast.Slice)]
+        return [self.part(name, place, axis)[1] for place, axis in slices]
+
+    def new_part(self, length: Polynomial) -> Part:
+        """A loop for a slice, with an index of its own."""
+        self.count += 1
+        return Part(Index(f"slice{self.count}"), length)
+
+    def element(self, name: str, place: int, axis: ast.Slice, part: Part) -> Polynomial:
+        """The subscript of a slice's element in an iteration of the loop that it stands for."""
+        first, length = self.part(name, place, axis)
+        difference = length - part.length
+        if difference.indices:
+            raise NotAnInteger(f"takes a part of {name} whose length changes beside another one's")
+        if difference:
+            self.nest.differences.append(difference)
+        return first + part.index
+
+    def scalar_access(self, name: str, where: Where) -> Access:
+        """A variable as an array without axes."""
+        self.nest.arrays[name] = 0
+        return Access(Memory(Symbol(name), name), Polynomial(), None, where)
+
+
+def flattened(node: ast.Subscript) -> tuple[str, list[ast.expr]]:
+    """What elements are taken of, and the subscripts: those of ``A[i][k]`` are i and k."""
+    axes: list[ast.expr] = []
+    array: ast.expr = node
+    while isinstance(array, ast.Subscript):
+        axes[:0] = array.slice.elts if isinstance(array.slice, ast.Tuple) else [array.slice]
+        array = array.value
+    return ast.unparse(array), axes
+
+
+def slices_of(node: ast.Subscript) -> list[ast.Slice]:
+    """The slices among the subscripts."""
+    return [axis for axis in flattened(node)[1] if isinstance(axis, ast.Slice)]
+
+
+def _is_special(axis: ast.expr) -> bool:
+    """Whether a subscript makes or keeps an axis: None, an ellipsis."""
+    return isinstance(axis, ast.Constant) and not isinstance(axis.value, int)

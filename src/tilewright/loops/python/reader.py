@@ -1,0 +1,302 @@
+"""Loop nests of Python source: `for` over `range` and elements of arrays, as records that no language names.
+
+Arrays have no types and strides before a call; the offset of an element is the sum of its subscripts times
+symbols, one for each axis. Integers and numbers that the nest does not assign are symbols, too, named as they
+are written: ``n``, ``A.shape[0]``, ``self.alpha``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tilewright.loops.nests.nest import (
+    Assign,
+    Cell,
+    Extent,
+    Load,
+    Loop,
+    Minus,
+    Number,
+    Obstacle,
+    Read,
+    Scalar,
+    Statement,
+    Sum,
+    Times,
+    Unreadable,
+    Value,
+    Where,
+)
+from tilewright.loops.nests.polynomial import Index, Symbol
+from tilewright.loops.python.elements import (
+    Elements,
+    NotAnInteger,
+    PythonNest,
+    Variable,
+    slices_of,
+)
+
+#: Statements, and what they are called in a reason.
+STATEMENTS: dict[type[ast.AST], str] = {
+    ast.If: "has a condition",
+    ast.While: "has a loop without a range",
+    ast.Break: "leaves a loop early",
+    ast.Continue: "skips a part of an iteration",
+    ast.Return: "returns from inside of a loop",
+    ast.Expr: "calls a function",
+    ast.With: "enters a context",
+    ast.Try: "handles exceptions",
+    ast.Raise: "raises an exception",
+    ast.Assert: "asserts",
+    ast.Delete: "deletes",
+}
+#: Operators that no sum of products has.
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Div: "divides",
+    ast.FloorDiv: "divides",
+    ast.Mod: "takes a remainder",
+    ast.Pow: "takes a power",
+    ast.MatMult: "multiplies matrices by itself",
+}
+
+
+def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()) -> PythonNest:
+    r"""The record of a loop and what is in it.
+
+    Parameters
+    ----------
+    function : its name, for remarks.
+    kept : scalar variables that are read behind the nest.
+
+    Examples
+    --------
+    >>> text = "for i in range(n):\n for k in range(len(x)):\n  y[i] += A[i, k] * x[k]"
+    >>> nest = python_nest(ast.parse(text).body[0], "f")
+    >>> sorted(nest.arrays), [symbol.name for symbol in nest.integers]
+    (['A', 'x', 'y'], ['n', 'len(x)'])
+    """
+    reader = _Reader(function, node, kept)
+    statement = reader.loop(node)
+    if not isinstance(statement, Loop):
+        statement = replace(reader.nest.loop, body=(statement,))
+    reader.nest.loop = statement
+    return reader.nest
+
+
+def assigned_names(node: ast.AST) -> frozenset[str]:
+    """Every name that a statement binds, those in it included."""
+    names = (child for child in ast.walk(node) if isinstance(child, ast.Name))
+    return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
+
+
+class _Reader(Elements):
+    """Reads the statements of one nest."""
+
+    def __init__(self, function: str, node: ast.For, kept: frozenset[str]) -> None:
+        targets = frozenset(
+            target.id
+            for child in ast.walk(node)
+            for target in _targets(child)
+            if isinstance(target, ast.Name)
+        )
+        empty = Loop(Index(""), Extent.of(0), (), Where(function, node.lineno))
+        super().__init__(function, PythonNest(node, empty, assigned=targets, kept=kept), assigned_names(node))
+        self.waiting: list[Statement] = []
+
+    def body(self, statements: list[ast.stmt]) -> Iterator[Statement]:
+        for node in statements:
+            found = self.statement(node)
+            yield from self.waiting
+            self.waiting.clear()
+            if found is not None:
+                yield found
+
+    def statement(self, node: ast.stmt) -> Statement | None:
+        """One statement; sums over generators, which stand before it, go to `waiting`."""
+        where = self.where(node)
+        match node:
+            case (
+                ast.Assign(targets=[ast.Subscript() as target])
+                | ast.AugAssign(target=ast.Subscript() as target)
+            ) if slices_of(target) and not self.parts:
+                return self.sliced(node, target, where)
+            case ast.For():
+                return self.loop(node)
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                return None
+            case ast.Assign(targets=[ast.Name() | ast.Subscript() as target]):
+                return self.assign(target, self.value(node.value), where)
+            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
+                return self.assign(target, self.value(value), where)
+            case ast.AugAssign(target=ast.Name() | ast.Subscript() as target, op=operator):
+                held = self.value(target)
+                return self.assign(target, self.combined(held, operator, self.value(node.value), node), where)
+            case _:
+                return Obstacle(STATEMENTS.get(type(node), "has a statement that no product has"), where)
+
+    def sliced(self, node: ast.stmt, target: ast.Subscript, where: Where) -> Statement:
+        """A statement on rows: the loops over its elements, the last axis innermost."""
+        try:
+            lengths = self.lengths(target)
+        except NotAnInteger as reason:
+            return Obstacle(str(reason), where)
+        self.parts = [self.new_part(length) for length in lengths]
+        inner = self.statement(node)
+        body = (*self.waiting, inner) if inner is not None else ()
+        self.waiting.clear()
+        for part in reversed(self.parts):
+            body = (Loop(part.index, Extent.of(part.length), body, where),)
+        self.parts = []
+        return body[0]
+
+    def assign(self, target: ast.expr, value: Value, where: Where) -> Statement:
+        try:
+            match target:
+                case ast.Name(id=name) if name not in self.ranges:
+                    kept = name in self.nest.kept
+                    return Assign(self.scalar_access(name, where) if kept else Cell(name), value, where)
+                case ast.Subscript():
+                    return Assign(self.access(target), value, where)
+                case _:
+                    return Obstacle("assigns a loop variable", where)
+        except NotAnInteger as reason:
+            return Obstacle(str(reason), where)
+
+    def loop(self, node: ast.For) -> Statement:
+        where = self.where(node)
+        match node:
+            case ast.For(target=ast.Name(id=name), iter=iterable, orelse=[]):
+                return self.counted(name, iterable, node.body, where)
+            case ast.For(orelse=[]):
+                return Obstacle("has a loop over more than one variable", where)
+            case _:
+                return Obstacle("has an else behind a loop", where)
+
+    def counted(
+        self, name: str, iterable: ast.expr, body: list[ast.stmt] | ast.expr, where: Where
+    ) -> Statement:
+        """A loop over a range; `body` is an expression where a generator's elements are summed."""
+        match iterable:
+            case ast.Call(func=ast.Name(id="range"), args=[_, *_] as arguments, keywords=[]):
+                self.nest.builtins.add("range")
+            case _:
+                return Obstacle(f"has a loop over {ast.unparse(iterable)}, which is no range", where)
+        if name in self.ranges or name in self.nest.assigned:
+            return Obstacle(f"assigns the loop variable {name} inside of its loop", where)
+        self.count += 1
+        index = Index(name if all(v.name != name for v in self.nest.variables) else f"{name}'{self.count}")
+        try:
+            extent, value = self.range_of(arguments, index)
+        except NotAnInteger as reason:
+            return Obstacle(str(reason), where)
+        self.ranges[name] = value
+        if isinstance(body, ast.expr):
+            held, added = Cell(f"the sum over {name}"), self.value(body)
+            inner: tuple[Statement, ...] = (
+                *self.waiting,
+                Assign(held, Sum(Read(held), added, reassociates=True), where),
+            )
+            self.waiting.clear()
+        else:
+            self.nest.variables.append(Variable(name, value, index, extent))
+            inner = tuple(self.body(body))
+        del self.ranges[name]
+        return Loop(index, extent, inner, where)
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression computes; whatever no sum of products has is `Unreadable`."""
+        where = self.where(node)
+        match node:
+            case ast.Constant(value=float() | int() | complex() as number) if not isinstance(number, bool):
+                self.nest.has_floats |= not isinstance(number, int)
+                return Number(number)
+            case ast.Name(id=name) if name in self.nest.kept:
+                return Load(self.scalar_access(name, where))
+            case ast.Name(id=name) if name in self.nest.assigned:
+                return Read(Cell(name))
+            case ast.Name(id=name) if name in self.ranges:
+                return Unreadable(f"calculates with the loop variable {name}", where)
+            case ast.Name() | ast.Attribute() if self.is_invariant(node):
+                symbol = Symbol(ast.unparse(node))
+                self.nest.scalars[symbol] = node
+                return Scalar(symbol, None)
+            case ast.Subscript():
+                try:
+                    return Load(self.access(node))
+                except NotAnInteger as reason:
+                    return Unreadable(str(reason), where)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return Minus(self.value(operand))
+            case ast.BinOp(left=ast.Subscript() as left, op=ast.MatMult(), right=ast.Subscript() as right):
+                return self.dot(left, right)
+            case ast.BinOp(left=left, op=operator, right=right):
+                return self.combined(self.value(left), operator, self.value(right), node)
+            case ast.Call(func=ast.Name(id="sum"), args=[ast.GeneratorExp() as generator], keywords=[]):
+                return self.summed(generator)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=module), attr="dot"),
+                args=[ast.Subscript() as left, ast.Subscript() as right],
+                keywords=[],
+            ) if module not in self.bound:
+                self.nest.modules.add(module)
+                return self.dot(left, right)
+            case ast.Call(func=function):
+                return Unreadable(f"calls {ast.unparse(function)}", where)
+            case _:
+                return Unreadable(f"computes {ast.unparse(node)}", where)
+
+    def combined(self, left: Value, operator: ast.operator, right: Value, node: ast.expr | ast.stmt) -> Value:
+        match operator:
+            case ast.Add():
+                return Sum(left, right, reassociates=True)
+            case ast.Sub():
+                return Sum(left, Minus(right), reassociates=True)
+            case ast.Mult():
+                return Times(left, right, contracts=True)
+            case _:
+                return Unreadable(OPERATORS.get(type(operator), "computes with bits"), self.where(node))
+
+    def dot(self, left: ast.Subscript, right: ast.Subscript) -> Value:
+        """``A[i, :] @ B[:, j]``, as a variable that a loop in front of the statement adds to."""
+        where = self.where(left)
+        if self.parts or len(slices_of(left)) != 1 or len(slices_of(right)) != 1:
+            return Unreadable("multiplies matrices by itself", where)
+        try:
+            (length,) = self.lengths(left)
+        except NotAnInteger as reason:
+            return Unreadable(str(reason), where)
+        part = self.new_part(length)
+        self.parts = [part]
+        added = Times(self.value(left), self.value(right), contracts=True)
+        self.parts = []
+        cell = Cell(f"the product in line {left.lineno}")
+        total = Assign(cell, Sum(Read(cell), added, reassociates=True), where)
+        loop = Loop(part.index, Extent.of(part.length), (total,), where)
+        self.waiting += [Assign(cell, Number(0), where), loop]
+        return Read(cell)
+
+    def summed(self, generator: ast.GeneratorExp) -> Value:
+        """``sum(x for k in range(n))``, as a variable that a loop in front of the statement adds to."""
+        where = self.where(generator)
+        match generator.generators:
+            case [ast.comprehension(target=ast.Name(id=name), iter=iterable, ifs=[], is_async=0)]:
+                outer, self.waiting = self.waiting, []
+                loop = self.counted(name, iterable, generator.elt, where)
+                cell = Cell(f"the sum over {name}")
+                self.nest.builtins.add("sum")
+                self.waiting = [*outer, Assign(cell, Number(0), where), loop]
+                return Read(cell)
+            case _:
+                return Unreadable("sums over more than one range, or over a part of one", where)
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Assign(targets=targets):
+            return targets
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.NamedExpr(target=target):
+            return [target]
+        case _:
+            return []

@@ -1,0 +1,218 @@
+"""Integers and pointers that nests name, as values of one LLVM function: symbols, polynomials, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import INT1, INT64, POINTER, Type, Value, int64
+from tilewright.loops.llvm.symbols import Computed, Operator, Reloaded, SsaValue
+from tilewright.loops.nests.nest import Extent
+from tilewright.loops.nests.polynomial import Polynomial, Symbol
+
+#: Loads of what a program keeps in memory; its own load may be aligned better, which nobody told us.
+UNKNOWN_ALIGNMENT = 1
+
+#: How LLVM spells the types that symbols have, beside integers.
+_KINDS = {
+    "ptr": POINTER,
+    "half": Type("half", "f16"),
+    "bfloat": Type("bfloat", "bf16"),
+    "float": Type("float", "f32"),
+    "double": Type("double", "f64"),
+}
+_CHECKED = Type("{ i64, i1 }", "")
+
+
+def kind_of(symbol: SsaValue | Reloaded) -> Type:
+    """The LLVM type of a symbol's value."""
+    return _KINDS.get(symbol.kind) or Type(symbol.kind, symbol.kind)
+
+
+def symbols_below(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """Symbols, and those that they are computed from, each behind these.
+
+    >>> n = SsaValue.of("%n", "i32")
+    >>> [str(one) for one in symbols_below([Computed.of(Operator.MAXIMUM, Polynomial.of(n), Polynomial())])]
+    ['%n:i32', 'max(%n:i32, 0)']
+    """
+    for symbol in symbols:
+        match symbol:
+            case Reloaded(base=base, offset=offset):
+                yield from symbols_below((base, *sorted(offset.symbols)))
+            case Computed(operands=operands):
+                for operand in operands:
+                    yield from symbols_below(sorted(operand.symbols))
+        yield symbol
+
+
+class Integers(Protocol):
+    """Arithmetic of 64-bit integers."""
+
+    def add(self, left: Value, right: Value | int) -> Value:
+        """left + right."""
+
+    def sub(self, left: Value, right: Value | int) -> Value:
+        """left - right."""
+
+    def mul(self, left: Value, right: Value | int) -> Value:
+        """left * right."""
+
+
+class Exact:
+    """Arithmetic that knows whether all of its results were right; `Function`'s own wraps around."""
+
+    def __init__(self, f: Function) -> None:
+        self._f = f
+        self._wrapped: list[Value] = []
+
+    def add(self, left: Value, right: Value | int) -> Value:
+        """left + right."""
+        right = int64(right) if isinstance(right, int) else right
+        plain = 0 in (left.known, right.known)
+        return self._f.add(left, right) if plain else self._checked("sadd", left, right)
+
+    def sub(self, left: Value, right: Value | int) -> Value:
+        """left - right."""
+        right = int64(right) if isinstance(right, int) else right
+        return self._f.sub(left, right) if right.known == 0 else self._checked("ssub", left, right)
+
+    def mul(self, left: Value, right: Value | int) -> Value:
+        """left * right."""
+        right = int64(right) if isinstance(right, int) else right
+        plain = {left.known, right.known} & {0, 1}
+        return self._f.mul(left, right) if plain else self._checked("smul", left, right)
+
+    def _checked(self, word: str, left: Value, right: Value) -> Value:
+        f = self._f
+        intrinsic = f.module.declare(f"llvm.{word}.with.overflow.i64", _CHECKED, (INT64, INT64))
+        if left.known is not None and right.known is not None:
+            found = {"sadd": int.__add__, "ssub": int.__sub__, "smul": int.__mul__}[word](
+                left.known, right.known
+            )
+            if -(1 << 63) <= found < 1 << 63:
+                return int64(found)
+        both = f.call(intrinsic, [left, right])
+        self._wrapped.append(f.emit(INT1, f"extractvalue {both.typed}, 1"))
+        return f.emit(INT64, f"extractvalue {both.typed}, 0")
+
+    @property
+    def right(self) -> Value:
+        """Whether no result so far wrapped around."""
+        found = Value(INT1, "true")
+        for wrapped in self._wrapped:
+            found = self._f.and_(found, self._f.not_(wrapped))
+        return found
+
+
+class Invariants:
+    """What the symbols of a nest are in the function that takes them as arguments.
+
+    Attributes
+    ----------
+    f : the function.
+    exact : the arithmetic of counts and conditions. Addresses take that of `f`: they are right modulo 2^64.
+    """
+
+    def __init__(self, f: Function, given: Mapping[tuple[str, str], Value]) -> None:
+        self.f, self.exact = f, Exact(f)
+        self._given = given
+        self._found: dict[Symbol, Value] = {}
+
+    def raw(self, symbol: Symbol) -> Value:
+        """The value of a symbol in its own type."""
+        if symbol not in self._found:
+            self._found[symbol] = self._raw(symbol)
+        return self._found[symbol]
+
+    def _raw(self, symbol: Symbol) -> Value:
+        match symbol:
+            case SsaValue(text=text, kind=kind):
+                return self._given[text, kind]
+            case Reloaded(base=base, offset=offset):
+                place = self.address(base, offset)
+                return self.f.load(kind_of(symbol), place, UNKNOWN_ALIGNMENT)
+            case Computed(operator=operator, operands=operands):
+                return self._computed(operator, [self.integer(one, self.exact) for one in operands])
+            case _:
+                raise AssertionError(f"{symbol} is not a symbol of LLVM IR")
+
+    def _computed(self, operator: Operator, operands: list[Value]) -> Value:
+        f = self.f
+        match operator:
+            case Operator.MAXIMUM | Operator.MINIMUM:
+                choose = most if operator is Operator.MAXIMUM else least
+                found = operands[0]
+                for other in operands[1:]:
+                    found = choose(f, found, other)
+                return found
+            case Operator.QUOTIENT:
+                left, right = operands
+                quotient = f.emit(INT64, f"sdiv {left.typed}, {right.text}")
+                rest = f.sub(left, f.mul(quotient, right))
+                return f.select(f.icmp("<", rest, 0), f.sub(quotient, 1), quotient)
+
+    def symbol(self, symbol: Symbol) -> Value:
+        """The value of a symbol as a 64-bit integer."""
+        value = self.raw(symbol)
+        if value.type == POINTER:
+            return self.f.ptrtoint(value)
+        if value.type == INT64:
+            return value
+        signed = isinstance(symbol, (SsaValue, Reloaded)) and symbol.signed
+        return self.f.sext(value, INT64) if signed else self.f.zext(value, INT64)
+
+    def integer(
+        self, value: Polynomial, numbers: Integers, indices: Mapping[Symbol, Value] | None = None
+    ) -> Value:
+        """The value of a polynomial, given those of the loop indices in it."""
+        total = int64(0)
+        for monomial, coefficient in value.terms:
+            product = int64(coefficient)
+            for symbol in monomial:
+                known = None if indices is None else indices.get(symbol)
+                product = numbers.mul(product, self.symbol(symbol) if known is None else known)
+            total = numbers.add(total, product)
+        return total
+
+    def address(self, base: Symbol, offset: Polynomial) -> Value:
+        """A place in memory."""
+        pointer = self.raw(base)
+        if pointer.type != POINTER:
+            pointer = self.f.inttoptr(pointer)
+        return self.f.at(pointer, self.integer(offset, self.f))
+
+    def count(self, extent: Extent, indices: Mapping[Symbol, Value] | None = None) -> Value:
+        """How often a loop runs: an integer that is not negative."""
+        f, found = self.f, None
+        for bound in extent.bounds:
+            span = self.integer(bound.span, self.exact, indices)
+            if bound.step > 1:  # towards 0, which is upwards where a loop runs not at all
+                span = self.exact.add(span, bound.step - 1)
+                span = quotient(f, span, bound.step)
+            found = span if found is None else least(f, found, span)
+        assert found is not None
+        return most(f, found, int64(extent.least))
+
+
+def quotient(f: Function, left: Value, right: int) -> Value:
+    """left / right, rounded towards 0; constants folded."""
+    if left.known is not None:
+        magnitude = abs(left.known) // right
+        return int64(magnitude if left.known >= 0 else -magnitude)
+    return f.emit(INT64, f"sdiv {left.typed}, {right}")
+
+
+def least(f: Function, left: Value, right: Value) -> Value:
+    """The smaller of two integers; constants folded."""
+    if left.known is not None and right.known is not None:
+        return min(left, right, key=lambda value: value.known or 0)
+    return f.minimum(left, right)
+
+
+def most(f: Function, left: Value, right: Value) -> Value:
+    """The larger of two integers; constants folded."""
+    if left.known is not None and right.known is not None:
+        return max(left, right, key=lambda value: value.known or 0)
+    return f.maximum(left, right)

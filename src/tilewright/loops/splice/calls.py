@@ -1,0 +1,360 @@
+"""The function that runs a product: conditions first, then calls of a kernel; it says whether it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from tilewright.compiler.lower import LOCAL_ALIGNMENT, SCRATCH_ALIGNMENT
+from tilewright.llvm.build import Function, Module
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.matrix import MatrixAt, add_product, load_matrix, multiply_matrices, store_matrix
+from tilewright.llvm.values import (
+    INT1,
+    INT8,
+    INT64,
+    POINTER,
+    VOID,
+    Type,
+    Value,
+    constant,
+    element_type,
+    int64,
+    memory_type,
+    null,
+)
+from tilewright.loops.llvm.symbols import Reloaded, SsaValue
+from tilewright.loops.nests.nest import Dimension, Extent, Factor, Product, Role, Scalar, Within
+from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, symbols_below
+from tilewright.loops.splice.conditions import Conditions
+from tilewright.loops.splice.kernels import Kernel
+from tilewright.loops.splice.plan import Matrix, Plan, Way
+from tilewright.spec.dtype import DTYPES, DType
+from tilewright.spec.problem import BatchReduceGemm, Layout
+
+#: What sizes count for at most where they are multiplied: three of them are no overflow.
+MOST_COUNTED = 1 << 20
+
+#: Element types of scalars, by their types in LLVM.
+_SCALARS = {element_type(dtype).text: dtype for dtype in DTYPES.values() if dtype.real == dtype} | {
+    "bfloat": DTYPES["bf16"],
+    "half": DTYPES["f16"],
+}
+
+
+def arguments_of(polynomials: Sequence[Polynomial]) -> tuple[SsaValue, ...]:
+    """The values of a program that polynomials are computed from; one of each reading of a value."""
+    named = (symbol for polynomial in polynomials for symbol in sorted(polynomial.symbols))
+    return _values(symbols_below(named))
+
+
+def define_value(module: Module, name: str, value: Polynomial, kind: str) -> tuple[SsaValue, ...]:
+    """A function that computes a polynomial from the values that it returns."""
+    taken = arguments_of([value])
+    result = POINTER if kind == "ptr" else Type(kind, kind)
+    f = module.define(name, result, _parameters(taken), exported=True)
+    invariants = _invariants(f, taken)
+    pointers = [one for one in taken if one.kind == "ptr" and ((one,), 1) in value.terms]
+    if result == POINTER and pointers:
+        f.ret(invariants.address(pointers[0], value - pointers[0]))
+        return taken
+    found = invariants.integer(value, f)
+    f.ret(f.inttoptr(found) if result == POINTER else found if result == INT64 else f.trunc(found, result))
+    return taken
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where panels come from.
+
+    Attributes
+    ----------
+    allocate : a function that takes bytes and returns memory, or null where there is none.
+    release : one that takes that memory back; None where nothing does, such as that of an arena.
+    """
+
+    allocate: str = "malloc"
+    release: str | None = "free"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a product's function has from the program around it.
+
+    Attributes
+    ----------
+    attributes : what its caller is compiled for, as LLVM spells it.
+    memory : where panels come from.
+    """
+
+    attributes: str
+    memory: Memory
+
+
+def define_call(
+    module: Module, name: str, plan: Plan, kernels: Sequence[tuple[Way, Kernel]], context: Context
+) -> tuple[SsaValue, ...]:
+    """A function that runs a product, or returns false and leaves everything as it is.
+
+    Parameters
+    ----------
+    kernels : the ways of the plan that are taken, and their kernels.
+    context : what it has from the program.
+
+    Returns
+    -------
+    The values of the program that it takes, in order.
+    """
+    symbols = tuple(dict.fromkeys(symbols_below(_named(plan.product))))
+    taken = _values(symbols)
+    # Panels in the frame of a function that is inlined would make frames of its callers larger.
+    panels = any(way.most_work is not None and kernel.scratch_bytes for way, kernel in kernels)
+    words = (module.attributes, context.attributes, "noinline" if panels else "")
+    attributes = " ".join(filter(None, words))
+    f = module.define(name, INT1, _parameters(taken), exported=True, attributes=attributes)
+    invariants = _invariants(f, taken)
+    with ExitStack() as checked:
+        if any(isinstance(symbol, Reloaded) for symbol in symbols):
+            _read_memory(plan.product, invariants, checked)
+        counts = {dimension: invariants.count(dimension.extent) for dimension in plan.product.dimensions}
+        call = _Call(f, invariants, plan, counts, context.memory)
+        work = call.work()
+        checked.enter_context(f.when(f.icmp("<=", int64(plan.least_work), work)))
+        conditions = Conditions(invariants, plan.product, counts)
+        conditions.write()
+        for symbol in symbols:
+            c = plan.product.c.memory
+            if isinstance(symbol, Reloaded) and (symbol.base == c.base or not c.private):
+                conditions.unwritten(symbol)
+        call.strides(conditions)
+        for symbol in symbols:  # read here, since ways of computing the product that name it part below
+            invariants.raw(symbol)
+        conditions.require(invariants.exact.right)
+        with f.when(conditions.holds):
+            call.write(work, kernels)
+    f.ret(Value(INT1, "false"))
+    return taken
+
+
+def _read_memory(product: Product, invariants: Invariants, checked: ExitStack) -> None:
+    """What the program keeps in memory, read once the conditions hold under which it reads that too."""
+    f, known = invariants.f, set[Symbol]()
+    conditions = Conditions(invariants, product, {})
+
+    def check() -> None:
+        checked.enter_context(f.when(f.and_(conditions.holds, invariants.exact.right)))
+
+    for condition in product.conditions:
+        if isinstance(condition, Within):
+            read = {one for one in symbols_below(_named_within(condition)) if isinstance(one, Reloaded)}
+            if not read <= known:
+                check()
+                known |= read
+            conditions.within(condition)
+    check()
+
+
+def _values(symbols: Iterator[Symbol] | Sequence[Symbol]) -> tuple[SsaValue, ...]:
+    found = {(one.text, one.kind): one for one in symbols if isinstance(one, SsaValue)}
+    return tuple(found.values())
+
+
+def _parameters(taken: Sequence[SsaValue]) -> list[tuple[str, Type]]:
+    return [(f"value.{number}", kind_of(one)) for number, one in enumerate(taken)]
+
+
+def _invariants(f: Function, taken: Sequence[SsaValue]) -> Invariants:
+    return Invariants(
+        f, {(one.text, one.kind): f.arguments[f"value.{number}"] for number, one in enumerate(taken)}
+    )
+
+
+def _named(product: Product) -> Iterator[Symbol]:
+    """The symbols that a product's records name."""
+    for operand in (product.a, product.b, product.c, *(product.second or ())):
+        yield operand.memory.base
+        yield from _symbols(operand.offset)
+    for one in product.dimensions:
+        yield from _symbols(one.a, one.b, one.c, *_spans(one.extent))
+    for factor in (product.alpha, product.beta):
+        yield from (scalar.symbol for scalar in factor.scalars)
+    for condition in product.conditions:
+        if isinstance(condition, Within):
+            yield from _named_within(condition)
+
+
+def _named_within(condition: Within) -> Iterator[Symbol]:
+    """The symbols that a condition names."""
+    yield from _symbols(condition.value, condition.low, condition.high)
+    for _, extent in condition.loops:
+        yield from _symbols(*_spans(extent))
+
+
+def _symbols(*values: Polynomial) -> Iterator[Symbol]:
+    for value in values:
+        yield from (symbol for symbol in sorted(value.symbols) if not isinstance(symbol, Index))
+
+
+def _spans(extent: Extent) -> Iterator[Polynomial]:
+    yield from (bound.span for bound in extent.bounds)
+
+
+class _Call:
+    """The calls of a product's kernels, in the function of the product."""
+
+    def __init__(
+        self,
+        f: Function,
+        invariants: Invariants,
+        plan: Plan,
+        counts: Mapping[Dimension, Value],
+        memory: Memory,
+    ) -> None:
+        self.memory = memory
+        self.f, self.invariants, self.plan, self.counts = f, invariants, plan, counts
+        self.given: dict[str, Value] = {"scratch": null(), "br_stride_a": int64(0), "br_stride_b": int64(0)}
+        for name, dimension in (("m", plan.m), ("n", plan.n), ("k", plan.k)):
+            self.given[name] = int64(1) if dimension is None else counts[dimension]
+
+    def strides(self, conditions: Conditions) -> None:
+        """Strides in elements; they must be whole ones."""
+        for matrix in self.plan.matrices:
+            rows, columns = (
+                int64(1) if stride is None else self._elements(stride, matrix, conditions)
+                for stride in (matrix.rows, matrix.columns)
+            )
+            leading = columns if matrix.layout is Layout.COL else rows
+            if matrix.name == "b" and self.plan.product.triangle is not None:
+                rows, columns = columns, rows  # the kernel's B has C's rows too
+            name = matrix.name
+            self.given |= {f"rs_{name}": rows, f"cs_{name}": columns, f"ld_{name}": leading}
+
+    def work(self) -> Value:
+        """Multiply-adds of one call; of many, some number that is not less than any threshold."""
+        sizes = [least(self.f, self.given[name], int64(MOST_COUNTED)) for name in ("m", "n", "k")]
+        return self.f.mul(self.f.mul(sizes[0], sizes[1]), sizes[2])
+
+    def _elements(self, stride: Polynomial, matrix: Matrix, conditions: Conditions) -> Value:
+        """A stride in elements."""
+        f, size = self.f, matrix.dtype.size
+        if all(coefficient % size == 0 for _, coefficient in stride.terms):
+            terms = tuple((monomial, coefficient // size) for monomial, coefficient in stride.terms)
+            return self.invariants.integer(Polynomial(terms), f)
+        in_bytes = self.invariants.integer(stride, f)
+        conditions.require(f.icmp("==", f.and_(in_bytes, int64(size - 1)), 0))
+        return f.ashr(in_bytes, int64(size.bit_length() - 1))
+
+    def write(self, work: Value, kernels: Sequence[tuple[Way, Kernel]]) -> None:
+        """Calls the first kernel that is for so much work, and returns true."""
+        if self.plan.intrinsic:
+            with self._around() as (pointers, _, _):
+                self._multiply(pointers)
+            self.f.ret(Value(INT1, "true"))
+            return
+        (way, kernel), *rest = kernels
+        if not rest:
+            self._run(way, kernel)
+            return
+        assert way.most_work is not None
+        with self.f.when(self.f.icmp("<=", work, int64(way.most_work))):
+            self._run(way, kernel)
+        self.write(work, rest)
+
+    def _run(self, way: Way, kernel: Kernel) -> None:
+        """The loops around the call; memory for panels is taken before, and given back behind them."""
+        f = self.f
+        if not kernel.scratch_bytes or way.most_work is not None:
+            size = kernel.scratch_bytes
+            self._loops(kernel, f.alloca(INT8, size, LOCAL_ALIGNMENT) if size else null())
+            f.ret(Value(INT1, "true"))
+            return
+        allocate = f.module.declare(self.memory.allocate, POINTER, (INT64,))
+        block = f.call(allocate, [int64(kernel.scratch_bytes + SCRATCH_ALIGNMENT)])
+        with f.when(f.icmp("!=", block, null())):
+            up = f.add(f.ptrtoint(block), SCRATCH_ALIGNMENT - 1)
+            ahead = f.sub(f.and_(up, int64(-SCRATCH_ALIGNMENT)), f.ptrtoint(block))
+            self._loops(kernel, f.at(block, ahead))
+            if self.memory.release is not None:
+                f.call(f.module.declare(self.memory.release, VOID, (POINTER,)), [block])
+            f.ret(Value(INT1, "true"))
+
+    def _loops(self, kernel: Kernel, scratch: Value) -> None:
+        f, plan = self.f, self.plan
+        acc = plan.types.acc
+        alpha, beta = self._factor(plan.product.alpha, acc), self._factor(plan.product.beta, acc)
+        with self._around() as (pointers, depth, first):
+            if first is not None:
+                beta = f.select(first, beta, constant(acc, 1))
+            given = {**self.given, **pointers, "k": depth, "alpha": alpha, "beta": beta, "scratch": scratch}
+            callee = f.module.declare(kernel.name, VOID, [kind for _, kind in kernel.arguments])
+            f.call(callee, [given[name] for name, _ in kernel.arguments])
+
+    @contextmanager
+    def _around(self) -> Iterator[tuple[dict[str, Value], Value, Value | None]]:
+        """The loops around a call.
+
+        Yields where the operands begin, the depth, and whether this is the first call of several that sum
+        into the same elements; None where there is one.
+        """
+        f, invariants, around = self.f, self.invariants, self.plan.around
+        depth, counts = self.given["k"], dict(self.counts)
+        pointers = {
+            matrix.name: invariants.address(matrix.operand.memory.base, matrix.operand.offset)
+            for matrix in self.plan.matrices
+        }
+        deep = [one for one in around if one.role is Role.K]
+        for one in deep:  # where one of several depths is 0, one call of depth 0 does what beta asks for
+            some = f.icmp("<", int64(0), counts[one])
+            depth = f.select(some, depth, int64(0))
+            counts[one] = f.maximum(counts[one], int64(1))
+        with ExitStack() as loops:
+            first: Value | None = None
+            for one in around:
+                index = loops.enter_context(f.loop(int64(0), counts[one], int64(1)))
+                pointers = {
+                    name: f.at(place, f.mul(index, invariants.integer(getattr(one, name), f)))
+                    for name, place in pointers.items()
+                }
+                if one in deep:
+                    begins = f.icmp("==", index, 0)
+                    first = begins if first is None else f.and_(first, begins)
+            yield pointers, depth, first
+
+    def _multiply(self, pointers: Mapping[str, Value]) -> None:
+        """The product as one intrinsic on whole matrices, loaded and stored by others."""
+        f, (a, b, c), whole = self.f, self.plan.matrices, self.plan.ways[0].problem
+        assert isinstance(whole, BatchReduceGemm)
+        places = {
+            one.name: MatrixAt(
+                pointers[one.name], self.given[f"ld_{one.name}"], rows_adjacent=one.layout is Layout.COL
+            )
+            for one in (a, b, c)
+        }
+        kind = element_type(whole.dtype)
+        left = load_matrix(f, kind, places["a"], (whole.m, whole.k))
+        right = load_matrix(f, kind, places["b"], (whole.k, whole.n))
+        product = multiply_matrices(f, left, right, (whole.m, whole.k, whole.n))
+        if whole.beta:
+            product = add_product(f, load_matrix(f, kind, places["c"], (whole.m, whole.n)), product)
+        store_matrix(f, product, places["c"], (whole.m, whole.n))
+
+    def _factor(self, factor: Factor, acc: DType) -> Value:
+        """alpha or beta, in the type of the sums."""
+        assert not isinstance(factor.number, complex)
+        found: Value | None = None
+        for scalar in factor.scalars:
+            value = self._scalar(scalar, acc)
+            found = value if found is None else self.f.times(found, value)
+        number = constant(acc, factor.number)
+        if found is None:
+            return number
+        return found if factor.number == 1 else self.f.times(found, number)
+
+    def _scalar(self, scalar: Scalar, acc: DType) -> Value:
+        value = self.invariants.raw(scalar.symbol)
+        dtype = scalar.dtype or _SCALARS[value.type.text]
+        if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers
+            value = self.f.bitcast(value, memory_type(dtype))
+        return Convert(self.f, half=False)(value, dtype, acc)

@@ -1,0 +1,107 @@
+"""Kernels as parts of somebody else's module: text of LLVM IR, once for each problem and machine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from tilewright.compiler.lower import scratch_layout, signature
+from tilewright.compiler.names import kernel_name
+from tilewright.compiler.pipeline import STAGES, Compilation, Problem
+from tilewright.ir.alone import alone
+from tilewright.llvm.values import Type
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking
+
+_DEFINITION = re.compile(r"^(define .*) \{$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function that a module gets.
+
+    Attributes
+    ----------
+    name : its symbol, the only one that other modules see.
+    arguments : names and types, in order.
+    scratch_bytes : memory that it is given, which begins on a page, or in the frame on a cache line.
+    inlined : it becomes a part of each of its callers.
+    text : a module of its own.
+    """
+
+    name: str
+    arguments: tuple[tuple[str, Type], ...]
+    scratch_bytes: int
+    text: str
+    inlined: bool
+
+
+class Kernels:
+    """The kernels that one module needs so far; the names of all of them begin alike."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._found: dict[tuple[Problem, Machine, int | None, bool], Kernel] = {}
+        self._taken: dict[str, Kernel] = {}
+
+    def find(
+        self, problem: Problem, machine: Machine, depth: int | None = None, *, inlined: bool = False
+    ) -> Kernel:
+        """The kernel of a problem on a machine, compiled as far as LLVM IR, of panels up to a depth.
+
+        One is only inlined if its functions have the same attributes: others, of streaming vectors, are not.
+        """
+        key = (problem, machine, depth, inlined)
+        if key not in self._found:
+            self._found[key] = self._make(*key[:3], inlined=inlined)
+        return self._found[key]
+
+    def take(self, kernel: Kernel) -> None:
+        """Puts a kernel into the module."""
+        self._taken[kernel.name] = kernel
+
+    @property
+    def declarations(self) -> tuple[str, ...]:
+        """How modules name the kernels that were taken."""
+        return tuple(
+            f"declare void @{kernel.name}({', '.join(kind.text for _, kind in kernel.arguments)})"
+            for kernel in self._taken.values()
+        )
+
+    def texts(self, *, inlined: bool) -> tuple[str, ...]:
+        """The modules of the kernels that were taken: those to be inlined, or the others."""
+        return tuple(kernel.text for kernel in self._taken.values() if kernel.inlined is inlined)
+
+    def _make(self, problem: Problem, machine: Machine, depth: int | None, *, inlined: bool) -> Kernel:
+        name = f"{self._prefix}{len(self._found)}_{kernel_name(problem, machine.isa.name)}"
+        state = Compilation(problem, machine, name)
+        for stage in STAGES:
+            state = state.with_field(stage.name, stage.run(state))
+            if isinstance(state.blocking, Blocking) and depth is not None:
+                shorter = replace(state.blocking, kc=min(state.blocking.kc, depth))
+                state = state.with_field("blocking", shorter)
+            if stage.name == "nest":
+                state = state.with_field("nest", alone(state.program))
+            if stage.name == "llvm":
+                break
+        kinds = {line.partition(") ")[2] for line in _DEFINITION.findall(state.llvm)}
+        inlined = inlined and len(kinds) == 1
+        attributes = "alwaysinline" if inlined else _compiled_for(machine)
+        return Kernel(
+            name,
+            tuple(signature(state.program)),
+            scratch_layout(state.program).bytes,
+            _DEFINITION.sub(rf"\1 {attributes} {{", state.llvm),
+            inlined,
+        )
+
+
+def _compiled_for(machine: Machine) -> str:
+    """What functions say of the CPU that they are for, whatever the rest of a program is compiled for.
+
+    >>> from tilewright.machine.catalog import find_machine
+    >>> _compiled_for(find_machine("pwr10")).partition(" ")[0]
+    '"target-cpu"="pwr10"'
+    """
+    attributes = f'"target-cpu"="{machine.cpu}"'
+    return f'{attributes} "target-features"="{machine.features}"' if machine.features else attributes

@@ -1,0 +1,131 @@
+"""LLVM's matrix products (`llvm.matrix.multiply`, clang's matrix types) as register tiles of the target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.errors import TilewrightError
+from tilewright.llvm.matrix import MULTIPLY
+from tilewright.llvm.values import element_type
+from tilewright.loops.llvm.text import closing, split_commas
+from tilewright.loops.splice.kernels import Kernel, Kernels
+from tilewright.loops.splice.text import LABEL
+from tilewright.machine.machine import Machine
+from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, DType
+from tilewright.spec.problem import BatchReduceGemm
+
+#: Vectors in the frame begin on a cache line.
+ALIGNMENT = 64
+
+#: How often the operands of an inlined kernel may fill all vector registers: what is read once, as A and B
+#: of 16x16 f32 on AVX-512, takes few. Smaller ones whose columns are no whole vectors are left to LLVM: parts
+#: of vectors would go through the frame (docs/decisions/036-spliced-products.md).
+INLINED_FILLS = 2
+
+_CALL = re.compile(
+    r"^\s*(?P<result>%\S+) = (?:(?:tail|notail|musttail) )?call (?P<flags>(?:[a-z]+ )*)"
+    r"(?P<kind><(?P<lanes>\d+) x (?P<element>\w+)>) @llvm\.matrix\.multiply\.[\w.]+(?P<operands>\(.*)$"
+)
+#: The element types that have kernels.
+_ELEMENTS = {element_type(dtype).text: dtype for dtype in (F64, F32, F16, I8, I16, I32, I64)} | {
+    "bfloat": BF16
+}
+
+
+@dataclass(frozen=True)
+class _Product:
+    """One call: the value it gives, its operands with their types, sizes, and what is behind the call."""
+
+    result: str
+    kind: str
+    left: str
+    right: str
+    problem: BatchReduceGemm
+    rest: str
+
+    @property
+    def bytes(self) -> int:
+        """Of the three matrices."""
+        one = self.problem
+        return (one.m * one.k + one.k * one.n + one.m * one.n) * one.dtype.size
+
+
+def multiply_by_tiles(
+    lines: Sequence[str], kernels: Kernels, machine: Machine, *, assume_reassociation: bool
+) -> list[str]:
+    """A function whose matrix products are calls of kernels; those that have none stay as they are.
+
+    Before: ``%c = call contract <4 x float> @llvm.matrix.multiply...(<4 x float> %a, <4 x float> %b, i32 2,
+    i32 2, i32 2)``. After: stores of %a and %b into the frame, a call of a kernel on these, and a load of %c.
+    A kernel whose operands fit into registers is inlined, so that they never leave these.
+    """
+    result: list[str] = []
+    frame: list[str] = []
+    for line in lines:
+        product = _product(line, assume_reassociation=assume_reassociation)
+        kernel = None if product is None else _kernel(product, kernels, machine)
+        if product is None or kernel is None:
+            result.append(line)
+            continue
+        kernels.take(kernel)
+        number = len(frame) // 3
+        places = [f"%{kernel.name}.{name}.{number}" for name in "abc"]
+        kinds = (product.left.partition(">")[0] + ">", product.right.partition(">")[0] + ">", product.kind)
+        frame += [
+            f"  {place} = alloca {kind}, align {ALIGNMENT}" for place, kind in zip(places, kinds, strict=True)
+        ]
+        a, b, c = places
+        one = product.problem
+        sizes = ", ".join(f"i64 {size}" for size in (one.m, one.k, one.m, 0, 0))
+        result += [
+            f"  store {product.left}, ptr {a}, align {ALIGNMENT}",
+            f"  store {product.right}, ptr {b}, align {ALIGNMENT}",
+            f"  call void @{kernel.name}(ptr {a}, ptr {b}, ptr {c}, {sizes}){product.rest}",
+            f"  {product.result} = load {product.kind}, ptr {c}, align {ALIGNMENT}{product.rest}",
+        ]
+    first = next(number for number, line in enumerate(lines) if line.endswith("{")) + 1
+    if LABEL.match(lines[first]):
+        first += 1
+    return [*result[:first], *frame, *result[first:]]
+
+
+def _product(line: str, *, assume_reassociation: bool) -> _Product | None:
+    """The call in a line, if it is one that may be rounded as kernels do."""
+    match = _CALL.match(line) if MULTIPLY in line else None
+    if match is None or match["element"] not in _ELEMENTS:
+        return None
+    operands, dtype, flags = match["operands"], _ELEMENTS[match["element"]], set(match["flags"].split())
+    if not (assume_reassociation or _may_round(dtype, flags)):
+        return None
+    end = closing(operands, 0)
+    left, right, *sizes = split_commas(operands[1 : end - 1])
+    m, k, n = (int(size.removeprefix("i32 ")) for size in sizes)
+    rest = operands[end:]
+    debug = re.search(r", !dbg !\d+", rest)
+    try:
+        problem = BatchReduceGemm(m, n, k, 1, dtype, out_dtype=dtype, beta=0)
+    except TilewrightError:
+        return None
+    return _Product(match["result"], match["kind"], left, right, problem, debug[0] if debug else "")
+
+
+def _may_round(dtype: DType, flags: set[str]) -> bool:
+    """Whether products may stay unrounded, and sums of narrow floats be summed in wider ones."""
+    if dtype.is_integer or "fast" in flags:
+        return True
+    return "contract" in flags and (dtype.bits >= F32.bits or "reassoc" in flags)
+
+
+def _kernel(product: _Product, kernels: Kernels, machine: Machine) -> Kernel | None:
+    """The kernel of a product, if it is faster than what LLVM makes of the intrinsic."""
+    isa, rows = machine.isa, product.problem.m
+    inlined = product.bytes <= INLINED_FILLS * isa.vector_registers * isa.vector_bits // 8
+    whole = rows & (rows - 1) == 0 or rows % isa.lanes(product.problem.types.acc) == 0
+    if inlined and not whole:
+        return None
+    try:
+        return kernels.find(product.problem, machine, inlined=inlined)
+    except TilewrightError:
+        return None

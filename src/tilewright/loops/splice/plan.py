@@ -1,0 +1,361 @@
+"""What kernels a product takes, which of its dimensions they walk, and which loops stay around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import TypeAlias
+
+from tilewright.errors import TilewrightError
+from tilewright.loops.nests.nest import Dimension, Factor, Operand, Product, Refusal, Role, Triangle
+from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.machine.machine import Machine
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+from tilewright.spec import problem as spec
+from tilewright.spec.dtype import DType
+from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, ProductTypes
+
+#: What kernels of products compute.
+Problem: TypeAlias = Gemm | BatchReduceGemm | Syrk | Syr2k
+
+
+class Strategy(Enum):
+    """Seed 004's ways to run a product (§4.1.3).
+
+    AUTO takes what is fastest for the sizes, at run time; GENERIC is the same with register tiles that LLVM
+    lowers by itself.
+    """
+
+    AUTO = "auto"
+    INTRINSIC = "intrinsic"
+    TILING = "tiling"
+    PACKING = "packing"
+    GENERIC = "generic"
+
+
+#: Multiply-adds (m·n·k) below which the loops as they were are faster: 5·5·5 of f32 took 41 to 66 ns as
+#: loops and 33 as a call of a kernel, 4·4·4 took 23 to 35 and 28 (docs/decisions/036-spliced-products.md).
+LEAST_WORK = 128
+
+#: The same for products of triangles, whose kernels always pack: 24·24·24 took 431 ns (SYR2K: 608) as loops
+#: and 361 (555) as a call, 16·16·16 took 140 (235) and 218 (329).
+LEAST_TRIANGLE_WORK = 1 << 13
+
+#: The same where one operand is a vector and the innermost loop walks rows of the matrix: LLVM makes of it
+#: what a kernel is. 1024·1024 of f32 took 48 us as loops and 45 as a kernel, 512·512 took 9 and 20 (for sums
+#: along the rows 8 and 9), 2048·2048 took 245 and 180: there the kernel fetches ahead.
+LEAST_VECTOR_WORK = 1 << 21
+
+#: Multiply-adds up to which operands stay in place, so that nothing is allocated: 64·64·64 takes 2.4 us,
+#: and memory for panels about 40 ns. A matrix times a vector: 128·128 takes 0.5 us either way, and 512·512
+#: takes 19 us by tiles and 9 by the kernel that streams it.
+IN_PLACE_WORK = 1 << 18
+IN_PLACE_VECTOR_WORK = 1 << 14
+
+#: Depths of a panel in the frame, and bytes of all that stands there: a panel of 32 columns of f64 has
+#: 64 KiB, and threads have stacks of 512 KiB and more.
+FRAME_DEPTH = 256
+FRAME_BYTES = 64 << 10
+
+#: Sizes up to which known ones get a kernel of their own, of straight register tiles, and multiply-adds from
+#: which they do: 3·3·3 of f32 took 9 ns either way, 4·4·4 took 5 and 20.
+LARGEST_EXACT = 64
+LEAST_EXACT_WORK = 64
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One operand as a kernel sees it.
+
+    Attributes
+    ----------
+    name : "a", "b" or "c".
+    operand : where it begins, and its element type.
+    rows, columns : bytes from one to the next; None where there is only one.
+    """
+
+    name: str
+    operand: Operand
+    rows: Polynomial | None
+    columns: Polynomial | None
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements, which a plan knows."""
+        assert self.operand.dtype is not None
+        return self.operand.dtype
+
+    @property
+    def layout(self) -> Layout:
+        """Along what elements are adjacent; a single row or column is wherever the kernel wants it."""
+        rows, columns = (None if one is None else one.constant for one in (self.rows, self.columns))
+        if columns == self.dtype.size:
+            return Layout.ROW
+        if rows == self.dtype.size:
+            return Layout.COL
+        if self.columns is None:
+            return Layout.ROW
+        return Layout.COL if self.rows is None else Layout.STRIDED
+
+
+@dataclass(frozen=True)
+class Way:
+    """A kernel, and the products that it is for.
+
+    Attributes
+    ----------
+    problem : what it computes.
+    most_work : multiply-adds up to which it is taken; None for any number.
+    """
+
+    problem: Problem
+    most_work: int | None = None
+
+    @property
+    def panel_depth(self) -> int | None:
+        """How deep its panels are at most, where they stand in the frame: those of a way for little work."""
+        return None if self.most_work is None else FRAME_DEPTH
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A product as calls of kernels.
+
+    Attributes
+    ----------
+    product : what is to be computed.
+    ways : kernels, those for less work first; the last one takes any.
+    least_work : multiply-adds below which the loops stay.
+    work : multiply-adds of one call, where they are known.
+    intrinsic : no kernel is called, but one intrinsic multiplies all of the matrices.
+    m, n, k : the dimensions that kernels walk; None where there are none of a role, whose size is then 1.
+    around : the dimensions of loops around the call, outermost first; those of the depth come last.
+    """
+
+    product: Product
+    ways: tuple[Way, ...]
+    least_work: int
+    work: int | None
+    m: Dimension | None
+    n: Dimension | None
+    k: Dimension | None
+    around: tuple[Dimension, ...]
+    intrinsic: bool = False
+
+    @property
+    def matrices(self) -> tuple[Matrix, Matrix, Matrix]:
+        """A, B and C as the kernels see them."""
+        return _matrices(self.product, self.m, self.n, self.k)
+
+    @property
+    def types(self) -> ProductTypes:
+        """The types of their elements and sums."""
+        return self.ways[-1].problem.types
+
+
+def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO) -> Plan | Refusal:
+    """The kernels of a product on a machine.
+
+    Returns
+    -------
+    Refusal : there are none for its types, or for what it computes; or its loops are faster.
+    """
+    types = _types(product)
+    if isinstance(types, str):
+        return Refusal(product.where, types)
+    roles = {role: [one for one in product.dimensions if one.role is role] for role in Role}
+    m = _walked(roles[Role.M], ("c", types.c), ("a", types.a))
+    n = _walked(roles[Role.N], ("c", types.c), ("b", types.b))
+    k = _walked(roles[Role.K], ("a", types.a), ("b", types.b))
+    around = tuple(one for role in _OUTER for one in roles[role] if one not in (m, n, k))
+    if types.narrows and any(one.role is Role.K for one in around):
+        return Refusal(product.where, f"sums along several dimensions into {types.c}, which would round")
+    if product.triangle is not None and any(one.role in (Role.M, Role.N) for one in around):
+        return Refusal(product.where, "computes one triangle of a result of several dimensions")
+    matrices = _matrices(product, m, n, k)
+    sizes = [1 if one is None else one.extent.constant for one in (m, n, k)]
+    sums = [one.extent.constant or 0 for one in around if one.role is Role.K]
+    if sums and not (product.beta.is_one and min(sums) > 0):
+        # The first call of several does what beta asks for, also where there are no depths.
+        sizes[2] = None
+    work = None if None in sizes else prod(size for size in sizes if size is not None)
+    try:
+        machine.isa.tile(types.a, types.b)
+        if strategy is Strategy.INTRINSIC:
+            whole = _exact(product, matrices, types, sizes)
+            several = any(one.role is Role.K for one in around)
+            small = whole is not None and max(whole.m, whole.n, whole.k) <= LARGEST_INTRINSIC
+            if whole is None or several or not (small and types.uniform):
+                return Refusal(product.where, NO_INTRINSIC)
+            return Plan(product, (Way(whole),), 0, work, m, n, k, around, intrinsic=True)
+        ways, least = _ways(product, matrices, types, sizes, strategy)
+    except TilewrightError as error:
+        return Refusal(product.where, f"has no kernel: {error}")
+    if work is not None and work < least:
+        return Refusal(product.where, f"makes {work} multiply-adds, for which loops are as fast")
+    return Plan(product, ways, least, work, m, n, k, around)
+
+
+#: Sizes up to which a matrix is one value: LLVM writes out every vector of it.
+LARGEST_INTRINSIC = 32
+
+NO_INTRINSIC = (
+    "is none of whole matrices of one type, each in one piece and of known sizes up to "
+    f"{LARGEST_INTRINSIC}, as the strategy intrinsic wants them"
+)
+
+#: Loops around calls: no iteration of the first three touches what another writes.
+_OUTER = (Role.BATCH, Role.M, Role.N, Role.K)
+
+
+def _ways(
+    product: Product,
+    matrices: Sequence[Matrix],
+    types: ProductTypes,
+    sizes: Sequence[int | None],
+    strategy: Strategy,
+) -> tuple[tuple[Way, ...], int]:
+    """The kernels of a product, and multiply-adds below which its loops are faster.
+
+    One of exact sizes, or one that leaves operands in place beside one that may pack.
+    """
+    if product.triangle is not None:
+        return (Way(_triangle(product, product.triangle, matrices, types)),), LEAST_TRIANGLE_WORK
+    if strategy in (Strategy.TILING, Strategy.PACKING):
+        return (Way(_gemm(matrices, types, spec.Strategy(strategy.value))),), 0
+    exact = _exact(product, matrices, types, sizes)
+    if exact is not None:
+        return (Way(exact),), LEAST_EXACT_WORK
+    near, far = (_gemm(matrices, types, one) for one in (spec.Strategy.TILING, spec.Strategy.AUTO))
+    streams = _streams(product.dimensions[-1], matrices)
+    most = IN_PLACE_VECTOR_WORK if 1 in sizes[:2] else IN_PLACE_WORK
+    return (Way(near, most), Way(far)), LEAST_VECTOR_WORK if streams else LEAST_WORK
+
+
+def _streams(innermost: Dimension, matrices: Sequence[Matrix]) -> bool:
+    """Whether a matrix meets a vector in a loop whose iterations read adjacent elements of the matrix."""
+    a, b, c = matrices
+    if c.columns is not None and c.rows is not None:
+        return False
+    stride, dtype = (innermost.a, a.dtype) if c.columns is None else (innermost.b, b.dtype)
+    return stride.constant == dtype.size
+
+
+def _gemm(matrices: Sequence[Matrix], types: ProductTypes, strategy: spec.Strategy) -> Gemm:
+    a, b, c = (matrix.layout for matrix in matrices)
+    c = _along(matrices, c)
+    return Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, strategy=strategy)
+
+
+def _along(matrices: Sequence[Matrix], c: Layout) -> Layout:
+    """The layout of C, which has that of the matrix where it is one row or one column of adjacent elements.
+
+    Kernels multiply rows of C: those of Cᵀ = Bᵀ·Aᵀ where C is column-major. A column of C as a column-major
+    matrix makes A·x the product of one row and a matrix whose columns are adjacent, which takes 1.4 times as
+    long as sums along the rows of A; of a column-major A it is the other way around, 2.2 times.
+    """
+    a, b, single = matrices
+    if single.columns is None and a.layout is Layout.ROW:
+        return Layout.ROW
+    if single.rows is None and b.layout is Layout.COL:
+        return Layout.COL
+    return c
+
+
+def _exact(
+    product: Product, matrices: Sequence[Matrix], types: ProductTypes, sizes: Sequence[int | None]
+) -> BatchReduceGemm | None:
+    """The problem of exactly these sizes, if they are known, small, and make a matrix."""
+    m, n, k = sizes
+    if m is None or n is None or k is None or not all(1 <= size <= LARGEST_EXACT for size in (m, n, k)):
+        return None
+    layouts = [matrix.layout for matrix in matrices]
+    plain = product.alpha.is_one and (product.beta.is_zero or product.beta.is_one)
+    if 1 in (m, n) or Layout.STRIDED in layouts or not plain:
+        return None
+    a, b, c = layouts
+    return BatchReduceGemm(
+        *(m, n, k, 1, types.a),
+        a=a,
+        b=b,
+        c=c,
+        b_dtype=types.b,
+        out_dtype=types.c,
+        beta=0 if product.beta.is_zero else 1,
+    )
+
+
+def _triangle(
+    product: Product, triangle: Triangle, matrices: Sequence[Matrix], types: ProductTypes
+) -> Syrk | Syr2k:
+    """The symmetric product; that its factors are those of one is the recogniser's to know."""
+    a, b, c = matrices
+    lower = triangle is Triangle.LOWER
+    if product.second is None:
+        return Syrk(None, None, types.a, a=a.layout, c=c.layout, out_dtype=types.c, lower=lower)
+    turned = Matrix("b", b.operand, b.columns, b.rows)  # the kernel's B has C's rows too
+    return Syr2k(None, None, types.a, a=a.layout, b=turned.layout, c=c.layout, out_dtype=types.c, lower=lower)
+
+
+def _types(product: Product) -> ProductTypes | str:
+    """The element types of the kernel, or why there is none."""
+    a, b, c = (operand.dtype for operand in (product.a, product.b, product.c))
+    if a is None or b is None or c is None:
+        return "has elements of a type that nobody knows"
+    try:
+        types = ProductTypes.parse(a, b, c)
+    except TilewrightError:
+        return f"multiplies {a} by {b} into {c}, for which there is no kernel"
+    acc = types.acc if product.acc is None else product.acc
+    if acc.is_integer != types.acc.is_integer or not _sums_suffice(acc, types):
+        return f"sums products of {a} and {b} in {acc}, where kernels sum in {types.acc}"
+    if not (_is_plain(product.alpha, types.acc) and _is_plain(product.beta, types.acc)):
+        return f"multiplies sums of {types.acc} by a number that is none"
+    return types
+
+
+def _sums_suffice(acc: DType, types: ProductTypes) -> bool:
+    """Whether the kernel's sums give C what the program's would.
+
+    Integers are right modulo 2^bits, so that only bits which reach C count. Floats may be summed in a wider
+    type than the program's: whoever lets products stay unrounded and sums change their order gets a result
+    that is nearer to the exact one.
+    """
+    needed = min(acc.bits, types.c.bits) if acc.is_integer else acc.bits
+    return types.acc.bits >= needed
+
+
+def _is_plain(factor: Factor, acc: DType) -> bool:
+    """Whether a factor is a number that sums of a type can be multiplied by."""
+    if isinstance(factor.number, complex):
+        return False
+    whole = isinstance(factor.number, int) or factor.number.is_integer()
+    return whole or not acc.is_integer
+
+
+def _walked(dimensions: list[Dimension], *matrices: tuple[str, DType]) -> Dimension | None:
+    """The dimension of a role that a kernel walks: one of adjacent elements, or else the innermost."""
+    for name, dtype in matrices:
+        for dimension in dimensions:
+            stride = _stride(dimension, name)
+            if stride is not None and stride.constant == dtype.size:
+                return dimension
+    return dimensions[-1] if dimensions else None
+
+
+def _matrices(
+    product: Product, m: Dimension | None, n: Dimension | None, k: Dimension | None
+) -> tuple[Matrix, Matrix, Matrix]:
+    return (
+        Matrix("a", product.a, _stride(m, "a"), _stride(k, "a")),
+        Matrix("b", product.b, _stride(k, "b"), _stride(n, "b")),
+        Matrix("c", product.c, _stride(m, "c"), _stride(n, "c")),
+    )
+
+
+def _stride(dimension: Dimension | None, name: str) -> Polynomial | None:
+    """How far an operand moves with a dimension."""
+    found: Polynomial | None = None if dimension is None else getattr(dimension, name)
+    return found

@@ -1,0 +1,453 @@
+"""Online softmax on blocks of scores: maximum, exponentials, sums, and the state between blocks.
+
+Vectors run along the columns, which are keys. A row is cut into vectors at fixed columns, so that its sums
+have one order wherever it begins to see keys; lanes outside of what a row sees are computed from zeros, so
+that they raise no floating-point flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import ml_dtypes
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.floats import Floats
+from tilewright.llvm.values import (
+    Type,
+    Value,
+    constant,
+    element_type,
+    int64,
+    memory_type,
+    truth_of,
+    vector_type,
+    zero,
+)
+from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands, Rows, Window, value, window
+from tilewright.micro.elements.math import LN2, exp2_nonpositive, tanh
+from tilewright.spec.dtype import BF16, U8, DType
+
+LOG2_E = 1 / LN2
+
+#: Vectors of one turn over scores: as many maxima hide the latency of each.
+UNROLLED = 4
+
+
+class _Span(NamedTuple):
+    """The columns that a row sees, first .. end, and the whole vectors among them, inner .. last."""
+
+    first: Value
+    end: Value
+    begin: Value  # of the vector that holds the first
+    inner: Value
+    last: Value
+
+
+class SoftmaxCode:
+    """Writes the rows of a `Softmax`."""
+
+    def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+        self.f, self.isa, self.acc, self.given = f, isa, acc, given
+        self.lanes = isa.lanes(acc)
+        self.vector = vector_type(acc, self.lanes)
+        self.convert = Convert(f, half=isa.half)
+        self.scores, self.weights = window(given, "scores"), window(given, "weights")
+        names = ("key_scale", "softcap", "slope", "mask")
+        self.modified = any(given[name] is not None for name in names)
+
+    def rows(self) -> None:
+        """Every row."""
+        with self.f.loop(int64(0), value(self.given, "rows"), int64(1), "row") as row:
+            self.row(row)
+
+    def floats(self, kind: Type) -> Floats:
+        """Arithmetic on values of some type."""
+        return Floats(self.f, self.acc, kind, fused=self.isa.fused)
+
+    def row(self, row: Value) -> None:
+        """One row: maximum, weights and sum, then the state."""
+        f, one = self.f, self.floats(element_type(self.acc))
+        size = self.acc.size
+        span = self.span(row)
+        places = {name: window(self.given, name).at(f, row) for name in ("row_max", "row_sum")}
+        old, before = (f.load(one.type, place, size) for place in places.values())
+        found = self.maximum(row, span)
+        # Most blocks have no larger score; then nothing is reduced over lanes nor rescaled.
+        grown = self.any_lane(self.floats(self.vector).compare(">", found, f.splat(old, self.lanes)))
+        with f.once_if(grown, [old, before]) as (_, advance):
+            new = one.at_least(old, self.across(found, lambda w, left, right: w.at_least(left, right)))
+            factor = exp2_nonpositive(one, one.multiply(one.subtract(old, new), one.constant(LOG2_E)))
+            f.store(new, places["row_max"], size)
+            self.rescale(row, factor)
+            advance([new, one.multiply(before, factor)])
+        new, before = advance.results
+        nothing = one.compare("==", new, one.constant(float("-inf")))
+        finite = f.select(nothing, one.constant(0.0), new)
+        total = self.exponentials(row, span, finite)
+        f.store(one.add(before, total), places["row_sum"], size)
+
+    def any_lane(self, truths: Value) -> Value:
+        """Whether a condition holds in any lane."""
+        bits = Type(f"i{self.lanes}", f"i{self.lanes}")
+        return self.f.icmp("!=", self.f.bitcast(truths, bits), 0)
+
+    def span(self, row: Value) -> _Span:
+        """What a row sees; nothing at column 0 where that is nothing."""
+        f, columns = self.f, value(self.given, "columns")
+        first, end = int64(0), columns
+        if self.given["low"] is not None:
+            first = f.maximum(f.add(value(self.given, "low"), row), int64(0))
+            end = f.minimum(f.add(value(self.given, "high"), row), columns)
+            some = f.icmp("<", first, end)
+            first, end = (f.select(some, part, int64(0)) for part in (first, end))
+        down = int64(-self.lanes)
+        begin = f.and_(first, down)
+        inner = f.and_(f.add(first, self.lanes - 1), down)
+        return _Span(first, end, begin, inner, f.and_(end, down))
+
+    def walk(
+        self,
+        span: _Span,
+        state: Sequence[Value],
+        visit: Callable[[Value, Value | None, list[Value]], list[Value]],
+        unrolled: int = 1,
+    ) -> list[Value]:
+        """Visits every vector of a span: at a column, with a mask where it has lanes outside, and a state."""
+        f = self.f
+        found = list(state)
+        if span.first.known != 0:
+            with f.once_if(f.icmp("<", span.begin, span.inner), found) as (values, advance):
+                advance(visit(span.begin, self.inside(span, span.begin), list(values)))
+            found = list(advance.results)
+        start = span.inner
+        for step in dict.fromkeys((unrolled, 1)):
+            end = span.last if step == 1 else f.sub(span.last, (step - 1) * self.lanes)
+            seen = [start, *found]
+            with f.carried_loop(start, end, int64(step * self.lanes), seen, "vector") as (
+                at,
+                values,
+                advance,
+            ):
+                now = list(values)[1:]
+                for number in range(step):
+                    now = visit(f.add(at, number * self.lanes), None, now)
+                    now = [*now[1:], now[0]] if unrolled > 1 else now
+                advance([f.add(at, step * self.lanes), *now])
+            start, *found = advance.results
+        tail = f.icmp("<", span.last, span.end)
+        if span.first.known != 0:
+            tail = f.and_(tail, f.icmp("<=", span.inner, span.last))
+        with f.once_if(tail, found) as (values, advance):
+            advance(visit(span.last, self.inside(span, span.last), list(values)))
+        return list(advance.results)
+
+    def inside(self, span: _Span, column: Value) -> Value:
+        """Which lanes of the vector at a column a row sees."""
+        f = self.f
+        mask = f.lane_mask(f.sub(span.end, column), 0, self.lanes)
+        if span.first.known == 0:
+            return mask
+        before = f.lane_mask(f.sub(span.first, column), 0, self.lanes)
+        return f.and_(mask, f.emit(before.type, f"xor {before.typed}, splat (i1 true)"))
+
+    def maximum(self, row: Value, span: _Span) -> Value:
+        """The largest scores of a row in each lane, times the scale; modified ones are written back."""
+        v, f = self.floats(self.vector), self.f
+        scale = f.splat(value(self.given, "scale"), self.lanes)
+        lowest = v.constant(float("-inf"))
+
+        def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
+            place = self.scores.at(f, row, column)
+            scores = f.load(self.vector, place, self.acc.size)
+            if mask is not None:
+                scores = f.select(mask, scores, zero(self.vector))
+            scores = v.multiply(scores, scale)
+            if self.modified:
+                scores = self.modify(v, scores, row, column, mask)
+            if mask is not None:
+                scores = f.select(mask, scores, lowest)
+            if self.modified:
+                f.store(scores, place, self.acc.size)
+            return [v.at_least(state[0], scores), *state[1:]]
+
+        found = self.walk(span, [lowest] * UNROLLED, visit, UNROLLED)
+        while len(found) > 1:
+            found = [v.at_least(found[0], found[1]), *found[2:]]
+        return found[0]
+
+    def modify(self, v: Floats, t: Value, row: Value, column: Value, mask: Value | None) -> Value:
+        """Scores with scales of keys, a cap, slopes and a mask."""
+        f, given = self.f, self.given
+        if given["key_scale"] is not None:
+            t = v.multiply(t, self.along(window(given, "key_scale"), int64(0), column, mask))
+        if given["softcap"] is not None:
+            cap = f.splat(value(given, "softcap"), self.lanes)
+            t = v.multiply(cap, tanh(v, v.divide(t, cap)))
+        if given["slope"] is not None:
+            slope = f.load(element_type(self.acc), window(given, "slope").pointer, self.acc.size)
+            distance = self.distances(v, f.sub(f.add(value(given, "distance"), column), row))
+            t = v.subtract(t, v.multiply(f.splat(slope, self.lanes), distance))
+        if given["mask"] is not None:
+            t = self.masked(v, t, row, column, mask)
+        return t
+
+    def distances(self, v: Floats, first: Value) -> Value:
+        """|first + lane|, as floats."""
+        f = self.f
+        start = f.emit(element_type(self.acc), f"sitofp {first.typed} to {element_type(self.acc).text}")
+        one = element_type(self.acc).text
+        steps = ", ".join(f"{one} {constant(self.acc, lane).text}" for lane in range(self.lanes))
+        return v.magnitude(v.add(f.splat(start, self.lanes), Value(self.vector, f"<{steps}>")))
+
+    def along(self, place: Window, row: Value, column: Value, mask: Value | None) -> Value:
+        """Elements beside the columns of a vector, as they stand in memory; 0 outside of a mask."""
+        f, kind = self.f, vector_type(place.dtype, self.lanes)
+        if place.column.known == 1:
+            pointer = place.at(f, row, column)
+            if mask is None:
+                return f.load(kind, pointer, place.dtype.size)
+            return f.masked_load(kind, pointer, mask, place.dtype.size)
+        held = f.alloca(memory_type(place.dtype), self.lanes, 64)
+        f.store(zero(kind), held, place.dtype.size)
+        count = int64(self.lanes)
+        if mask is not None:
+            count = f.minimum(f.sub(value(self.given, "columns"), column), count)
+        with f.loop(int64(0), count, int64(1), "lane") as lane:
+            element = f.load(
+                memory_type(place.dtype), place.at(f, row, f.add(column, lane)), place.dtype.size
+            )
+            f.store(element, f.at(held, f.mul(lane, place.dtype.size)), place.dtype.size)
+        return f.load(kind, held, place.dtype.size)
+
+    def masked(self, v: Floats, t: Value, row: Value, column: Value, mask: Value | None) -> Value:
+        """Scores under a mask of truths or of numbers."""
+        f, place = self.f, window(self.given, "mask")
+        lowest = v.constant(float("-inf"))
+        found = self.along(place, row, column, mask)
+        if place.dtype == U8:
+            seen = f.emit(truth_of(found.type), f"icmp ne {found.typed}, zeroinitializer")
+            return f.select(seen, t, lowest)
+        most = _least(place.dtype) / 2
+        numbers = self.convert(found, place.dtype, self.acc) if place.dtype.bits <= self.acc.bits else found
+        if place.dtype.bits > self.acc.bits:
+            numbers = f.emit(self.vector, f"fptrunc {found.typed} to {self.vector.text}")
+            most = max(most, _least(self.acc) / 2)
+        return f.select(v.compare("<=", numbers, v.constant(most)), lowest, v.add(t, numbers))
+
+    def exponentials(self, row: Value, span: _Span, base: Value) -> Value:
+        """Writes the weights of a row, zeros beside them, and gives their sum.
+
+        2^((score · scale - base) · log₂ e): what is rounded is small where the weight is not. (Scores times
+        log₂ e, less the base times that, would be an instruction fewer; but masks add -1e9 to whole rows, of
+        which the roundings differ by more than there are exponents.)
+        """
+        v, f = self.floats(self.vector), self.f
+        scale = f.splat(value(self.given, "scale"), self.lanes)
+        log2_e = v.constant(LOG2_E)
+        negated = v.negate(f.splat(base, self.lanes))
+
+        def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
+            scores = f.load(self.vector, self.scores.at(f, row, column), self.acc.size)
+            if mask is not None:
+                scores = f.select(mask, scores, zero(self.vector))
+            less = v.add(scores, negated) if self.modified else v.multiply_add(scores, scale, negated)
+            weights = exp2_nonpositive(v, v.multiply(less, log2_e))
+            if mask is not None:
+                weights = f.select(mask, weights, zero(self.vector))
+            sums = v.add(state[0], weights)
+            if self.given["weight_scale"] is not None:
+                scales = self.along(window(self.given, "weight_scale"), int64(0), column, mask)
+                weights = v.multiply(weights, scales)
+            self.put(weights, row, column)
+            return [sums]
+
+        self.zeros(row, int64(0), span.begin)
+        (sums,) = self.walk(span, [zero(self.vector)], visit)
+        end = f.and_(f.add(span.end, self.lanes - 1), int64(-self.lanes))
+        self.zeros(row, end, value(self.given, "padded"))
+        return self.across(sums, lambda w, left, right: w.add(left, right))
+
+    def put(self, weights: Value, row: Value, column: Value) -> None:
+        """Stores a vector of weights in their type."""
+        f, to = self.f, self.weights
+        match to.dtype:
+            case self.acc:
+                narrow = weights
+            case DType(name="bf16"):
+                narrow = self.rounded(weights)
+            case _:
+                narrow = self.convert(weights, self.acc, to.dtype)
+        f.store(narrow, to.at(f, row, column), to.dtype.size)
+
+    def rounded(self, weights: Value) -> Value:
+        """Weights to the nearest bf16, halves upwards: three instructions where halves to even take six.
+
+        They are not negative. A NaN may become a number: the row's sum has it.
+        """
+        f, v = self.f, self.floats(weights.type)
+        bits = f.plus(v.bits(weights), v.integer(1 << 15))
+        word = Type("i32", "i32")
+        high = f.emit(bits.type, f"lshr {bits.typed}, splat ({word.text} 16)")
+        return f.trunc(high, vector_type(BF16, self.lanes))
+
+    def zeros(self, row: Value, begin: Value, end: Value) -> None:
+        """Weights that are nothing, in whole vectors."""
+        if begin.known is not None and begin.known == end.known:
+            return
+        with self.f.loop(begin, end, int64(self.lanes), "nothing") as column:
+            self.put(zero(self.vector), row, column)
+
+    def across(self, vector: Value, join: Callable[[Floats, Value, Value], Value]) -> Value:
+        """All lanes as one, by halves."""
+        f, lanes = self.f, self.lanes
+        while lanes > 1:
+            lanes //= 2
+            turned = f.shuffle(vector, vector, [(lane + lanes) % (2 * lanes) for lane in range(2 * lanes)])
+            half = list(range(lanes))
+            left, right = (
+                (f.shuffle(part, part, half) for part in (vector, turned))
+                if lanes > 1
+                else (
+                    f.extract(vector, 0),
+                    f.extract(vector, 1),
+                )
+            )
+            vector = join(self.floats(left.type), left, right)
+        return vector
+
+    def rescale(self, row: Value, factor: Value) -> None:
+        """Unfinished results of a row times a factor."""
+        f, out = self.f, window(self.given, "out")
+        factors = f.splat(factor, self.lanes)
+        with f.loop(int64(0), value(self.given, "out_columns"), int64(self.lanes), "part") as column:
+            place = out.at(f, row, column)
+            f.store(f.times(f.load(self.vector, place, self.acc.size), factors), place, self.acc.size)
+
+
+def _least(dtype: DType) -> float:
+    """The lowest finite number of a float type."""
+    return float(ml_dtypes.finfo(dtype.numpy).min)  # type: ignore[no-untyped-call]
+
+
+def emit_softmax(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Softmax`; a mask of another stride than 1 has one of its own."""
+    acc = window(given, "scores").dtype
+    mask = given["mask"]
+
+    def write(inner: Function, operands: Operands) -> None:
+        SoftmaxCode(inner, isa, acc, operands).rows()
+
+    if not isinstance(mask, Window) or mask.column.known is not None:
+        Rows(f, isa, "softmax", acc, given).call(write)
+        return
+    with f.branch(f.icmp("==", mask.column, 1)) as (adjacent, strided):
+        with adjacent:
+            Rows(f, isa, "softmax", acc, {**given, "mask": mask._replace(column=int64(1))}).call(write)
+        with strided:
+            Rows(f, isa, "softmax", acc, given).call(write)
+
+
+def emit_begin(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Begin`."""
+    acc = window(given, "out").dtype
+    lanes, size = isa.lanes(acc), acc.size
+
+    def write(f: Function, given: Operands) -> None:
+        sink = given["sink"]
+        if isinstance(sink, Window):
+            first, count = f.load(element_type(acc), sink.pointer, size), constant(acc, 1)
+        else:
+            first, count = constant(acc, float("-inf")), constant(acc, 0)
+        with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
+            f.store(first, window(given, "row_max").at(f, row), size)
+            f.store(count, window(given, "row_sum").at(f, row), size)
+            with f.loop(int64(0), value(given, "columns"), int64(lanes), "column") as column:
+                f.store(zero(vector_type(acc, lanes)), window(given, "out").at(f, row, column), size)
+
+    Rows(f, isa, "begin", acc, given).call(write)
+
+
+def emit_normalise(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Normalise`."""
+    acc = window(given, "sums").dtype
+    Rows(f, isa, "normalise", acc, given).call(lambda f, given: _normalise(f, isa, acc, given))
+
+
+def _normalise(f: Function, isa: Isa, acc: DType, given: Operands) -> None:
+    lanes, size, to, convert = isa.lanes(acc), acc.size, window(given, "to"), Convert(f, half=isa.half)
+    one, kind = Floats(f, acc, element_type(acc), fused=isa.fused), vector_type(acc, lanes)
+    columns, flag = value(given, "columns"), given["flag"]
+
+    def note(values: Value) -> None:
+        """Raises the flag where a value is NaN."""
+        if not isinstance(flag, Window):
+            return
+        nothing = f.emit(truth_of(values.type), f"fcmp uno {values.typed}, {values.text}")
+        if values.type.lanes:
+            some = Type(f"i{values.type.lanes}", f"i{values.type.lanes}")
+            bits = f.emit(some, f"bitcast {nothing.typed} to {some.text}")
+            nothing = f.emit(Type("i1", "i1"), f"icmp ne {bits.typed}, 0")
+        with f.when(nothing):
+            f.store(int64(1), flag.pointer, 8)
+
+    with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
+        total = f.load(element_type(acc), window(given, "row_sum").at(f, row), size)
+        most = f.load(element_type(acc), window(given, "row_max").at(f, row), size)
+        f.store(most, window(given, "to_max").at(f, row), size)
+        f.store(total, window(given, "to_sum").at(f, row), size)
+        nothing = one.compare("==", total, one.constant(0.0))
+        divisor = f.select(nothing, one.constant(1.0), total)
+        factor = f.select(nothing, one.constant(0.0), one.divide(one.constant(1.0), divisor))
+        with f.branch(f.icmp("==", to.column, 1)) as (adjacent, strided):
+            with adjacent:
+                factors = f.splat(factor, lanes)
+                whole = f.and_(columns, int64(-lanes))
+                near = to._replace(column=int64(1))
+                with f.loop(int64(0), whole, int64(lanes), "column") as column:
+                    values = f.times(f.load(kind, window(given, "sums").at(f, row, column), size), factors)
+                    note(values)
+                    f.store(convert(values, acc, to.dtype), near.at(f, row, column), to.dtype.size)
+                _elements(f, given, (acc, factor, row, whole), convert, note)
+            with strided:
+                _elements(f, given, (acc, factor, row, int64(0)), convert, note)
+
+
+def _elements(
+    f: Function,
+    given: Operands,
+    state: tuple[DType, Value, Value, Value],
+    convert: Convert,
+    note: Callable[[Value], None],
+) -> None:
+    """Results of a row from a column on, one by one."""
+    acc, factor, row, begin = state
+    to = window(given, "to")
+    with f.loop(begin, value(given, "columns"), int64(1), "element") as column:
+        element = f.load(element_type(acc), window(given, "sums").at(f, row, column), acc.size)
+        result = f.times(element, factor)
+        note(result)
+        f.store(convert(result, acc, to.dtype), to.at(f, row, column), to.dtype.size)
+
+
+def emit_keep(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `Keep`."""
+    acc = window(given, "weights").dtype
+
+    def write(f: Function, given: Operands) -> None:
+        to, values, weights = (window(given, name) for name in ("to", "values", "weights"))
+        kind = memory_type(values.dtype)
+        with f.loop(int64(0), value(given, "rows"), int64(1), "row") as row:
+            weight = f.load(memory_type(acc), weights.at(f, row), acc.size)
+            seen = f.not_equal(weight, zero(memory_type(acc)))
+            with f.branch(seen) as (some, none):
+                with some, f.loop(int64(0), value(given, "columns"), int64(1), "column") as column:
+                    element = f.load(kind, values.at(f, row, column), values.dtype.size)
+                    f.store(element, to.at(f, row, column), to.dtype.size)
+                with none, f.loop(int64(0), value(given, "columns"), int64(1), "column") as column:
+                    f.store(zero(kind), to.at(f, row, column), to.dtype.size)
+
+    Rows(f, isa, "keep", acc, given).call(write)

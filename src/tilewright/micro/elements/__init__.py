@@ -1,0 +1,1 @@
+"""Elementwise functions, and transposition through registers."""

@@ -1,0 +1,269 @@
+"""Unary operations on blocks: along adjacent elements, through a transpose, or element by element.
+
+As in `squares.py`, the last vector of a column overlaps the one before instead of being cut: nothing outside
+the operands is touched and no lane is computed that does not exist. It is loaded before anything is
+written, so that an operation in place reads every element once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tilewright.ir.nodes import Traffic
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, zero
+from tilewright.machine.isa import Isa
+from tilewright.micro.elements.element import Element
+from tilewright.micro.elements.transpose_blocks import Block, TransposeKernel, powers, starts
+
+#: Vectors of one turn of a loop over a light operation: loads of a turn precede its stores, and the loop's
+#: own instructions vanish beside them.
+UNROLLED_VECTORS = 4
+
+#: Vectors that are loaded before the first of them is stored: half of the registers of most rows. Four lines
+#: of 256 bytes are more than all of them.
+MOST_VECTORS = 16
+
+#: A column of known size of up to this many vectors, and a block of up to so many, is written without loops.
+STRAIGHT_VECTORS = 16
+
+
+class Window(NamedTuple):
+    """A block of one operand: its first element and its two strides in elements."""
+
+    pointer: Value
+    row: Value
+    column: Value
+
+    def turned(self) -> Window:
+        """The same block with rows and columns exchanged."""
+        return Window(self.pointer, self.column, self.row)
+
+
+class UnaryCall(NamedTuple):
+    """A unary operation on a block of any layout, as tile IR gives it."""
+
+    element: Element
+    traffic: Traffic
+    destination: Window
+    source: Window
+    rows: Value
+    columns: Value
+
+    def turned(self) -> UnaryCall:
+        """The same operation with rows and columns exchanged."""
+        windows = self.destination.turned(), self.source.turned()
+        return UnaryCall(self.element, self.traffic, *windows, rows=self.columns, columns=self.rows)
+
+
+def emit_unary(f: Function, isa: Isa, line_bytes: int, call: UnaryCall) -> None:
+    """Writes a unary operation at the current position, by the strides that are known to be 1."""
+    if call.destination.row.known != 1 and call.destination.column.known == 1:
+        call = call.turned()
+    (to, to_row, to_column), (at, at_row, at_column) = call.destination, call.source
+    if to_row.known == at_row.known == 1:
+        columns = Columns(to, at, to_column, at_column, call.rows, call.columns)
+        ColumnsKernel(isa, call.element, line_bytes).emit_call(f, columns, call.traffic)
+    elif to_row.known == at_column.known == 1:
+        # In the terms of a block to turn: adjacent along the rows in A, along the columns in B.
+        block = Block(to, at, to_column, at_row, call.columns, call.rows)
+        kernel = TransposeKernel(isa, call.element, line_bytes)
+        if not kernel.emit_inline(f, block):
+            f.call(kernel.emit(f.module, call.traffic), block)
+    else:
+        f.call(_emit_scattered(f.module, call.element), [*call.destination, *call.source, *call[4:]])
+
+
+class Columns(NamedTuple):
+    """Columns of adjacent elements in both operands; leading dimensions in elements."""
+
+    destination: Value
+    source: Value
+    destination_column: Value
+    source_column: Value
+    rows: Value
+    columns: Value
+
+
+class ColumnsKernel:
+    """B[i, j] = op(A[i, j]) column by column.
+
+    Parameters
+    ----------
+    isa : the row.
+    element : operation and element type.
+    line_bytes : a cache line.
+    """
+
+    def __init__(self, isa: Isa, element: Element, line_bytes: int) -> None:
+        self.element, self.line_bytes = element, line_bytes
+        self.lanes = element.lanes(isa)
+
+    @property
+    def _size(self) -> int:
+        return self.element.dtype.size
+
+    @property
+    def name(self) -> str:
+        """What the names of this kernel's functions begin with."""
+        return f"unary_{self.element.op.value}_{self.element.dtype}"
+
+    def emit_call(self, f: Function, block: Columns, traffic: Traffic) -> None:
+        """Writes small blocks of known sizes in place; calls the function for others."""
+        rows, columns = block.rows.known, block.columns.known
+        if rows is not None and columns is not None:
+            pieces = starts(rows, min(self.lanes, powers(rows)[0]))
+            if len(pieces) * columns <= STRAIGHT_VECTORS:
+                for column in range(columns):
+                    self._straight(f, self._column(f, block, int64(column)), rows, pieces)
+                return
+        streams = traffic is Traffic.STREAM
+        f.call((self._emit_streamed if streams else self.emit)(f.module), block)
+
+    def _straight(self, f: Function, column: tuple[Value, Value], rows: int, pieces: tuple[int, ...]) -> None:
+        """A column of known size: all of its vectors are loaded, then all are stored."""
+        to, at = column
+        width = min(self.lanes, powers(rows)[0])
+        values = self._computed(f, [f.at(at, piece * self._size) for piece in pieces], width)
+        for piece, value in zip(pieces, values, strict=True):
+            self.element.store(f, value, f.at(to, piece * self._size))
+
+    def _computed(self, f: Function, pointers: list[Value], count: int) -> list[Value]:
+        """The operation on `count` adjacent elements at each place; zero reads nothing."""
+        if self.element.reads_nothing:
+            return [zero(self.element.vector(count)) for _ in pointers]
+        loaded = [self.element.load(f, pointer, count) for pointer in pointers]
+        return self.element.operate_all(f, loaded)
+
+    def _column(self, f: Function, block: Columns, column: Value) -> tuple[Value, Value]:
+        """Where a column of the destination and of the source begin."""
+        to_step, at_step = (
+            f.mul(step, self._size) for step in (block.destination_column, block.source_column)
+        )
+        return f.at(block.destination, f.mul(column, to_step)), f.at(block.source, f.mul(column, at_step))
+
+    def _function(self, module: Module, name: str) -> tuple[Function, Columns]:
+        kinds = {"destination": POINTER, "source": POINTER}
+        f = module.define(name, VOID, [(field, kinds.get(field, INT64)) for field in Columns._fields])
+        return f, Columns(*f.arguments.values())
+
+    def emit(self, module: Module) -> Callee:
+        """Defines the function for columns of any length in a module; the value to call."""
+        known = module.find(self.name)
+        if known is not None:
+            return known
+        f, block = self._function(module, self.name)
+        for width in powers(self.lanes):
+            with f.when(f.icmp(">=", block.rows, width)):
+                with f.loop(int64(0), block.columns, int64(1), "column") as column:
+                    to, at = self._column(f, block, column)
+                    if width == self.lanes:
+                        self._long(f, to, at, block.rows)
+                    else:
+                        self._short(f, to, at, block.rows, width)
+                f.ret()
+        f.ret()
+        return f.callee
+
+    def _long(self, f: Function, to: Value, at: Value, rows: Value) -> None:
+        """A column of at least one vector: whole vectors, and one that ends with the column."""
+        lanes, size, element = self.lanes, self._size, self.element
+        last = f.sub(rows, lanes)
+        last_bytes = f.mul(last, size)
+        kept = None if element.reads_nothing else element.load(f, f.at(at, last_bytes), lanes)
+        start = int64(0)
+        if element.op.single:
+            turn = UNROLLED_VECTORS * lanes
+            start = f.and_(last, int64(-turn))
+            with f.loop(int64(0), start, int64(turn), "turn") as row:
+                self._vectors(f, to, at, row, UNROLLED_VECTORS)
+        with f.loop(start, last, int64(lanes), "vector") as row:
+            self._vectors(f, to, at, row, 1)
+        value = zero(element.vector(lanes)) if kept is None else element.operate(f, kept)
+        element.store(f, value, f.at(to, last_bytes))
+
+    def _vectors(self, f: Function, to: Value, at: Value, row: Value, count: int) -> None:
+        """Some vectors from a row on: loaded together, then stored together."""
+        step = self.lanes * self._size
+        row_bytes = f.mul(row, self._size)
+        to, at = f.at(to, row_bytes), f.at(at, row_bytes)
+        values = self._computed(f, [f.at(at, number * step) for number in range(count)], self.lanes)
+        for number, value in enumerate(values):
+            self.element.store(f, value, f.at(to, number * step))
+
+    def _short(self, f: Function, to: Value, at: Value, rows: Value, width: int) -> None:
+        """A column of `width` to twice that many elements: the first and the last so many."""
+        last_bytes = f.mul(f.sub(rows, width), self._size)
+        places = [int64(0)] if width == 1 else [int64(0), last_bytes]
+        values = self._computed(f, [f.at(at, place) for place in places], width)
+        for place, value in zip(places, values, strict=True):
+            self.element.store(f, value, f.at(to, place))
+
+    def _emit_streamed(self, module: Module) -> Callee:
+        """Whole lines of the destination past the caches; what is in front of and behind them as usual."""
+        name = f"{self.name}_streamed"
+        known = module.find(name)
+        if known is not None:
+            return known
+        usual = self.emit(module)
+        size, line = self._size, self.line_bytes
+        turn = line * UNROLLED_VECTORS // size
+        f, block = self._function(module, name)
+        with f.loop(int64(0), block.columns, int64(1), "column") as column:
+            to, at = self._column(f, block, column)
+            lead = f.and_(f.sub(int64(0), f.ptrtoint(to)), int64(line - 1))
+            lead = f.minimum(f.ashr(lead, int64(size.bit_length() - 1)), block.rows)
+            self._call_part(f, usual, (to, at), int64(0), lead)
+            aligned = f.icmp("==", f.and_(f.ptrtoint(to), int64(size - 1)), 0)
+            whole = f.and_(f.sub(block.rows, lead), int64(-turn))
+            end = f.add(lead, f.select(aligned, whole, int64(0)))
+            with f.loop(lead, end, int64(turn), "lines") as row:
+                row_bytes = f.mul(row, size)
+                self._lines(f, f.at(to, row_bytes), f.at(at, row_bytes))
+            self._call_part(f, usual, (to, at), end, f.sub(block.rows, end))
+        f.ret()
+        return f.callee
+
+    def _lines(self, f: Function, to: Value, at: Value) -> None:
+        """One turn: whole lines."""
+        step = self.lanes * self._size
+        count = self.line_bytes * UNROLLED_VECTORS // step
+        # A function of many instructions needs the registers that others would wait in.
+        together = min(count, MOST_VECTORS) if self.element.op.single else 1
+        for start in range(0, count, together):
+            places = range(start, start + together)
+            values = self._computed(f, [f.at(at, number * step) for number in places], self.lanes)
+            for number, value in zip(places, values, strict=True):
+                f.store_nontemporal(value, f.at(to, number * step), min(step, self.line_bytes))
+
+    def _call_part(
+        self, f: Function, callee: Callee, column: tuple[Value, Value], first: Value, rows: Value
+    ) -> None:
+        """Some rows of one column, by the function for any length."""
+        first_bytes = f.mul(first, self._size)
+        to, at = (f.at(pointer, first_bytes) for pointer in column)
+        f.call(callee, [to, at, int64(0), int64(0), rows, int64(1)])
+
+
+def _emit_scattered(module: Module, element: Element) -> Callee:
+    """The function for any strides: one element at a time, in the order of the destination's rows."""
+    name = f"scattered_{element.op.value}_{element.dtype}"
+    known = module.find(name)
+    if known is not None:
+        return known
+    fields = ("to", "to_row", "to_column", "at", "at_row", "at_column", "rows", "columns")
+    kinds = {"to": POINTER, "at": POINTER}
+    f = module.define(name, VOID, [(field, kinds.get(field, INT64)) for field in fields])
+    g, size = f.arguments, element.dtype.size
+    steps = {field: f.mul(g[field], size) for field in ("to_row", "to_column", "at_row", "at_column")}
+    with f.loop(int64(0), g["rows"], int64(1), "row") as row:
+        state = [
+            f.at(g["to"], f.mul(row, steps["to_row"])),
+            f.at(g["at"], f.mul(row, steps["at_row"])),
+        ]
+        with f.carried_loop(int64(0), g["columns"], int64(1), state, "column") as (_, places, advance):
+            to, at = places
+            element.store(f, element.operate(f, element.load(f, at, 1)), to)
+            advance([f.at(to, steps["to_column"]), f.at(at, steps["at_column"])])
+    f.ret()
+    return f.callee

@@ -1,0 +1,1 @@
+"""Packing and unpacking of micro-panels."""

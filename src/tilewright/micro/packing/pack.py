@@ -1,0 +1,435 @@
+"""Copies a block into whole micro-panels: contiguous runs, register transposes, any stride.
+
+Elements become the multiply instruction's on the way: converted, several depths of a lane together, or
+complex numbers as their parts. Lanes that the block lacks repeat one that it has: a tile computes them
+and never stores them, and so they raise no floating-point flag that the block's own elements do not raise.
+"""
+
+from __future__ import annotations
+
+from tilewright.ir.nodes import Parts
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.values import (
+    INT64,
+    POINTER,
+    VOID,
+    Type,
+    Value,
+    int64,
+    memory_type,
+    vector_of,
+    zero,
+)
+from tilewright.machine.isa import Edge, Isa
+from tilewright.micro.packing.transpose import interleave, transpose
+from tilewright.micro.tiles.kernel import CACHE_LINE
+from tilewright.spec.dtype import DType
+
+#: Bytes of one 64-bit offset.
+OFFSET_BYTES = 8
+
+#: Words that are put together from runs of lanes in registers.
+WORD_BYTES = 16
+
+#: Panels of adjacent lanes that are copied side by side: four runs of 32 to 128 bytes. One at a time took up
+#: to twice as long, eight no less than four (docs/decisions/021-pack-panels-side-by-side.md).
+PANELS_TOGETHER = 4
+
+#: The widest integer that vectors of every instruction set have as a lane.
+WORD_BITS = 64
+
+
+def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
+    """A run of elements as power-of-two vectors: (first element, width), widest first.
+
+    >>> chunks(12, 16)
+    ((0, 8), (8, 4))
+    >>> chunks(32, 16)
+    ((0, 16), (16, 16))
+    """
+    found, start = [], 0
+    while start < count:
+        width = min(lanes, 1 << ((count - start).bit_length() - 1))
+        found.append((start, width))
+        start += width
+    return tuple(found)
+
+
+def square_function(module: Module, bits: int, width: int) -> Callee:
+    """square(to, to_step, from, lanes): `width` depths of `width` lanes, turned in registers.
+
+    Elements are words of some bits. Lane l starts lanes[l] bytes behind `from`; depth p goes to
+    `to` + p · to_step bytes. One function serves every place that turns squares: its shuffles are the
+    longest straight code of a module.
+    """
+    name = f"square_{bits}_{width}"
+    known = module.find(name)
+    if known is not None:
+        return known
+    f = module.define(name, VOID, SQUARE_ARGUMENTS)
+    for p, column in enumerate(_turned(f, bits, width)):
+        f.store(column, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)), 1)
+    f.ret()
+    return f.callee
+
+
+SQUARE_ARGUMENTS = [("to", POINTER), ("to_step", INT64), ("from", POINTER), ("lanes", POINTER)]
+
+
+def _turned(f: Function, bits: int, width: int) -> list[Value]:
+    """The depths of a square of words, read lane by lane."""
+    words = max(1, bits // WORD_BITS)
+    lane_bits = bits // words
+    kind = vector_of(Type(f"i{lane_bits}", f"i{lane_bits}"), width * words)
+    rows = []
+    for lane in range(width):
+        offset = f.load(INT64, f.at(f.arguments["lanes"], lane * OFFSET_BYTES), OFFSET_BYTES)
+        rows.append(f.load(kind, f.at(f.arguments["from"], offset), 1))
+    return transpose(f, rows, words)
+
+
+class PackKernel:
+    """pack(destination, source, lane stride, depth stride, lanes, depth); strides in elements.
+
+    Parameters
+    ----------
+    isa : the row.
+    source, to : element types of the block and of the panels.
+    panel, kr, unit, parts : as `Pack` has them.
+
+    The block is read in words: kr elements of consecutive depths, or one complex number.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        source: DType,
+        to: DType,
+        panel: int,
+        kr: int = 1,
+        unit: int = 1,
+        parts: Parts = Parts.WHOLE,
+    ) -> None:
+        self.isa, self.source, self.to = isa, source, to
+        self.panel, self.kr, self.unit, self.parts = panel, kr, unit, parts
+        lanes, self.depths = parts.spread
+        self.lanes = panel // lanes  # of the source, in one panel
+        self.word_bits = source.bits * kr
+        self.chunks = chunks(self.lanes, max(1, isa.vector_bits // self.word_bits))
+        self.edge = isa.edge_of(source.real)
+        self.group_bytes = panel * kr * self.depths * to.size  # of one word of every lane
+
+    @property
+    def name(self) -> str:
+        """The function's name in a module."""
+        return f"pack_{self.source}_{self.to}_{self.panel}_{self.kr}_{self.unit}_{self.parts.value}"
+
+    def emit(self, module: Module) -> Callee:
+        """Defines the function in a module; the value to call."""
+        known = module.find(self.name)
+        if known is not None:
+            return known
+        arguments = [
+            ("destination", POINTER),
+            ("source", POINTER),
+            ("lane_stride", INT64),
+            ("depth_stride", INT64),
+            ("lanes", INT64),
+            ("depth", INT64),
+        ]
+        f = module.define(self.name, VOID, arguments)
+        lanes, size = f.arguments["lanes"], self.source.size
+        lane_bytes, depth_bytes = (f.mul(f.arguments[name], size) for name in ("lane_stride", "depth_stride"))
+        units = f.ceildiv(f.mul(f.arguments["depth"], self.depths), int64(self.unit))
+        panel_bytes = f.mul(units, self.unit * self.panel * self.to.size)
+        state = [int64(0), f.arguments["destination"], f.arguments["source"]]
+        begin, *state = self._side_by_side(f, state, (lane_bytes, depth_bytes), panel_bytes)
+        with f.carried_loop(begin, lanes, int64(self.lanes), state, "panel") as (first, values, advance):
+            destination, source = values
+            left = f.sub(lanes, first)
+            self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes))
+            self._clear(f, destination, panel_bytes)
+            advance((f.at(destination, panel_bytes), f.at(source, f.mul(lane_bytes, self.lanes))))
+        f.ret()
+        return f.callee
+
+    def _side_by_side(
+        self, f: Function, state: list[Value], strides: tuple[Value, Value], panel_bytes: Value
+    ) -> list[Value]:
+        """Whole panels of adjacent lanes, several at once; where the others begin.
+
+        A run of one panel is a line or two, and the next one in another page, which no prefetcher follows.
+        """
+        lane_bytes, depth_bytes = strides
+        together = PANELS_TOGETHER * self.lanes
+        adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
+        end = f.select(adjacent, f.sub(f.arguments["lanes"], together - 1), int64(0))
+        with f.carried_loop(int64(0), end, int64(together), state, "panels") as (_, values, advance):
+            done, destination, source = values
+            self._copy(f, destination, source, depth_bytes, None, panel_bytes)
+            with f.loop(int64(0), int64(PANELS_TOGETHER), int64(1), "cleared") as panel:
+                self._clear(f, f.at(destination, f.mul(panel, panel_bytes)), panel_bytes)
+            following = f.at(destination, f.mul(panel_bytes, PANELS_TOGETHER))
+            advance((f.add(done, together), following, f.at(source, f.mul(lane_bytes, together))))
+        return list(advance.results)
+
+    def _clear(self, f: Function, destination: Value, panel_bytes: Value) -> None:
+        """Zeros for the depths that fill the last unit."""
+        if self.unit == self.kr:
+            return
+        begin = f.mul(f.ceildiv(f.arguments["depth"], int64(self.kr)), self.group_bytes)
+        width = self.chunks[-1][1] * self.word_bits // 8  # which divides the bytes of each word of every lane
+        bytes_ = vector_of(Type("i8", "i8"), width)
+        with f.loop(begin, panel_bytes, int64(width), "clear") as at:
+            f.store(zero(bytes_), f.at(destination, at), 1)
+
+    def _emit_panel(
+        self, f: Function, destination: Value, source: Value, left: Value, strides: tuple[Value, Value]
+    ) -> None:
+        """One micro-panel by the first way that fits its strides and the lanes that are left."""
+        lane_bytes, depth_bytes = strides
+        whole = f.icmp(">=", left, self.lanes)
+        lanes_adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
+        depths_adjacent = f.icmp("==", f.arguments["depth_stride"], 1)
+        words = self._whole_words(f)
+        wide = f.icmp(">=", words, max(width for _, width in self.chunks))
+        transposing = f.and_(depths_adjacent, wide)
+        if self.word_bits > 8 * WORD_BYTES and self.parts is Parts.WHOLE:
+            # Words of whole vectors, as the tiles of AMX take them of A: runs of lanes would be gathered
+            # element by element, with far more code.
+            with f.branch(transposing) as (then, otherwise):
+                with then:
+                    self._transpose(f, destination, source, lane_bytes, left)
+                    self._any(f, destination, source, strides, left, words)
+                with otherwise:
+                    self._any(f, destination, source, strides, left, int64(0))
+            return
+        with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
+            with then:
+                self._copy(f, destination, source, depth_bytes, None)
+            with otherwise, f.branch(transposing) as (then_transpose, otherwise_any):
+                with then_transpose:
+                    self._transpose(f, destination, source, lane_bytes, left)
+                    if self.kr > 1:
+                        self._any(f, destination, source, strides, left, words)
+                with otherwise_any:
+                    if self.edge is Edge.SPILL:
+                        self._any(f, destination, source, strides, left, int64(0))
+                    else:
+                        with f.branch(lanes_adjacent) as (then_masked, otherwise_scalar):
+                            with then_masked:
+                                self._copy(f, destination, source, depth_bytes, left)
+                            with otherwise_scalar:
+                                self._any(f, destination, source, strides, left, int64(0))
+
+    def _whole_words(self, f: Function) -> Value:
+        depth = f.arguments["depth"]
+        return depth if self.kr == 1 else f.ashr(depth, int64(self.kr.bit_length() - 1))
+
+    # --- what becomes of words in registers ------------------------------------------------------
+
+    def _rows(self, f: Function, words: Value, width: int) -> list[Value]:
+        """The rows of the panel that a vector of words gives."""
+        part = memory_type(self.source.real)
+        if self.parts is Parts.WHOLE:
+            elements = f.bitcast(words, vector_of(part, width * self.kr))
+            return [Convert(f, half=self.isa.half)(elements, self.source, self.to)]
+        both = f.bitcast(words, vector_of(part, 2 * width))
+        both = Convert(f, half=self.isa.half)(both, self.source.real, self.to)
+        if self.parts is Parts.SPLIT:
+            return [f.shuffle(both, both, range(first, 2 * width, 2)) for first in (0, 1)]
+        swapped = f.shuffle(both, both, [lane ^ 1 for lane in range(2 * width)])
+        negative = f.emit(swapped.type, f"fneg {swapped.typed}")
+        return [
+            both,
+            f.shuffle(
+                swapped, negative, [lane if lane % 2 else 2 * width + lane for lane in range(2 * width)]
+            ),
+        ]
+
+    def _store(self, f: Function, words: Value, width: int, to: Value) -> None:
+        """Writes what a vector of words gives at the place of its first lane."""
+        for number, row in enumerate(self._rows(f, words, width)):
+            f.store(row, f.at(to, number * self.panel * self.to.size), self.to.size)
+
+    @property
+    def _lane_bytes(self) -> int:
+        """Bytes from one lane of the source to the next in a row of the panel."""
+        return self.parts.spread[0] * self.kr * self.to.size
+
+    @property
+    def _plain(self) -> bool:
+        """Whether words go into the panel as they are."""
+        return self.parts is Parts.WHOLE and self.source == self.to and self.source.significand != 4
+
+    # --- the three ways ---------------------------------------------------------------------------
+
+    def _copy(
+        self,
+        f: Function,
+        destination: Value,
+        source: Value,
+        depth_bytes: Value,
+        left: Value | None,
+        panel_bytes: Value | None = None,
+    ) -> None:
+        """Adjacent lanes: runs of the panel's width from kr depths; missing lanes repeat the last one.
+
+        Given the bytes of a panel, several panels are copied side by side.
+        """
+        masks = {
+            start: None if left is None else f.lane_mask(f.minimum(left, int64(self.lanes)), start, width)
+            for start, width in self.chunks
+        }
+        last = int64(0)
+        if left is not None:
+            last = f.mul(f.sub(f.minimum(left, int64(self.lanes)), 1), self.source.size)
+        state = [destination, source]
+        with f.carried_loop(int64(0), self._whole_words(f), int64(1), state, "copy") as (_, values, advance):
+            to, at = values
+            depths = [f.at(at, f.mul(depth_bytes, depth)) for depth in range(self.kr)]
+            self._copy_groups(f, to, depths, masks, last, None, panel_bytes)
+            advance((f.at(to, self.group_bytes), f.at(at, f.mul(depth_bytes, self.kr))))
+        if self.kr > 1:
+            to, at = advance.results
+            rest = f.and_(f.arguments["depth"], int64(self.kr - 1))
+            with f.when(f.icmp(">", rest, 0)):
+                # Depths that do not exist are read where the first one is, and not used.
+                exist = [f.icmp("<", int64(depth), rest) for depth in range(self.kr)]
+                depths = [
+                    f.at(at, f.select(some, f.mul(depth_bytes, depth), int64(0)))
+                    for depth, some in enumerate(exist)
+                ]
+                self._copy_groups(f, to, depths, masks, last, exist, panel_bytes)
+
+    def _copy_groups(
+        self,
+        f: Function,
+        to: Value,
+        depths: list[Value],
+        masks: dict[int, Value | None],
+        last: Value,
+        exist: list[Value] | None,
+        panel_bytes: Value | None,
+    ) -> None:
+        """One word of every lane of one panel, or of the panels side by side."""
+        if panel_bytes is None:
+            self._copy_group(f, to, depths, masks, last, exist)
+            return
+        run = self.lanes * self.source.size
+        if exist is None:
+            for beside in range(PANELS_TOGETHER):
+                places = [f.at(depth, run * beside) for depth in depths]
+                self._copy_group(f, f.at(to, f.mul(panel_bytes, beside)), places, masks, last, None)
+            return
+        with f.loop(int64(0), int64(PANELS_TOGETHER), int64(1), "beside") as panel:  # once: less code
+            places = [f.at(depth, f.mul(panel, run)) for depth in depths]
+            self._copy_group(f, f.at(to, f.mul(panel, panel_bytes)), places, masks, last, exist)
+
+    def _copy_group(
+        self,
+        f: Function,
+        to: Value,
+        depths: list[Value],
+        masks: dict[int, Value | None],
+        last: Value,
+        exist: list[Value] | None,
+    ) -> None:
+        """One word of every lane, from runs of lanes at kr depths."""
+        for start, width in self.chunks:
+            runs = [self._run(f, depth, start, width, masks[start], last) for depth in depths]
+            if exist is not None:
+                runs = [f.select(some, run, zero(run.type)) for some, run in zip(exist, runs, strict=True)]
+            words = runs[0] if self.kr == 1 else interleave(f, runs)
+            self._store(f, words, width, f.at(to, start * self._lane_bytes))
+
+    def _run(
+        self, f: Function, depth: Value, start: int, width: int, mask: Value | None, last: Value
+    ) -> Value:
+        """Adjacent lanes at one depth; complex numbers are words of two parts."""
+        size, parts = self.source.size, self.source.size // self.source.real.size
+        kind, pointer = vector_of(memory_type(self.source.real), width * parts), f.at(depth, start * size)
+        if mask is None:
+            return f.load(kind, pointer, self.source.real.size)
+        repeated = f.load(
+            vector_of(memory_type(self.source.real), parts), f.at(depth, last), self.source.real.size
+        )
+        others = f.shuffle(repeated, repeated, [lane % parts for lane in range(width * parts)])
+        if parts > 1:
+            mask = f.shuffle(mask, mask, [lane // parts for lane in range(width * parts)])
+        return f.masked_load(kind, pointer, mask, self.source.real.size, others)
+
+    def _transpose(
+        self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value
+    ) -> None:
+        """Adjacent depths: squares of words transposed in registers.
+
+        The last square overlaps the one before it where the depth is not a multiple of its width, so
+        that nothing behind the rows is read. Missing lanes repeat the last row.
+        """
+        words, word_bytes = self._whole_words(f), self.word_bits // 8
+        last = f.sub(left, 1)
+        for width in dict.fromkeys(width for _, width in self.chunks):
+            starts = [start for start, chunk in self.chunks if chunk == width]
+            square = self.square(f.module, width)
+            offsets = f.alloca(INT64, width, CACHE_LINE)
+            final = f.sub(words, width)
+            with f.loop(int64(starts[0]), int64(starts[-1] + width), int64(width), "chunk") as start:
+                for lane in range(width):
+                    offset = f.mul(f.minimum(f.add(start, lane), last), lane_bytes)
+                    f.store(offset, f.at(offsets, lane * OFFSET_BYTES), OFFSET_BYTES)
+                to_chunk = f.at(destination, f.mul(start, self._lane_bytes))
+                with f.loop(int64(0), words, int64(width), "square") as position:
+                    at = f.minimum(position, final)
+                    to = f.at(to_chunk, f.mul(at, self.group_bytes))
+                    place = f.at(source, f.mul(at, word_bytes))
+                    f.call(square, [to, int64(self.group_bytes), place, offsets])
+
+    def square(self, module: Module, width: int) -> Callee:
+        """The function that turns a square of words and stores what they give."""
+        if self._plain:
+            return square_function(module, self.word_bits, width)
+        name = f"square_{self.name}_{width}"
+        known = module.find(name)
+        if known is not None:
+            return known
+        f = module.define(name, VOID, SQUARE_ARGUMENTS)
+        for p, words in enumerate(_turned(f, self.word_bits, width)):
+            self._store(f, words, width, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)))
+        f.ret()
+        return f.callee
+
+    def _any(
+        self,
+        f: Function,
+        destination: Value,
+        source: Value,
+        strides: tuple[Value, Value],
+        left: Value,
+        begin: Value,
+    ) -> None:
+        """Any strides, from some word on: element by element; missing lanes repeat the last one."""
+        lane_bytes, depth_bytes = strides
+        depth, last = f.arguments["depth"], f.sub(left, 1)
+        kind, size = memory_type(self.source.real), self.source.real.size
+        with (
+            f.loop(begin, f.ceildiv(depth, int64(self.kr)), int64(1), "word") as word,
+            f.loop(int64(0), int64(self.lanes), int64(1), "lane") as lane,
+        ):
+            to = f.at(f.at(destination, f.mul(word, self.group_bytes)), f.mul(lane, self._lane_bytes))
+            at = f.at(source, f.mul(f.minimum(lane, last), lane_bytes))
+            if self.parts is not Parts.WHOLE:
+                place = f.at(at, f.mul(word, depth_bytes))
+                self._store(f, f.load(vector_of(kind, 2), place, size), 1, to)
+            elif self.kr == 1:
+                value = f.load(kind, f.at(at, f.mul(word, depth_bytes)), size)
+                f.store(Convert(f, half=self.isa.half)(value, self.source, self.to), to, self.to.size)
+            else:
+                with f.loop(int64(0), int64(self.kr), int64(1), "depth") as inner:
+                    p = f.add(f.mul(word, self.kr), inner)
+                    exists = f.icmp("<", p, depth)
+                    place = f.at(at, f.mul(f.select(exists, p, int64(0)), depth_bytes))
+                    value = Convert(f, half=self.isa.half)(f.load(kind, place, size), self.source, self.to)
+                    value = f.select(exists, value, zero(value.type))
+                    f.store(value, f.at(to, f.mul(inner, self.to.size)), self.to.size)

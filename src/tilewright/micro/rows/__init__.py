@@ -1,0 +1,1 @@
+"""Passes over rows: reductions and norms."""

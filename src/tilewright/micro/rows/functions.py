@@ -1,0 +1,208 @@
+"""Softmax, layer norm and their relatives of whole rows: each is a few passes over vectors of `Lines`.
+
+The first pass reads a row from memory, the others find it in the first cache. Lanes without elements are
+given values that raise no floating-point flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.floats import Floats
+from tilewright.llvm.values import Value
+from tilewright.machine.isa import Isa
+from tilewright.micro.calls import Operands, Rows, value, window
+from tilewright.micro.elements.logarithm import log
+from tilewright.micro.elements.math import exp_nonpositive
+from tilewright.micro.rows import across_functions as across
+from tilewright.micro.rows.across import AcrossRows
+from tilewright.micro.rows.by_length import by_length
+from tilewright.micro.rows.lines import AlongRows, Spot
+from tilewright.spec.dtype import F32, F64, DType
+
+#: What is written inside the loops over rows; over columns of rows that are adjacent.
+Along: TypeAlias = Callable[[AlongRows], None]
+Across: TypeAlias = Callable[[AcrossRows], None]
+
+
+def _larger(v: Floats, left: Value, right: Value) -> Value:
+    return v.at_least(left, right)
+
+
+def _largest(lines: AlongRows) -> list[Value]:
+    """max x of each part, spread; NaN is passed over, and found by whoever sums."""
+    lowest = lines.v.constant(float("-inf"))
+    found = lines.reduce(
+        [float("-inf")], lambda spot, state: [lines.v.at_least(state[0], lines.load(spot, lowest))], _larger
+    )
+    return [lines.spread(most) for (most,) in found]
+
+
+def _weight(lines: AlongRows, spot: Spot, most: Value) -> Value:
+    """e^(x - max x), and 0 in lanes that are no elements."""
+    v, f = lines.v, lines.f
+    below = v.subtract(lines.load(spot, most if spot.mask is not None else None), most)
+    if spot.mask is not None:  # of a row of infinities too the others are 0 - 0
+        below = f.select(spot.mask, below, v.constant(0.0))
+    weight = exp_nonpositive(v, below)
+    return weight if spot.mask is None else f.select(spot.mask, weight, v.constant(0.0))
+
+
+def _softmax(lines: AlongRows) -> None:
+    """Three passes: maximum, exponentials and their sum, quotient.
+
+    Exponentials wait in the buffer of a row, or in the destination if it has their type; else they are
+    computed again.
+    """
+    v, one = lines.v, lines.one
+    most = _largest(lines)
+    waits = lines.given["kept"] is not None or lines.to.dtype == lines.acc
+
+    def weigh(spot: Spot, state: list[Value]) -> list[Value]:
+        lines.fetch(spot)
+        weight = _weight(lines, spot, most[spot.part])
+        if waits:
+            lines.keep(spot, weight)
+        return [v.add(state[0], weight)]
+
+    sums = lines.sums(1, weigh)
+    factors = [lines.spread(one.divide(one.constant(1.0), total)) for (total,) in sums]
+
+    def finish(spot: Spot) -> None:
+        weight = lines.kept(spot) if waits else _weight(lines, spot, most[spot.part])
+        lines.store(spot, v.multiply(weight, factors[spot.part]))
+
+    lines.each(finish)
+
+
+def _log_softmax(lines: AlongRows) -> None:
+    """Three passes: maximum, sum of exponentials, difference."""
+    v, one = lines.v, lines.one
+    most = _largest(lines)
+
+    def weigh(spot: Spot, state: list[Value]) -> list[Value]:
+        lines.fetch(spot)
+        return [v.add(state[0], _weight(lines, spot, most[spot.part]))]
+
+    sums = lines.sums(1, weigh)
+    logs = [lines.spread(log(one, total)) for (total,) in sums]
+
+    def finish(spot: Spot) -> None:
+        below = v.subtract(lines.load(spot, most[spot.part]), most[spot.part])
+        lines.store(spot, v.subtract(below, logs[spot.part]))
+
+    lines.each(finish)
+
+
+def _inverse_root(lines: AlongRows, mean_square: Value) -> Value:
+    """1 / √(mean square + eps)."""
+    one = lines.one
+    eps = value(lines.given, "eps")
+    root = one.root(one.add(mean_square, eps))
+    return lines.spread(one.divide(one.constant(1.0), root))
+
+
+def _scaled(lines: AlongRows, spot: Spot, normal: Value) -> None:
+    """Stores normalised elements times weight and plus bias."""
+    v, given = lines.v, lines.given
+    weighted, biased = given.get("weight") is not None, given.get("bias") is not None
+    if weighted and biased:
+        normal = v.multiply_add(normal, lines.along("weight", spot), lines.along("bias", spot))
+    elif weighted:
+        normal = v.multiply(normal, lines.along("weight", spot))
+    elif biased:
+        normal = v.add(normal, lines.along("bias", spot))
+    lines.store(spot, normal)
+
+
+def _layer_norm(lines: AlongRows) -> None:
+    """Three passes: sum; sums of differences from the mean and of their squares; result.
+
+    The differences' own sum says what the mean had lost to rounding. It corrects the variance, and results;
+    not the mean itself, which would lose it again.
+
+    Source: Chan, Golub and LeVeque, The American Statistician 37(3), 1983, the corrected two-pass algorithm.
+    """
+    v, one = lines.v, lines.one
+    count = lines.count()
+    sums = lines.sums(1, lambda spot, state: [v.add(state[0], lines.load(spot))])
+    around = [lines.spread(one.divide(total, count)) for (total,) in sums]
+
+    def square(spot: Spot, state: list[Value]) -> list[Value]:
+        lines.fetch(spot)
+        mean = around[spot.part]
+        difference = v.subtract(lines.load(spot, mean), mean)
+        if spot.mask is not None:  # inf - inf would be NaN
+            difference = lines.f.select(spot.mask, difference, v.constant(0.0))
+        return [v.add(state[0], difference), v.multiply_add(difference, difference, state[1])]
+
+    factors, shifts = [], []
+    for rest, squares in lines.sums(2, square):
+        lost = one.divide(rest, count)
+        variance = one.divide(one.subtract(squares, one.multiply(rest, lost)), count)
+        # Of equal elements, rounding may leave less than nothing.
+        factors.append(_inverse_root(lines, one.at_least(variance, one.constant(0.0))))
+        shifts.append(v.negate(v.multiply(lines.spread(lost), factors[-1])))
+
+    def finish(spot: Spot) -> None:
+        difference = v.subtract(lines.load(spot, around[spot.part]), around[spot.part])
+        _scaled(lines, spot, v.multiply_add(difference, factors[spot.part], shifts[spot.part]))
+
+    lines.each(finish)
+
+
+def _rms_norm(lines: AlongRows) -> None:
+    """Two passes: sum of squares; result."""
+    v, one = lines.v, lines.one
+    count = lines.count()
+
+    def square(spot: Spot, state: list[Value]) -> list[Value]:
+        x = lines.load(spot)
+        return [v.multiply_add(x, x, state[0])]
+
+    sums = lines.sums(1, square)
+    factors = [_inverse_root(lines, one.divide(total, count)) for (total,) in sums]
+
+    def finish(spot: Spot) -> None:
+        lines.fetch(spot)
+        _scaled(lines, spot, v.multiply(lines.load(spot), factors[spot.part]))
+
+    lines.each(finish)
+
+
+def _emit(f: Function, isa: Isa, given: Operands, word: str, body: tuple[Along, Across]) -> None:
+    """Calls the function of a primitive: along rows, or of rows side by side."""
+    to = window(given, "to")
+    acc: DType = to.dtype if to.dtype == F64 else F32
+    along, beside = body
+
+    def write(inner: Function, operands: Operands) -> None:
+        stream = value(operands, "stream")
+        by_length(inner, isa, (acc, operands), along, beside)
+        if stream.known != 0:
+            with inner.when(inner.icmp("!=", stream, 0)):
+                inner.fence()
+
+    Rows(f, isa, word, acc, given).call(write)
+
+
+def emit_softmax_rows(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `SoftmaxRows`."""
+    _emit(f, isa, given, "softmax_rows", (_softmax, across.softmax))
+
+
+def emit_log_softmax(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `LogSoftmaxRows`."""
+    _emit(f, isa, given, "log_softmax_rows", (_log_softmax, across.log_softmax))
+
+
+def emit_layer_norm(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `LayerNormRows`."""
+    _emit(f, isa, given, "layer_norm_rows", (_layer_norm, across.layer_norm))
+
+
+def emit_rms_norm(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of a `RmsNormRows`."""
+    _emit(f, isa, given, "rms_norm_rows", (_rms_norm, across.rms_norm))

@@ -1,0 +1,258 @@
+"""Tiles of matrix units: a grid of accumulators of several rows and columns (seed 004, Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.ir.nodes import Tile
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import Value, int64
+from tilewright.machine.isa import Edge, Isa, TileFma
+from tilewright.micro.tiles.kernel import UNIT_UNROLL, MicroKernel, Part, Source, TileCall
+from tilewright.micro.units.instructions import find_multiply
+from tilewright.spec.dtype import DType
+
+#: Sets of sums beside the grid, which steps take in turn: adding to one takes POWER10 6 cycles, a step 4.
+BIAS_SETS = 2
+
+#: Vectors of sums that leave a unit of its own accumulators before they are stored: half of the registers,
+#: beside as many of C.
+STRIP_VECTORS = 16
+
+
+class EngineKernel(MicroKernel):
+    """acc[i, j] += A[i] · B[j] for m rows and n columns at a time, both from packed panels.
+
+    Each operand is loaded once a step: those of A serve a row of the grid, those of B a column. Accumulators
+    are taken apart once, after the depth. Units compute whole operations: what is beyond the rows and columns
+    of C goes through a buffer and no further.
+    """
+
+    chains = False
+
+    def __init__(
+        self,
+        isa: Isa,
+        instruction: TileFma,
+        tile: Tile,
+        operands: tuple[Source, Source],
+        c: DType,
+        *,
+        adjacent_a: bool,
+    ) -> None:
+        assert adjacent_a, "operands of matrix units are packed"
+        super().__init__(isa, instruction, tile, operands, c, adjacent_a=adjacent_a)
+        self.unit = find_multiply(isa, instruction)
+        # Vectors of C are those that the rows of accumulators come in.
+        self.lanes = max(self.lanes, instruction.n)
+        self.vectors = -(-tile.nr // self.lanes)
+        self.edge = Edge.SPILL
+        self.walks_ahead = self.unit.ahead > 0
+        self._resident: list[Value] = []
+
+    @property
+    def attributes(self) -> str | None:
+        """Those of the unit."""
+        return self.unit.attributes
+
+    def _grid(self, part: Part) -> tuple[int, int]:
+        return part.rows // self.instruction.m, sum(part.widths) // self.instruction.n
+
+    def _biases(self, part: Part) -> int:
+        """Sums beside the grid: see `Multiply.bias`."""
+        down, across = self._grid(part)
+        return {None: 0, "row": down, "column": across}[self.unit.bias]
+
+    def begin(self, f: Function, part: Part) -> list[Value]:
+        """The empty grid, and the sums beside it."""
+        down, across = self._grid(part)
+        self.unit.begin(f, down, self.tile.nr // self.instruction.n)
+        grid = [self.unit.zero(f, i, j) for i in range(down) for j in range(across)]
+        if self.unit.resident:
+            self._resident, grid = grid, []
+        return [*grid, *(self.unit.bias_zero(f) for _ in range(self._biases(part)))]
+
+    def depth_step(
+        self,
+        f: Function,
+        part: Part,
+        rows: list[Value],
+        b: Value,
+        masks: list[Value | None],  # noqa: ARG002
+        acc: list[Value],
+        *,
+        fresh: bool,  # noqa: ARG002
+    ) -> list[Value]:
+        """One instruction for each place of the grid."""
+        one, unit = self.instruction, self.unit
+        down, across = self._grid(part)
+        count = 0 if unit.resident else down * across
+        grid = list(self._resident if unit.resident else acc[:count])
+        biases = list(acc[count:])
+        b_bytes = one.n * one.kr * one.b.size
+        operands_b = [unit.load_b(f, f.at(b, j * b_bytes), j) for j in range(across)]
+        if unit.bias == "column":
+            pairs = zip(operands_b, biases, strict=True)
+            biases = [unit.bias_multiply(f, operand, total) for operand, total in pairs]
+        for i in range(down):
+            a = unit.load_a(f, rows[i * one.m], i)
+            if unit.bias == "row":
+                biases[i] = unit.bias_multiply(f, a, biases[i])
+            for j, operand in enumerate(operands_b):
+                grid[i * across + j] = unit.multiply(f, a, operand, grid[i * across + j])
+        return [*grid[:count], *biases]
+
+    # --- operands loaded ahead ----------------------------------------------------------------
+
+    def walk_ahead(self, f: Function, part: Part, call: TileCall, acc: list[Value]) -> list[Value]:
+        """Loads the operands of a step while others, of steps before, are multiplied.
+
+        before: load 0, multiply 0, load 1, multiply 1, ...
+        after:  load 0, load 1, load 2 and multiply 0, load 3 and multiply 1, ..., multiply n - 1
+
+        The loop goes on while all that it loads is in the panels. Where the depth is known the last steps
+        multiply what is loaded; else a plain loop takes them, and loads again.
+        """
+        steps, count = self._count_steps(f, call.depth), len(acc)
+        call = call._replace(depth=steps)
+        biases = acc[count - self._biases(part) :]
+        ahead = self.unit.ahead if steps.known is None else min(self.unit.ahead, steps.known)
+        under_way = [
+            operand
+            for step in range(ahead)
+            for run in self._loads(f, part, *self._place(f, call, step))
+            for operand in run
+        ]
+        acc = [*acc, *(self.unit.bias_zero(f) for _ in biases * (BIAS_SETS - 1))]
+        state, turns = [call.a, call.b, *acc, *under_way], self._turns(f, steps)
+        if turns.known != 0:
+            with f.carried_loop(int64(0), turns, int64(1), state, "depth") as (_, values, advance):
+                advance(self._steps(f, part, call, list(values), (UNIT_UNROLL, UNIT_UNROLL)))
+            state = advance.results
+        done = f.mul(turns, UNIT_UNROLL)
+        if done.known is not None and steps.known is not None:
+            rest = steps.known - done.known
+            state = self._steps(f, part, call, state, (rest, rest - ahead))
+        a, b, *acc = state[: 2 + len(acc)]
+        acc = self._added_biases(f, acc, count, len(biases))
+        if steps.known is None:
+            pointers = self._row_pointers(f, call, part.rows)
+            masks: list[Value | None] = [None] * len(part.widths)
+            _, _, *acc = self._loop(f, part, call, pointers, masks, (done, steps, 1), [a, b, *acc])
+        return acc
+
+    def _count_steps(self, f: Function, depth: Value) -> Value:
+        """Steps of a depth, the last of which may not be whole."""
+        k = self.instruction.k
+        return f.ceildiv(depth, int64(k)) if depth.known is None else int64(-(-depth.known // k))
+
+    def _turns(self, f: Function, steps: Value) -> Value:
+        """Turns of the loop over several steps that load no step behind the last one."""
+        if steps.known is not None:
+            turns = max(0, steps.known - self.unit.ahead) // UNIT_UNROLL
+            return int64(turns if turns > 1 else 0)
+        most = f.maximum(f.sub(steps, self.unit.ahead), int64(0))
+        return f.ashr(most, int64(UNIT_UNROLL.bit_length() - 1))
+
+    def _place(self, f: Function, call: TileCall, step: int) -> tuple[Value, Value]:
+        """Where operands of one of the first steps are; those of the first if there is no such step."""
+        found = []
+        for pointer, depth, size in (
+            (call.a, call.a_depth, self.a.dtype.size),
+            (call.b, call.b_depth, self.b.dtype.size),
+        ):
+            offset = f.mul(depth, step * size)
+            if step and call.depth.known is None:
+                offset = f.select(f.icmp(">", call.depth, step), offset, int64(0))
+            found.append(f.at(pointer, offset))
+        return found[0], found[1]
+
+    def _loads(self, f: Function, part: Part, a: Value, b: Value) -> Iterator[list[Value]]:
+        """The operands of a step, those of A first; each run of them is loaded when it is asked for."""
+        (down, across), unit, one = self._grid(part), self.unit, self.instruction
+        a_bytes, b_bytes = one.m * one.interleave_a * one.a.size, one.n * one.kr * one.b.size
+        for i in range(0, down, unit.together):
+            yield unit.load_run_a(f, f.at(a, i * a_bytes), range(i, min(i + unit.together, down)))
+        for j in range(0, across, unit.together):
+            yield unit.load_run_b(f, f.at(b, j * b_bytes), range(j, min(j + unit.together, across)))
+
+    def _steps(
+        self, f: Function, part: Part, call: TileCall, state: list[Value], counts: tuple[int, int]
+    ) -> list[Value]:
+        """Some steps, of which so many load: places of the first, accumulators, operands under way."""
+        a_bytes, b_bytes = f.mul(call.a_depth, self.a.dtype.size), f.mul(call.b_depth, self.b.dtype.size)
+        (steps, loading), (down, across) = counts, self._grid(part)
+        a, b, *rest = state
+        sums = down * across + BIAS_SETS * self._biases(part)
+        acc, under_way = rest[:sums], rest[sums:]
+        for step in range(steps):
+            loads: Iterator[list[Value]] = iter(())
+            if step < loading:
+                later = step + self.unit.ahead
+                loads = self._loads(f, part, f.at(a, f.mul(a_bytes, later)), f.at(b, f.mul(b_bytes, later)))
+            operands, under_way = under_way[: down + across], under_way[down + across :]
+            acc, loaded = self._step_loading(f, part, acc, operands, loads)
+            under_way += loaded
+        return [f.at(a, f.mul(a_bytes, steps)), f.at(b, f.mul(b_bytes, steps)), *acc, *under_way]
+
+    def _step_loading(
+        self, f: Function, part: Part, acc: list[Value], operands: list[Value], loads: Iterator[list[Value]]
+    ) -> tuple[list[Value], list[Value]]:
+        """One step, the loads of a later one spread over its multiplies: the sums, and what was loaded.
+
+        The sums beside the grid that the step takes go behind the others.
+        """
+        unit, (down, across) = self.unit, self._grid(part)
+        grid, biases = acc[: down * across], acc[down * across :]
+        left, right = operands[:down], operands[down:]
+        runs = -(-down // unit.together) - (-across // unit.together)
+        every = max(1, down * across // runs)
+        loaded: list[Value] = []
+        for number, total in enumerate(grid):
+            if number % every == 0:
+                loaded += next(loads, [])
+            grid[number] = unit.multiply(f, left[number // across], right[number % across], total)
+        for run in loads:
+            loaded += run
+        biased = {None: [], "row": left, "column": right}[unit.bias]
+        pairs = zip(biased, biases, strict=False)
+        taken = [unit.bias_multiply(f, operand, total) for operand, total in pairs]
+        return [*grid, *biases[len(taken) :], *taken], loaded
+
+    def _added_biases(self, f: Function, acc: list[Value], count: int, biases: int) -> list[Value]:
+        """The accumulators, each sum beside the grid in one register."""
+        if not biases:
+            return acc
+        first = count - biases
+        for begin in range(count, len(acc), biases):
+            pairs = zip(acc[first:count], acc[begin : begin + biases], strict=True)
+            acc[first:count] = [f.plus(*pair) for pair in pairs]
+        return acc[:count]
+
+    def strips(self, f: Function, part: Part, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
+        """What a unit holds itself leaves it in as many rows as vector registers have room for."""
+        if not self.unit.resident:
+            yield from super().strips(f, part, acc)
+            return
+        m, (down, across) = self.instruction.m, self._grid(part)
+        together = min(m, max(1, STRIP_VECTORS // len(part.widths)))
+        for i in range(down):
+            rows = iter(self.unit.rows(f, self._resident[i * across : (i + 1) * across]))
+            for first in range(0, m, together):
+                count = min(together, m - first)
+                yield i * m + first, count, [vector for _ in range(count) for vector in next(rows)]
+        self.unit.end(f)
+
+    def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
+        """Every row of every accumulator, the sums beside the grid taken off."""
+        unit, (down, across) = self.unit, self._grid(part)
+        grid, biases = acc[: down * across], acc[down * across :]
+        extra = [unit.bias_rows(f, total) for total in biases]
+        found: list[Value] = []
+        for i in range(down):
+            for number, vectors in enumerate(unit.rows(f, grid[i * across : (i + 1) * across])):
+                for j, vector in enumerate(vectors):
+                    taken_off = extra[i if unit.bias == "row" else j][number] if extra else None
+                    found.append(vector if taken_off is None else f.minus(vector, taken_off))
+        unit.end(f)
+        return found

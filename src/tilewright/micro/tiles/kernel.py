@@ -1,0 +1,645 @@
+"""The micro-kernel: one register tile of C over a run of depths, its edges and its store.
+
+`MicroKernel` unrolls the tile, walks the depth (and a batch of equal products), cuts edges and
+stores; a subclass loads operands and drives one `Multiply`. `emit_inline` writes a tile of known sizes;
+`dispatch.py` picks among straight-line tiles where the sizes are given at run time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from tilewright.ir.nodes import Tile
+from tilewright.llvm.build import Function
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.values import (
+    POINTER,
+    Value,
+    constant,
+    element_type,
+    int64,
+    vector_type,
+    zero,
+)
+from tilewright.machine.isa import Edge, Isa, TileFma
+from tilewright.preparing import importing
+from tilewright.spec.dtype import DType
+
+if TYPE_CHECKING:
+    from tilewright.micro.tiles.steps import TileSteps
+
+#: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
+#: more), and few lines are evicted from L1 before their use. Prefetching at the start measured 2-4 %
+#: slower at n = 4096, not at all 6 % (docs/decisions/001-prefetch-c-late.md).
+PREFETCH_DEPTH = 64
+
+#: Bytes between two prefetches; the smallest line of the catalogued CPUs.
+CACHE_LINE = 64
+
+#: Tiles up to this height reach all rows of A from one pointer; taller ones have one for 8 rows.
+ROWS_OF_ONE_POINTER = 14
+ROWS_PER_POINTER = 8
+
+#: A known depth is unrolled to about this many multiply-adds an iteration, so that the loop's own
+#: instructions vanish beside them; more would hoist loads and spill accumulators.
+UNROLLED_FMAS = 32
+
+#: Steps of a matrix unit in one turn of its loop: so that the loop's own instructions do not fill the reorder
+#: window beside operands under way.
+UNIT_UNROLL = 4
+
+#: A product with fewer multiply-adds than this is written without any loop.
+STRAIGHT_FMAS = 256
+
+#: With fewer registers than this beside accumulators and operands, unrolled loads spill accumulators.
+FREE_REGISTERS = 4
+
+
+class Part(NamedTuple):
+    """One straight-line tile: its rows, the lanes of each vector of a row, whether the last is masked."""
+
+    rows: int
+    widths: tuple[int, ...]
+    masked: bool
+
+    @property
+    def fmas(self) -> int:
+        """Multiply-adds of one depth, and accumulators."""
+        return self.rows * len(self.widths)
+
+
+class Source(NamedTuple):
+    """Where one operand of a tile is read: its elements, and whether they stand in a packed panel.
+
+    A panel holds the instruction's own type, `kr` consecutive depths of a lane adjacent, whole steps.
+    """
+
+    dtype: DType
+    packed: bool = False
+
+
+class KeptSums(NamedTuple):
+    """Sums kept outside of C between the depth blocks of one product, in the type of the accumulators.
+
+    At the first block they are not read, and after the last one they go to C.
+    """
+
+    sums: Value
+    row: Value  # elements from one row of sums to the next
+    first: Value
+    last: Value
+
+
+class PanelCall(NamedTuple):
+    """The panels that a tile of several reads: lanes of each, elements from one to the next."""
+
+    lanes: int
+    apart: Value
+
+
+class GroupCall(NamedTuple):
+    """Groups of depths, each with a scale of its own for every column, of the type of the accumulators.
+
+    Scales stand in panels of some lanes, `apart` elements from one to the next; `step` elements lead to
+    those of the next group. Zero points, where there are any, stand likewise.
+    """
+
+    depth: Value
+    lanes: int
+    apart: Value
+    scale: Value
+    step: Value
+    zero: Value | None
+
+
+class TileCall(NamedTuple):
+    """The operands of one tile; strides in elements.
+
+    `a_depth` and `b_depth` lead from one step of the depth to the next, `b_apart` from one depth of a step
+    to the next where B is not packed and steps have several. `alpha` None means 1; `beta` None
+    means that C is replaced. With alpha and beta 1, at the cost of neither, `added` adds C to the finished
+    sums, and `chain` continues the sums that C holds, always or where a condition holds. `prefetch`
+    fetches C, or what is `ahead`, before the depth ends. `steps` follow on what is stored. With `padded`,
+    B has all columns of the tile. C has `rows` rows where that is given; those of A beyond repeat the last
+    one, and are stored where that is.
+    """
+
+    columns: Value
+    depth: Value
+    a: Value
+    a_lane: Value
+    a_depth: Value
+    b: Value
+    b_depth: Value
+    c: Value
+    c_row: Value
+    alpha: Value | None
+    beta: Value | None
+    added: bool = False
+    chain: Value | bool = False
+    prefetch: bool = False
+    batch: BatchCall | None = None
+    carry: KeptSums | None = None
+    b_apart: Value | None = None
+    panels: PanelCall | None = None
+    groups: GroupCall | None = None
+    ahead: Ahead | None = None
+    steps: TileSteps | None = None
+    padded: bool = False
+    rows: Value | None = None
+
+
+class Ahead(NamedTuple):
+    """What is fetched while a tile is computed whose sums go elsewhere: bytes of one element."""
+
+    pointer: Value
+    row: Value
+    size: int
+
+
+class BatchCall(NamedTuple):
+    """A batch of products: how many, the steps in elements; or arrays of pointers in place of A and B."""
+
+    products: Value
+    a_step: Value
+    b_step: Value
+    addresses: bool
+    a_offset: Value = int64(0)  # bytes behind each pointer
+    b_offset: Value = int64(0)
+
+
+class MicroKernel(ABC):
+    """C[rows, columns] = alpha · Σ A[rows, depth] · B[depth, columns] + beta · C.
+
+    Parameters
+    ----------
+    isa, instruction : the row and its multiply instruction.
+    tile : mr×nr.
+    a, b : where the operands are read.
+    c : the element type of C.
+    adjacent_a : the rows of A are adjacent in memory (packed), known at compile time.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        instruction: TileFma,
+        tile: Tile,
+        operands: tuple[Source, Source],
+        c: DType,
+        *,
+        adjacent_a: bool,
+    ) -> None:
+        self.isa, self.instruction, self.tile, self.adjacent_a = isa, instruction, tile, adjacent_a
+        self.a, self.b = operands
+        self.acc, self.c = instruction.acc, c
+        self.lanes = isa.lanes(self.acc)
+        self.vectors = -(-tile.nr // self.lanes)
+        self.element = element_type(self.acc)
+        self.edge = isa.edge_of(self.a.dtype, self.b.dtype, c)
+
+    # --- what a subclass lowers -------------------------------------------------------------
+
+    #: Sums may begin with what C holds, and products may begin them.
+    chains = True
+
+    @property
+    def attributes(self) -> str | None:
+        """What LLVM is told of a function that holds the tile: see `Multiply.attributes`."""
+        return None
+
+    @abstractmethod
+    def begin(self, f: Function, part: Part) -> list[Value]:
+        """The empty accumulators of a part, in the order that `finish` takes."""
+
+    @abstractmethod
+    def depth_step(
+        self,
+        f: Function,
+        part: Part,
+        rows: list[Value],
+        b: Value,
+        masks: list[Value | None],
+        acc: list[Value],
+        *,
+        fresh: bool,
+    ) -> list[Value]:
+        """One step of the depth, from the places of each row of A and of the vectors of B.
+
+        Where `fresh` holds, empty accumulators are products instead of sums that begin with zero.
+        """
+
+    @abstractmethod
+    def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
+        """The sums of every vector of every row of the part."""
+
+    def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
+        """Whether several depths of each row of A are to be loaded at once; `walk_held` then walks them."""
+        del part, call, depth
+        return False
+
+    def walk_held(self, f: Function, part: Part, call: TileCall, depth: int, acc: list[Value]) -> list[Value]:
+        """All depths of one product, several of each row of A in one register."""
+        raise NotImplementedError
+
+    #: `walk_ahead` walks the depth.
+    walks_ahead = False
+
+    def walk_ahead(self, f: Function, part: Part, call: TileCall, acc: list[Value]) -> list[Value]:
+        """All depths of one product, whose operands are loaded some steps ahead."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """What distinguishes the functions of this tile in a module."""
+        kinds = "_".join(f"{source.dtype}{'p' * source.packed}" for source in (self.a, self.b))
+        packed = "_packed" if self.adjacent_a else ""
+        return f"tile_{kinds}_{self.c}_{self.instruction.instruction}_{self.tile.mr}x{self.tile.nr}{packed}"
+
+    def exact_part(self, rows: int, columns: int) -> Part:
+        """The tile of known sizes, in the narrowest vectors: they cross the fewest cache lines.
+
+        With masks the last vector is the next power of two; without, powers of two that add up.
+        """
+        whole, rest = divmod(columns, self.lanes)
+        widths = [self.lanes] * whole
+        masked = False
+        if rest and self.edge is Edge.MASK:
+            widths.append(1 << (rest - 1).bit_length())
+            masked = widths[-1] != rest
+        elif rest:
+            widths.extend(1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1)
+        return Part(rows, tuple(widths), masked)
+
+    # --- emission ---------------------------------------------------------------------------
+
+    def emit_inline(self, f: Function, rows: int, columns: int, call: TileCall) -> None:
+        """Writes the tile of exactly rows × columns at the current position."""
+        self.emit_part(f, self.exact_part(rows, columns), call)
+
+    def emit_part(self, f: Function, part: Part, call: TileCall) -> None:
+        """Writes one straight-line tile at the current position."""
+        masks: list[Value | None] = [None] * len(part.widths)
+        if part.masked:
+            before = sum(part.widths[:-1])
+            masks[-1] = f.lane_mask(f.sub(call.columns, before), 0, part.widths[-1])
+        if call.groups is not None:
+            with importing:
+                from tilewright.micro.tiles.groups import grouped  # which knows this class
+
+            for first, rows, sums in grouped(self, f, part, call, masks):
+                self._end(f, part._replace(rows=rows), self._below(f, call, first), sums, masks)
+            return
+        stored = masks
+        if call.padded:
+            masks = [None] * len(part.widths)
+        acc = self.begin(f, part)
+        if isinstance(call.chain, Value):
+            with f.once_if(call.chain, acc) as (_, advance):
+                advance(self._chained(f, part, call, masks, acc))
+            acc = advance.results
+        elif call.chain:
+            acc = self._chained(f, part, call, masks, acc)
+        if call.batch is None:
+            acc = self.walk_depth(f, part, call, masks, acc)
+        else:
+            acc = self._walk_batch(f, part, call, masks, acc)
+        for first, rows, sums in self.strips(f, part, acc):
+            strip, below = part._replace(rows=rows), self._below(f, call, first)
+            if not (part.masked and self._fetches(part, call)):
+                self._end(f, strip, below, sums, stored)
+                continue
+            with f.branch(f.icmp("==", call.columns, sum(part.widths))) as (whole, partial):
+                with whole:  # some CPUs take tens of cycles for a store under a mask
+                    self._end(f, strip, below, sums, masks)
+                with partial:
+                    self._end(f, strip, below, sums, stored)
+
+    def _fetches(self, part: Part, call: TileCall) -> bool:
+        """Whether C is fetched before the depth ends: of tiles that may be whole."""
+        wide = not part.masked or (call.padded and len(part.widths) == self.vectors)
+        return call.prefetch and wide and part.rows == self.tile.mr
+
+    def strips(self, f: Function, part: Part, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
+        """Rows of the part that are finished and stored together: the first, how many, their sums."""
+        yield 0, part.rows, self.finish(f, part, acc)
+
+    def _below(self, f: Function, call: TileCall, first: int) -> TileCall:
+        """The call as it is for the rows from some row on."""
+        if first == 0:
+            return call
+        carry = call.carry
+        if carry is not None:
+            carry = carry._replace(sums=f.at(carry.sums, f.mul(carry.row, first * self.acc.size)))
+        return call._replace(c=f.at(call.c, f.mul(call.c_row, first * self.c.size)), carry=carry)
+
+    def _end(
+        self, f: Function, part: Part, call: TileCall, acc: list[Value], masks: list[Value | None]
+    ) -> None:
+        """What becomes of finished sums."""
+        if call.added:
+            # Only now: multiply-adds that began with C would wait for whoever stored it last.
+            old = self._values_of_c(f, part, call, masks)
+            acc = [f.plus(value, addend) for value, addend in zip(acc, old, strict=True)]
+        if call.carry is None:
+            # After the loop, so that these pointers do not occupy registers in it.
+            self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
+        else:
+            self._store_or_keep(f, part, call, call.carry, acc, masks)
+
+    def _store_or_keep(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        carry: KeptSums,
+        acc: list[Value],
+        masks: list[Value | None],
+    ) -> None:
+        """Adds the sums of the blocks before; the last block goes to C, the others to the sums."""
+        size, row_bytes = self.acc.size, f.mul(carry.row, self.acc.size)
+        places = [
+            f.at(f.at(carry.sums, f.mul(row_bytes, row)), sum(part.widths[:v]) * size)
+            for row in range(part.rows)
+            for v in range(len(part.widths))
+        ]
+        with f.once_if(f.not_(carry.first), acc) as (values, advance):
+            old = [f.load(value.type, place, size) for value, place in zip(values, places, strict=True)]
+            advance([f.plus(value, addend) for value, addend in zip(values, old, strict=True)])
+        acc = advance.results
+        with f.branch(carry.last) as (then, otherwise):
+            with then:
+                self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
+            with otherwise:
+                for value, place in zip(acc, places, strict=True):
+                    f.store(value, place, size)
+
+    def _chained(
+        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+    ) -> list[Value]:
+        """Accumulators that begin with C; those beside the tile's own stay empty."""
+        begun = list(self._values_of_c(f, part, call, masks))
+        return begun + acc[len(begun) :]
+
+    def _values_of_c(
+        self, f: Function, part: Part, call: TileCall, masks: list[Value | None]
+    ) -> Iterator[Value]:
+        """What C holds, vector by vector, loaded when asked for."""
+        for pointer in self._rows_of_c(f, part, call):
+            for v in range(len(part.widths)):
+                yield self._load_c(f, pointer, part, v, masks[v])
+
+    def _rows_of_c(self, f: Function, part: Part, call: TileCall) -> list[Value]:
+        row_bytes = f.mul(call.c_row, self.c.size)
+        if call.rows is None:
+            return [f.at(call.c, f.mul(row_bytes, row)) for row in range(part.rows)]
+        last = f.sub(call.rows, 1)
+        rows = [int64(0), *(f.minimum(int64(row), last) for row in range(1, part.rows))]
+        return [f.at(call.c, f.mul(row_bytes, row)) for row in rows]
+
+    def group_bytes(self, f: Function, call: TileCall, depth: Value) -> tuple[Value, Value]:
+        """Bytes of A and of B from one group of depths to the next: whole steps of the instruction."""
+        steps = f.ceildiv(depth, int64(self.instruction.k))
+        a_bytes, b_bytes = f.mul(call.a_depth, self.a.dtype.size), f.mul(call.b_depth, self.b.dtype.size)
+        return f.mul(steps, a_bytes), f.mul(steps, b_bytes)
+
+    def _walk_batch(
+        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+    ) -> list[Value]:
+        """Every product of a batch into the same accumulators."""
+        assert call.batch is not None
+        batch = call.batch
+        # Bytes of a pointer, or of an element.
+        sizes = (8, 8) if batch.addresses else (self.a.dtype.size, self.b.dtype.size)
+        a_bytes, b_bytes = f.mul(batch.a_step, sizes[0]), f.mul(batch.b_step, sizes[1])
+        state = [call.a, call.b, *acc]
+        with f.carried_loop(int64(0), batch.products, int64(1), state, "batch") as (_, values, advance):
+            a, b, *sums = values
+            first = call._replace(a=a, b=b)
+            if batch.addresses:
+                first = call._replace(
+                    a=f.at(f.load(POINTER, a, 8), batch.a_offset),
+                    b=f.at(f.load(POINTER, b, 8), batch.b_offset),
+                )
+            sums = self.walk_depth(f, part, first, masks, sums)
+            advance((f.at(a, a_bytes), f.at(b, b_bytes), *sums))
+        return advance.results[2:]
+
+    def walk_depth(
+        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+    ) -> list[Value]:
+        """All depths of one product."""
+        if call.depth.known is not None and self.holds_depths(part, call, call.depth.known):
+            return self.walk_held(f, part, call, call.depth.known, acc)
+        if self.walks_ahead:
+            return self.walk_ahead(f, part, call, acc)
+        pointers = self._row_pointers(f, call, part.rows)
+        steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
+        call = call._replace(depth=steps)
+        known = steps.known
+        if known is not None:
+            unroll = self._unroll(part, known)
+            whole = known // unroll * unroll
+            state = [*pointers.bases, call.b, *acc]
+            if whole == unroll:
+                whole, tail = 0, known
+            else:
+                state = self._loop(f, part, call, pointers, masks, (int64(0), int64(whole), unroll), state)
+                tail = known - whole
+            for _ in range(tail):
+                state = self._step(f, part, call, pointers, masks, state)
+            return state[len(pointers.bases) + 1 :]
+        state = [*pointers.bases, call.b, *acc]
+        if self.instruction.accumulators:
+            # Never around a prefetch: LLVM takes the accumulators of a unit out of it and back at every
+            # multiply of a loop in a loop.
+            end = f.sub(call.depth, UNIT_UNROLL - 1)
+            state = self._loop(f, part, call, pointers, masks, (int64(0), end, UNIT_UNROLL), state)
+            done = f.mul(f.ashr(call.depth, int64(UNIT_UNROLL.bit_length() - 1)), UNIT_UNROLL)
+            state = self._loop(f, part, call, pointers, masks, (done, call.depth, 1), state)
+        elif not self._fetches(part, call):
+            state = self._loop(f, part, call, pointers, masks, (int64(0), call.depth, 1), state)
+        else:
+            state = self._loop_around_prefetch(f, part, call, pointers, masks, state)
+        return state[len(pointers.bases) + 1 :]
+
+    def _unroll(self, part: Part, depth: int) -> int:
+        """Depths written out in one turn of the loop; one where few registers are free for early loads."""
+        free = self.isa.vector_registers - part.fmas - len(part.widths) - 1
+        if free < FREE_REGISTERS:
+            return 1
+        if part.fmas * depth <= STRAIGHT_FMAS:
+            return depth
+        return max(1, min(depth, round(UNROLLED_FMAS / part.fmas)))
+
+    def _loop_around_prefetch(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        pointers: _RowPointers,
+        masks: list[Value | None],
+        state: list[Value],
+    ) -> list[Value]:
+        """The depth in two halves, the last `PREFETCH_DEPTH` after the prefetch of C."""
+        before = f.maximum(f.sub(call.depth, PREFETCH_DEPTH), int64(0))
+        with f.carried_loop(int64(0), int64(2), int64(1), state, "half") as (half, values, advance):
+            first = f.icmp("==", half, 0)
+            begin = f.select(first, int64(0), before)
+            end = f.select(first, before, call.depth)
+            with f.when(f.not_(first)):
+                self._prefetch_c(f, part, call)
+            advance(self._loop(f, part, call, pointers, masks, (begin, end, 1), list(values)))
+        return advance.results
+
+    def _loop(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        pointers: _RowPointers,
+        masks: list[Value | None],
+        span: tuple[Value, Value, int],
+        state: list[Value],
+    ) -> list[Value]:
+        begin, end, unroll = span
+        with f.carried_loop(begin, end, int64(unroll), state, "depth") as (_, values, advance):
+            inner = list(values)
+            for _ in range(unroll):
+                inner = self._step(f, part, call, pointers, masks, inner)
+            advance(inner)
+        return advance.results
+
+    def _step(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        pointers: _RowPointers,
+        masks: list[Value | None],
+        state: list[Value],
+    ) -> list[Value]:
+        """One step of the depth, and the pointers of the next."""
+        groups = len(pointers.bases)
+        bases, b, acc = state[:groups], state[groups], state[groups + 1 :]
+        rows = [f.at(bases[group], step) for group, step in pointers.rows]
+        following = self.depth_step(f, part, rows, b, masks, acc, fresh=call.added)
+        a_bytes = f.mul(call.a_depth, self.a.dtype.size)
+        b_bytes = f.mul(call.b_depth, self.b.dtype.size)
+        return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
+
+    def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
+        """Where the rows of A stand: opaque odd multiples of the stride, times 1, 2, 4 or 8.
+
+        x86 scales an index register for free, so 12 rows need 6 registers and no additions in the
+        loop; LLVM alone would walk the rows by a chain of 12 dependent additions. Taller tiles would
+        run out of registers: they have one base pointer for every 8 rows instead.
+        """
+        size = self.a.dtype.size
+        if self.adjacent_a or call.a_lane.known is not None:
+            lane = self.instruction.interleave_a if self.adjacent_a else call.a_lane.known
+            assert lane is not None
+            return _RowPointers([call.a], [(0, int64(row * lane * size)) for row in range(rows)])
+        stride = f.mul(call.a_lane, size)
+        together = rows if rows <= ROWS_OF_ONE_POINTER else ROWS_PER_POINTER
+        offsets: dict[int, Value] = {0: int64(0)}
+        for row in range(1, together):
+            shift = min((row & -row).bit_length() - 1, 3)
+            odd = offsets.get(row >> shift)
+            if odd is not None and shift:
+                offsets[row] = f.shl(odd, int64(shift))
+            else:
+                offsets[row] = f.freeze(f.mul(stride, row))
+        firsts = range(together, rows, together)
+        bases = [call.a, *(f.at(call.a, f.freeze(f.mul(stride, first))) for first in firsts)]
+        return _RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
+
+    def _prefetch_c(self, f: Function, part: Part, call: TileCall) -> None:
+        place = call.ahead or Ahead(call.c, call.c_row, self.c.size)
+        row_bytes = f.mul(place.row, place.size)
+        for row in range(part.rows):
+            start = f.at(place.pointer, f.mul(row_bytes, row))
+            for line in range(0, self.tile.nr * place.size, CACHE_LINE):
+                f.prefetch(f.at(start, line), write=True, locality=3)
+
+    # --- the store --------------------------------------------------------------------------
+
+    def _c_pointer(self, f: Function, row: Value, part: Part, v: int) -> Value:
+        return f.at(row, sum(part.widths[:v]) * self.c.size)
+
+    def _load_c(self, f: Function, row: Value, part: Part, v: int, mask: Value | None) -> Value:
+        """A vector of C, as the accumulators hold it."""
+        kind, pointer = vector_type(self.c, part.widths[v]), self._c_pointer(f, row, part, v)
+        if mask is None:
+            value = f.load(kind, pointer, self.c.size)
+        else:
+            value = f.masked_load(kind, pointer, mask, self.c.size)
+        return self.convert(f, value, self.c, self.acc)
+
+    def convert(self, f: Function, value: Value, source: DType, to: DType) -> Value:
+        """The value in another type of memory or of accumulators."""
+        return Convert(f, half=self.isa.half)(value, source, to)
+
+    def _store(
+        self,
+        f: Function,
+        part: Part,
+        call: TileCall,
+        rows: list[Value],
+        acc: list[Value],
+        masks: list[Value | None],
+    ) -> None:
+        """C = alpha · acc + beta · C; C is not read when beta is 0, alpha not used when depth is 0.
+
+        All of C is read before any of it is written: a load just behind a masked store of a
+        neighbouring row waits until that store has left the core.
+        """
+        count = len(part.widths)
+        if call.alpha is not None:
+            empty = f.icmp("==", call.depth, 0)
+            alpha = f.select(empty, constant(self.acc, 1), call.alpha)
+            alphas = {width: f.splat(alpha, width) for width in part.widths}
+            acc = [f.times(value, alphas[part.widths[index % count]]) for index, value in enumerate(acc)]
+        if call.beta is not None:
+            acc = self._add_c(f, part, call.beta, rows, acc, masks)
+        if call.steps is None:
+            values = [self.convert(f, value, self.acc, self.c) for value in acc]
+        else:
+            values = call.steps.apply(f, (self.acc, self.c), part.widths, acc)
+        for index, narrow in enumerate(values):
+            v = index % count
+            pointer, mask = self._c_pointer(f, rows[index // count], part, v), masks[v]
+            if mask is None:
+                f.store(narrow, pointer, self.c.size)
+            else:
+                f.masked_store(narrow, pointer, mask, self.c.size)
+
+    def _add_c(
+        self,
+        f: Function,
+        part: Part,
+        beta: Value,
+        rows: list[Value],
+        acc: list[Value],
+        masks: list[Value | None],
+    ) -> list[Value]:
+        """acc + beta · C where beta is not 0, else acc."""
+        count, fused = len(part.widths), self.isa.fused
+        betas = {width: f.splat(beta, width) for width in part.widths}
+        with f.once_if(f.not_equal(beta, zero(self.element)), acc) as (values, advance):
+            sums = []
+            for index, value in enumerate(values):
+                v = index % count
+                old = self._load_c(f, rows[index // count], part, v, masks[v])
+                sums.append(f.multiply_add(betas[part.widths[v]], old, value, fused=fused))
+            advance(sums)
+        return advance.results
+
+
+class _RowPointers(NamedTuple):
+    """Pointers that advance with the depth, and for each row its pointer and offset in bytes."""
+
+    bases: list[Value]
+    rows: list[tuple[int, Value]]

@@ -1,0 +1,126 @@
+"""One row of A times columns of B that are contiguous along the depth: squares transposed on the way."""
+
+from __future__ import annotations
+
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.values import (
+    INT64,
+    POINTER,
+    VOID,
+    Value,
+    element_type,
+    int64,
+    vector_type,
+    zero,
+)
+from tilewright.machine.isa import Isa
+from tilewright.micro.packing.pack import OFFSET_BYTES, square_function
+from tilewright.micro.tiles.epilogue import Factors, store_sums
+from tilewright.micro.tiles.kernel import CACHE_LINE
+from tilewright.spec.dtype import DType
+
+#: Depths of a square added in one turn of the loop.
+UNROLLED_DEPTHS = 4
+
+
+class TurnedKernel:
+    """c[j] = alpha · Σ a[p] · B[p, j] + beta · c[j] for as many columns as a vector has lanes.
+
+    The sum of a column goes depth by depth, as in every other tile. So lanes are columns, and a square
+    of B, read along the depth, is transposed in registers. As many rows of memory as there are lanes
+    are read side by side, more than prefetchers follow: while one run of a square's depths is computed,
+    the next run is fetched row after row. A, B, C and the sums have one type.
+    """
+
+    def __init__(self, isa: Isa, dtype: DType) -> None:
+        self.isa, self.dtype = isa, dtype
+        self.lanes, self.element = isa.lanes(dtype), element_type(dtype)
+        self.kind = vector_type(dtype, self.lanes)
+
+    @property
+    def name(self) -> str:
+        """The function's name in a module."""
+        return f"turned_{self.dtype}"
+
+    def emit(self, module: Module) -> Callee:
+        """Defines the function in a module; the value to call."""
+        known = module.find(self.name)
+        if known is not None:
+            return known
+        arguments = [
+            ("depth", INT64),
+            ("a", POINTER),
+            ("a_depth", INT64),
+            ("b", POINTER),
+            ("b_column", INT64),
+            ("c", POINTER),
+            ("alpha", self.element),
+            ("beta", self.element),
+        ]
+        f = module.define(self.name, VOID, arguments)
+        g, size, lanes = f.arguments, self.dtype.size, self.lanes
+        square = square_function(module, self.dtype.bits, lanes)
+        buffer, offsets = (
+            f.alloca(self.element, lanes * lanes, CACHE_LINE),
+            f.alloca(INT64, lanes, CACHE_LINE),
+        )
+        column = f.mul(g["b_column"], size)
+        for lane in range(lanes):
+            f.store(f.mul(column, lane), f.at(offsets, lane * OFFSET_BYTES), OFFSET_BYTES)
+        run = lanes * lanes  # depths of one run: one row is fetched with each square
+        state: list[Value] = [int64(0), zero(self.kind)]
+        end = f.add(g["depth"], 1 - lanes)
+        with f.carried_loop(int64(0), end, int64(run), state, "run") as (first, values, advance):
+            more = f.icmp("<", f.add(first, run), g["depth"])
+            here = f.at(g["b"], f.mul(first, size))
+            following = f.at(g["b"], f.mul(column, lanes))  # the next columns, or the next depths
+            ahead = f.select(more, f.at(here, run * size), following)
+            stop = f.minimum(f.add(first, run), end)
+            inner = [*values, ahead]
+            with f.carried_loop(first, stop, int64(lanes), inner, "square") as (p, given, next_square):
+                _, total, ahead = given
+                for line in range(0, lanes * size * lanes, CACHE_LINE):
+                    f.prefetch(f.at(ahead, line), write=False, locality=3)
+                f.call(square, [buffer, int64(lanes * size), f.at(g["b"], f.mul(p, size)), offsets])
+                total = self._add_square(f, buffer, p, total)
+                next_square((f.add(p, lanes), total, f.at(ahead, column)))
+            advance(next_square.results[:2])
+        done, total = advance.results
+        total = self._tail(f, buffer, done, total)
+        factors = Factors.of_depth(f, self.dtype)
+        store_sums(f, self.isa, factors, [total], [g["c"]], (self.dtype, self.dtype))
+        f.ret()
+        return f.callee
+
+    def _add_square(self, f: Function, buffer: Value, p: Value, total: Value) -> Value:
+        """All depths of a square; the sum is one chain, which a loop does not slow down."""
+        row = self.lanes * self.dtype.size
+        together = min(self.lanes, UNROLLED_DEPTHS)
+        with f.carried_loop(int64(0), int64(self.lanes), int64(together), [total], "depth") as (
+            depth,
+            values,
+            advance,
+        ):
+            (total,) = values
+            for further in range(together):
+                vector = f.load(self.kind, f.at(buffer, f.mul(f.add(depth, further), row)), self.dtype.size)
+                total = self._add(f, f.add(p, f.add(depth, further)), vector, total)
+            advance([total])
+        return advance.results[0]
+
+    def _add(self, f: Function, p: Value, vector: Value, total: Value) -> Value:
+        g, size = f.arguments, self.dtype.size
+        at = f.at(g["a"], f.mul(f.mul(p, g["a_depth"]), size))
+        a = f.splat(f.load(self.element, at, size), self.lanes)
+        return f.multiply_add(a, vector, total, fused=self.isa.fused)
+
+    def _tail(self, f: Function, buffer: Value, done: Value, total: Value) -> Value:
+        """The last depths, fewer than a square has: lane by lane into the buffer, then added in order."""
+        g, size = f.arguments, self.dtype.size
+        with f.carried_loop(done, g["depth"], int64(1), [total], "tail") as (p, values, advance):
+            at = f.at(g["b"], f.mul(p, size))
+            with f.loop(int64(0), int64(self.lanes), int64(1), "lane") as lane:
+                step = f.mul(f.mul(lane, g["b_column"]), size)
+                f.store(f.load(self.element, f.at(at, step), size), f.at(buffer, f.mul(lane, size)), size)
+            advance([self._add(f, p, f.load(self.kind, buffer, size), values[0])])
+        return advance.results[0]

@@ -1,0 +1,194 @@
+"""Tiles of vector units: one element of A, or a word of adjacent depths, times a vector of B."""
+
+from __future__ import annotations
+
+from tilewright.ir.nodes import Tile
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import Value, int64, memory_type, vector_of, vector_type, zero
+from tilewright.machine.isa import Broadcast, Isa, TileFma
+from tilewright.micro.packing.transpose import interleave
+from tilewright.micro.tiles.kernel import MicroKernel, Part, Source, TileCall
+from tilewright.micro.units.instructions import find_multiply
+from tilewright.micro.units.multiply import VectorMultiply
+from tilewright.spec.dtype import DType
+
+#: Registers for B where those of A hold several depths: AArch64 loads them in pairs (ldp).
+PAIR_OF_B = 2
+
+
+class VectorKernel(MicroKernel):
+    """acc[row] += splat(A[row, p]) · B[p, vector].
+
+    Elements in place are converted to the instruction's types as they are loaded.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        instruction: TileFma,
+        tile: Tile,
+        operands: tuple[Source, Source],
+        c: DType,
+        *,
+        adjacent_a: bool,
+    ) -> None:
+        super().__init__(isa, instruction, tile, operands, c, adjacent_a=adjacent_a)
+        multiply = find_multiply(isa, instruction)
+        assert isinstance(multiply, VectorMultiply)
+        self.unit = multiply
+        self._apart: Value | None = None
+
+    def emit_part(self, f: Function, part: Part, call: TileCall) -> None:
+        """Writes one straight-line tile at the current position."""
+        self._apart = call.b_apart
+        super().emit_part(f, part, call)
+
+    def begin(self, f: Function, part: Part) -> list[Value]:  # noqa: ARG002
+        """Empty vectors for every row, and for what a bias adds."""
+        rows = part.rows + self.unit.biased
+        return [zero(vector_type(self.acc, width)) for _ in range(rows) for width in part.widths]
+
+    def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
+        """The sums, what a bias added taken off."""
+        if not self.unit.biased:
+            return acc
+        count = len(part.widths)
+        sums, bias = acc[:-count], acc[-count:]
+        return [f.minus(value, bias[index % count]) for index, value in enumerate(sums)]
+
+    def depth_step(
+        self,
+        f: Function,
+        part: Part,
+        rows: list[Value],
+        b: Value,
+        masks: list[Value | None],
+        acc: list[Value],
+        *,
+        fresh: bool,
+    ) -> list[Value]:
+        """One word of A for each row times the vectors of B."""
+        unit, widths = self.unit, part.widths
+        step_bytes = self.b.dtype.size * (self.instruction.kr if self.b.packed else 1)
+        vectors_b = [
+            self.load_b(f, f.at(b, sum(widths[:v]) * step_bytes), width, masks[v])
+            for v, width in enumerate(widths)
+        ]
+        operands = self.load_a(f, rows, max(widths))
+        if unit.biased:
+            operands.append(unit.biased_word(f, max(widths)))
+        following = list(acc)
+        for row, a in enumerate(operands):
+            for v, vector_b in enumerate(vectors_b):
+                index = row * len(widths) + v
+                narrow = unit.narrowed(f, a, widths[v])
+                if fresh and acc[index] == zero(acc[index].type):
+                    following[index] = unit.first(f, narrow, vector_b)
+                else:
+                    following[index] = unit.multiply(f, narrow, vector_b, acc[index])
+        return following
+
+    def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
+        """Where depths of A are adjacent and multiply-adds take a lane, if every row gets a register."""
+        return (
+            self.isa.broadcast is Broadcast.LANE
+            and call.a_depth.known == 1
+            and not self.adjacent_a
+            and self.instruction.k == 1
+            and self.instruction.a == self.a.dtype
+            and depth >= self.lanes
+            and part.fmas + part.rows + PAIR_OF_B <= self.isa.vector_registers
+        )
+
+    def walk_held(self, f: Function, part: Part, call: TileCall, depth: int, acc: list[Value]) -> list[Value]:
+        """As many depths a turn as a vector has lanes."""
+        stride = f.mul(call.a_lane, self.a.dtype.size)
+        rows = [call.a, *(f.at(call.a, f.freeze(f.mul(stride, row))) for row in range(1, part.rows))]
+        whole = depth // self.lanes * self.lanes
+        state = [*rows, call.b, *acc]
+        if whole > self.lanes:
+            span = (int64(0), int64(whole), int64(self.lanes))
+            with f.carried_loop(*span, state, "depth") as (_, values, advance):
+                advance(self._held_step(f, part, call, self.lanes, list(values)))
+            state = advance.results
+        else:
+            state = self._held_step(f, part, call, self.lanes, state)
+        if depth > whole:
+            state = self._held_step(f, part, call, depth - whole, state)
+        return state[part.rows + 1 :]
+
+    def _held_step(
+        self, f: Function, part: Part, call: TileCall, count: int, state: list[Value]
+    ) -> list[Value]:
+        """`count` depths from one load of each row of A; each vector of B meets all rows before the next."""
+        size_a, size_b, rows = self.a.dtype.size, self.b.dtype.size, part.rows
+        bases, b, acc = state[:rows], state[rows], state[rows + 1 :]
+        held = [f.load(vector_type(self.a.dtype, count), base, size_a) for base in bases]
+        for lane in range(count):
+            for v, width in enumerate(part.widths):
+                vector_b = self.load_b(f, f.at(b, sum(part.widths[:v]) * size_b), width, None)
+                for row, depths in enumerate(held):
+                    index = row * len(part.widths) + v
+                    a = f.shuffle(depths, depths, [lane] * width)
+                    if call.added and acc[index] == zero(acc[index].type):
+                        acc[index] = self.unit.first(f, a, vector_b)
+                    else:
+                        acc[index] = self.unit.multiply(f, a, vector_b, acc[index])
+            b = f.at(b, f.mul(call.b_depth, size_b))
+        return [*(f.at(base, count * size_a) for base in bases), b, *acc]
+
+    def load_a(self, f: Function, pointers: list[Value], widest: int) -> list[Value]:
+        """A splat per row: a broadcasting load, or a lane of a vector load where FMA takes lanes."""
+        if not (self.adjacent_a and self.isa.broadcast is Broadcast.LANE):
+            return [f.splat(self.unit.prepare_a(f, self._word(f, pointer)), widest) for pointer in pointers]
+        if self.a.dtype == self.instruction.a:
+            return self.unit.load_lanes(f, pointers[0], len(pointers))
+        return self._converted_lanes(f, pointers)
+
+    def _converted_lanes(self, f: Function, pointers: list[Value]) -> list[Value]:
+        """Adjacent rows of another type: a register of them at a time."""
+        source, to = self.a.dtype, self.instruction.a
+        splats: list[Value] = []
+        while len(splats) < len(pointers):
+            count = min(self.isa.lanes(to), len(pointers) - len(splats))
+            several = f.load(vector_type(source, count), pointers[len(splats)], source.size)
+            splats += self.unit.spread(f, self.convert(f, several, source, to))
+        return splats
+
+    def _word(self, f: Function, pointer: Value) -> Value:
+        """The adjacent depths of one row in the instruction's type."""
+        source, kr, to = self.a.dtype, self.instruction.kr, self.instruction.a
+        if source == to:
+            return f.load(self.unit.word, pointer, source.size)
+        if kr == 1:
+            return self.convert(f, f.load(memory_type(source), pointer, source.size), source, to)
+        several = f.load(vector_type(source, kr), pointer, source.size)
+        return f.bitcast(self.convert(f, several, source, to), self.unit.word)
+
+    def load_b(self, f: Function, pointer: Value, width: int, mask: Value | None) -> Value:
+        """One vector of B; masked lanes are not touched.
+
+        They repeat the first element, so that they multiply what a real column multiplies: a zero
+        would raise the invalid flag beside an infinity of A.
+        """
+        size = self.b.dtype.size
+        if self.b.packed:  # whole panels: what is behind the last column may be read
+            return f.load(vector_of(self.unit.word, width), pointer, size)
+        kind = vector_type(self.b.dtype, width)
+        if self.instruction.kr > 1:
+            return self._interleaved(f, pointer, width)
+        if mask is None:
+            value = f.load(kind, pointer, size)
+        else:
+            first = f.splat(f.load(memory_type(self.b.dtype), pointer, size), width)
+            value = f.masked_load(kind, pointer, mask, size, first)
+        return self.convert(f, value, self.b.dtype, self.instruction.b)
+
+    def _interleaved(self, f: Function, pointer: Value, width: int) -> Value:
+        """Adjacent columns of several rows of B as the words of a packed panel."""
+        assert self._apart is not None, "steps of several depths need the distance of two"
+        size, kind = self.b.dtype.size, vector_type(self.b.dtype, width)
+        apart = f.mul(self._apart, size)
+        runs = [f.load(kind, f.at(pointer, f.mul(apart, q)), size) for q in range(self.instruction.kr)]
+        converted = [self.convert(f, run, self.b.dtype, self.instruction.b) for run in runs]
+        return f.bitcast(interleave(f, converted), vector_of(self.unit.word, width))

@@ -1,0 +1,1 @@
+"""Multiply units: one file per kind of instruction."""

@@ -1,0 +1,1 @@
+"""Operations, one folder each: all that is true of one operation only."""

@@ -1,0 +1,1 @@
+"""Fused attention and its gradients."""

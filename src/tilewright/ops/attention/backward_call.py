@@ -1,0 +1,160 @@
+"""One call of attention's gradients: checks, views, and sums over what was broadcast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.calls.afterwards import afterwards
+from tilewright.calls.operands import Array, whole_strides
+from tilewright.errors import AttentionDtype, AttentionGradientShape
+from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
+from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel, BackwardCall
+from tilewright.ops.attention.backward_plans import Operands, backward_key, keep_plan, run_plan
+from tilewright.ops.attention.backward_problem import BACKWARD_DTYPES, AttentionBackward
+from tilewright.ops.attention.nest import ITEM_FIELDS
+from tilewright.ops.attention.operands import (
+    AttentionLayout,
+    Keywords,
+    convert,
+    float_dtype,
+    heads_first,
+    prepare,
+)
+from tilewright.ops.attention.prepared import PreparedAttention
+from tilewright.ops.attention.sequences import Side
+from tilewright.preparing import preparing
+from tilewright.spec.arguments import parse_choice
+from tilewright.spec.dtype import find_numpy_dtype
+
+#: The kernels of this process by their problems.
+_kernels: dict[AttentionBackward, AttentionBackwardKernel] = {}
+
+
+def backward_kernel(problem: AttentionBackward) -> AttentionBackwardKernel:
+    """The kernel of a problem, made for the host at its first use."""
+    kernel = _kernels.get(problem)
+    if kernel is None:
+        with preparing:
+            kernel = _kernels.get(problem)
+            if kernel is None:
+                kernel = _kernels.setdefault(problem, AttentionBackwardKernel.compiled(problem))
+    return kernel
+
+
+def _rows(value: Any, name: str, like: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An operand of a required shape in a kernel's type, columns adjacent: itself where it is so already."""
+    array = convert(value, name)
+    if float_dtype(array.dtype) is None:
+        raise AttentionDtype(name=name, found=array.dtype, required=f"a float such as {dtype}")
+    if array.shape != shape:
+        raise AttentionGradientShape(name=name, found=array.shape, required=shape, like=like)
+    ready = array.dtype == dtype and array.dtype.isnative and whole_strides(array)
+    if ready and (array.ndim == 0 or array.shape[-1] <= 1 or array.strides[-1] == array.itemsize):
+        return array
+    return np.array(array, dtype=dtype, order="C")
+
+
+def _problem(prepared: PreparedAttention) -> AttentionBackward:
+    """The record of the gradients' kernel.
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidSize, AttentionDtype
+    """
+    call = prepared.call
+    dtype = find_numpy_dtype(call.q.dtype)
+    assert dtype is not None
+    if call.k.dtype != call.q.dtype:
+        required = " or ".join(str(kind.numpy) for kind in BACKWARD_DTYPES)
+        raise AttentionDtype(name="k", found=call.k.dtype, required=required)
+    forward = prepared.problem
+    return AttentionBackward(
+        *(call.q.shape[3], call.v.shape[3], dtype),
+        bounded=forward is not None and forward.bounded,
+        mask=None if forward is None else forward.mask,
+        softcap=bool(call.softcap),
+        slopes=call.slopes is not None,
+    )
+
+
+class _Gradient:
+    """One gradient: zeros in the shape of an operand, with a batch of its own where that broadcasts."""
+
+    def __init__(self, operand: Array, view: Array, side: Side, batch: int, layout: AttentionLayout) -> None:
+        self.operand = operand
+        self.repeated = side.first is None and len(view) == 1 < batch
+        lead = (batch, *operand.shape[-3:]) if operand.ndim > 2 else (batch, 1, *operand.shape[-2:])
+        self.array = np.zeros(lead if self.repeated else operand.shape, view.dtype)
+        self.view = heads_first(self.array, layout)
+
+    def finished(self) -> Array:
+        """The gradient, summed over the sequences that shared the operand."""
+        if not self.repeated:
+            return self.array
+        total: Array = self.array.astype(np.float32).sum(axis=0).astype(self.array.dtype)
+        return total.reshape(self.operand.shape)
+
+
+def _offsets(array: Array, side: Side, batch: int) -> Array:
+    """Where each sequence begins in an array of four axes, in elements."""
+    steps = [step // array.itemsize for step in array.strides]
+    if side.first is not None:
+        return side.first * steps[2]
+    return np.arange(batch) * (steps[0] if len(array) > 1 else 0)
+
+
+def attention_backward(
+    dout: Any, operands: tuple[Any, Any, Any], out: Any, lse: Any, keywords: Keywords
+) -> tuple[Array, Array, Array]:
+    """What `tilewright.attention_backward` does, which documents it."""
+    known = Operands(*operands, out, dout, lse, keywords.mask, keywords.alibi_slopes)
+    key = backward_key(known, keywords)
+    planned = None if key is None else run_plan(key, known)
+    if planned is not None:
+        return planned
+    given = [convert(value, name) for value, name in zip(operands, "qkv", strict=True)]
+    prepared = prepare(given[0], given[1], given[2], None, keywords)
+    problem, forward = _problem(prepared), prepared.call
+    layout = parse_choice(AttentionLayout, keywords.layout, "layout")
+    kind, queries, keys = forward.q.dtype, *prepared.sides
+    result, doubled = (
+        heads_first(_rows(value, name, "the result", prepared.target.shape, kind), layout)
+        for value, name in ((out, "out"), (dout, "dout"))
+    )
+    sums = np.dtype(np.float32)
+    state = np.ascontiguousarray(_rows(lse, "lse", "heads and queries", prepared.state_shape, sums))
+    state = state.reshape(forward.row_max.shape)
+    batch = len(forward.items)
+    gradients = [
+        _Gradient(array, view, side, batch, layout)
+        for array, view, side in zip(given, forward[:3], (queries, keys, keys), strict=True)
+    ]
+    dq, dk, dv = (gradient.view for gradient in gradients)
+    items = np.zeros_like(forward.items)
+    for column, name in enumerate(ITEM_FIELDS):
+        if name in BACKWARD_FIELDS:
+            items[:, BACKWARD_FIELDS.index(name)] = forward.items[:, column]
+    placed = {"out": result, "dout": doubled, "dq": dq, "dk": dk, "dv": dv}
+    for name, array in placed.items():
+        side = keys if name in ("dk", "dv") else queries
+        items[:, BACKWARD_FIELDS.index(name)] = _offsets(array, side, batch)
+    call = BackwardCall(
+        *(forward.q, forward.k, forward.v, result, doubled, dq, dk, dv),
+        items=items,
+        lse=state,
+        delta=np.empty_like(state),
+        scale=forward.scale,
+        softcap=forward.softcap,
+        mask=forward.mask,
+        slopes=forward.slopes,
+    )
+    if batch and state.size and items[:, ITEM_FIELDS.index("keys")].any():
+        kernel = backward_kernel(problem)
+        kernel.run(call)
+        if key is not None:
+            with afterwards("attention_backward"):
+                keep_plan(key, known, call, kernel)
+    found = [gradient.finished() for gradient in gradients]
+    return found[0], found[1], found[2]

@@ -1,0 +1,115 @@
+"""Calls of attention's gradients on arrays of known shapes and strides: what their checks came to is kept."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.calls.operands import Array, data_address
+from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
+from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel, BackwardCall
+from tilewright.ops.attention.call import call_key
+from tilewright.ops.attention.kernel import Launch
+from tilewright.ops.attention.operands import Keywords
+
+#: Plans that are kept; shapes of more calls than this hardly recur.
+_MOST_PLANS = 512
+
+
+class BackwardPlan(NamedTuple):
+    """A call but for the places of its arrays, and what must hold for these.
+
+    Attributes
+    ----------
+    kernel, launch, items : what is started.
+    alignment : addresses of the operands are multiples of this.
+    shapes, dtype : of new gradients.
+    state : elements of delta.
+    """
+
+    kernel: AttentionBackwardKernel
+    launch: Launch
+    items: Array
+    alignment: int
+    shapes: tuple[tuple[int, ...], ...]
+    dtype: np.dtype[Any]
+    state: int
+
+
+class Operands(NamedTuple):
+    """What a caller gave: q, k, v, the result, its gradient, lse, and the mask and slopes that there are."""
+
+    q: Any
+    k: Any
+    v: Any
+    out: Any
+    dout: Any
+    lse: Any
+    mask: Any
+    slopes: Any
+
+    @property
+    def given(self) -> list[Any]:
+        """Those that there are, in the order of the kernel's arguments."""
+        return [array for array in self if array is not None]
+
+
+_plans: dict[tuple[Any, ...], BackwardPlan] = {}
+
+
+def backward_key(operands: Operands, keywords: Keywords) -> tuple[Any, ...] | None:
+    """What a plan depends on; None for calls with operands that plans do not know."""
+    key = call_key(operands.q, operands.k, operands.v, None, keywords, "backward")
+    if key is None:
+        return None
+    places: list[Any] = []
+    for array in operands[3:6]:
+        if type(array) is not np.ndarray:
+            return None
+        places += (array.shape, array.strides, array.dtype)
+    return (*key, *places)
+
+
+def keep_plan(
+    key: tuple[Any, ...], operands: Operands, call: BackwardCall, kernel: AttentionBackwardKernel
+) -> None:
+    """Keeps a call whose operands were taken as they are, and whose gradients have their shapes."""
+    taken = Operands(call.q, call.k, call.v, call.out, call.dout, call.lse, call.mask, call.slopes)
+    if [data_address(array) for array in operands.given] != [data_address(array) for array in taken.given]:
+        return
+    if (call.items[:, BACKWARD_FIELDS.index("keys")] < call.k.shape[2]).any():
+        return  # gradients of keys that a mask leaves out stay as they are allocated
+    if any(gradient.shape != array.shape for gradient, array in zip(call[5:8], taken[:3], strict=True)):
+        return
+    shapes = tuple(array.shape for array in operands[:3])
+    alignment = max(array.itemsize for array in taken.given)
+    plan = BackwardPlan(
+        *(kernel, kernel.launch(call), call.items, alignment, shapes, call.q.dtype, call.delta.size)
+    )
+    if len(_plans) >= _MOST_PLANS:
+        _plans.clear()
+    with contextlib.suppress(TypeError):  # something that has no hash, such as a list as window
+        _plans[key] = plan
+
+
+def run_plan(key: tuple[Any, ...], operands: Operands) -> tuple[Array, Array, Array] | None:
+    """The call, where a plan is known and these operands allow it; None where it has to be checked."""
+    try:
+        plan = _plans.get(key)
+    except TypeError:  # no hash
+        return None
+    if plan is None:
+        return None
+    places = [data_address(array) for array in operands.given]
+    together = 0
+    for place in places:
+        together |= place
+    if together & (plan.alignment - 1):
+        return None
+    dq, dk, dv = (np.empty(shape, plan.dtype) for shape in plan.shapes)
+    delta = np.empty(plan.state, np.float32)
+    written = (data_address(array) for array in (dq, dk, dv, plan.items))
+    plan.kernel.start(plan.launch, [*places[:5], *written, places[5], data_address(delta), *places[6:]])
+    return dq, dk, dv

@@ -1,0 +1,198 @@
+"""One call of attention: which strategy it takes, and what is done around the kernel."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.calls.afterwards import afterwards
+from tilewright.calls.operands import Array
+from tilewright.calls.promotion import store
+from tilewright.machine.host import host_machine
+from tilewright.ops.attention.cost import decode_queries
+from tilewright.ops.attention.kernel import AttentionCall, AttentionKernel
+from tilewright.ops.attention.nest import ITEM_FIELDS
+from tilewright.ops.attention.operands import Keywords, prepare
+from tilewright.ops.attention.plans import keep_plan, plan_key, run_plan
+from tilewright.ops.attention.prepared import PreparedAttention, log_sum_exp
+from tilewright.ops.attention.problem import Attention, Schedule
+from tilewright.ops.attention.scores import ScoreStage, attention_scores
+from tilewright.ops.attention.unfused import run_unfused
+from tilewright.preparing import once
+from tilewright.spec.arguments import check_flag, parse_choice
+
+logger = logging.getLogger("tilewright")
+
+
+@once
+def attention_kernel(problem: Attention) -> AttentionKernel:
+    """The kernel of a problem, made for the host at its first use."""
+    return AttentionKernel.compiled(problem)
+
+
+class Strategy(Enum):
+    """How attention is computed."""
+
+    AUTO = "auto"
+    BLOCKS = "blocks"
+    DECODE = "decode"
+    UNFUSED = "unfused"
+
+
+@lru_cache(maxsize=256)
+def _most_queries(problem: Attention, group: int) -> int:
+    """`decode_queries` on this host, as it was at the first use."""
+    return decode_queries(problem, host_machine(), group)
+
+
+class Part(NamedTuple):
+    """Sequences of a call that go one way."""
+
+    strategy: Strategy
+    call: AttentionCall
+
+
+def choose(prepared: PreparedAttention, wanted: Strategy) -> tuple[Part, ...]:
+    """Which way the sequences of a call go: each by its own queries, whatever stands beside it."""
+    call, problem = prepared.call, prepared.problem
+    if problem is None:  # no kernel is made for heads of this size
+        return (Part(Strategy.UNFUSED, call),)
+    if wanted not in (Strategy.AUTO, Strategy.DECODE):
+        return (Part(wanted, call),)
+    if not all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
+        return (Part(Strategy.BLOCKS, call),)  # few queries read keys and values where they stand
+    if wanted is Strategy.DECODE:
+        return (Part(wanted, call),)
+    most = _most_queries(problem, call.q.shape[1] // max(call.k.shape[1], 1))
+    if call.queries <= most:
+        return (Part(Strategy.DECODE, call),)
+    if not prepared.partial or not len(call.items):
+        return (Part(Strategy.BLOCKS, call),)
+    queries = call.items[:, ITEM_FIELDS.index("queries")]
+    ways = ((Strategy.DECODE, queries <= most), (Strategy.BLOCKS, queries > most))
+    return tuple(
+        Part(way, call._replace(items=call.items[those], queries=int(queries[those].max())))
+        for way, those in ways
+        if those.any()
+    )
+
+
+def kernel_of(problem: Attention, way: Strategy) -> AttentionKernel:
+    """The kernel of a strategy that has one."""
+    return attention_kernel(problem.scheduled(Schedule(way.value)))
+
+
+def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
+    """Computes; `target` and the rows' states are written."""
+    if prepared.partial:  # rows that belong to no sequence
+        prepared.call.out[...] = 0
+        prepared.call.row_max[...] = -np.inf
+        prepared.call.row_sum[...] = 0
+    if not prepared.call.row_max.size:
+        return
+    for way, call in parts:
+        if way is Strategy.UNFUSED:
+            run_unfused(call)
+        else:
+            assert prepared.problem is not None
+            kernel_of(prepared.problem, way).run(call)
+
+
+#: Types of `causal` and of numbers that a plan may depend on: immutable, so that equal ones mean the same.
+_CAUSAL_TYPES = frozenset({bool, str, type(None)})
+_NUMBER_TYPES = frozenset({float, int, type(None)})
+
+
+def _immutable_window(window: Any) -> bool:
+    """Return whether a window is an immutable pair of integers or None; booleans do not count as integers."""
+    return type(window) is tuple and all(side is None or type(side) is int for side in window)
+
+
+def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str) -> tuple[Any, ...] | None:
+    """What a plan depends on; None for calls with operands that plans do not know.
+
+    Objects that convert themselves to numbers are no part of a key: they may convert differently when the
+    plan is made.
+    """
+    given = keywords
+    if (
+        given.q_lengths is not None
+        or given.kv_lengths is not None
+        or given.cu_seqlens_q is not None
+        or given.cu_seqlens_k is not None
+        or given.block_table is not None
+        or given.key_scales is not None
+        or given.value_scales is not None
+    ):
+        return None
+    if (
+        type(given.causal) not in _CAUSAL_TYPES
+        or type(given.scale) not in _NUMBER_TYPES
+        or type(given.softcap) not in _NUMBER_TYPES
+        or type(given.layout) is not str
+        or type(strategy) is not str
+        or not (given.window is None or _immutable_window(given.window))
+        or not (given.q_offset is None or type(given.q_offset) is int)
+    ):
+        return None
+    options = (given.causal, given.scale, given.window, given.softcap, given.layout, given.q_offset, strategy)
+    return plan_key(q, k, v, (out, given.mask, given.alibi_slopes, given.sinks), options)
+
+
+def attention_with_scores(
+    q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str, stage: Any
+) -> tuple[Array, ...]:
+    """What `tilewright.attention` does with `return_scores`."""
+    wanted, after = (
+        parse_choice(Strategy, strategy, "strategy"),
+        parse_choice(ScoreStage, stage, "return_scores"),
+    )
+    prepared = prepare(q, k, v, out, keywords, all_scores=True)
+    run(prepared, choose(prepared, wanted))
+    scores = attention_scores(
+        prepared, after
+    )  # `out` may share memory with operands: it is written afterwards
+    found = _finished(prepared, return_lse=return_lse)
+    return (*found, scores) if isinstance(found, tuple) else (found, scores)
+
+
+def _finished(prepared: PreparedAttention, *, return_lse: bool) -> Array | tuple[Array, Array]:
+    """The results of a call that has run; `out` is written."""
+    result = prepared.target
+    if prepared.given is not None and prepared.given is not result:
+        store(result, prepared.given)
+        result = prepared.given
+    if not return_lse:
+        return result
+    call = prepared.call
+    return result, log_sum_exp(call.row_max, call.row_sum).reshape(prepared.state_shape)
+
+
+def attention(
+    q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str
+) -> Array | tuple[Array, Array]:
+    """What `tilewright.attention` does, which documents it."""
+    return_lse = check_flag(return_lse, "return_lse")
+    key = call_key(q, k, v, out, keywords, strategy)
+    optional = (keywords.mask, keywords.alibi_slopes, keywords.sinks)
+    operands = (q, k, v, *[array for array in optional if array is not None])
+    if key is not None:
+        found = run_plan(key, operands, out, return_lse=return_lse)
+        if found is not None:
+            return found
+    wanted = parse_choice(Strategy, strategy, "strategy")
+    prepared = prepare(q, k, v, out, keywords)
+    if prepared.copies:
+        logger.debug("attention: %s", "; ".join(prepared.copies))
+    parts = choose(prepared, wanted)
+    run(prepared, parts)
+    way = parts[0].strategy
+    if key is not None and way is not Strategy.UNFUSED and prepared.call.row_max.size:
+        assert prepared.problem is not None
+        with afterwards("attention"):
+            keep_plan(key, operands, prepared, kernel_of(prepared.problem, way))
+    return _finished(prepared, return_lse=return_lse)

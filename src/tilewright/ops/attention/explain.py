@@ -1,0 +1,112 @@
+"""What a call of attention comes to: its schedule and why, what is skipped, what is done around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.machine.host import host_machine
+from tilewright.ops.attention.call import Part, Strategy, call_key, choose, kernel_of
+from tilewright.ops.attention.cost import attention_cost
+from tilewright.ops.attention.nest import ITEM_FIELDS
+from tilewright.ops.attention.operands import Keywords, prepare
+from tilewright.ops.attention.prepared import PreparedAttention
+from tilewright.ops.attention.problem import MAX_HEAD
+from tilewright.ops.attention.scores import ScoreStage
+from tilewright.ops.explain import Explanation
+from tilewright.spec.arguments import check_flag, parse_choice
+from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
+
+#: What each strategy does, in words.
+_WORDS = {
+    Strategy.BLOCKS: "blocks: panels of K past blocks of queries, softmax on strips in L1 (seeds 000, 001)",
+    Strategy.DECODE: "few queries: keys and values are read once, where they stand, in runs that are merged",
+    Strategy.UNFUSED: "unfused: all scores of some heads, softmax, their product with V",
+}
+
+
+def scores_of(prepared: PreparedAttention) -> tuple[int, int]:
+    """How many scores one head of every sequence has, and how many of them are in bounds.
+
+    What a mask excludes counts as seen.
+    """
+    columns = [ITEM_FIELDS.index(name) for name in ("queries", "keys", "low", "high")]
+    total = seen = 0
+    for queries, keys, low, high in prepared.call.items[:, columns].tolist():
+        row = np.arange(queries)
+        total += queries * keys
+        seen += int((np.clip(high + row, 0, keys) - np.clip(low + row, 0, keys)).clip(0).sum())
+    return total, seen
+
+
+def _reasons(prepared: PreparedAttention, part: Part, wanted: Strategy) -> tuple[str, ...]:
+    """Why sequences go a way."""
+    call, problem = part.call, prepared.problem
+    if problem is None:
+        return (f"a size of the heads is not from 1 to {MAX_HEAD}, which kernels have",)
+    if wanted is not Strategy.AUTO and wanted is part.strategy:
+        return (f"strategy={wanted.value!r} is asked for",)
+    if not all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
+        return ("elements of a key or value are not adjacent, so that they are packed",)
+    group = call.q.shape[1] // max(call.k.shape[1], 1)
+    cost = attention_cost(problem, host_machine(), call.queries, group)
+    steps = f"{cost.blocks:.0f} in blocks, {cost.decode:.0f} by few queries, {cost.unfused:.0f} unfused"
+    return (
+        f"{len(call.items)} sequences of at most {call.queries} queries, {group} heads share a head of keys",
+        f"steps for a key: {steps}",
+    )
+
+
+def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **options: Any) -> Explanation:
+    """How ``attention(q, k, v, **options)`` runs; nothing is computed."""
+    out = options.pop("out", None)
+    check_flag(options.pop("return_lse", False), "return_lse")
+    stage = options.pop("return_scores", None)
+    strategy = options.pop("strategy", "auto")
+    keywords = Keywords(**options)
+    wanted = parse_choice(Strategy, strategy, "strategy")
+    if stage is not None:
+        stage = parse_choice(ScoreStage, stage, "return_scores")
+    prepared = prepare(q, k, v, out, keywords, all_scores=stage is not None)
+    parts = choose(prepared, wanted)
+    call = prepared.call
+    total, seen = scores_of(prepared)
+    heads, d, value_dim = call.q.shape[1], call.q.shape[3], call.v.shape[3]
+    work = seen * heads * (d + value_dim)
+    notes = list(prepared.copies)
+    if call_key(q, k, v, out, keywords, strategy) is None:
+        notes.append("through Python: lengths, scales, slopes or sinks, or operands that are no plain arrays")
+    else:
+        notes.append("through Python; the checks of arrays of these shapes and strides are made once")
+    if stage is not None:
+        notes.append(f"a second pass computes all scores, for return_scores={stage.value!r}")
+    if seen < total:
+        notes.append(
+            f"{1 - seen / total:.0%} of the scores are out of bounds: whole blocks of them are skipped"
+        )
+    with limited(threads):
+        several = wanted_threads() > 1 and work > TEAM_WORK
+        notes.append(f"{wanted_threads()} threads, fewer while other calls run" if several else "one thread")
+    sizes = f"{call.queries} queries, {int(call.items[:, ITEM_FIELDS.index('keys')].max(initial=0))} keys"
+    subject = (
+        f"attention of {len(call.items)} x {heads} heads ({call.k.shape[1]} of keys), {sizes}, "
+        f"{d} and {value_dim} elements, {call.q.dtype}"
+    )
+    names, figures = [], []
+    for part in parts:
+        if prepared.problem is None or part.strategy is Strategy.UNFUSED:
+            names.append("matmul")
+        else:
+            kernel = kernel_of(prepared.problem, part.strategy)
+            names.append(kernel.name)
+            figures.append(repr(kernel.blocking))
+    figures.append(f"{2 * work:,} flops")
+    return Explanation(
+        subject,
+        " and ".join(names),
+        "; ".join(_WORDS[part.strategy] for part in parts),
+        tuple(reason for part in parts for reason in _reasons(prepared, part, wanted)),
+        tuple(notes),
+        tuple(figures),
+    )

@@ -1,0 +1,137 @@
+"""Calls of attention on arrays of known shapes and strides: what their checks came to is kept."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.calls.operands import Array, data_address
+from tilewright.ops.attention.kernel import AttentionKernel, Launch
+from tilewright.ops.attention.prepared import PreparedAttention, log_sum_exp
+
+#: Plans that are kept; shapes of more calls than this hardly recur. A plan holds a kilobyte or two.
+_MOST_PLANS = 512
+
+
+class Plan(NamedTuple):
+    """A call but for the places of its arrays, and what must hold for these.
+
+    Attributes
+    ----------
+    kernel, launch, items : what is started.
+    items_address : where the items stand.
+    alignment : addresses of the operands are multiples of this.
+    result, dtype : shape and type of a new result.
+    state : shape of row_max and row_sum in one array.
+    state_type : type of these.
+    state_shape : of lse.
+    """
+
+    kernel: AttentionKernel
+    launch: Launch
+    items: Array
+    items_address: int
+    alignment: int
+    result: tuple[int, ...]
+    dtype: np.dtype[Any]
+    state: tuple[int, ...]
+    state_type: np.dtype[Any]
+    state_shape: tuple[int, ...]
+
+
+_plans: dict[tuple[Any, ...], Plan] = {}
+
+
+def plan_key(
+    q: Any, k: Any, v: Any, others: tuple[Any, ...], options: tuple[Any, ...]
+) -> tuple[Any, ...] | None:
+    """What a plan depends on; None where an operand is no plain array.
+
+    Parameters
+    ----------
+    others : `out`, mask, slopes and sinks, or None for each.
+    options : the other arguments.
+    """
+    if not (type(q) is type(k) is type(v) is np.ndarray):
+        return None
+    places = [q.shape, q.strides, q.dtype, k.shape, k.strides, k.dtype, v.shape, v.strides, v.dtype]
+    for array in others:
+        if array is None:
+            places.append(None)
+        elif type(array) is np.ndarray:
+            places += (array.shape, array.strides, array.dtype)
+        else:
+            return None
+    return (*places, *options)
+
+
+def keep_plan(
+    key: tuple[Any, ...], operands: tuple[Array, ...], prepared: PreparedAttention, kernel: AttentionKernel
+) -> None:
+    """Keeps a call whose operands were taken as they are."""
+    call = prepared.call
+    optional = (array for array in (call.mask, call.slopes, call.sinks) if array is not None)
+    taken = (call.q, call.k, call.v, *optional)
+    if prepared.given is not None and prepared.given is not prepared.target:
+        return
+    if [data_address(array) for array in operands] != [data_address(array) for array in taken]:
+        return
+    plan = Plan(
+        *(kernel, kernel.launch(call), call.items, data_address(call.items)),
+        max(array.itemsize for array in taken),
+        prepared.target.shape,
+        prepared.target.dtype,
+        (2, *call.row_max.shape),
+        call.row_max.dtype,
+        prepared.state_shape,
+    )
+    if len(_plans) >= _MOST_PLANS:
+        _plans.clear()
+    with contextlib.suppress(TypeError):  # something that has no hash, such as a list as window
+        _plans[key] = plan
+
+
+def run_plan(
+    key: tuple[Any, ...], operands: tuple[Array, ...], out: Array | None, *, return_lse: bool
+) -> Array | tuple[Array, Array] | None:
+    """The call, where a plan is known and these operands allow it; None where it has to be checked.
+
+    Parameters
+    ----------
+    operands : q, k, v, and those of mask, slopes and sinks that there are.
+    """
+    try:
+        plan = _plans.get(key)
+    except TypeError:  # no hash
+        return None
+    if plan is None:
+        return None
+    places = [data_address(array) for array in operands]
+    together = 0
+    for place in places:
+        together |= place
+    if together & (plan.alignment - 1):
+        return None
+    if out is None:
+        target = np.empty(plan.result, plan.dtype)
+    else:
+        shares = any(np.may_share_memory(out, array) for array in operands)
+        if shares or not out.flags.behaved:
+            return None
+        target = out
+    state = np.empty(plan.state, plan.state_type)
+    at = data_address(state)
+    addresses = [
+        *places[:3],
+        data_address(target),
+        plan.items_address,
+        at,
+        at + (state.nbytes >> 1),
+        *places[3:],
+    ]
+    plan.kernel.start(plan.launch, addresses)
+    if not return_lse:
+        return target
+    return target, log_sum_exp(state[0], state[1]).reshape(plan.state_shape)

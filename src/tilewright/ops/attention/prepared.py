@@ -1,0 +1,49 @@
+"""One call of attention after its checks: the kernel, its arguments, and what is done with its results."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.calls.operands import Array
+from tilewright.ops.attention.kernel import AttentionCall
+from tilewright.ops.attention.problem import Attention
+from tilewright.ops.attention.sequences import Side
+
+
+def log_sum_exp(row_max: Array, row_sum: Array) -> Array:
+    """The logarithm of each row's sum of exponentials: -inf where no key is seen.
+
+    >>> log_sum_exp(np.array([3.0, -np.inf]), np.array([1.0, 0.0]))
+    array([  3., -inf])
+    """
+    with np.errstate(divide="ignore"):
+        found: Array = np.log(row_sum)
+    found += row_max
+    return found
+
+
+class PreparedAttention(NamedTuple):
+    """One call of `attention`, checked and converted; `given` has not changed.
+
+    Attributes
+    ----------
+    problem : which kernel it takes; None where no kernel is made for the sizes of its heads.
+    call : the kernel's arguments; `call.out` is a view of `target`.
+    target : what the kernel writes, in the shape and layout of the result.
+    given : the caller's `out`, or None.
+    state_shape : of lse.
+    partial : whether some rows belong to no sequence: these are zero.
+    copies : each copy, in words.
+    sides : the sequences of queries, and those of keys.
+    """
+
+    problem: Attention | None
+    call: AttentionCall
+    target: Array
+    given: Array | None
+    state_shape: tuple[int, ...]
+    partial: bool
+    copies: tuple[str, ...]
+    sides: tuple[Side, Side]

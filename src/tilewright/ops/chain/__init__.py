@@ -1,0 +1,1 @@
+"""Chains of linear layers compiled as one kernel."""

@@ -1,0 +1,1 @@
+"""Tensor contractions given dimension by dimension."""

@@ -1,0 +1,86 @@
+"""What a contraction comes to: its schedule, what its primitive does, and the ways that cost more."""
+
+from __future__ import annotations
+
+from tilewright.compiler.target import compile_problem, resolve_target
+from tilewright.machine.machine import Machine
+from tilewright.ops.contraction.problem import Contraction, DimensionType, ExecutionType, Main
+from tilewright.ops.contraction.schedule.block import block
+from tilewright.ops.contraction.schedule.cost import estimate
+from tilewright.ops.contraction.schedule.fuse import fuse
+from tilewright.ops.contraction.schedule.identify import ways
+from tilewright.ops.contraction.schedule.passes import schedule
+from tilewright.ops.contraction.schedule.reorder import reorder
+from tilewright.ops.explain import Explanation
+
+#: What each primitive does, in words.
+_WORDS = {
+    Main.GEMM: "register tiles on operands where they stand",
+    Main.BRGEMM: "register tiles on operands where they stand, the batch summed in registers",
+    Main.PACKED_GEMM: "five loops around packed panels, by tables of where elements stand",
+}
+
+#: Ways that are named beside the one that is taken.
+_OTHERS = 3
+
+
+def explain_contraction(problem: Contraction, target: str | Machine | None = None) -> Explanation:
+    """How the kernel of a contraction runs; nothing is computed."""
+    machine = resolve_target(target)
+    kernel = compile_problem(problem, machine)
+    found = problem if problem.is_scheduled else schedule(problem, machine)
+    head, *lines = str(found).splitlines()
+    notes = [f"for {machine.name}, row {machine.isa.name}", *lines]
+    notes.append("as given" if problem.is_scheduled else "a schedule was found: no dimension had one")
+    figures = []
+    if found.flops is not None and found.bytes is not None:
+        figures.append(f"{found.flops:,} flops, {found.bytes:,} bytes at least")
+        if not found.is_unary:
+            figures.append(_estimated(found, machine))
+    decisions = () if problem.is_scheduled or problem.is_unary or problem.is_open else _ways(problem, machine)
+    return Explanation(head, kernel.name, strategy_of(found), decisions, tuple(notes), tuple(figures))
+
+
+def strategy_of(contraction: Contraction) -> str:
+    """What a scheduled contraction does, in words.
+
+    >>> from tilewright.ops.contraction.problem import Dimension
+    >>> k = Dimension("k", "primitive", 32, in0=1, in1=1)
+    >>> strategy_of(Contraction([Dimension("c", "parallel", 8, in0=32, in1=32, out=1), k], main="gemm"))
+    'tasks over c: register tiles on operands where they stand'
+    """
+    main = contraction.main
+    words = _WORDS[main] if isinstance(main, Main) else f"{main.value} of blocks of two dimensions"
+    parts = []
+    for execution, name in ((ExecutionType.PARALLEL, "tasks"), (ExecutionType.SEQUENTIAL, "loops")):
+        found = [d.type.value for d in contraction.loops if d.execution is execution]
+        if found:
+            parts.append(f"{name} over {', '.join(found)}")
+    return f"{'; '.join(parts)}: {words}" if parts else words
+
+
+def _ways(problem: Contraction, machine: Machine) -> tuple[str, ...]:
+    """The way that is taken, and the next best ones."""
+    found = [reorder(block(way, machine), machine) for way in ways(fuse(problem, machine), machine)]
+    return tuple(
+        f"{'yes' if number == 0 else 'no '}  {_dimensions(way)}: {_estimated(way, machine)}"
+        for number, way in enumerate(found[: 1 + _OTHERS])
+    )
+
+
+def _dimensions(way: Contraction) -> str:
+    """The primitive and what it runs over."""
+    sizes = " ".join(f"{d.type.value}={d.size}" for d in way.primitive)
+    assert isinstance(way.main, Main)
+    sums = " in loops over sums" if any(d.type is DimensionType.K for d in way.loops) else ""
+    return f"{way.main.value} of {sizes or 'single elements'}{sums}"
+
+
+def _estimated(way: Contraction, machine: Machine) -> str:
+    """The estimate of one way."""
+    found = estimate(way, machine)
+    rate = (way.flops or 0) / 2 / max(found.cycles, 1)
+    return (
+        f"{rate:.1f} multiply-adds a cycle estimated, {found.moved:,} elements packed, "
+        f"{found.far_bytes:,} bytes from beyond L2"
+    )

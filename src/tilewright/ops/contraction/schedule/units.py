@@ -1,0 +1,68 @@
+"""Register tiles of a contraction: which rows are broadcast, which columns make vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.machine.isa import TileFma
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking, choose_blocking
+from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType
+
+
+@dataclass(frozen=True)
+class Units:
+    """What a contraction is cut into.
+
+    Attributes
+    ----------
+    columns : the type of the dimensions whose elements make vectors, m or n: the one that is adjacent in out.
+    instruction : the multiply instruction.
+    blocking : register tile and cache blocks.
+    """
+
+    columns: DimensionType
+    instruction: TileFma
+    blocking: Blocking
+
+    @property
+    def rows(self) -> DimensionType:
+        """The type of the dimensions whose elements are broadcast."""
+        return DimensionType.N if self.columns is DimensionType.M else DimensionType.M
+
+    @property
+    def vectors_from(self) -> str:
+        """The operand whose elements make vectors."""
+        return "in0" if self.columns is DimensionType.M else "in1"
+
+    @property
+    def broadcast_from(self) -> str:
+        """The other operand."""
+        return "in1" if self.columns is DimensionType.M else "in0"
+
+    def of(self, dimension: Dimension) -> int:
+        """Elements of a register tile along a dimension; 1 along dimensions that none has."""
+        return {self.columns: self.blocking.nr, self.rows: self.blocking.mr}.get(dimension.type, 1)
+
+
+def units_of(contraction: Contraction, machine: Machine) -> Units:
+    """The register tile of a contraction, turned so that adjacent elements of out make vectors.
+
+    >>> from tilewright.machine.catalog import find_machine
+    >>> m, n = Dimension("m", size=9, in0=1, out=1), Dimension("n", size=9, in1=1, out=9)
+    >>> units = units_of(Contraction([m, n]), find_machine("znver5"))
+    >>> units.columns.value, units.of(m), units.of(n)
+    ('m', 32, 12)
+    """
+    sides = [
+        d for d in contraction.dimensions if d.type in (DimensionType.M, DimensionType.N) and d.size != 1
+    ]
+    nearest = min(sides, key=lambda dimension: abs(dimension.out), default=None)
+    turned = nearest is not None and nearest.type is DimensionType.M
+    types = (contraction.dtype, contraction.in1_dtype)
+    instruction = machine.isa.tile(*(reversed(types) if turned else types))
+    return Units(
+        DimensionType.M if turned else DimensionType.N,
+        instruction,
+        choose_blocking(machine, instruction),
+    )

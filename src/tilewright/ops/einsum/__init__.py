@@ -1,0 +1,1 @@
+"""einsum, contraction trees, and their relatives of NumPy."""

@@ -1,0 +1,217 @@
+"""What a call of einsum comes to: what becomes of each operand, how each pair is multiplied, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.calls.operands import Array
+from tilewright.compiler.names import kernel_name
+from tilewright.machine.host import host_machine
+from tilewright.ops.einsum.call import Options, Plan, make_plan, plain_array, types_of
+from tilewright.ops.einsum.collapse import Collapse
+from tilewright.ops.einsum.element_pairs import ByProducts
+from tilewright.ops.einsum.labels import Axes, Roles
+from tilewright.ops.einsum.pair import Fused, Pairing, plan_pairing
+from tilewright.ops.einsum.pair_cost import Price, Pricing, Way
+from tilewright.ops.einsum.scattered_pairs import ByTables
+from tilewright.ops.einsum.subscripts import interleaved
+from tilewright.ops.einsum.tree_steps import Move, Step
+from tilewright.ops.explain import Explanation, explain_matmul, thread_note
+from tilewright.ops.gemm.call import find_dtype
+from tilewright.ops.scattered.problem import ScatteredGemm
+from tilewright.ops.sum_of_products.kernel import ProductsCall
+from tilewright.ops.sum_of_products.problem import Walk
+from tilewright.spec.problem import check_elements
+from tilewright.threads.pool import limited
+
+#: What kernels of products of elements do, in words.
+WALKS = {
+    Walk.ALONG: "vectors along adjacent elements are summed",
+    Walk.ACROSS: "columns are summed, vectors across them",
+    Walk.APART: "elements are summed one by one",
+    Walk.WEIGHTED: "rows are summed, each times one element of the other operand",
+    Walk.EACH: "vectors of adjacent elements",
+    Walk.SINGLE: "elements one by one",
+    Walk.SPREAD: "one element of a row times vectors of the other operand",
+}
+
+#: Ways that are named beside the one that is taken.
+_OTHERS = 3
+
+
+class Told(NamedTuple):
+    """What is said of one step.
+
+    Attributes
+    ----------
+    made : an array of the shape and strides of what it makes, of memory that is never touched.
+    words : how it runs.
+    kernel : its name; "" where there is none.
+    decisions : the ways that were looked at.
+    work : multiply-adds.
+    """
+
+    made: Array
+    words: str
+    kernel: str = ""
+    decisions: tuple[str, ...] = ()
+    work: int = 0
+
+
+def explain_einsum(subscripts: Any, /, *operands: Any, **keywords: Any) -> Explanation:
+    """How ``einsum(subscripts, *operands, **keywords)`` runs; nothing is computed."""
+    with limited(keywords.pop("threads", None)):
+        return _explain(subscripts, operands, keywords)
+
+
+def _explain(subscripts: Any, given: Sequence[Any], keywords: dict[str, Any]) -> Explanation:
+    text, values = (
+        (subscripts, list(given)) if isinstance(subscripts, str) else interleaved((subscripts, *given))
+    )
+    defaults = {"out": None, "dtype": None, "order": "K", "casting": "safe", "optimize": "auto"}
+    options = Options(**{**defaults, **keywords})
+    options.check()
+    arrays = [plain_array(value, number) for number, value in enumerate(values)]
+    types = types_of(arrays, options)
+    places = [(array.shape, array.strides, array.dtype.kind) for array in arrays]
+    plan = make_plan(text, places, options.optimize)
+    told = [_collapsed(collapse, array) for collapse, array in zip(plan.collapses, arrays, strict=True)]
+    seen, steps = [one.made for one in told], list[Told]()
+    for step in plan.steps:
+        steps.append(_moved(step, seen) if isinstance(step, Move) else _met(step, seen, types.partial))
+        seen.append(steps[-1].made)
+    products = [one for one in steps if one.work]
+    largest = max(products, key=lambda one: one.work, default=None)
+    notes = [
+        *(f"operand {number}: {one.words}" for number, one in enumerate(told) if one.words),
+        *(one.words for one in steps if len(steps) > 1),
+        *([thread_note(largest.work)] if largest else []),
+    ]
+    flops = 2 * sum(one.work for one in steps)
+    moved = sum(array.nbytes for array in arrays) + prod(plan.shape) * types.result.itemsize
+    shapes = " ".join(str(array.shape) for array in arrays)
+    return Explanation(
+        f"einsum {text} of {shapes} in {types.result}",
+        (largest or told[0]).kernel or "none",
+        _strategy(plan, told, steps),
+        tuple(line for one in steps for line in one.decisions),
+        tuple(notes),
+        (f"{flops:,} flops, {moved:,} bytes at least",),
+    )
+
+
+def _strategy(plan: Plan, told: Sequence[Told], steps: Sequence[Told]) -> str:
+    """All of it in words."""
+    match steps:
+        case []:
+            return told[0].words or "a view of the operand"
+        case [only]:
+            return only.words
+        case _:
+            products = sum(isinstance(step, Step) for step in plan.steps)
+            return f"{products} pairs, one after the other; {len(steps) - products} results are moved"
+
+
+def _untouched(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Memory of an array that is asked about, and never written."""
+    check_elements("einsum: a result", shape)
+    return np.empty(shape, dtype)
+
+
+def _collapsed(collapse: Collapse | None, array: Array) -> Told:
+    """What becomes of one operand by itself."""
+    if collapse is None:
+        return Told(array, "")
+    if collapse.is_view:
+        return Told(collapse.view(array), "a view: diagonals, axes of length 1, another order of axes")
+    made = _untouched(collapse.shape, array.dtype)
+    made = made if collapse.axes is None else made.transpose(collapse.axes)
+    call = collapse.products(array)
+    how = "NumPy" if call is None else _walk(call)
+    kernel = "" if call is None else kernel_name(call.problem, host_machine().isa.name)
+    return Told(made, f"summed over labels that nothing else has: {how}", kernel)
+
+
+def _walk(call: ProductsCall) -> str:
+    """What a kernel of products of elements does."""
+    return WALKS[call.problem.walk]
+
+
+def _moved(step: Move, seen: Sequence[Array]) -> Told:
+    """A result that is copied into another order."""
+    array = seen[step.place]
+    made = _untouched(tuple(array.shape[axis] for axis in step.axes), array.dtype)
+    return Told(made, f"array {step.place} is copied into the order {step.axes} of its axes")
+
+
+def _met(step: Step, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
+    """Two arrays that meet."""
+    a, b = seen[step.left], seen[step.right]
+    pairing = plan_pairing(step.labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
+    left, right = (
+        Axes.of(own, array.shape, array.strides) for own, array in zip(step.labels, (a, b), strict=False)
+    )
+    roles, sizes = Roles.of(*step.labels), {**left.sizes, **right.sizes}
+    work, name = prod(sizes.values()), "{},{}->{}".format(*step.labels)
+    decisions = (
+        _decisions(name, Pricing.of(a.dtype, (left, right)), roles, (left, right)) if roles.summed else ()
+    )
+    call = pairing.call(a, b) if isinstance(pairing, ByProducts) else None
+    if call is not None:
+        kernel = kernel_name(call.problem, host_machine().isa.name)
+        return Told(
+            _untouched(call.shape, dtype), f"{name} {Way.ELEMENTS.value}: {_walk(call)}", kernel, (), work
+        )
+    match pairing.otherwise if isinstance(pairing, ByProducts) else pairing:
+        case ByTables():
+            made = _untouched(tuple(sizes[label] for label in step.labels[2]), dtype)
+            problem = ScatteredGemm(find_dtype(a.dtype))
+            kernel = kernel_name(problem, host_machine().isa.name)
+            words = (
+                f"{name} {Way.TABLES.value}: five loops around operands packed where tables say they stand"
+            )
+            return Told(made, words, kernel, decisions, work)
+        case Pairing() as views:
+            made = views.result.of(_untouched(views.result.product, dtype))
+            if views.by_elements:
+                return Told(made, f"{name} {Way.ELEMENTS.value}: NumPy", "", (), work)
+            return Told(made, *_by_matmul(name, views, a, b), decisions, work)
+
+
+def _by_matmul(name: str, pairing: Pairing, a: Array, b: Array) -> tuple[str, str]:
+    """The words and the kernel of a pair that `matmul` multiplies."""
+    first, second = _seen(pairing.a, a), _seen(pairing.b, b)
+    if pairing.turned:
+        first, second = second, first
+    inside = explain_matmul(first, second)
+    copied = [label for label, view in (("the first", pairing.a), ("the second", pairing.b)) if view.copied]
+    where = f"{' and '.join(copied)} copied" if copied else Way.IN_PLACE.value
+    loops = f", in {prod(pairing.stacks)} calls" if pairing.stacks else ""
+    words = f"{name} {where}: matmul {first.shape} @ {second.shape}{loops}, {inside.strategy}"
+    return words, inside.kernel
+
+
+def _seen(view: Fused, array: Array) -> Array:
+    """An operand as a product takes it; where that is a copy, memory that is never touched."""
+    if not view.copied:
+        return view.of(array)
+    shape = array.shape if view.axes is None else tuple(array.shape[axis] for axis in view.axes)
+    return _untouched(view.shape or shape, array.dtype)
+
+
+def _decisions(name: str, pricing: Pricing, roles: Roles, operands: tuple[Axes, Axes]) -> tuple[str, ...]:
+    """The ways to multiply a pair, the one that is taken first."""
+    taken = pricing.cheapest(roles, *operands)
+    others = [price for price in pricing.ways(roles, *operands) if price != taken]
+    others.sort(key=lambda price: price.cycles)
+    return (f"yes  {name} {_priced(taken)}", *(f"no   {name} {_priced(price)}" for price in others[:_OTHERS]))
+
+
+def _priced(price: Price) -> str:
+    """One way and its cost."""
+    copied = f", {' and '.join(price.moved)} copied" if price.moved else ""
+    return f"{price.way.value}{copied}: {price.cycles:,.0f} cycles estimated"

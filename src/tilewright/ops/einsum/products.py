@@ -1,0 +1,265 @@
+"""Products of two arrays by other names than einsum: `tensordot`, `inner`, `kron`, and NumPy's of vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from tilewright.calls.foreign import as_array, foreign_operand, leave_to_numpy, viewed, wrapped
+from tilewright.calls.operands import Array
+from tilewright.calls.promotion import store
+from tilewright.errors import ContractionAxes, SizeOverflow, shown
+from tilewright.ops.einsum.pair import contract
+from tilewright.ops.gemm.call import check_out, find_dtype, product_shapes, result_dtype
+from tilewright.ops.gemm.gufuncs import Options, Product, call, refuse_keywords
+from tilewright.ops.matmul.public import matmul
+from tilewright.spec.arguments import MAX_SIZE, MOST_AXES, as_integer, as_integers, as_items
+
+#: Labels of axes, more than two arrays can have: Latin letters with signs and what follows them.
+_FIRST_LABEL = 0x100
+
+
+def _labels(count: int, first: int = 0) -> str:
+    """So many labels, from one number on."""
+    return "".join(chr(_FIRST_LABEL + first + number) for number in range(count))
+
+
+def _arrays(a: Any, b: Any) -> tuple[Array, Array]:
+    """Both operands as arrays of types that have a product."""
+    return as_array(a, "a"), as_array(b, "b")
+
+
+def _foreign(a: Any, b: Any) -> Any:
+    """The first operand whose library has a function of its own in NumPy's place, or None."""
+    return foreign_operand("__array_function__", (a, b))
+
+
+def _product_dtype(a: Array, b: Array) -> np.dtype[Any]:
+    """The type that NumPy promotes to; refuses types that have no product."""
+    result = result_dtype(a, b, None, None)
+    if result != np.bool_:
+        find_dtype(result)
+    return result
+
+
+def _contract(function: str, a: Array, b: Array, labels_a: str, labels_b: str, labels_out: str) -> Array:
+    """A contraction in the type that NumPy promotes to.
+
+    Raises
+    ------
+    ContractionAxes : if the result has more axes than an array can have.
+    SizeOverflow
+    """
+    if len(labels_out) > MOST_AXES:
+        reason = f"the result has {len(labels_out)} axes, arrays have at most {MOST_AXES}"
+        raise ContractionAxes(function=function, axes="that remain", a=a.shape, b=b.shape, reason=reason)
+    sizes = dict(zip(labels_a + labels_b, a.shape + b.shape, strict=True))
+    total = math.prod(sizes[label] for label in labels_out)
+    if total > MAX_SIZE // 16:  # 16 bytes: the largest element
+        raise SizeOverflow(what=f"{function}: the result", found=total, limit=MAX_SIZE // 16)
+    result = _product_dtype(a, b)
+    dtype = None if a.dtype == b.dtype == result else result
+    return contract(a, b, labels_a, labels_b, labels_out, dtype=dtype)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
+    """See `tilewright.tensordot`."""
+    foreign = _foreign(a, b)
+    if foreign is not None:
+        left: Array = leave_to_numpy("tensordot", foreign, (a, b), {"axes": axes})
+        return left
+    a, b = _arrays(a, b)
+    axes_a, axes_b = _pairs(axes, a, b)
+    labels_a, labels_b = _labels(a.ndim), list(_labels(b.ndim, a.ndim))
+    for own, other in zip(axes_a, axes_b, strict=True):
+        labels_b[other] = labels_a[own]
+    kept = [label for label in (*labels_a, *labels_b) if not (label in labels_a and label in labels_b)]
+    return np.asarray(_contract("tensordot", a, b, labels_a, "".join(labels_b), "".join(kept)))
+
+
+def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
+    """The axes of a and b that are summed, none of them negative.
+
+    Raises
+    ------
+    ContractionAxes
+    """
+
+    def refuse(reason: str) -> ContractionAxes:
+        return ContractionAxes(function="tensordot", axes=shown(axes), a=a.shape, b=b.shape, reason=reason)
+
+    count = as_integer(axes)
+    if count is not None:
+        if not 0 <= count <= min(a.ndim, b.ndim):
+            raise refuse(f"one of them is out of range for arrays of {min(a.ndim, b.ndim)} axes")
+        given = tuple(range(-count, 0)), tuple(range(count))
+    else:
+        first, second, *_ = *map(as_integers, as_items(axes) or ()), None, None
+        if first is None or second is None or len(as_items(axes) or ()) != 2:
+            raise refuse("they are neither a number of axes nor a pair of sequences of integers")
+        given = first, second
+    if len(given[0]) != len(given[1]):
+        raise refuse("there must be as many of a as of b")
+    found = []
+    for name, array, wanted in (("a", a, given[0]), ("b", b, given[1])):
+        if any(not -array.ndim <= axis < array.ndim for axis in wanted):
+            raise refuse(f"one of them is out of range for the {array.ndim} axes of {name}")
+        own = [axis % array.ndim for axis in wanted]
+        if len(set(own)) != len(own):
+            raise refuse(f"one of {name} is repeated")
+        found.append(own)
+    for own, other in zip(*found, strict=True):
+        if a.shape[own] != b.shape[other]:
+            raise refuse(f"axis {own} of a is {a.shape[own]} long, axis {other} of b {b.shape[other]}")
+    return found[0], found[1]
+
+
+def inner(a: Any, b: Any) -> Any:
+    """See `tilewright.inner`."""
+    foreign = _foreign(a, b)
+    if foreign is not None:
+        return leave_to_numpy("inner", foreign, (a, b), {})
+    given = a, b
+    a, b = _arrays(a, b)
+    if a.ndim and b.ndim and a.shape[-1] != b.shape[-1]:
+        reason = "the last axes must be equally long"
+        raise ContractionAxes(function="inner", axes=(-1, -1), a=a.shape, b=b.shape, reason=reason)
+    count = 1 if a.ndim and b.ndim else 0
+    kept_a, kept_b = _labels(a.ndim - count, 1), _labels(b.ndim - count, a.ndim + 1)
+    summed = _labels(count)
+    found = _contract("inner", a, b, kept_a + summed, kept_b + summed, kept_a + kept_b)[()]
+    if type(given[0]) is type(given[1]) is np.ndarray:
+        return found
+    return viewed(*given, found) if count else wrapped("inner", given, found)
+
+
+def kron(a: Any, b: Any) -> Any:
+    """See `tilewright.kron`."""
+    foreign = _foreign(a, b)
+    if foreign is not None:
+        return leave_to_numpy("kron", foreign, (a, b), {})
+    given = a, b
+    a, b = _arrays(a, b)
+    ndim = max(a.ndim, b.ndim)
+    shapes = [(1,) * (ndim - array.ndim) + array.shape for array in (a, b)]
+    shape = [first * second for first, second in zip(*shapes, strict=True)]
+    if 0 in shape:
+        return _like_kron(given, np.zeros(shape, _product_dtype(a, b)))
+    # Axes of length 1 are left out: the result would have twice as many axes as the operands.
+    labels = [_labels(ndim), _labels(ndim, ndim)]
+    kept = [
+        [label if size > 1 else "" for label, size in zip(*pair, strict=True)]
+        for pair in zip(labels, shapes, strict=True)
+    ]
+    order = "".join(first + second for first, second in zip(*kept, strict=True))
+    found = _contract("kron", a.squeeze(), b.squeeze(), "".join(kept[0]), "".join(kept[1]), order)
+    return _like_kron(given, np.asarray(found).reshape(shape))
+
+
+def _like_kron(given: tuple[Any, Any], found: Array) -> Any:
+    """A result in the type that `numpy.kron` gives it."""
+    if any(isinstance(value, np.matrix) for value in given):
+        return np.asmatrix(found)
+    return wrapped("kron", given, found[()])
+
+
+def _conjugated(a: Array) -> Array:
+    """A vector on the left, of which NumPy takes the conjugate."""
+    return a.conj() if a.dtype.kind == "c" else a
+
+
+class _Slices(NamedTuple):
+    """A product of vectors that have `MOST_AXES` axes, no room for one more: slice by slice.
+
+    Attributes
+    ----------
+    operands : a and b.
+    cut : whether their first axis is the first one of the result.
+    shape : of the result.
+    out, dtype : as of the product.
+    """
+
+    operands: tuple[Array, Array]
+    cut: tuple[bool, bool]
+    shape: tuple[int, ...]
+    out: Array | None
+    dtype: DTypeLike | None
+
+    def compute(self, function: Callable[[Array, Array, Array], Any]) -> Array:
+        """The result of a function that computes a slice into its third argument."""
+        computed = result_dtype(*self.operands, self.out, self.dtype)
+        out = None if self.out is None else check_out(self.out, self.shape, computed)
+        target = np.empty(self.shape, computed)
+        for number in range(self.shape[0]):
+            a, b = (
+                array[number if len(array) > 1 else 0] if cut else array
+                for array, cut in zip(self.operands, self.cut, strict=True)
+            )
+            function(a, b, target[number])
+        if out is None:
+            return target
+        store(target, out)
+        return out
+
+
+def _widened(out: Array | None, *index: Any) -> Array | None:
+    """`out` as the result of a product of matrices; itself where it has too many or too few axes for one."""
+    new = sum(part is None for part in index)
+    if out is None or out.ndim + new > MOST_AXES or out.ndim < len(index) - new:
+        return out
+    return out[..., *index]
+
+
+def _vecdot(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -> Any:
+    """Products of vectors in the last axes."""
+    cut = (a.ndim == MOST_AXES, b.ndim == MOST_AXES)
+    if any(cut):
+        shape = product_shapes((*a.shape[:-1], 1, a.shape[-1]), (*b.shape, 1)).batch
+        return _Slices((a, b), cut, shape, out, dtype).compute(partial(_vecdot, dtype=dtype))
+    target = _widened(out, np.newaxis, np.newaxis)
+    found = matmul(_conjugated(a)[..., np.newaxis, :], b[..., np.newaxis], target, dtype=dtype)
+    return found[..., 0, 0][()] if out is None else out
+
+
+def _matvec(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -> Array:
+    """Matrices in the last two axes of a times vectors in the last one of b."""
+    if b.ndim == MOST_AXES:
+        shape = product_shapes(a.shape, (*b.shape, 1)).result[:-1]
+        return _Slices((a, b), (False, True), shape, out, dtype).compute(partial(_matvec, dtype=dtype))
+    found = matmul(a, b[..., np.newaxis], _widened(out, np.newaxis), dtype=dtype)
+    return found[..., 0] if out is None else out
+
+
+def _vecmat(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -> Array:
+    """Vectors in the last axis of a times matrices in the last two of b."""
+    if a.ndim == MOST_AXES:
+        shapes = product_shapes((*a.shape[:-1], 1, a.shape[-1]), b.shape)
+        shape = (*shapes.batch, shapes.n)
+        return _Slices((a, b), (True, False), shape, out, dtype).compute(partial(_vecmat, dtype=dtype))
+    target = _widened(out, np.newaxis, slice(None))
+    found = matmul(_conjugated(a)[..., np.newaxis, :], b, target, dtype=dtype)
+    return found[..., 0, :] if out is None else out
+
+
+_PRODUCTS = {
+    "vecdot": Product("vecdot", _vecdot, (1, 1, 0)),
+    "matvec": Product("matvec", _matvec, (2, 1, 1)),
+    "vecmat": Product("vecmat", _vecmat, (1, 2, 1)),
+}
+
+
+def of_vectors(
+    function: str, a: Any, b: Any, out: Any, options: Options, unexpected: Mapping[str, Any]
+) -> Any:
+    """See `tilewright.vecdot`, `tilewright.matvec` and `tilewright.vecmat`, the functions of these names."""
+    refuse_keywords(function, unexpected)
+    product = _PRODUCTS[function]
+    if type(a) is type(b) is np.ndarray and (out is None or type(out) is np.ndarray) and options.plain:
+        product.check(a, b)
+        return product.multiply(a, b, out, dtype=options.dtype)
+    return call(product, a, b, out, options)

@@ -1,0 +1,1 @@
+"""GEMM: C = alpha·A·B + beta·C."""

@@ -1,0 +1,219 @@
+"""Kernels of exact sizes, where the native entry finds them: a table of shapes, counted or compiled.
+
+The entry looks every small product up by its sizes and layouts. A shape that has a kernel takes it; one
+that has none is counted, and when it has recurred often enough, the entry names it as wanted and goes
+through Python, which compiles it (`special.Specials`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright.calls.fastcall import FastFunction, Matrix, TeamWish
+from tilewright.llvm.build import Callee, Function
+from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
+from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape
+from tilewright.preparing import once
+from tilewright.spec.dtype import GEMM_DTYPES
+from tilewright.spec.problem import Layout
+
+if TYPE_CHECKING:
+    from tilewright.compiler.kernel import Kernel
+
+#: Bits of a size in a key; LARGEST_SIDE must fit.
+SIZE_BITS = 6
+#: Where the number of the element type and the layouts stand in a key.
+DTYPE_AT, A_AT, B_AT = 3 * SIZE_BITS, 3 * SIZE_BITS + 4, 3 * SIZE_BITS + 5
+#: Slots of the table, a power of two: more than kernels are kept, so that few share one.
+SLOT_BITS = 10
+#: 2**64 divided by the golden ratio, made odd, as a signed number: multiplicative hashing (Knuth, TAOCP 6.4).
+HASH = 0x9E3779B97F4A7C15 - (1 << 64)
+
+assert LARGEST_SIDE < 1 << SIZE_BITS
+
+
+class Slot(ctypes.Structure):
+    """One shape: its key, its machine code and kernel object if it has one, and how often it was seen."""
+
+    _fields_ = (
+        ("key", ctypes.c_int64),
+        ("code", ctypes.c_void_p),
+        ("kernel", ctypes.c_void_p),
+        ("seen", ctypes.c_int64),
+    )
+
+
+class Table(ctypes.Structure):
+    """The key of the shape that wants a kernel (0: none), and the slots."""
+
+    _fields_ = (("wanted", ctypes.c_int64), ("slots", Slot * (1 << SLOT_BITS)))
+
+
+def key_of(shape: Shape) -> int:
+    """A shape as one number, never 0.
+
+    >>> shape_of(key_of(Shape(3, 4, 5, "f64", "col", "row")))
+    Shape(m=3, n=4, k=5, dtype='f64', a='col', b='row')
+    """
+    number = [dtype.name for dtype in GEMM_DTYPES].index(shape.dtype)
+    sizes = shape.m | shape.n << SIZE_BITS | shape.k << 2 * SIZE_BITS
+    column_a, column_b = (int(layout == Layout.COL.value) for layout in (shape.a, shape.b))
+    return sizes | number << DTYPE_AT | column_a << A_AT | column_b << B_AT
+
+
+def shape_of(key: int) -> Shape:
+    """The shape of a key."""
+    m, n, k = (key >> SIZE_BITS * place & (1 << SIZE_BITS) - 1 for place in range(3))
+    dtype = GEMM_DTYPES[key >> DTYPE_AT & (1 << A_AT - DTYPE_AT) - 1]
+    a, b = ((Layout.COL if key >> at & 1 else Layout.ROW).value for at in (A_AT, B_AT))
+    return Shape(m, n, k, dtype.name, a, b)
+
+
+def slot_number(key: int) -> int:
+    """The slot that a key goes to: the highest bits of its product with `HASH`."""
+    return (key * HASH & (1 << 64) - 1) >> 64 - SLOT_BITS
+
+
+class ExactTable:
+    """The table of this process, from Python; machine code reads it while it holds the GIL."""
+
+    def __init__(self) -> None:
+        self.table = Table()
+
+    @property
+    def address(self) -> int:
+        """Where machine code finds it."""
+        return ctypes.addressof(self.table)
+
+    def put(self, shape: Shape, kernel: Kernel) -> None:
+        """Makes a kernel reachable, which must live until it is dropped; the slot's last shape gives way."""
+        slot = self.table.slots[slot_number(key_of(shape))]
+        if slot.code and (slot.key, slot.kernel) == (key_of(shape), id(kernel)):
+            return
+        slot.code = None  # whoever looks from here to the last line finds no kernel
+        slot.key, slot.kernel = key_of(shape), id(kernel)
+        slot.code = kernel.address
+
+    def drop(self, shape: Shape) -> None:
+        """Makes the kernel of a shape unreachable."""
+        slot = self.table.slots[slot_number(key_of(shape))]
+        if slot.key == key_of(shape):
+            slot.code, slot.seen = None, 0
+
+    def take_wanted(self) -> Shape | None:
+        """The shape that has recurred often enough, once."""
+        key, self.table.wanted = self.table.wanted, 0
+        return shape_of(key) if key else None
+
+
+@once
+def exact_table() -> ExactTable:
+    """The one table of this process."""
+    return ExactTable()
+
+
+# --- the look-up in machine code -------------------------------------------------------------------
+
+
+class _Read(NamedTuple):
+    """Whether an operand has a contiguous axis, whether that is its rows, its leading dimension."""
+
+    fits: Value
+    by_column: Value
+    leading: Value
+
+
+def _read(f: Function, matrix: Matrix) -> _Read:
+    by_row = f.and_(f.icmp("==", matrix.column, 1), f.icmp(">=", matrix.row, matrix.columns))
+    by_column = f.and_(f.icmp("==", matrix.row, 1), f.icmp(">=", matrix.column, matrix.rows))
+    leading = f.select(by_row, matrix.row, matrix.column)
+    return _Read(f.or_(by_row, by_column), f.not_(by_row), leading)
+
+
+class ExactCall(NamedTuple):
+    """A product that may have a kernel: whether it has, its slot, leading dimensions of a, b and c."""
+
+    found: Value
+    slot: Value
+    leading: tuple[Value, Value, Value]
+
+
+def find_exact(entry: FastFunction, number: Value, matrices: tuple[Matrix, ...], unused: Value) -> ExactCall:
+    """Looks a product up, and counts it where it has no kernel.
+
+    The product that makes its shape wanted goes through Python; it gives up the reference `unused`.
+    """
+    f = entry.f
+    a, _, c = matrices
+    read_a, read_b, read_c = (_read(f, matrix) for matrix in matrices)
+    m, n, k = a.rows, c.columns, a.columns
+    fits = f.and_(f.and_(read_a.fits, read_b.fits), f.and_(read_c.fits, f.not_(read_c.by_column)))
+    fits = f.and_(fits, f.icmp(">=", number, 0))
+    for size, least in ((m, 1), (n, 2), (k, 1)):  # one column has an order of its own
+        fits = f.and_(fits, f.and_(f.icmp(">=", size, least), f.icmp("<=", size, LARGEST_SIDE)))
+    key = f.or_(m, f.or_(_at(f, n, SIZE_BITS), _at(f, k, 2 * SIZE_BITS)))
+    key = f.or_(key, _at(f, number, DTYPE_AT))
+    for read, place in ((read_a, A_AT), (read_b, B_AT)):
+        key = f.or_(key, f.select(read.by_column, int64(1 << place), int64(0)))
+    mixed = f.ashr(f.mul(key, int64(HASH)), int64(64 - SLOT_BITS))
+    at = f.mul(f.and_(mixed, int64((1 << SLOT_BITS) - 1)), ctypes.sizeof(Slot))
+    table = entry.module.external("tw_exact")
+    slot = f.at(f.at(table, Table.slots.offset), at)
+    same = f.and_(fits, f.icmp("==", _word(f, slot, Slot.key), key))
+    empty = f.icmp("==", _word(f, slot, Slot.code), 0)
+    found = f.and_(same, f.not_(empty))
+    with f.when(f.and_(fits, empty)):
+        seen = f.add(f.select(same, _word(f, slot, Slot.seen), int64(0)), entry.batch)
+        f.store(key, f.at(slot, Slot.key.offset), 8)
+        f.store(seen, f.at(slot, Slot.seen.offset), 8)
+        with f.when(f.icmp(">=", seen, PRODUCTS_TO_REPAY)):
+            f.store(key, f.at(table, Table.wanted.offset), 8)
+            f.store(int64(0), f.at(slot, Slot.seen.offset), 8)
+            f.call(entry.module.declare("tw_decref", VOID, (POINTER,)), [unused])
+            f.jump(entry.fallback)
+    return ExactCall(found, slot, (read_a.leading, read_b.leading, read_c.leading))
+
+
+def run_exact(
+    entry: FastFunction,
+    call: ExactCall,
+    matrices: tuple[Matrix, ...],
+    long_running: Value,
+    wish: TeamWish,
+) -> None:
+    """Every product of the batch through the kernel of the slot, which stays alive without the GIL."""
+    f, module = entry.f, entry.module
+    code = f.load(POINTER, f.at(call.slot, Slot.code.offset), 8)
+    kernel = f.load(POINTER, f.at(call.slot, Slot.kernel.offset), 8)
+    with f.when(long_running):
+        f.call(module.declare("tw_incref", VOID, (POINTER,)), [kernel])
+    pointers, steps = [matrix.data for matrix in matrices], [matrix.step for matrix in matrices]
+    with entry.without_gil(long_running), entry.team(wish) as team:
+        several = f.icmp("!=", team, null())
+        with f.when(f.not_(several)):
+            _one_after_the_other(entry, code, call, matrices)
+        with f.when(several):
+            loop = Callee(VOID, module.external("tw_batch_fixed").text)
+            f.call(loop, [code, entry.batch, *steps, *pointers, *call.leading, team])
+    with f.when(long_running):
+        f.call(module.declare("tw_decref", VOID, (POINTER,)), [kernel])
+
+
+def _one_after_the_other(
+    entry: FastFunction, code: Value, call: ExactCall, matrices: tuple[Matrix, ...]
+) -> None:
+    """The products of a batch on this thread."""
+    f, pointers = entry.f, [matrix.data for matrix in matrices]
+    with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "exact") as (_, places, advance):
+        f.call(Callee(VOID, code.text), [*places, *call.leading, int64(0), int64(0)])
+        steps = (matrix.step for matrix in matrices)
+        advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
+
+
+def _at(f: Function, value: Value, bits: int) -> Value:
+    return f.shl(value, int64(bits))
+
+
+def _word(f: Function, slot: Value, field: Any) -> Value:
+    return f.load(INT64, f.at(slot, field.offset), 8)

@@ -1,0 +1,416 @@
+"""Kernels of `Gemm`: one product, batches of them, and the kernels behind `matmul`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.cached import cached_property
+from tilewright.calls.afterwards import afterwards
+from tilewright.calls.batch import (
+    Axis,
+    batch_function,
+    fixed_batch_function,
+    merge_axes,
+    outer_offsets,
+)
+from tilewright.calls.fastcall import Turns
+from tilewright.calls.native_kernel import GemmRecord, bind_native
+from tilewright.calls.operands import Array, check_operand, data_address, element_strides
+from tilewright.compiler.kernel import Kernel
+from tilewright.compiler.lower import SCRATCH_ALIGNMENT
+from tilewright.errors import InvalidScalar, ScratchAllocation
+from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking
+from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+from tilewright.ops.gemm.epilogue_operands import step_matrices
+from tilewright.ops.gemm.nest import SUMS_COLUMNS
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit
+from tilewright.ops.gemm.streaming import SUMS_ROWS
+from tilewright.preparing import importing, once, once_property, preparing
+from tilewright.spec.arguments import factor
+from tilewright.spec.dtype import F32, DType
+from tilewright.spec.epilogue import Epilogue, Residual
+from tilewright.spec.problem import Gemm, Layout, ProductTypes
+from tilewright.threads.pool import MOST_THREADS, call_team
+from tilewright.threads.scratch import ScratchPool
+
+#: Bytes of the sums that one thread keeps outside of a narrower C: rows of the widest register tile.
+THREAD_SUMS = SUMS_ROWS * 64 * F32.size
+
+
+class GemmKernel(Kernel):
+    """A kernel of a `Gemm`: ``kernel(a, b, c, alpha=1, beta=0)``, operands of the epilogue by their names."""
+
+    problem: Gemm
+
+    @property
+    def blocking(self) -> Blocking:
+        """Register tile and cache blocks."""
+        assert isinstance(self._compilation.blocking, Blocking)
+        return self._compilation.blocking
+
+    @cached_property
+    def types(self) -> ProductTypes:
+        """The element types of A, B and C, and that of the sums."""
+        return self.problem.types
+
+    @cached_property
+    def _alike(self) -> bool:
+        """Whether A, B and C have one element type."""
+        return self.types.a == self.types.b == self.types.c
+
+    @cached_property
+    def _turnable(self) -> bool:
+        problem = self.problem
+        free = all(operand.layout is Layout.STRIDED for operand in problem.operands)
+        alike = problem.dtype == problem.b_dtype
+        return alike and free and problem.m is None and problem.n is None
+
+    @cached_property
+    def turns(self) -> Turns:
+        """The products that native entries compute transposed."""
+        if not self._turnable:
+            return Turns.NONE
+        return Turns.ONE_COLUMN if self.types.is_complex else Turns.ALL
+
+    @once_property
+    def _turned(self) -> GemmKernel:
+        """The kernel of the transposed product: this one, if rows and columns are alike to its epilogue."""
+        turned = self.problem.epilogue.turned()
+        if turned == self.problem.epilogue:
+            return self
+        return type(self).compiled(self.problem.with_epilogue(turned), self.machine)
+
+    @once_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        return scratch_of(self)
+
+    @cached_property
+    def scratch_step(self) -> int:
+        """Bytes from one product's scratch to the next, where several are computed at once."""
+        return -(-self.scratch_bytes // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+
+    @cached_property
+    def scratch_parts(self) -> int:
+        """How many products can be computed at once in one block of scratch."""
+        step = self.scratch_step
+        return self.pool.size // step if step else MOST_THREADS
+
+    def run(
+        self,
+        a: Array,
+        b: Array,
+        c: Array,
+        alpha: complex,
+        beta: complex,
+        scratch: int,
+        operands: Sequence[Array] = (),
+        team: int | None = None,
+    ) -> None:
+        """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
+
+        Where nothing is fixed at compile time, a column-major C is computed as the transposed product,
+        which makes its rows contiguous. Operands of the epilogue are matrices: see `steps.step_matrices`.
+        The team is one that is open; by default the call takes one of its own, where that is worth it.
+        """
+        kernel = self
+        if self._turnable and _better_turned(a, c, is_complex=self.types.is_complex):
+            a, b, c = b.T, a.T, c.T
+            kernel, operands = self._turned, [operand.T for operand in operands]
+        pointers = (data_address(array) for array in (a, b, c, *operands))
+        strides = self.residual_strides(operands)
+        with call_team(a.size * b.shape[1]) if team is None else contextlib.nullcontext(team) as given:
+            kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch, given)
+
+    def residual_strides(self, operands: Sequence[Array]) -> list[int]:
+        """The strides, in elements, of those operands of the epilogue that are matrices."""
+        residuals = [operands[number] for number in self._residuals]
+        return [stride for array in residuals for stride in element_strides(array)]
+
+    @cached_property
+    def _residuals(self) -> list[int]:
+        """Which operands of the epilogue are matrices."""
+        steps = [step for step, _, name in self.problem.steps if name is not None]
+        return [number for number, step in enumerate(steps) if isinstance(step, Residual)]
+
+    def step_matrices(
+        self, c: Array, given: dict[str, Any], sizes: tuple[int, int], factors: tuple[float, float]
+    ) -> list[Array]:
+        """The operands of the epilogue, checked: see `steps.step_matrices`."""
+        acc, stored = self.types.acc, self.types.c
+        if factors[1] != 0 and acc.is_integer is not stored.is_integer:
+            required = f"0 where sums of {acc} go to a c of {stored}"
+            raise InvalidScalar(name="beta", found=factors[1], required=required)
+        found = step_matrices(self.name, self.problem, given, sizes)
+        for operand, array in zip(self.problem.step_operands, found, strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+        return found
+
+    def run_batch(
+        self,
+        a: Array,
+        b: Array,
+        c: Array,
+        alpha: complex,
+        beta: complex,
+        scratch: int,
+        operands: Sequence[Array] = (),
+    ) -> None:
+        """A batch of products of arrays that fit: the axes before the last two are the same in all.
+
+        Operands of an epilogue, vectors of which there are at most `MOST_VECTORS`, are the same for all.
+        """
+        batch = c.shape[:-2]
+        if 0 in c.shape:  # also of rows or columns: a batch may be as long as it likes then
+            return
+        first = (0,) * len(batch)
+        matrices = [array[first] for array in (a, b, c)]
+        axes = merge_axes(batch, [array.strides[:-2] for array in (a, b, c)])
+        if not axes:
+            self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch, operands)
+            return
+        # The longest axis runs in compiled code; the others, if any do not merge, around it.
+        longest = max(axes, key=lambda axis: axis.length)
+        others = [axis for axis in axes if axis is not longest]
+        steps, kernel = longest.steps, self
+        if self._turnable and _better_turned(matrices[0], matrices[2], is_complex=self.types.is_complex):
+            kernel, operands = self._turned, [operand.T for operand in operands]
+            matrices = [matrices[1].T, matrices[0].T, matrices[2].T]
+            others = [axis._replace(steps=_turned(axis.steps)) for axis in others]
+            steps = _turned(steps)
+        plain = alpha == 1 and beta == 0 and not self.problem.epilogue
+        if plain and self._run_special(matrices, longest.length, steps, others):
+            return
+        sizes = _sizes(*matrices)
+        pointers, vectors = ([data_address(array) for array in arrays] for arrays in (matrices, operands))
+        run, step = batch_function(self.types.acc, len(vectors)), self.scratch_step
+        with call_team(math.prod(sizes[:3]) * longest.length) as team:
+            for offsets in outer_offsets(others):
+                places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+                rest = (alpha, beta, scratch, step, self.scratch_parts, team)
+                run(kernel.address, longest.length, *steps, *places, *vectors, *sizes, *rest)
+
+    def _run_special(
+        self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[Axis]
+    ) -> bool:
+        """A batch of one small shape through its own kernel, if it has one; the same bits either way.
+
+        Both sum the depths of one kc in order, so k must fit in one.
+        """
+        if not self._alike:
+            return False
+        found = fit(matrices[0], matrices[1], matrices[2], self.problem.dtype)
+        if found is None or found.shape.k > self.blocking.kc:
+            return False
+        products = count * math.prod(axis.length for axis in others)
+        kernel = _specials().find(found.shape, products)
+        if kernel is None:
+            return False
+        run, address = fixed_batch_function(), kernel.address
+        pointers = [data_address(matrix) for matrix in matrices]
+        with call_team(math.prod(_sizes(*matrices)[:3]) * count) as team:
+            for offsets in outer_offsets(others):
+                places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
+                run(address, count, *steps, *places, *found.leading, team)
+        return True
+
+    def __call__(  # type: ignore[override]
+        self, a: Array, b: Array, c: Array, *, alpha: complex = 1.0, beta: complex = 0.0, **operands: Any
+    ) -> Array:
+        """c = alpha · a @ b + beta · c and its epilogue, on arrays of the problem's shapes, dtypes, layouts.
+
+        Parameters
+        ----------
+        operands : those of the epilogue by their names ("bias", "scale", "residual", a second one "bias_2"):
+            vectors of n or m elements, numbers, matrices of c's shape.
+
+        Raises
+        ------
+        OperandMismatch : if an array has another shape, dtype or layout, before c changes.
+        StepOperands : if an operand of the epilogue is missing, or is none.
+        InvalidScalar : if beta is not 0 where c can't be added to the sums.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        acc = self.types.acc
+        factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
+        self._check(a, b, c)
+        steps = self.step_matrices(c, operands, (c.shape[0], c.shape[1]), factors)
+        function_ready = self.function  # a foreign kernel is refused before scratch is taken
+        del function_ready
+        pool = self.pool
+        with pool.block() as scratch:
+            self.run(a, b, c, *factors, scratch, steps)
+        if pool.table.wanted:  # native calls came here for want of a block
+            with afterwards(self.name):
+                pool.supply()
+        return c
+
+    def _make_native(self) -> Callable[..., Any]:
+        if self.problem.epilogue:
+            return self.__call__
+        pool = self.pool
+        with contextlib.suppress(ScratchAllocation):  # a call that finds no block goes through Python
+            pool.supply()
+        record = GemmRecord.of(self.problem, self.address, pool.table_address, self.turns)
+        return bind_native(self, record)
+
+    def _check(self, *arrays: Array) -> None:
+        sizes: dict[str, int] = {}
+        axes = (("m", "k"), ("k", "n"), ("m", "n"))
+        for operand, array, names in zip(self.problem.operands, arrays, axes, strict=True):
+            check_operand(self.name, operand, array)
+            for name, found in zip(names, array.shape, strict=True):
+                fixed = getattr(self.problem, name)
+                required = sizes.setdefault(name, found) if fixed is None else fixed
+                if found != required:
+                    self._refuse(operand, f"{name} =", found, required)
+        c = arrays[2]
+        if not c.flags.writeable:
+            self._refuse(self.problem.operands[2], "writeable =", False, True)
+        for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+
+
+def _better_turned(a: Array, c: Array, *, is_complex: bool) -> bool:
+    """Return whether to compute Cᵀ = Bᵀ·Aᵀ: for a column-major C, or a column-major A times one column.
+
+    A complex C of several columns is computed as it is: transposed, imaginary parts would be rounded
+    otherwise (`macro.nest.computed_transposed`).
+    """
+    row, column = element_strides(c)
+    if column != 1:
+        return row == 1 and not is_complex
+    return row == 1 and c.shape[1] == 1 and element_strides(a)[0] == 1
+
+
+def arranged(kernel: GemmKernel, a: Array, b: Array, c: Array) -> tuple[bool, tuple[int, ...]]:
+    """Whether a kernel without fixed layouts computes the transposed product, and the sizes it is given."""
+    if _better_turned(a, c, is_complex=kernel.types.is_complex):
+        return True, _sizes(b.T, a.T, c.T)
+    return False, _sizes(a, b, c)
+
+
+def _turned(steps: tuple[int, ...]) -> tuple[int, ...]:
+    """Steps of a, b, c for the transposed product, where b comes first."""
+    return steps[1], steps[0], steps[2]
+
+
+def _sizes(a: Array, b: Array, c: Array) -> tuple[int, ...]:
+    """m, n, k and the strides of three matrices in elements, as the C function takes them."""
+    (m, k), n = a.shape, b.shape[1]
+    return m, n, k, *element_strides(a), *element_strides(b), *element_strides(c)
+
+
+@once
+def _specials() -> Specials:
+    with importing:
+        from tilewright.ops.gemm.exact_sizes import exact_table
+
+    return Specials(BatchReduceKernel.compiled, exact_table())
+
+
+def make_wanted() -> None:
+    """Compiles the kernel of exact sizes that the native entry has asked for, if it has."""
+    with importing:
+        from tilewright.ops.gemm.exact_sizes import exact_table
+
+    shape = exact_table().take_wanted()
+    if shape is not None:
+        _specials().find(shape, PRODUCTS_TO_REPAY)
+
+
+#: The kernels behind `matmul` that this process has, by name of the element types.
+matmul_kernels: dict[str, GemmKernel] = {}
+
+#: Those of products with an epilogue, by that name and the steps.
+fused_kernels: dict[str, GemmKernel] = {}
+
+
+@once
+def _matmul_kernel(types: ProductTypes, epilogue: Epilogue, machine: Machine) -> GemmKernel:
+    layouts = Layout.STRIDED
+    problem = Gemm(
+        dtype=types.a,
+        b_dtype=types.b,
+        out_dtype=types.c,
+        a=layouts,
+        b=layouts,
+        c=layouts,
+        epilogue=epilogue,
+    )
+    return GemmKernel.compiled(problem, machine)
+
+
+#: That of a plain product.
+_NOTHING = Epilogue()
+
+
+def matmul_kernel(types: ProductTypes | DType, epilogue: Epilogue = _NOTHING) -> GemmKernel:
+    """The kernel behind `matmul` for some element types, or one of all: any sizes, any strides.
+
+    Made for the host as the environment described it at the first use of the types and the epilogue.
+    """
+    if isinstance(types, DType):
+        types = ProductTypes.parse(types)
+    kernels = fused_kernels if epilogue else matmul_kernels
+    name = f"{types.name},{epilogue}" if epilogue else types.name
+    kernel = kernels.get(name)
+    if kernel is None:
+        with preparing:
+            kernel = kernels.setdefault(name, _matmul_kernel(types, epilogue, host_machine()))
+    return kernel
+
+
+#: Unsigned types, each beside the type whose kernel computes the same bits.
+_UNSIGNED = {"i16": "uint16", "i32": "uint32", "i64": "uint64"}
+
+
+def native_kernels() -> list[tuple[tuple[np.dtype[Any], ...], GemmKernel]]:
+    """The kernels that native callers can reach, which use the common scratch, with their NumPy types."""
+    reachable: list[tuple[tuple[np.dtype[Any], ...], GemmKernel]] = []
+    for kernel in list(matmul_kernels.values()):
+        if kernel.pool is not scratch_pool():
+            continue
+        types = kernel.types
+        reachable.append(((types.a.numpy, types.b.numpy, types.c.numpy), kernel))
+        if types.a == types.b == types.c and types.a.name in _UNSIGNED:
+            reachable.append(((np.dtype(_UNSIGNED[types.a.name]),) * 3, kernel))
+    return reachable
+
+
+#: The one pool, once made; a list so that the common case takes no lock.
+_pools: list[ScratchPool] = []
+
+
+@once
+def _scratch_pool() -> ScratchPool:
+    """Blocks that hold the panels of any types: see `column_block`, `row_block` and `SUMS_ROWS`."""
+    machine = host_machine()
+    panel_b = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
+    sums = SUMS_ROWS * SUMS_COLUMNS * F32.size
+    shared, own = int(panel_b) + sums, machine.l2.size + THREAD_SUMS
+    # One product of many threads, or one product of each thread that can run at once.
+    return ScratchPool(max(shared + MOST_THREADS * own, machine.cores * (shared + own)))
+
+
+def scratch_pool() -> ScratchPool:
+    """The scratch of every GEMM on this host."""
+    if not _pools:
+        with preparing:  # native code keeps the address of the one pool's table
+            _pools.append(_scratch_pool())
+    return _pools[0]
+
+
+def scratch_of(kernel: Kernel) -> ScratchPool:
+    """The common scratch, or one of its own for a kernel whose blocks are larger."""
+    common, needed = scratch_pool(), kernel.scratch_bytes_for(MOST_THREADS)
+    return common if needed <= common.size else ScratchPool(needed)

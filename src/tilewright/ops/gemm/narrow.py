@@ -1,0 +1,110 @@
+"""Few rows against a packed weight: reading it is the work, and every panel is read once, in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.ir.nodes import (
+    Constant,
+    Expression,
+    Let,
+    Loop,
+    Name,
+    Slice,
+    Statement,
+    Tile,
+    TileMatmul,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.machine.isa import Isa, TileFma
+from tilewright.macro.partition import COLUMN_TASKS, TASK_ELEMENTS, bounded, parallel, share, tasks
+from tilewright.ops.gemm.product_nest import Nest
+from tilewright.spec.dtype import BF16, F32
+from tilewright.spec.weights import Elements
+
+#: Rows of the tallest tile: beyond, multiply-adds outweigh the bytes even of float32.
+NARROW_ROWS = 8
+
+#: Rows up to which words are taken apart again for every 8 rows: that costs a quarter of their multiply-adds,
+#: and panels of floats would be written and read for few uses.
+NARROW_STORED_ROWS = 32
+
+#: Panels that one tile reads side by side: 8 vectors of sums cover the latency of two multiply-adds a cycle,
+#: and four streams are few for the hardware's prefetchers.
+MOST_PANELS = 4
+
+#: Share of the vector registers that sums and words may take; constants and operands of A need the others:
+#: 4-bit integers are taken apart with 12 constants.
+WORDS_SHARE = 5 / 8
+
+
+def plain_elements(instruction: TileFma) -> Elements | None:
+    """What panels of an instruction's own operands hold, if words of few rows are such panels."""
+    forms = {(F32, 1): Elements.F32, (BF16, 2): Elements.BF16}
+    return forms.get((instruction.b, instruction.kr)) if instruction.m == 1 else None
+
+
+def _heights(isa: Isa, nest: Nest) -> dict[int, int]:
+    """Panels of the tile of each height, tallest first."""
+    vectors = nest.tile.nr // isa.lanes(nest.types.acc)
+    found: dict[int, int] = {}
+    height = NARROW_ROWS
+    while height:
+        panels = min(MOST_PANELS, int(isa.vector_registers * WORDS_SHARE) // ((height + 1) * vectors))
+        if panels:
+            found[height] = 1 << panels.bit_length() - 1
+        height //= 2
+    return found
+
+
+def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:
+    """Tiles of 8, 4, 2 and 1 rows and as many panels as their sums leave registers for.
+
+    A block of panels passes through a depth block for every height, so that more rows than one tile has find
+    it in L2. The order of each sum is that of every other nest: depth by depth within a group, group by group
+    within kc, then block by block. Columns behind the last whole block go through tiles of one panel.
+    """
+    sizes, lanes = nest.sizes, nest.tile.nr
+    heights = _heights(isa, nest)
+    across = lanes * max(heights.values())
+    i, j, jb = Name("i"), Name("j"), Name("jb")
+
+    def tile(nest: Nest, rows: Expression, columns: Expression, shape: Tile) -> TileMatmul:
+        one = nest.matmul(nest.a_in_place(), nest.stored_b(elements, j), columns)
+        return replace(one, rows=rows, columns=columns, tile=shape, stored=nest.stored(elements, j))
+
+    def kept(row: int, first: Expression) -> Nest:
+        """The sums of a narrower C wait beside the block."""
+        place = Slice("sums", i * row + (j - first), (Constant(row), Constant(1)))
+        return replace(nest, sums=place if nest.carries else None)
+
+    block: list[Statement] = []
+    begin: Expression = Constant(0)
+    for height, panels in heights.items():
+        width, end = panels * lanes, Name(f"rows{height}")
+        one = tile(kept(across, jb), Constant(height), Constant(width), Tile(height, width, nest.tile.kr))
+        columns = Loop("j", jb, jb + across, Constant(width), (one,))
+        block.append(Loop("i", begin, end, Constant(height), (columns,)))
+        begin = end
+    rest = tile(
+        kept(lanes, j), minimum(2, sizes.m - i), minimum(lanes, sizes.n - j), Tile(2, lanes, nest.tile.kr)
+    )
+    jt, jn = Name("jt"), Name("jn")
+    of_block = nest.depth_loop_of_task(sizes.m * across, *block)
+    blocks = Loop("jb", jt, minimum(jt + jn, Name("wide")), Constant(across), (of_block,))
+    edge = Loop("i", Constant(0), sizes.m, Constant(2), (rest,))
+    parts = bounded(tasks(COLUMN_TASKS), sizes.n * sizes.k, TASK_ELEMENTS)
+    return (
+        *(Let(f"rows{height}", _whole(sizes.m, height)) for height in heights),  # in tiles of this height
+        Let("wide", _whole(sizes.n, across)),  # columns of whole blocks
+        Let("jn", share(Name("wide"), across, parts)),
+        parallel("jt", Constant(0), Name("wide"), jn, blocks),
+        Loop("j", Name("wide"), sizes.n, Constant(lanes), (nest.depth_loop_of_task(sizes.m * lanes, edge),)),
+    )
+
+
+def _whole(extent: Expression, unit: int) -> Expression:
+    """The largest multiple of a unit that is at most the extent."""
+    return extent if unit == 1 else roundup(maximum(extent + (1 - unit), 0), unit)

@@ -1,0 +1,424 @@
+"""The loops around one register tile: jc, pc, ic, jr, ir, with operands packed or in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Buffer,
+    Compare,
+    Constant,
+    Epilogue,
+    Expression,
+    If,
+    Let,
+    Loop,
+    Name,
+    Pack,
+    Program,
+    Relation,
+    Slice,
+    Space,
+    Statement,
+    TileMatmul,
+    Unless,
+    ceildiv,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.machine.isa import Isa, TileFma
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking, depth_unit
+from tilewright.macro.partition import (
+    COLUMN_TASKS,
+    LEAST_COLUMN_TILES,
+    LEAST_ROW_TILES,
+    LEAST_TILES,
+    MOVED_WORK,
+    PACKED_PANELS,
+    ROW_TASKS,
+    THREAD_TASKS,
+    bounded,
+    parallel,
+    share,
+    tasks,
+)
+from tilewright.ops.gemm.narrow import NARROW_ROWS, NARROW_STORED_ROWS, narrow, plain_elements
+from tilewright.ops.gemm.product_nest import (
+    SCALARS,
+    Nest,
+    Steps,
+    computed_transposed,
+    decide,
+    ones,
+    sizes_named,
+    sizes_of,
+)
+from tilewright.ops.gemm.streaming import STREAMED_ROWS, SUMS_ROWS, columns, dots, streaming, sums_buffer
+from tilewright.spec.dtype import F32
+from tilewright.spec.problem import Gemm, ProductTypes, Strategy
+
+#: Columns of the block of `SUMS_ROWS` rows in which sums of a narrower C wait for the next depth block: B is
+#: packed again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
+SUMS_COLUMNS = 1024
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Up to where `auto` leaves operands in place; see `thresholds`.
+
+    Attributes
+    ----------
+    in_place_b : elements of a kc×n slice of B.
+    in_place_a : elements of an m×kc slice of A.
+    few_rows, few_columns : m and n.
+    streamed_rows : m up to which B is streamed.
+    """
+
+    in_place_b: int
+    in_place_a: int
+    few_rows: int
+    few_columns: int
+    streamed_rows: int
+
+
+def thresholds(blocking: Blocking, types: ProductTypes, l2_bytes: int) -> Thresholds:
+    """The sizes at which packing starts to pay.
+
+    B in place is read once per mr rows, 128 bytes a row: while its kc×n slice fits in L2 those
+    reads cost no more than packed ones; or m is at most two tiles, and packing would cost as much as
+    both reads. A in place is read once per nr columns, along its rows: the stream is prefetched from
+    the next cache while the m×kc slice is at most one and a half L2; or n is at most four tiles.
+    Measured in docs/decisions/007-in-place-or-packed.md.
+    """
+    return Thresholds(
+        in_place_b=l2_bytes // types.b.size,
+        in_place_a=3 * l2_bytes // (2 * types.a.size),
+        few_rows=2 * blocking.mr,
+        few_columns=4 * blocking.nr,
+        streamed_rows=STREAMED_ROWS,
+    )
+
+
+def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...]:
+    """A in place; B in place or, one micro-panel at a time, in a small reused buffer.
+
+    The register tile loads vectors of B along n. So a micro-panel is copied first where its lanes
+    are not adjacent, at the right edge where the row has no masks, and (given limits) where B is
+    too large to be read in place once per row of tiles. The copy stays near: seed 000's online
+    packing (§4.1.1). Without limits this is seed 004's Tiling (§4.1.3).
+    """
+    sizes = nest.sizes
+    if nest.carries:
+        nest = _beside_column(nest)
+    readable = (*ones(sizes.cs_b), *nest.whole_tile())
+    choices: tuple[AllOf, ...] = (AllOf(readable),) if readable else ()
+    if limits is not None:
+        small = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.in_place_b))
+        flat = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
+        choices = (AllOf((*readable, small)), AllOf((*readable, flat)))
+    nest = replace(nest, first_row=Name("ib"))
+    return _walk(nest, nest.column(choices) if nest.in_place else nest.column_copied())
+
+
+def _walk(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Column after column of tiles, over the rows of a task; A is in place."""
+    sizes, step = nest.sizes, nest.columns_step
+    jb, jn = Name("jb"), Name("jn")
+    area = minimum(Name("mb"), sizes.m) * step
+    body = (nest.depth_loop_of_task(area, *column),) if nest.carries else column
+    inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), body)
+    rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
+    walk = parallel("jb", Constant(0), sizes.n, jn, rows)
+    # Rows are cut where the columns are too few.
+    least = LEAST_ROW_TILES * nest.tile.mr
+
+    def work(m: Expression) -> Expression:
+        """Multiply-adds of m rows; each element that is read or written counts as `MOVED_WORK` of them."""
+        return (m + MOVED_WORK) * (sizes.n + MOVED_WORK) * (Name("kc") + MOVED_WORK)
+
+    down = ceildiv(bounded(tasks(THREAD_TASKS), work(sizes.m)), maximum(ceildiv(sizes.n, jn), 1))
+    lets = (
+        Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
+        Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
+    )
+    return (*lets, walk if nest.carries else nest.depth_loop(walk))
+
+
+def packing(nest: Nest) -> tuple[Statement, ...]:
+    """The five loops with both operands packed (seed 004 Algorithm 1)."""
+    sizes, mr = nest.sizes, nest.tile.mr
+    rows_a_task = maximum(share(sizes.m, mr, tasks(ROW_TASKS)), LEAST_TILES * mr)
+    blocks = (
+        Let("mc", minimum(balanced(sizes.m, nest.blocking.mc, mr), rows_a_task)),
+        Let("nc", balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
+    )
+    jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
+    if not nest.carries:
+        return (*blocks, jc)
+    # Unfinished sums may not stand in C, which would round them. They wait in a block of their own; each
+    # block of C then goes through the whole depth before the next one begins.
+    place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc")) * nest.parts
+    sums = Slice("block_sums", place, (Constant(SUMS_COLUMNS), Constant(1)))
+    nest = replace(nest, sums=sums)
+    rows = SUMS_ROWS // nest.tile.mr * nest.tile.mr
+    columns = min(SUMS_COLUMNS // nest.tile.nr * nest.tile.nr, nest.blocking.nc) // nest.parts
+    end = minimum(Name("ib") + rows, sizes.m)
+    several = (
+        Let("nc", balanced(sizes.n, columns, nest.columns_step)),
+        Loop(
+            "jc",
+            Constant(0),
+            sizes.n,
+            Name("nc"),
+            (Loop("ib", Constant(0), sizes.m, Constant(rows), _row_blocks(nest, Name("ib"), end, "nc")),),
+        ),
+    )
+    one = Compare(Relation.LE, Name("depths"), Name("kc"))
+    single = replace(nest, sums=replace(sums, offset=Constant(0)))  # which one block does not touch
+    alone = (
+        blocks[1],
+        Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(single, Constant(0), sizes.m, "nc")),
+    )
+    return (blocks[0], *decide(AnyOf((AllOf((one,)),)), alone, several))
+
+
+def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tuple[Statement, ...]:
+    """The loops pc, ic, jr and ir over rows begin .. end and the columns of block jc."""
+    sizes, tile, step = nest.sizes, nest.tile, nest.columns_step
+    jc, ic, jj, jp = (Name(axis) for axis in ("jc", "ic", "jj", "jp"))
+    columns = minimum(nest.columns_step, sizes.n - Name("j"))
+    ir = Loop(
+        "i",
+        ic,
+        minimum(ic + Name("mc"), end),
+        Constant(tile.mr),
+        (nest.matmul(nest.a_panel(), nest.b_panel(), columns),),
+    )
+    last = Name("jend")
+    jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(step), (ir,))
+    rows = () if nest.a in nest.packed else (nest.pack_a(minimum(Name("mc"), end - ic)),)
+    blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
+    pack_b = nest.pack_b(jp, minimum(Name("np"), last - jp), jp - jc)
+    panels = () if nest.b in nest.packed else (parallel("jp", jc, last, Name("np"), pack_b),)
+    # Columns are cut where the blocks of rows are too few.
+    across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(end - begin, Name("mc")), 1))
+    return (
+        Let("jend", minimum(jc + Name(nc), sizes.n)),
+        Let("jn", maximum(share(last - jc, step, across), LEAST_COLUMN_TILES * step)),
+        *((Let("np", share(last - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),) if panels else ()),
+        nest.depth_loop(*panels, blocks),
+    )
+
+
+def balanced(extent: Expression, block: int, unit: int) -> Expression:
+    """`extent` in equal parts of at most `block`, each a multiple of `unit`.
+
+    An extent of 0 gives 0, and its loops make no turn or one empty one.
+    """
+    parts = maximum(ceildiv(extent, block), 1)
+    return maximum(roundup(ceildiv(extent, parts), unit), unit)
+
+
+def _depths(nest: Nest) -> tuple[Statement, ...]:
+    """The depth to walk (none where alpha is 0), and kc, which depends on k alone (promise 5)."""
+    sizes = nest.sizes
+    return (
+        Let("depths", Unless("alpha", sizes.k)),
+        Let("kc", balanced(sizes.k, _most_depths(nest), _unit(nest))),
+    )
+
+
+def _unit(nest: Nest) -> int:
+    """kc is a multiple of this: whole steps of the instruction, whole groups; both are powers of two."""
+    return max(depth_unit(nest.instruction), nest.weights.group if nest.weights else 0)
+
+
+def _most_depths(nest: Nest) -> int:
+    """Depths of the longest panels: whole units, which `_balanced` does not exceed."""
+    unit = _unit(nest)
+    return max(unit, -(-nest.blocking.kc // nest.parts // unit) * unit)
+
+
+def _near(nest: Nest, limits: Thresholds, words: tuple[Compare, ...]) -> AnyOf:
+    """When A is small or seldom read, so that tiles read it in place."""
+    sizes = nest.sizes
+    choices: tuple[Compare, ...] = (
+        Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a)),
+        Compare(Relation.LE, sizes.n, Constant(limits.few_columns)),
+    )
+    if nest.in_place and not nest.uniform:
+        # Each tile converts what it reads: once for every nr columns of A, mr rows of B.
+        few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
+        choices = (few, Compare(Relation.LE, sizes.n, Constant(limits.few_columns // 2)))
+    held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.carries else ()
+    return AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
+
+
+def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Few rows by tiles of their own, where vectors read the words of B; else the given loops."""
+    sizes, words, weights = nest.sizes, nest.words, nest.weights
+    elements = plain_elements(nest.instruction) if weights is None else weights.elements
+    others = {"c", nest.a} & nest.packed
+    if elements is None or nest.instruction.m > 1 or words is None or others:
+        return body
+    rows = NARROW_ROWS if weights is None else NARROW_STORED_ROWS
+    few = Compare(Relation.LE, sizes.m, Constant(rows))
+    some = Compare(Relation.LT, Constant(0), Name("depths"))
+    condition = AllOf((few, some, *ones(sizes.cs_a, sizes.cs_c), *words))
+    return decide(AnyOf((condition,)), narrow(nest, isa, elements), body)
+
+
+def _prepacked(nest: Nest, limits: Thresholds, isa: Isa) -> tuple[Statement, ...]:
+    """Operands whose panels exist: five loops around them, or A in place beside panels of B.
+
+    Tiles and depth blocks are those of every other nest, so that each sum has the same order.
+    """
+    body, words = packing(nest), nest.words
+    if nest.weights is not None:
+        return _few_rows(nest, isa, body)
+    if nest.b not in nest.packed or nest.a in nest.packed or words is None:
+        return body
+    near = _near(nest, limits, words)
+    if nest.carries:
+        nest = _beside_column(nest)
+    nest = replace(nest, first_row=Name("ib"))
+    return _few_rows(nest, isa, decide(near, _walk(nest, nest.column_packed()), body))
+
+
+def _beside_column(nest: Nest) -> Nest:
+    """The sums of a narrower C wait for the next depth block beside the tile's column of a few of them."""
+    row = nest.tile.nr
+    return replace(nest, sums=Slice("sums", Name("i") * row, (Constant(row), Constant(1))))
+
+
+def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
+    """One column: dot products; few rows: stream B; A small or seldom read: in place; else five loops."""
+    sizes = nest.sizes
+    body = packing(nest)
+    words = nest.words
+    if words is not None:
+        body = decide(_near(nest, limits, words), tiling(nest, limits), body)
+    one_row = Compare(Relation.EQ, sizes.m, Constant(1))
+    if nest.parts == 1 and words is not None:
+        far = Compare(Relation.LT, Constant(limits.in_place_b), sizes.n * sizes.k)
+        some = Compare(Relation.LT, Constant(0), Name("depths"))
+        adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
+        single = AllOf((*adjacent, one_row))
+        several = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
+        body = decide(AnyOf((single, several)), streaming(nest, nest.types.acc, lanes), body)
+        if nest.uniform and sizes.cs_b != Constant(1):
+            deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
+            body = decide(AnyOf((AllOf(deep),)), columns(nest, lanes), body)
+    if nest.a == "a" and nest.parts == 1:
+        # Turned, one column is a row of the problem, whose order is that of every row.
+        one = Compare(Relation.EQ, sizes.n, Constant(1))
+        body = decide(AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),)), dots(nest), body)
+    return body
+
+
+def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
+    """The multiply instruction of a problem; a column-major C gives A and B each other's roles."""
+    a, b = problem.dtype, problem.b_dtype
+    return isa.tile(b, a) if computed_transposed(problem) else isa.tile(a, b)
+
+
+def lay_gemm(
+    nest: Nest, strategy: Strategy, machine: Machine
+) -> tuple[tuple[Statement, ...], tuple[Buffer, ...]]:
+    """The statements of a product, whatever its sizes, and the scratch that they use.
+
+    They name operands as the nest does, and take the scalars alpha and beta.
+    """
+    types, blocking, isa = nest.types, nest.blocking, machine.isa
+    limits = thresholds(blocking, types, machine.l2.size)
+    match strategy:
+        case _ if nest.packed or nest.weights:
+            body = _prepacked(nest, limits, isa)
+        case Strategy.TILING if nest.words == ():
+            body = tiling(nest)
+            if nest.carries:
+                held = Compare(Relation.LE, nest.sizes.m, Constant(SUMS_ROWS))
+                body = decide(AnyOf((AllOf((held,)),)), body, packing(nest))
+        case Strategy.TILING | Strategy.PACKING:
+            body = packing(nest)
+        case Strategy.AUTO:
+            body = _auto(nest, limits, isa.lanes(types.acc))
+    body = (*_depths(nest), *body)
+    one = nest.instruction
+    kc = _most_depths(nest) * nest.parts
+    used = _buffers_used(body)
+    scratch = (
+        Buffer("b_pack", one.b, Space.SHARED, kc * blocking.nc),
+        Buffer("block_sums", types.acc, Space.SHARED, SUMS_ROWS * SUMS_COLUMNS),
+        Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
+        Buffer("b_panel", one.b, Space.THREAD, kc * blocking.nr),
+        sums_buffer(nest),
+    )
+    return body, tuple(buffer for buffer in scratch if buffer.name in used)
+
+
+def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -> Program:
+    """The tile IR of a GEMM; its parameters keep their meaning whatever the layout of C.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> from tilewright.spec.problem import Gemm
+    >>> blocking = Blocking(12, 32, 1, 216, 4096, 512)
+    >>> program = build_gemm(Gemm(strategy="tiling"), blocking, find_machine("znver5"), "g")
+    >>> [buffer.name for buffer in program.buffers]
+    ['a', 'b', 'c']
+    """
+    sizes, isa, types = sizes_of(problem), machine.isa, problem.types
+    edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
+    weights = problem.weights
+    nest = Nest(
+        *(sizes, blocking, edge, types, instruction_of(problem, isa)),
+        packed=problem.packed if weights is None else frozenset(),
+        weights=weights,
+        steps=Steps.of(problem),
+    )
+    if computed_transposed(problem):
+        nest = replace(nest, sizes=sizes.turned(), a="b", b="a")
+    body, scratch = lay_gemm(nest, problem.strategy, machine)
+    one = nest.instruction
+    stored = (
+        one.a if "a" in problem.packed else types.a,
+        weights.elements.storage if weights else one.b if "b" in problem.packed else types.b,
+        types.c.real,
+    )
+    named = dict(zip("abc", stored, strict=True))
+    named |= dict.fromkeys(weights.vectors if weights else (), F32)
+    named |= {operand.name: operand.dtype.real for operand in problem.step_operands}
+    arguments = tuple(Buffer(name, dtype, Space.ARGUMENT) for name, dtype in named.items())
+    return Program(
+        name=name,
+        sizes=sizes_named(problem),
+        scalars=SCALARS,
+        buffers=(*arguments, *scratch),
+        body=body,
+    )
+
+
+def _buffers_used(body: tuple[Statement, ...]) -> frozenset[str]:
+    found: set[str] = set()
+    for statement in body:
+        match statement:
+            case Loop():
+                found |= _buffers_used(statement.body)
+            case If(_, then, otherwise):
+                found |= _buffers_used(then) | _buffers_used(otherwise)
+            case Pack(destination, source):
+                found |= {destination.buffer, source.buffer}
+            case TileMatmul(carry=carry):
+                found |= {statement.a.buffer, statement.b.buffer, statement.c.buffer}
+                found |= {carry.sums.buffer} if carry else set()
+            case Epilogue(c, sums):
+                found |= {c.buffer, sums.buffer}
+            case Let():
+                pass
+    return frozenset(found)

@@ -1,0 +1,212 @@
+"""Loops for products with few rows or one column: they read a matrix once, and reading it is the work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Buffer,
+    Compare,
+    Constant,
+    Epilogue,
+    Expression,
+    FirstElse,
+    Form,
+    If,
+    Let,
+    Loop,
+    Name,
+    Relation,
+    Scalar,
+    Slice,
+    Space,
+    Statement,
+    Tile,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
+from tilewright.ops.gemm.product_nest import Nest
+from tilewright.spec.dtype import DType
+
+#: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an
+#: element of B in each pair, DRAM about as long).
+STREAMED_ROWS = 8
+
+#: Depths that one pass over a row of sums adds: as many rows of B are read side by side. The sums are
+#: loaded and stored once in 8 multiply-adds; 4 and 16 measured slower (docs/decisions/011).
+STREAMED_DEPTH = 8
+
+#: Vectors of one row of the pass. Two rows take half as many each: as many sums, and as much code.
+STREAMED_VECTORS = 4
+
+#: Bytes of one row of sums: a third of the smallest L1 beside the rows of B that pass by.
+SUMS_BYTES = 16 << 10
+
+#: Rows of a C that can't take sums, whose sums wait in a block or beside a column of tiles.
+SUMS_ROWS = 2048
+
+#: Rows of one tile of dot products; the micro-kernel takes them two by two.
+DOT_ROWS = 4
+
+#: Depths of one pass of dot products: the vector stays in L2 while the matrix passes by.
+DOT_DEPTH = 8192
+
+
+def sums_buffer(nest: Nest) -> Buffer:
+    """Where a thread keeps the sums of a block of columns, and those that C can't take."""
+    acc = nest.types.acc
+    block = STREAMED_ROWS * (SUMS_BYTES // acc.size)
+    size = max(2 * block, SUMS_ROWS * nest.tile.nr) if nest.carries else block
+    return Buffer("sums", acc, Space.THREAD, size)
+
+
+def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
+    """Few rows: whole rows of B pass by, eight at a time, and are added to sums kept in cache.
+
+    A tile that keeps its sums in registers reads 128 bytes of a row of B before it jumps to the next
+    one, which no prefetcher follows. Here each row is read in one run of up to 16 KiB. The sum of each
+    element keeps the order it has in every other nest: depth by depth within kc, then block by block.
+    Where the instruction takes several depths, rows of B are interleaved as they are loaded.
+    """
+    sizes, tile = nest.sizes, nest.tile
+    width, block = STREAMED_VECTORS * lanes, SUMS_BYTES // dtype.size
+    i, j, jb, p = Name("i"), Name("j"), Name("jb"), Name("p")
+
+    def added(depth: Expression, heights: tuple[int, ...]) -> tuple[Statement, ...]:
+        """Adds `depth` depths from p to the sums of the block, by tiles of two rows and of one."""
+        found: list[Statement] = []
+        spans = {
+            2: (Constant(0), Name("paired")),
+            1: (Name("paired") if 2 in heights else Constant(0), sizes.m),
+        }
+        for height in heights:
+            first, end = spans[height]
+            at, across = Name("pc") + p, width // height
+            a = Slice(nest.a, i * sizes.rs_a + at * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+            if nest.instruction.k > 1:
+                a = replace(
+                    a, strides=(sizes.rs_a, Constant(nest.instruction.k)), interleave=nest.instruction.k
+                )
+            b = Slice(nest.b, j + at * sizes.rs_b, (Constant(1), sizes.rs_b))
+            one = nest.matmul(a, b, Constant(across))
+            one = replace(
+                one,
+                c=Slice("sums", i * block + (j - jb), (Constant(block), Constant(1))),
+                rows=Constant(height),
+                depth=depth,
+                tile=Tile(height, across, tile.kr),
+                alpha=Scalar(1.0),
+                beta=FirstElse("p", Scalar(0.0), Scalar(1.0)),
+                carry=None,
+                finish=None,
+            )
+            columns = Loop("j", jb, Name("jend"), Constant(across), (one,))
+            found.append(Loop("i", first, end, Constant(height), (columns,)))
+        return tuple(found)
+
+    step = Constant(STREAMED_DEPTH)
+    whole = Compare(Relation.LE, p + step, Name("depth"))
+    passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(Name("depth") - p, (1,)))
+    held = Slice("sums", Constant(0), (Constant(block), Constant(1)))
+    store = Epilogue(
+        c=Slice("c", jb, (sizes.rs_c, Constant(1))),
+        sums=held,
+        rows=sizes.m,
+        columns=Name("jend") - jb,
+        alpha=Scalar("alpha"),
+        beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+        finish=nest.steps.at(Constant(0), jb, "pc"),
+    )
+    end = Let("jend", minimum(jb + Name("jn"), Name("wide")))
+    walk = Loop("p", Constant(0), Name("depth"), step, (passes,))
+    cut = nest.whole_tile()
+    lets = (
+        Let("paired", roundup(maximum(sizes.m - 1, 0), 2)),  # rows that have a partner
+        Let("wide", roundup(maximum(sizes.n + 1 - width, 0), width)),  # columns of whole tiles
+        Let("jn", minimum(share(Name("wide"), width, tasks(THREAD_TASKS)), block)),
+    )
+
+    def rest(nest: Nest) -> tuple[Statement, ...]:
+        return nest.column((AllOf(cut),) if cut else ()) if nest.in_place else nest.column_copied()
+
+    if not nest.carries:
+        blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, walk, store)
+        tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest(nest))
+        return (*lets, nest.depth_loop_of_task(sizes.m * sizes.n, blocks, tail))
+    # A narrower C takes the sums of the whole depth, which are added up in a second block.
+    total = replace(held, offset=Constant(STREAMED_ROWS * block))
+    first = FirstElse("pc", Scalar(0.0), Scalar(1.0))
+    add = replace(store, c=total, alpha=Scalar(1.0), beta=first, finish=None)
+    steps = nest.steps.at(Constant(0), jb, None)
+    final = replace(store, sums=total, beta=Scalar("beta"), finish=steps)
+    depths = nest.depth_loop_of_task(sizes.m * Name("jn"), walk, add)
+    blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, depths, final)
+    kept = replace(nest, sums=Slice("sums", i * tile.nr, (Constant(tile.nr), Constant(1))))
+    of_tail = kept.depth_loop_of_task(sizes.m * tile.nr, *rest(kept))
+    tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), (of_tail,))
+    return (*lets, blocks, tail)
+
+
+def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
+    """One row times a matrix that is contiguous along the depth; sums keep their order."""
+    sizes, j = nest.sizes, Name("j")
+    one = replace(
+        nest.matmul(
+            Slice(nest.a, Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a)),
+            Slice(nest.b, j * sizes.cs_b + Name("pc"), (sizes.cs_b, Constant(1))),
+            Constant(lanes),
+        ),
+        c=Slice("c", j, (sizes.rs_c, Constant(1))),
+        rows=Constant(1),
+        tile=Tile(1, lanes),
+        form=Form.TURNED,
+        finish=nest.steps.at(Constant(0), j, "pc"),
+    )
+    jb, jn = Name("jb"), Name("jn")
+    inside = Loop("j", jb, minimum(jb + jn, Name("wide")), Constant(lanes), (one,))
+    whole = parallel("jb", Constant(0), Name("wide"), jn, inside)
+    rest = Loop("j", Name("wide"), sizes.n, Constant(nest.tile.nr), nest.column_copied())
+    parts = bounded(tasks(THREAD_TASKS), sizes.n * Name("kc"), TASK_ELEMENTS)
+    return (
+        Let("wide", roundup(maximum(sizes.n + 1 - lanes, 0), lanes)),  # columns of whole tiles
+        Let("jn", share(Name("wide"), lanes, parts)),
+        nest.depth_loop_of_task(sizes.n, whole, rest),
+    )
+
+
+def dots(nest: Nest) -> tuple[Statement, ...]:
+    """One column: dot products of rows of A with a vector, both contiguous along the depth.
+
+    Vectors run along the depth, so a sum has an order of its own (n = 1 is its own case), the same for
+    every row. Rows that run side by side share the vector's loads.
+    """
+    sizes, i = nest.sizes, Name("i")
+    at = Name("pd")
+    one = replace(
+        nest.matmul(
+            Slice(nest.a, i * sizes.rs_a + at, (sizes.rs_a, Constant(1))),
+            Slice(nest.b, at, (Constant(1), Constant(1))),
+            Constant(1),
+        ),
+        c=Slice("c", i * sizes.rs_c, (sizes.rs_c, Constant(1))),
+        rows=minimum(DOT_ROWS, sizes.m - i),
+        tile=Tile(DOT_ROWS, 1),
+        form=Form.DOT,
+        carry=None,
+        beta=FirstElse("pd", Scalar("beta"), Scalar(1.0)),
+        finish=nest.steps.at(i, Constant(0), None if nest.carries else "pd"),
+    )
+    depths = Name("depths")
+    depth = Let("depth", depths if nest.carries else minimum(DOT_DEPTH, depths - at))
+    ib, mb = Name("ib"), Name("mb")
+    inside = Loop("i", ib, minimum(ib + mb, sizes.m), Constant(DOT_ROWS), (one,))
+    rows = parallel("ib", Constant(0), sizes.m, mb, inside)
+    # A narrower C would round the sums of each pass.
+    step = maximum(depths, 1) if nest.carries else Constant(DOT_DEPTH)
+    walk = Loop("pd", Constant(0), maximum(depths, 1), step, (depth, rows))
+    parts = bounded(tasks(THREAD_TASKS), sizes.m * minimum(step, depths), TASK_ELEMENTS)
+    return (Let("mb", share(sizes.m, DOT_ROWS, parts)), walk)

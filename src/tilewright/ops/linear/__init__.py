@@ -1,0 +1,1 @@
+"""Linear layers: products with packed and quantised weights."""

@@ -1,0 +1,228 @@
+"""Quantised activations: rows of 8-bit integers with scales, and their products with weights of 8 bits."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.calls.foreign import as_array
+from tilewright.calls.operands import Array, data_address
+from tilewright.calls.pieces import PIECE, contiguous
+from tilewright.calls.promotion import store
+from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScaleShape, shown
+from tilewright.llvm.build import Module
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.object_cache import cached_object
+from tilewright.llvm.target import data_layout, emit_object
+from tilewright.machine.host import host_machine
+from tilewright.micro.rows.quantize import RowKernel
+from tilewright.ops.gemm.call import check_out, direct_out, product_shapes
+from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of
+from tilewright.ops.linear.call import PackedGemmKernel, packed_kernel
+from tilewright.ops.packing.call import packing_kernel
+from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
+from tilewright.ops.packing.nest import panel_form
+from tilewright.ops.packing.problem import Role
+from tilewright.ops.quantized.quantise import elements_of
+from tilewright.preparing import once
+from tilewright.spec.arguments import check_numbers
+from tilewright.spec.dtype import BF16, F16, F32, I8, I32, U8, DType
+from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
+from tilewright.spec.problem import ProductTypes
+from tilewright.spec.weights import Elements, Weights
+
+#: The types of activations that are quantised as they are; others are converted to float32.
+_TYPES = (F32, BF16, F16)
+
+#: What an unsigned element of a weight stands above its value.
+_MIDDLE = Elements.I8.middle
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedRows:
+    """A matrix of 8-bit integers whose rows have scales: it stands for scales[:, None] * q.
+
+    Made by `tilewright.quantize_rows`, or from integers and scales of others.
+
+    Attributes
+    ----------
+    q : int8, shape (m, k), contiguous.
+    scales : float32, shape (m,). NaN makes every result of its row NaN.
+    sums : int32, shape (m,): the sums of the rows of q, by default computed.
+
+    Raises
+    ------
+    InvalidOperand, ScaleShape
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> rows = tw.quantize_rows(np.array([[127.0, -63.5, 2.0]], np.float32))
+    >>> rows.q, rows.scales
+    (array([[127, -64,   2]], dtype=int8), array([1.], dtype=float32))
+    """
+
+    q: Array
+    scales: Array
+    sums: Array | None = None
+
+    def __post_init__(self) -> None:
+        q = as_array(self.q, "q")
+        if q.dtype != np.int8 or q.ndim != 2:
+            raise InvalidOperand(name="q", reason=f"it is {q.dtype} of {q.ndim} dimensions, not int8 of 2")
+        m = q.shape[0]
+        scales = np.ascontiguousarray(check_numbers(as_array(self.scales, "scales"), "scales"), np.float32)
+        if scales.shape != (m,):
+            raise ScaleShape(name="scales", found=scales.shape, required=(m,))
+        sums = (
+            q.sum(axis=1, dtype=np.int32)
+            if self.sums is None
+            else np.ascontiguousarray(check_numbers(as_array(self.sums, "sums"), "sums"), np.int32)
+        )
+        if sums.shape != (m,):
+            raise ScaleShape(name="sums", found=sums.shape, required=(m,))
+        for name, value in (("q", np.ascontiguousarray(q)), ("scales", scales), ("sums", sums)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix."""
+        m, k = self.q.shape
+        return m, k
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("quantised rows become an array by a multiplication")
+        found = self.q * self.scales[:, np.newaxis]
+        return found if dtype is None else found.astype(dtype)
+
+
+@once
+def row_function(dtype: DType) -> Any:
+    """The compiled `RowKernel` of a type, for the host as it was at the first use."""
+    name, machine = f"rows_{dtype}", host_machine()
+
+    def compile_it() -> bytes:
+        module = Module(name, machine.triple, data_layout(machine), vector_bits=machine.function_bits)
+        RowKernel(machine.isa, dtype).emit(module, name)
+        return emit_object(str(module), name, machine)
+
+    code = Linked(cached_object(f"{name} {machine.vector_bits}", machine, compile_it), (name,), {})
+    pointer, size = ctypes.c_void_p, ctypes.c_int64
+    kinds = (pointer, size, size, size, pointer, size, pointer, pointer)
+    return code.function(name, kinds)
+
+
+def quantize_rows(x: Any) -> QuantizedRows:
+    """What `tilewright.quantize_rows` does, which documents it."""
+    array = as_array(x, "x")
+    if array.ndim != 2:
+        raise InvalidOperand(name="x", reason=f"it has {array.ndim} dimensions, not 2")
+    native = array.dtype.newbyteorder("=")
+    dtype = next((kind for kind in _TYPES if kind.numpy == native), F32)
+    if dtype is F32 and not np.can_cast(native, np.float32, "same_kind"):
+        raise InvalidOperand(name="x", reason=f"its dtype {array.dtype} is no float")
+    given = contiguous(array, dtype.numpy)
+    m, k = given.shape
+    q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)
+    if m:
+        function = row_function(dtype)
+        step = max(1, PIECE // max(k, 1))
+        for first in range(0, m, step):  # signal handlers run between two calls
+            rows = slice(first, first + step)
+            places = [data_address(array[rows]) for array in (given, q, scales, sums)]
+            function(places[0], k, min(step, m - first), k, places[1], k, places[2], places[3])
+    return QuantizedRows(q, scales, sums)
+
+
+def _steps(along: Along | None, activation: str | None) -> Epilogue:
+    """From sums of q · u to the result: the middle of u taken off, scales, a bias, an activation."""
+    steps: list[Step] = [Bias(Along.ROW, I32), Scale(Along.ROW, F32), Scale(Along.COLUMN, F32)]
+    if along is not None:
+        steps.append(Bias(along, F32))
+    return Epilogue(steps if activation is None else [*steps, Activation(activation)])
+
+
+def _tiles(packed: PackedMatrix) -> Array:
+    """The unsigned elements of a weight in the tiles of the host's product of int8 and uint8.
+
+    On most machines these are the weight's own bytes; else they are packed once, beside it.
+    """
+    form = panel_form(ProductTypes.parse(I8, U8, I32), Role.B, host_machine())
+    if form == packed.form.panels:
+        return packed.data4d
+    kept = packed.routes.get(form)
+    if kept is None:
+        kernel = packing_kernel(Role.B, U8, I8, host_machine())
+        elements = contiguous(elements_of(packed), np.dtype(np.uint8))
+        lanes, depth = Role.B.lanes_and_depth(packed.shape)
+        data = aligned_empty(form.shape(lanes, depth), form.storage.numpy)
+        kept = packed.routes[form] = kernel(elements, data)
+    tiles: Array = kept
+    return tiles
+
+
+def _route(
+    packed: PackedMatrix, c: DType, along: Along | None, activation: str | None
+) -> tuple[PackedGemmKernel, Array, Array]:
+    """The kernel, the weight's tiles and its scales (1, n), found once for each weight."""
+    key = ("rows", c, along, activation)
+    found: tuple[PackedGemmKernel, Array, Array] | None = packed.routes.get(key)
+    if found is None:
+        epilogue = _steps(along, activation)
+        kernel = packed_kernel(ProductTypes.parse(I8, U8, c, epilogue=epilogue), Role.B, epilogue)
+        columns = packed.vectors["scales"].reshape(1, -1)[:, : packed.shape[1]]
+        found = packed.routes[key] = kernel, _tiles(packed), columns
+    return found
+
+
+def matmul(
+    x: QuantizedRows,
+    packed: Any,
+    out: Array | None,
+    *,
+    dtype: np.dtype[Any] | None,
+    bias: Any,
+    activation: str | None,
+) -> Array:
+    """activation(x @ packed + bias): exact sums of integers, scaled and rounded once; see `tw.matmul`.
+
+    Raises
+    ------
+    QuantisedWeight : if the weight has not 8 bits, one scale for each column and no zero points.
+    InvalidChoice : if the result is asked for in another type than float32 and bfloat16.
+    """
+    if not isinstance(packed, PackedMatrix) or packed.form.weights != Weights(Elements.I8):
+        raise QuantisedWeight(
+            found=shown(packed) if isinstance(packed, PackedMatrix) else type(packed).__name__
+        )
+    if dtype is not None and dtype not in (F32.numpy, BF16.numpy):
+        raise InvalidChoice(name="dtype", found=dtype, allowed="f32, bf16")
+    wanted = dtype if dtype is not None or out is None else out.dtype
+    c = BF16 if wanted is not None and wanted == BF16.numpy else F32
+    shapes = product_shapes(x.shape, packed.shape)
+    if out is not None:
+        check_out(out, shapes.result, c.numpy)
+    vectors, along = [], None
+    if bias is not None:
+        vector, along = bias_of(bias, shapes.result, (False, False))
+        vectors = [vector]
+    kernel, tiles, columns = _route(packed, c, along, activation)
+    vectors = [bias_matrix(v, ProductTypes.parse(F32), np.dtype(np.float32), []) for v in vectors]
+    direct = out is not None and direct_out(out, c.numpy, x.q, packed.data4d)
+    target = out if direct and out is not None else np.empty(shapes.result, c.numpy)
+    if target.size:
+        assert x.sums is not None
+        taken = np.multiply(x.sums, -_MIDDLE, dtype=np.int32)[:, np.newaxis]
+        steps = (taken, x.scales[:, np.newaxis], columns, *vectors)
+        sizes = (shapes.m, shapes.n, shapes.k)
+        with kernel.pool.block() as scratch:
+            kernel.run_packed([x.q, tiles, target], sizes, (1, 0), scratch, steps)
+    if out is None:
+        return target
+    if not direct:
+        store(target, out)
+    return out

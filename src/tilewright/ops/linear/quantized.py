@@ -1,0 +1,233 @@
+"""Products with weights in words: kernels, and `matmul` where the second operand is such a `PackedMatrix`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from tilewright.calls.afterwards import afterwards
+from tilewright.calls.operands import Array, check_operand, data_address, element_strides
+from tilewright.calls.pieces import contiguous
+from tilewright.calls.promotion import store
+from tilewright.errors import ForeignPacked, InvalidChoice, MissingOut, PackedDtype
+from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine
+from tilewright.ops.gemm.call import as_operand, check_out, direct_out, product_shapes
+from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of, matmul_epilogue
+from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.ops.linear import call as packed_gemm
+from tilewright.ops.linear.call import Route
+from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.ops.packing.nest import weight_lanes
+from tilewright.preparing import once
+from tilewright.spec.arguments import factor
+from tilewright.spec.dtype import BF16, F32, DType
+from tilewright.spec.epilogue import Along, Epilogue
+from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.weights import Weights
+from tilewright.threads.pool import call_team
+
+
+class WeightKernel(GemmKernel):
+    """A kernel of a `Gemm` with `weights`: ``kernel(x, packed, c, alpha=1, beta=0)``."""
+
+    def _make_native(self) -> Any:
+        return self.__call__
+
+    def __call__(  # type: ignore[override]
+        self,
+        a: Array,
+        b: PackedMatrix,
+        c: Array,
+        *,
+        alpha: complex = 1.0,
+        beta: complex = 0.0,
+        **operands: Any,
+    ) -> Array:
+        """c = alpha · a @ b + beta · c and its epilogue, whose operands have their names.
+
+        Raises
+        ------
+        OperandMismatch : if an operand has another shape, dtype or layout, before c changes.
+        ForeignPacked : if the weight is in panels of another width.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        acc = self.types.acc
+        factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
+        places = self.problem.operands
+        for operand, array in ((places[0], a), (places[2], c)):
+            check_operand(self.name, operand, array)
+        if not isinstance(b, PackedMatrix) or b.form.weights != self.problem.weights:
+            required = f"a PackedMatrix of {self.problem.weights and self.problem.weights.name}"
+            self._refuse(places[1], "form", b, required)
+        check_panels(b, self.machine)
+        sizes = (*c.shape, a.shape[1])
+        for operand, found, required_shape in (
+            (places[0], a.shape, (sizes[0], sizes[2])),
+            (places[1], b.shape, (sizes[2], sizes[1])),
+        ):
+            if found != required_shape:
+                self._refuse(operand, "shape", found, required_shape)
+        if not c.flags.writeable:
+            self._refuse(places[2], "writeable =", False, True)
+        for operand, array in (
+            (places[0], a),
+            *((places[1], part) for part in (b.data4d, *b.vectors.values())),
+        ):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+        steps = self.step_matrices(c, operands, (sizes[0], sizes[1]), factors)
+        function_ready = self.function  # a foreign kernel is refused before scratch is taken
+        del function_ready
+        with self.pool.block() as scratch:
+            self.run_weights(a, b, c, factors, scratch, steps)
+        return c
+
+    def run_weights(
+        self,
+        a: Array,
+        b: PackedMatrix,
+        c: Array,
+        factors: tuple[float, float],
+        scratch: int,
+        steps: Sequence[Array] = (),
+    ) -> None:
+        """One product of arrays that are known to fit; `steps` are the operands of the epilogue."""
+        assert self.problem.weights is not None
+        vectors = (*(b.vectors[name] for name in self.problem.weights.vectors), *steps)
+        self.run_packed([a, b.data4d, c], (*c.shape, a.shape[1]), factors, scratch, vectors)
+
+    def run_packed(
+        self,
+        arrays: list[Array],
+        sizes: tuple[int, ...],
+        factors: tuple[float, float],
+        scratch: int,
+        operands: Sequence[Array] = (),
+    ) -> None:
+        """One product of arrays that are known to fit; operands: vectors of the weight, then of the steps."""
+        (a, _, c), (m, n, k) = arrays, sizes
+        strides = (*element_strides(a), 0, 0, *element_strides(c))
+        arrays = [*arrays, *operands]
+        with call_team(m * n * k) as team:
+            self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch, team)
+
+
+def check_panels(packed: PackedMatrix, machine: Machine) -> None:
+    """Refuses panels of another width than the machine's."""
+    lanes = weight_lanes(machine)
+    if packed.form.panels.lanes != lanes:
+        raise ForeignPacked(
+            packed=repr(packed),
+            found=f"panels of {packed.form.panels.lanes} columns",
+            required=f"panels of {lanes}",
+            row=machine.isa.name,
+        )
+
+
+@once
+def _compiled(
+    weights: Weights, types: tuple[DType, DType], epilogue: Epilogue, machine: Machine
+) -> WeightKernel:
+    a, c = types
+    problem = Gemm(dtype=a, out_dtype=c, a=Layout.ROW, c=Layout.ROW, weights=weights, epilogue=epilogue)
+    return WeightKernel.compiled(problem, machine)
+
+
+def weight_kernel(weights: Weights, types: tuple[DType, DType], epilogue: Epilogue) -> WeightKernel:
+    """The kernel of products with weights of a form on this host: any sizes, rows of A and C contiguous.
+
+    Parameters
+    ----------
+    types : of A and of C.
+    """
+    return _compiled(weights, types, epilogue, host_machine())
+
+
+def weight_types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -> tuple[DType, DType]:
+    """The types that x is taken as and that the kernel stores."""
+    native = x.dtype.newbyteorder("=")
+    a = BF16 if native == BF16.numpy else F32
+    if a is F32 and not np.can_cast(native, np.float32, "safe"):
+        raise PackedDtype(found=x.dtype, packed=repr(packed), required=F32.numpy)
+    return a, a if wanted is None or wanted == a.numpy else F32
+
+
+def weight_route(packed: PackedMatrix, x: Array, wish: packed_gemm.Wish) -> Route:
+    """The kernel for x beside a weight, as `packed_gemm.find_route` gives that of other packed matrices."""
+    weights = packed.form.weights
+    assert weights is not None
+    types = a, c = weight_types(x, packed, wish.computed)
+    kernel = weight_kernel(weights, types, matmul_epilogue(wish.along, wish.activation))
+    beside = tuple(packed.vectors[name] for name in weights.vectors)
+    return Route(kernel, a.numpy, F32.numpy, c.numpy, beside)
+
+
+class Wish(NamedTuple):
+    """What a product with a weight is to be, beside its operands."""
+
+    out: Array | None
+    dtype: np.dtype[Any] | None
+    alpha: complex
+    beta: complex
+    bias: Any
+    activation: str | None
+
+
+def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
+    """activation(alpha · x @ packed + beta · out + bias): see `tilewright.matmul`.
+
+    bfloat16 is multiplied as such, what else float32 holds as float32; the result is of that type, or of
+    `dtype`, which may be float32.
+
+    Raises
+    ------
+    PackedDtype : if x has values that float32 has not.
+    InvalidChoice : if the result is asked for in another type.
+    ForeignPacked : if the weight is in panels of another width.
+    """
+    assert packed.form.weights is not None
+    given, asked = wish.out, wish.dtype if wish.dtype is not None or wish.out is None else wish.out.dtype
+    types = a, c = weight_types(x, packed, None if asked is None else asked.newbyteorder("="))
+    if wish.dtype is not None and wish.dtype != c.numpy:
+        raise InvalidChoice(name="dtype", found=wish.dtype, allowed=f"{a.name}, {F32.name}")
+    shapes = product_shapes(x.shape, packed.shape)
+    factors = (factor(wish.alpha, "alpha", F32), factor(wish.beta, "beta", F32))
+    if given is None and factors[1] != 0:
+        raise MissingOut(function="matmul", beta=wish.beta)
+    if given is not None:
+        check_out(given, shapes.result, c.numpy)
+    check_panels(packed, host_machine())
+    vectors, along = [], None
+    if wish.bias is not None:
+        vector, along = bias_of(wish.bias, shapes.result, (x.ndim == 1, False))
+        vectors = [vector]
+    kernel = weight_kernel(packed.form.weights, types, matmul_epilogue(along, wish.activation))
+    avoid = [] if given is None else [given]
+    vectors = [bias_matrix(vector, kernel.types, c.numpy, avoid) for vector in vectors]
+    operand = contiguous(as_operand(x, a.numpy, "a"))
+    inputs = (x, packed.data4d, *packed.vectors.values())
+    direct = given is not None and given.flags.c_contiguous
+    direct = direct and all(direct_out(cast("Array", given), c.numpy, x, part) for part in inputs)
+    target = cast("Array", given) if direct else np.empty(shapes.result, c.numpy)
+    if factors[1] != 0 and not direct:
+        target[...] = given
+    if target.size:
+        # One element of a bias for each row: the rows of a batch are not merged.
+        m = shapes.m if along is Along.ROW else target.size // shapes.n
+        results = target.reshape(-1, m, shapes.n)
+        rows = operand.reshape(len(results), m, shapes.k)
+        with kernel.pool.block() as scratch:
+            for left, result in zip(rows, results, strict=True):
+                kernel.run_weights(left, packed, result, factors, scratch, vectors)
+    if asked is None and along is not Along.ROW:  # the next such call takes the short way
+        with afterwards("matmul"):
+            key = packed_gemm.Wish(a.numpy, None, along, wish.activation)
+            packed.routes[key] = weight_route(packed, x, key)
+    if given is None:
+        return target
+    if not direct:
+        store(target, given)
+    return given

@@ -1,0 +1,1 @@
+"""The public products of arrays of any kind."""

@@ -1,0 +1,155 @@
+"""Products of 8-bit integers with zero points: one product of the raw operands, and correction terms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.calls.foreign import as_array
+from tilewright.calls.operands import Array, broadcast_shapes, whole_strides
+from tilewright.errors import InvalidZeroPoint, UnsupportedDtype
+from tilewright.ops.gemm.call import (
+    Shapes,
+    check_array,
+    check_out,
+    convert,
+    direct_out,
+    merge_rows,
+    product_shapes,
+    product_types,
+)
+from tilewright.ops.gemm.kernel import matmul_kernel
+from tilewright.ops.matmul.public import matmul
+from tilewright.spec.epilogue import Along, Bias, Epilogue
+
+_INT32 = np.dtype(np.int32)
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+
+
+class _ZeroPoint(NamedTuple):
+    """The zero point of an operand as 64-bit integers.
+
+    Attributes
+    ----------
+    values : of shape (..., m, 1) for a, (..., 1, n) for b; (1, 1) where one number is for all.
+    one : whether it is one number.
+    none : whether all are 0.
+    """
+
+    values: Array
+    one: bool
+    none: bool
+
+
+def _zero_point(value: Any, name: str, operand: Array, axis: int) -> _ZeroPoint:
+    """A zero point by rows of a (axis -2) or columns of b (axis -1).
+
+    Raises
+    ------
+    InvalidZeroPoint : it is not an integer of the operand's type, or its shape does not match the rows
+        (columns).
+    """
+    array = np.zeros((), np.int64) if value is None else as_array(value, name)
+    limits = np.iinfo(operand.dtype)
+    if array.dtype.kind not in "iu":
+        raise InvalidZeroPoint(name=name, found=f"of dtype {array.dtype}", required="integers")
+    if array.size and not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
+        found = f"from {array.min()} to {array.max()}"
+        raise InvalidZeroPoint(name=name, found=found, required=f"values of {operand.dtype}")
+    if array.size == 1:
+        number = array.reshape(1, 1).astype(np.int64)
+        return _ZeroPoint(number, one=True, none=not number.any())
+    size, other = operand.shape[axis], -1 if axis == -2 else -2
+    values = array if array.ndim != 1 else np.expand_dims(array, other)
+    batch = operand.shape[:-2]
+    fits = values.ndim >= 2 and values.shape[axis] == size and values.shape[other] == 1
+    if fits and values.ndim > 2:
+        fits = len(values.shape) == operand.ndim and all(
+            own in (1, length) for own, length in zip(values.shape[:-2], batch, strict=True)
+        )
+    if not fits:
+        of = f"({size},), or (..., {size}, 1)" if axis == -2 else f"({size},), or (..., 1, {size})"
+        raise InvalidZeroPoint(name=name, found=f"of shape {array.shape}", required=f"one number, {of}")
+    return _ZeroPoint(values.astype(np.int64), one=False, none=not values.any())
+
+
+def _cut(array: Array) -> Array:
+    """64-bit integers modulo 2^32, as int32."""
+    return array.astype(np.int32)
+
+
+def matmul_integer(a: Any, b: Any, a_zero_point: Any, b_zero_point: Any, out: Any) -> Array:
+    """See `tilewright.matmul_integer`."""
+    given_a, given_b = convert(a, "a"), convert(b, "b")
+    for array in (given_a, given_b):
+        if array.dtype not in _BYTES:
+            raise UnsupportedDtype(dtype=array.dtype, supported="i8, u8 with zero points")
+    shapes = product_shapes(given_a.shape, given_b.shape)
+    left = given_a[np.newaxis, :] if given_a.ndim == 1 else given_a
+    right = given_b[:, np.newaxis] if given_b.ndim == 1 else given_b
+    zero_a = _zero_point(a_zero_point, "a_zero_point", left, -2)
+    zero_b = _zero_point(b_zero_point, "b_zero_point", right, -1)
+    given = None if out is None else check_out(check_array(out), shapes.result, _INT32)
+    full = (*shapes.batch, shapes.m, shapes.n)
+    if given is not None and direct_out(given, _INT32, given_a, given_b):
+        target = given[..., np.newaxis] if given_b.ndim == 1 else given
+        target = target[..., np.newaxis, :] if given_a.ndim == 1 else target
+    else:
+        target = np.empty(full, _INT32)
+    _multiply(left, right, target, (zero_a, zero_b), shapes)
+    if given is None:
+        result: Array = target.reshape(shapes.result)[()]
+        return result
+    if not np.may_share_memory(given, target):
+        np.copyto(given, target.reshape(shapes.result), casting="unsafe")
+    return given
+
+
+def _multiply(a: Array, b: Array, c: Array, zeros: tuple[_ZeroPoint, _ZeroPoint], shapes: Shapes) -> None:
+    """C = A·B - za·(sums of B's columns) - (sums of A's rows - k·za)·zb."""
+    zero_a, zero_b = zeros
+    if (zero_a.none and zero_b.none) or c.size == 0:
+        matmul(a, b, c, dtype=_INT32)
+        return
+    k = shapes.k
+    columns = rows = np.zeros((1, 1), np.int64)
+    if not zero_a.none:  # ones of b's type: no other kernel
+        columns = matmul(np.ones((1, k), a.dtype), b, dtype=_INT32).astype(np.int64)
+    if not zero_b.none:
+        rows = matmul(a, np.ones((k, 1), b.dtype), dtype=_INT32).astype(np.int64)
+    rows = rows - k * zero_a.values
+    if zero_a.one and zero_b.one:
+        tall_a, _, tall_c = merge_rows(a, b, c)
+        if tall_a.ndim == b.ndim == tall_c.ndim == 2 and whole_strides(tall_a) and whole_strides(b):
+            by_row = (-rows * zero_b.values).reshape(-1, 1)
+            _with_biases(tall_a, b, tall_c, -zero_a.values * columns, by_row)
+            return
+    # Both terms are a product of depth 2, into which A·B is added.
+    batch = _common(rows, zero_a.values)
+    first = np.empty((*batch, shapes.m, 2), _INT32)
+    first[..., :1], first[..., 1:] = _cut(-zero_a.values), _cut(-rows)
+    batch = _common(columns, zero_b.values)
+    second = np.empty((*batch, 2, shapes.n), _INT32)
+    second[..., :1, :], second[..., 1:, :] = _cut(columns), _cut(zero_b.values)
+    first = np.broadcast_to(first, (*c.shape[:-2], *first.shape[-2:]))
+    matmul(first, second, c)
+    matmul(a, b, c, beta=1)
+
+
+def _common(sums: Array, values: Array) -> tuple[int, ...]:
+    """The batch axes of sums and zero points together, which have been checked to broadcast."""
+    found = broadcast_shapes(sums.shape[:-2], values.shape[:-2])
+    assert found is not None
+    return found
+
+
+def _with_biases(a: Array, b: Array, c: Array, by_column: Array, by_row: Array) -> None:
+    """A·B with one vector for the columns of C and one for its rows, added when C is stored."""
+    kernel = matmul_kernel(
+        product_types(a.dtype, b.dtype, _INT32), Epilogue((Bias(Along.COLUMN), Bias(Along.ROW)))
+    )
+    column = np.ascontiguousarray(np.broadcast_to(_cut(by_column), (1, c.shape[1])))
+    row = np.ascontiguousarray(np.broadcast_to(_cut(by_row), (c.shape[0], 1)))
+    with kernel.pool.block() as scratch:
+        kernel.run(a, b, c, 1, 0, scratch, (column, row))

@@ -1,0 +1,182 @@
+"""`tilewright.matmul` as a builtin: what the package offers, and what calls inside it go through too.
+
+What a call needs (LLVM, the stages, the run time) is imported by the first one.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.calls.afterwards import afterwards
+from tilewright.calls.foreign import ANY_ORDER, SAME_KIND
+from tilewright.llvm.builtin import Builtin
+from tilewright.preparing import Section, importing
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from tilewright.ops.gemm.native_entry import NativeMatmul
+
+_MATMUL_DOC = """\
+matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None, axes=None,
+       casting='same_kind', order='K', subok=True)
+--
+
+alpha * a @ b + beta * out, for everything that numpy.matmul accepts; then bias and activation.
+
+Parameters
+----------
+a, b : array_like
+    Shapes (..., m, k) and (..., k, n); batch axes broadcast; a 1-D operand is a row of a or a column
+    of b, and its axis is missing from the result. Any strides, alignment and byte order. Either may be a
+    `PackedMatrix`, which is not packed again.
+out : numpy.ndarray, optional
+    Receives the result, which repeats along axes that `out` has in front. May share memory with a and b.
+dtype : optional
+    Element type of the result. By default that of `out`, or else NumPy's promotion of a and b. Operands are
+    not rounded to a narrower result, unlike in NumPy: products are computed in the type that a, b and the
+    result have in common (int32 and float32 into float16: in float64) and rounded once. Floats of up to 32
+    bits are summed in float32, integers of up to 16 bits in 32; integers wrap around.
+alpha, beta : float, of complex products complex, of integers integers
+    beta = 0 does not read out; alpha = 0 does not read a and b.
+bias : array_like, optional
+    Added to the sums before they are stored: (n,) or (1, n), an element for each column of the result,
+    or (m, 1), one for each row; a number for all. Converted to the type of the sums.
+activation : str, optional
+    "relu", "gelu" (with the error function), "gelu_tanh", "silu", "sigmoid" or "tanh", of the biased sums in
+    their own type, before the one conversion to the type of the result. For integers only "relu" is
+    supported; it changes no unsigned result.
+threads : int, optional
+    The most threads of this call, the caller among them; as many as `set_num_threads` says by default. Small
+    products take one in any case. The result has the same bits with any number.
+axes : list, optional
+    Which axes are those of the matrices: a tuple of two integers for a, for b and for the result; of a vector
+    an integer.
+casting : "same_kind", "no", "equiv", "safe" or "unsafe"
+    What may be converted to the type of the result, and from that to `out`.
+order : "K", "C", "F" or "A"
+    Order in memory of a result that is not `out`.
+subok : bool
+    Whether the result is of the type of a or b where these are of a subclass of arrays.
+
+Returns
+-------
+numpy.ndarray of shape (..., m, n), or `out`
+    Of subclasses of arrays, and of operands whose library has functions of its own (``__array_ufunc__``),
+    what `numpy.matmul` returns.
+
+Raises
+------
+ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
+OutReadOnly, OutNotArray, OutCount, MissingOut, UnsafeCast, UnsupportedDtype, NoCommonDtype,
+UnsupportedArgument, SizeOverflow, StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation,
+PackedDtype, PackedRole, ForeignPacked, AxesCount, CoreAxes, InvalidAxis, AxisOutOfRange, RepeatedAxis,
+InvalidFlag, UnexpectedKeyword, MaskedOperand, ForeignKeyword, NoUfuncs
+    Each before `out` changes.
+
+Notes
+-----
+Each element is the same sum in the same order whatever the number of rows, the batch position, the
+alignment or the layout; of a product with one column (n = 1) the order also depends on the layout.
+Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, Algorithm 1.
+
+Examples
+--------
+>>> import numpy as np, tilewright as tw
+>>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+>>> tw.matmul(a, b)
+array([[3., 3., 3., 3.],
+       [3., 3., 3., 3.]], dtype=float32)
+"""
+
+_connecting = Section()
+_native: list[NativeMatmul] = []  # the one entry of this process, once made
+
+
+#: Defaults of what `matmul` computes besides the product.
+_STEPS: dict[str, Any] = {"alpha": 1.0, "beta": 0.0, "bias": None, "activation": None}
+
+
+#: Types of operands that do not override NumPy's functions.
+_PLAIN = {np.ndarray, list, tuple}
+
+
+def _matmul(
+    a: Any,
+    b: Any,
+    /,
+    out: NDArray[Any] | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    alpha: complex = _STEPS["alpha"],
+    beta: complex = _STEPS["beta"],
+    bias: Any = None,
+    activation: str | None = None,
+    threads: int | None = None,
+    axes: Any = None,
+    casting: str = SAME_KIND,
+    order: Any = ANY_ORDER,
+    subok: bool = True,
+    **unexpected: Any,
+) -> NDArray[Any]:
+    """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
+    with importing:
+        from tilewright.ops.gemm import call as arrays
+        from tilewright.ops.packing.matrix import PackedMatrix
+        from tilewright.threads.pool import limited
+
+    plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True and not unexpected
+    with limited(threads):
+        if plain and PackedMatrix in (type(a), type(b)):
+            with importing:
+                from tilewright.ops.linear import call as packed_gemm
+
+            return packed_gemm.matmul(
+                *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
+            )
+        steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
+        if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
+            result = arrays.matmul(a, b, out, dtype=dtype, **steps)
+        else:
+            with importing:
+                from tilewright.ops.gemm import gufuncs
+
+            gufuncs.refuse_keywords("matmul", unexpected)
+            options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
+            product = gufuncs.Product("matmul", partial(arrays.matmul, **steps))
+            ours = [name for name, value in steps.items() if value is not _STEPS[name]]
+            result = gufuncs.call(product, a, b, out, options, ours)
+    with afterwards("matmul"):
+        _connect()
+    return result
+
+
+def _connect() -> None:
+    """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
+    with importing:
+        from tilewright.calls.fastcall import native_entry_possible
+        from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels, scratch_pool
+        from tilewright.ops.gemm.native_entry import NativeMatmul
+
+    pool = scratch_pool()
+    if _native and not pool.table.wanted and _native[0].connected == len(matmul_kernels):
+        return
+    with _connecting as first:
+        if not first or (not _native and not native_entry_possible()):
+            return
+        pool.supply()
+        if not _native:
+            _native.append(NativeMatmul(_builtin, pool))
+        _native[0].connect(native_kernels())
+        _native[0].connected = len(matmul_kernels)
+
+
+_builtin = Builtin(_matmul, "matmul", "tilewright", _MATMUL_DOC)
+
+if TYPE_CHECKING:
+    matmul = _matmul
+else:
+    matmul = _builtin.function

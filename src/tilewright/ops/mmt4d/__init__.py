@@ -1,0 +1,1 @@
+"""mmt4d: products of matrices in tiles."""

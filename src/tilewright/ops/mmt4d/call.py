@@ -1,0 +1,172 @@
+"""Kernels of mmt4d, and the operation on arrays of four axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.calls.foreign import as_array, refuse
+from tilewright.calls.operands import Array, data_address
+from tilewright.calls.pieces import copy_to
+from tilewright.calls.promotion import same_kind, store
+from tilewright.compiler.kernel import Kernel
+from tilewright.errors import (
+    InvalidOperand,
+    OutDtype,
+    OutReadOnly,
+    OutShape,
+    TilesMismatch,
+)
+from tilewright.machine.host import host_machine
+from tilewright.ops.gemm.call import find_dtype
+from tilewright.ops.gemm.kernel import scratch_of
+from tilewright.ops.mmt4d.nest import Mmt4dCut
+from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
+from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
+from tilewright.ops.transpose.call import transpose
+from tilewright.preparing import once_property, preparing
+from tilewright.spec.arguments import check_number, out_array
+from tilewright.threads.pool import call_team
+from tilewright.threads.scratch import ScratchPool
+
+_AXES = {"lhs": ("m1", "k1", "m0", "k0"), "rhs": ("n1", "k1", "n0", "k0"), "out": ("m1", "n1", "m0", "n0")}
+
+
+class Mmt4dKernel(Kernel):
+    """A kernel of an `Mmt4d`: ``kernel(lhs, rhs, out, beta=0)``."""
+
+    problem: Mmt4d
+
+    @property
+    def blocking(self) -> Mmt4dCut:
+        """Register tile, cache blocks, and whether the tiles are read in place."""
+        assert isinstance(self._compilation.blocking, Mmt4dCut)
+        return self._compilation.blocking
+
+    @once_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        return scratch_of(self)
+
+    def __call__(self, lhs: Array, rhs: Array, out: Array, *, beta: int = 0) -> Array:  # type: ignore[override]
+        """out = lhs · rhsᵀ + beta · out on C-contiguous tiles of the problem's sizes and types.
+
+        Raises
+        ------
+        OperandMismatch : if an array has another shape, dtype or layout, before out changes.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        adds = int(check_number(beta, "beta") != 0)
+        counts = self._check((lhs, rhs, out))
+        with self.pool.block() as scratch, call_team(lhs.size * rhs.shape[0] * rhs.shape[2]) as team:
+            self.function(*map(data_address, (lhs, rhs, out)), *counts, adds, scratch, team)
+        return out
+
+    def _check(self, arrays: tuple[Array, ...]) -> tuple[int, ...]:
+        known = {name: getattr(self.problem, name) for name in (*TILE_COUNTS, "m0", "n0", "k0")}
+        for operand, array in zip(self.problem.operands, arrays, strict=True):
+            if not isinstance(array, np.ndarray):
+                self._refuse(operand, "type", type(array).__name__, "numpy.ndarray")
+            for what, found, required in (
+                ("dtype", array.dtype, operand.dtype.numpy),
+                ("dimensions", array.ndim, 4),
+            ):
+                if found != required:
+                    self._refuse(operand, what, found, required)
+            if not (array.flags.c_contiguous and array.flags.aligned):
+                self._refuse(operand, "layout", "strided or unaligned", "C-contiguous and aligned")
+            for axis, size in zip(_AXES[operand.name], array.shape, strict=True):
+                if known[axis] is None:
+                    known[axis] = size
+                if known[axis] != size:
+                    self._refuse(operand, f"{axis} =", size, known[axis])
+        out = arrays[2]
+        if not out.flags.writeable:
+            self._refuse(self.problem.operands[2], "writeable =", False, True)
+        for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
+            if np.may_share_memory(array, out):
+                self._refuse(operand, "memory", "shared with out", "separate from out")
+        return tuple(known[name] for name in TILE_COUNTS)
+
+
+#: The kernels of this process, by tile sizes and element types.
+_kernels: dict[tuple[Any, ...], Mmt4dKernel] = {}
+
+
+def mmt4d_kernel(tiles: tuple[int, int, int], lhs: np.dtype[Any], rhs: np.dtype[Any]) -> Mmt4dKernel:
+    """The kernel for some tile sizes and element types on this host; any numbers of tiles."""
+    key = (tiles, lhs, rhs)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        with preparing:
+            kernel = _kernels.get(key)
+            if kernel is None:
+                problem = Mmt4d(*tiles, find_dtype(lhs), b_dtype=find_dtype(rhs))
+                kernel = _kernels.setdefault(key, Mmt4dKernel.compiled(problem, host_machine()))
+    return kernel
+
+
+def _tiles(value: Any, name: str) -> Array:
+    """An operand as an array of four axes."""
+    if isinstance(value, PackedMatrix):
+        return value.data4d
+    array = as_array(value, name)
+    if array.ndim != 4:
+        raise InvalidOperand(name=name, reason=f"it has {array.ndim} dimensions, tiles have 4")
+    return array
+
+
+def _contiguous(array: Array) -> Array:
+    """The tiles one behind the other, in native byte order."""
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative:
+        return array
+    copied = aligned_empty(array.shape, array.dtype.newbyteorder("="))
+    if array.dtype.isnative:
+        return transpose(array, tuple(range(4)), copied)
+    copy_to(copied, array)
+    return copied
+
+
+def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
+    """What `tilewright.mmt4d` does, which documents it."""
+    lhs, rhs = _tiles(lhs4d, "lhs4d"), _tiles(rhs4d, "rhs4d")
+    (m1, k1, m0, k0), (n1, k1_rhs, n0, k0_rhs) = lhs.shape, rhs.shape
+    if (k1, k0) != (k1_rhs, k0_rhs):
+        raise TilesMismatch(
+            lhs=lhs.shape, rhs=rhs.shape, lhs_depth=f"{k1}x{k0}", rhs_depth=f"{k1_rhs}x{k0_rhs}"
+        )
+    shape = (m1, n1, m0, n0)
+    if out4d is not None:
+        _check_out(out4d, shape)
+    if 0 in (m0, n0, k0):  # tiles without elements: sums of nothing
+        m0, n0, k0 = max(m0, 1), max(n0, 1), max(k0, 1)
+    kernel = mmt4d_kernel((m0, n0, k0), lhs.dtype.newbyteorder("="), rhs.dtype.newbyteorder("="))
+    dtype = kernel.problem.out_dtype.numpy
+    if out4d is None:
+        out: Array = aligned_empty(shape, dtype)
+    elif not same_kind(dtype, out4d.dtype):
+        raise OutDtype(found=out4d.dtype, required=dtype)
+    else:
+        out = out4d
+    shared = any(np.may_share_memory(out, array) for array in (lhs, rhs))
+    plain = out.dtype == dtype and out.flags.c_contiguous and out.flags.aligned and not shared
+    target = out if plain else np.array(out, dtype=dtype, order="C")
+    if out.size == 0:
+        return out
+    if lhs.size == 0 or rhs.size == 0:
+        if out4d is None:
+            out[...] = 0
+        return out
+    kernel(_contiguous(lhs), _contiguous(rhs), target, beta=int(out4d is not None))
+    if target is not out:
+        store(target, out)
+    return out
+
+
+def _check_out(out: Any, shape: tuple[int, ...]) -> None:
+    refuse(out_array(out), "out4d")
+    if out.shape != shape:
+        raise OutShape(found=out.shape, required=shape)
+    if not out.flags.writeable:
+        raise OutReadOnly

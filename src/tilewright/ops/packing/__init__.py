@@ -1,0 +1,1 @@
+"""Packing: matrices copied into the tiled layout of a machine."""

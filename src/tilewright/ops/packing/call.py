@@ -1,0 +1,237 @@
+"""Packs matrices into tiles and unpacks them, in compiled code."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.calls.foreign import as_array
+from tilewright.calls.operands import Array, check_operand, data_address, element_strides, whole_strides
+from tilewright.calls.pieces import PIECE, as_type, copied, copy_to
+from tilewright.compiler.kernel import Kernel
+from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, OperandMismatch, shown
+from tilewright.ir.nodes import Parts
+from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine
+from tilewright.ops.gemm.call import find_dtype
+from tilewright.ops.mmt4d.problem import MAX_TILE
+from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
+from tilewright.ops.packing.nest import PanelForm
+from tilewright.ops.packing.problem import Packing, Role
+from tilewright.ops.transpose.call import transpose
+from tilewright.preparing import importing, once
+from tilewright.spec.arguments import as_integers, as_items, parse_choice
+from tilewright.spec.dtype import DType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Pointers and integers of the C signature.
+_POINTERS, _INTEGERS = 2, 4
+
+
+class PackingKernel(Kernel):
+    """A kernel of a `Packing`: ``kernel(matrix, panels)``."""
+
+    problem: Packing
+
+    @property
+    def blocking(self) -> PanelForm:
+        """Tile sizes and element type of the panels."""
+        assert isinstance(self._compilation.blocking, PanelForm)
+        return self._compilation.blocking
+
+    def form(self) -> PackedForm:
+        """What panels of this kernel mean."""
+        problem = self.problem
+        return PackedForm(problem.role, problem.dtype, problem.other, self.blocking, self.machine.isa.name)
+
+    def __call__(self, matrix: Array, panels: Array) -> Array:  # type: ignore[override]
+        """Packs a matrix of any strides into a C-contiguous array of the panels' shape, and returns that.
+
+        Raises
+        ------
+        OperandMismatch : if an array has another shape, dtype or layout, before the panels change.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        source, target = self.problem.operands
+        check_operand(self.name, source, matrix)
+        lanes, depth = self.problem.role.lanes_and_depth(matrix.shape)
+        required = self.blocking.shape(lanes, depth)
+        if not isinstance(panels, np.ndarray):
+            self._refuse(target, "type", type(panels).__name__, "numpy.ndarray")
+        for what, found, needed in (
+            ("dtype", panels.dtype, self.blocking.storage.numpy),
+            ("shape", panels.shape, required),
+            ("writeable, contiguous =", (panels.flags.writeable, panels.flags.c_contiguous), (True, True)),
+        ):
+            if found != needed:
+                raise OperandMismatch(
+                    kernel=self.name, name=target.name, what=what, found=found, required=needed
+                )
+        if np.may_share_memory(matrix, panels):
+            self._refuse(target, "memory", "shared with the source", "separate from it")
+        if panels.size:
+            self._pack(matrix, panels, lanes, depth)
+        return panels
+
+    def _pack(self, matrix: Array, panels: Array, lanes: int, depth: int) -> None:
+        """Some panels in each call, between which signal handlers run; of one panel, some depths."""
+        lane_step, depth_step = self.problem.role.lanes_and_depth(element_strides(matrix))
+        a, to, size = data_address(matrix), data_address(panels), matrix.itemsize
+        form, (across, deep) = self.blocking, self.blocking.parts.spread
+        unit = form.lanes // math.gcd(form.lanes, across)  # lanes of the matrix that are whole panels
+        step = max(unit, PIECE // max(depth, 1) // unit * unit)
+        one_panel = step * across == form.lanes
+        deeper = max(form.unit, PIECE // unit // form.unit * form.unit) if one_panel else max(depth, 1)
+        for lane in range(0, lanes, step):
+            panel = to + lane * across // form.lanes * panels.strides[0]
+            for first in range(0, max(depth, 1), deeper):
+                source = a + (lane * lane_step + first * depth_step) * size
+                into = panel + first * deep * form.lanes * panels.itemsize
+                sizes = min(step, lanes - lane), min(deeper, depth - first)
+                self.function(source, into, *sizes, lane_step, depth_step)
+
+
+@once
+def packing_kernel(role: Role, dtype: DType, other: DType, machine: Machine) -> PackingKernel:
+    """The kernel that packs an operand for a machine."""
+    return PackingKernel.compiled(Packing(role, dtype, other), machine)
+
+
+def pack(
+    b: Any,
+    *,
+    role: str = "b",
+    tiles: Sequence[int] | None = None,
+    target: str | Machine | None = None,
+) -> PackedMatrix:
+    """What `tilewright.pack` does, which documents it."""
+    with importing:
+        from tilewright.compiler.target import resolve_target
+
+    array = as_array(b, "b")
+    if array.ndim != 2:
+        raise InvalidOperand(name="b", reason=f"it has {array.ndim} dimensions; pack takes a matrix")
+    which, dtype = parse_choice(Role, role, "role"), find_dtype(array.dtype)
+    if array.dtype != dtype.numpy or not whole_strides(array):
+        array = copied(array, dtype.numpy)
+    lanes, depth = which.lanes_and_depth(array.shape)
+    if tiles is not None:
+        return _pack_tiles(array, which, dtype, tiles)
+    kernel = packing_kernel(which, dtype, dtype, resolve_target(target))
+    panels = kernel.blocking
+    data = aligned_empty(panels.shape(lanes, depth), panels.storage.numpy)
+    return PackedMatrix(kernel.form(), (array.shape[0], array.shape[1]), kernel(array, data))
+
+
+def check_tiles(tiles: Sequence[int], required: str) -> tuple[int, ...]:
+    """Tile sizes as integers of at least 1."""
+    items = as_items(tiles)
+    found = None if items is None else as_integers(items)
+    if found is None or not all(0 < size <= MAX_TILE for size in found):
+        raise InvalidTiles(found=shown(tiles), required=required)
+    return found
+
+
+def _pack_tiles(array: Array, role: Role, dtype: DType, tiles: Sequence[int]) -> PackedMatrix:
+    """A matrix in tiles of the caller's sizes, missing lanes and depths zero."""
+    required = "two integers of at least 1: lanes and adjacent depths of a tile"
+    sizes = check_tiles(tiles, required)
+    if len(sizes) != 2:
+        raise InvalidTiles(found=sizes, required=required)
+    panels = PanelForm(dtype, sizes[0], sizes[1], sizes[1])
+    matrix = array if role is Role.A else array.T
+    data = aligned_empty(panels.shape(*matrix.shape), dtype.numpy)
+    move_into_tiles(matrix, data)
+    return PackedMatrix(PackedForm(role, dtype, dtype, panels, ""), (array.shape[0], array.shape[1]), data)
+
+
+def _parts(extent: int, tile: int) -> list[tuple[slice, slice, slice, int]]:
+    """Whole tiles of an axis, then the cut one: elements, tiles, the part of each tile and its length."""
+    whole = extent // tile
+    found = []
+    if whole:
+        found.append((slice(0, whole * tile), slice(0, whole), slice(None), tile))
+    if extent % tile:
+        rest = extent % tile
+        found.append((slice(whole * tile, extent), slice(whole, whole + 1), slice(0, rest), rest))
+    return found
+
+
+def move_into_tiles(matrix: Array, tiles: Array) -> None:
+    """Seed 003's pack_2d_4d by compiled moves: (rows, columns) into [R1, C1, R0, C0]; zeros at the edges."""
+    (rows, columns), (_, _, r0, c0) = matrix.shape, tiles.shape
+    if rows % r0:
+        tiles[-1, :, rows % r0 :, :] = 0
+    if columns % c0:
+        tiles[:, -1, :, columns % c0 :] = 0
+    for of_rows, row_tiles, in_rows, height in _parts(rows, r0):
+        for of_columns, column_tiles, in_columns, width in _parts(columns, c0):
+            part = matrix[of_rows, of_columns]
+            cut = np.lib.stride_tricks.as_strided(
+                part,
+                (part.shape[0] // height, height, part.shape[1] // width, width),
+                (height * part.strides[0], part.strides[0], width * part.strides[1], part.strides[1]),
+                writeable=False,
+            )
+            transpose(cut, (0, 2, 1, 3), tiles[row_tiles, column_tiles, in_rows, in_columns])
+
+
+def move_from_tiles(tiles: Array, matrix: Array) -> None:
+    """Seed 003's unpack_4d_2d by compiled moves: the elements of [R1, C1, R0, C0] that a matrix has."""
+    (rows, columns), (_, _, r0, c0) = matrix.shape, tiles.shape
+    for of_rows, row_tiles, in_rows, height in _parts(rows, r0):
+        for of_columns, column_tiles, in_columns, width in _parts(columns, c0):
+            part = matrix[of_rows, of_columns]
+            cut = np.lib.stride_tricks.as_strided(
+                part,
+                (part.shape[0] // height, height, part.shape[1] // width, width),
+                (height * part.strides[0], part.strides[0], width * part.strides[1], part.strides[1]),
+            )
+            transpose(tiles[row_tiles, column_tiles, in_rows, in_columns], (0, 2, 1, 3), cut)
+
+
+def repacked(packed: PackedMatrix) -> PackedMatrix:
+    """The same matrix in the tiles of this host."""
+    form = packed.form
+    if form.weights is not None:
+        with importing:
+            from tilewright.ops.quantized.quantise import repacked_weight
+
+        return repacked_weight(packed)
+    kernel = packing_kernel(form.role, form.dtype, form.other, host_machine())
+    data = aligned_empty(
+        kernel.blocking.shape(*form.role.lanes_and_depth(packed.shape)), kernel.blocking.storage.numpy
+    )
+    return PackedMatrix(kernel.form(), packed.shape, kernel(unpack(packed), data))
+
+
+def unpack(packed: PackedMatrix) -> Array:
+    """What `tilewright.unpack` does, which documents it."""
+    if not isinstance(packed, PackedMatrix):
+        raise NotPacked(name="packed", found=type(packed).__name__)
+    form = packed.form
+    if form.weights is not None:
+        with importing:
+            from tilewright.ops.quantized.quantise import dequantised
+
+        return dequantised(packed)
+    lanes, depth = form.role.lanes_and_depth(packed.shape)
+    across, deep = form.panels.parts.spread
+    stored = np.empty((lanes * across, depth * deep), form.panels.storage.numpy)
+    move_from_tiles(packed.data4d, stored)
+    match form.panels.parts:
+        case Parts.WHOLE:
+            found = as_type(stored, form.dtype.numpy)
+        case Parts.SPLIT:
+            found = stored.view(form.dtype.numpy)
+        case Parts.ROTATED:  # a lane's real part is in its first row, its imaginary part in its second
+            found = np.empty((lanes, depth), form.dtype.numpy)
+            copy_to(found.real, stored[0::2, 0::2])
+            copy_to(found.imag, stored[1::2, 0::2])
+    matrix = found if form.role is Role.A else transpose(found)
+    assert matrix.shape == packed.shape
+    return matrix

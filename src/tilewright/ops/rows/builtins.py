@@ -1,0 +1,92 @@
+"""Public functions of rows and of elements as builtins, whose calls machine code repeats.
+
+A function says what it is asked; that is carried out here, and remembered for machine code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, cast
+
+from tilewright.calls.afterwards import afterwards
+from tilewright.llvm.builtin import Builtin
+from tilewright.preparing import Section, importing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tilewright.ops.rows.kernel import Prepared
+    from tilewright.ops.rows.native_entry import NativeFunctions
+    from tilewright.ops.rows.stats import PreparedStats
+
+P = ParamSpec("P")
+
+
+class Request(NamedTuple):
+    """What a call comes to.
+
+    Attributes
+    ----------
+    prepare : makes the checks, and says what is to be done.
+    threads : the most threads of the call.
+    """
+
+    prepare: Callable[[], Prepared | PreparedStats]
+    threads: int | None
+
+
+_builtins: list[Builtin] = []  # all that there are, since modules are executed once
+_remembering = Section()
+_native: list[NativeFunctions] = []  # the one entry of this process, once made
+
+
+def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
+    """The builtin of a function that says what it is asked: it carries that out.
+
+    Its first call of a kind ends in Python, the next ones in machine code. It has the function's name, its
+    documentation and its signature, and pickles by its name.
+    """
+    signature = inspect.signature(ask).replace(return_annotation=inspect.Signature.empty)
+    plain = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    name = ask.__name__
+
+    @wraps(ask)
+    def carried_out(*arguments: P.args, **named: P.kwargs) -> Any:
+        with importing:
+            from tilewright.threads.pool import limited
+
+        request = ask(*arguments, **named)
+        if request.threads is not None:
+            with limited(request.threads):
+                return request.prepare().run()
+        prepared = request.prepare()
+        result: Any = prepared.run()
+        if prepared.repeatable is not None:
+            with afterwards(name):
+                _remember(carried_out, arguments, named, cast("Prepared", prepared))
+        return result
+
+    carried_out.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
+    text = f"{name}{signature.replace(parameters=plain)}\n--\n\n{inspect.cleandoc(ask.__doc__ or '')}\n"
+    builtin = Builtin(carried_out, name, ask.__module__, text)
+    _builtins.append(builtin)
+    return builtin.function
+
+
+def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], done: Prepared) -> None:
+    """Lets machine code serve calls like this one, where the interpreter has such an entry."""
+    with importing:
+        from tilewright.calls.fastcall import native_entry_possible
+
+    with _remembering as first:
+        if not first:
+            return
+        if not _native:
+            if not native_entry_possible():
+                return
+            with importing:
+                from tilewright.ops.rows.native_entry import NativeFunctions
+            _native.append(NativeFunctions(_builtins))
+        _native[0].add(owner, arguments, named, done)

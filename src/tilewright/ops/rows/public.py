@@ -1,0 +1,370 @@
+"""Arrays in, arrays out: the public functions along axes and of single elements.
+
+What a call needs is imported by the first call, as in `api.py`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tilewright.ops.rows.builtins import Request, served
+from tilewright.preparing import importing
+from tilewright.spec.arguments import check_word
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+@served
+def softmax(
+    x: ArrayLike,
+    axis: int | tuple[int, ...] = -1,
+    out: NDArray[Any] | None = None,
+    *,
+    threads: int | None = None,
+) -> Request:
+    """e^(x - max x) / Σ e^(x - max x) along an axis.
+
+    Parameters
+    ----------
+    x : array_like
+        Any shape of at least one axis, any strides. float32, float64, bfloat16 or float16; integers become
+        the floats that NumPy's functions make of them.
+    axis : int or tuple of int
+        The axis, or the axes together, along which results add up to 1.
+    out : numpy.ndarray, optional
+        Receives the result; of its shape. May be x itself, or share memory with it.
+    threads : int, optional
+        The most threads of this call; as many as `set_num_threads` says by default.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape and type, or `out`
+        Computed in float32 (of float64 in float64) and rounded once. NaN where a line of x has NaN or inf, or
+        nothing above -inf; 0 where x is -inf beside finite numbers.
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidOperand, InvalidAxis, AxisOutOfRange, RepeatedAxis, OutShape, OutDtype,
+    OutReadOnly, OutNotArray, OutOverlapsItself, InvalidThreads
+        Each before `out` changes.
+
+    Notes
+    -----
+    A line has the same bits wherever it stands, with any threads; where lines are adjacent in memory rather
+    than their elements, sums have another order.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.softmax(np.log([[1.0, 3.0], [2.0, 2.0]]))
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]])
+    """
+    return _along("softmax", x, axis, out, threads)
+
+
+@served
+def log_softmax(
+    x: ArrayLike,
+    axis: int | tuple[int, ...] = -1,
+    out: NDArray[Any] | None = None,
+    *,
+    threads: int | None = None,
+) -> Request:
+    """x - max x - log Σ e^(x - max x) along an axis: the logarithm of `softmax`, where that may be 0 too.
+
+    Parameters
+    ----------
+    x, axis, out, threads : as of `softmax`.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape and type, or `out`
+        NaN where softmax is; -inf where x is -inf beside finite numbers.
+
+    Raises
+    ------
+    What `softmax` raises.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> np.exp(tw.log_softmax([0.0, 1000.0]))
+    array([0., 1.])
+    """
+    return _along("log_softmax", x, axis, out, threads)
+
+
+@served
+def layer_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    axis: int | tuple[int, ...] = -1,
+    eps: float = 1e-5,
+    *,
+    out: NDArray[Any] | None = None,
+    return_stats: bool = False,
+    threads: int | None = None,
+) -> Request:
+    """(x - mean) / √(variance + eps) · weight + bias over one axis or several.
+
+    Parameters
+    ----------
+    x, out, threads : as of `softmax`.
+    weight, bias : array_like, optional
+        Of the shape of the axes that are normalised, in their order in x; of x's type or float32, others are
+        converted.
+    axis : int or tuple of int
+        What mean and variance, of n elements and not n - 1, are taken over.
+    eps : float
+        0 or more.
+    return_stats : bool
+        Whether the mean and the inverse deviation of each line are returned too, which takes a few more
+        readings of x.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape and type, or `out`
+        Computed in float32 (of float64 in float64) and rounded once. NaN where a line of x has NaN or inf.
+    mean, inverse_deviation : numpy.ndarray, with `return_stats` only
+        Mean and 1 / √(variance + eps), float32 (float64 for float64), of x's shape with length 1 in the
+        axes that are normalised: Mean and InvStdDev of ONNX, as torch.native_layer_norm has them.
+
+    Raises
+    ------
+    NormOperandShape, NegativeEps, InvalidScalar, and what `softmax` raises
+        Each before `out` changes.
+
+    Notes
+    -----
+    Mean and variance by the corrected two-pass algorithm: nothing cancels where the mean is large.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.layer_norm(np.array([[1.0, 3.0], [10.0, 30.0]]), bias=[0.0, 5.0], eps=0)
+    array([[-1.,  6.],
+           [-1.,  6.]])
+
+    Source: Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450.
+    """
+    given = {"weight": weight, "bias": bias, "eps": eps}
+    return _along("layer_norm", x, axis, out, threads, return_stats=return_stats, **given)
+
+
+@served
+def rms_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    axis: int | tuple[int, ...] = -1,
+    eps: float | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    return_stats: bool = False,
+    threads: int | None = None,
+) -> Request:
+    """x / √(mean of x² + eps) · weight over one axis or several.
+
+    Parameters
+    ----------
+    x, weight, axis, out, threads : as of `layer_norm`.
+    eps : float, optional
+        0 or more; by default, as in PyTorch, the distance from 1 to the next number of x's type.
+    return_stats : bool
+        Whether the inverse root of each line is returned too, which takes a few more readings of x.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape and type, or `out`
+    inverse_root : numpy.ndarray, with `return_stats` only
+        1 / √(mean of x² + eps); type and shape as of `layer_norm`.
+
+    Raises
+    ------
+    What `layer_norm` raises.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.rms_norm(np.array([1.0, 7.0]), eps=0)  # the mean of 1 and 49 is 5²
+    array([0.2, 1.4])
+
+    Source: Zhang and Sennrich, Root Mean Square Layer Normalization, arXiv:1910.07467.
+    """
+    return _along("rms_norm", x, axis, out, threads, return_stats=return_stats, weight=weight, eps=eps)
+
+
+@served
+def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+    """max(x, 0).
+
+    Parameters
+    ----------
+    x : array_like
+        Any shape, any strides. float32, float64, bfloat16 or float16; integers become the floats that NumPy's
+        functions make of them.
+    out : numpy.ndarray, optional
+        Receives the result; of its shape. May be x itself, or share memory with it.
+    threads : int, optional
+        The most threads of this call; as many as `set_num_threads` says by default.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape, strides and type, or `out`
+        Computed in float32 (of float64 in float64) and rounded once; NaN where x is NaN.
+
+    Raises
+    ------
+    UnsupportedDtype, InvalidOperand, OutShape, OutDtype, OutReadOnly, OutNotArray, OutOverlapsItself,
+    InvalidThreads
+        Each before `out` changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.relu(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+    return _each("relu", x, out, threads)
+
+
+@served
+def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+    """e^x.
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.exp(np.array([0.0, -np.inf]))
+    array([1., 0.])
+    """
+    return _each("exp", x, out, threads)
+
+
+@served
+def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+    """The hyperbolic tangent of x.
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.tanh(np.array([0.0, np.inf]))
+    array([0., 1.])
+    """
+    return _each("tanh", x, out, threads)
+
+
+@served
+def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+    """1 / (1 + e^-x).
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.sigmoid(np.array([0.0, np.inf]))
+    array([0.5, 1. ])
+    """
+    return _each("sigmoid", x, out, threads)
+
+
+@served
+def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+    """x · sigmoid(x); -0, the limit, where x is -inf.
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.silu(np.array([0.0, 40.0]))
+    array([ 0., 40.])
+    """
+    return _each("silu", x, out, threads)
+
+
+@served
+def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+    """The error function of x.
+
+    Takes, gives and raises what `relu` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.erf(np.array([0.0, np.inf]))
+    array([0., 1.])
+    """
+    return _each("erf", x, out, threads)
+
+
+@served
+def gelu(
+    x: ArrayLike,
+    approximate: str = "none",
+    out: NDArray[Any] | None = None,
+    *,
+    threads: int | None = None,
+) -> Request:
+    """x·Φ(x), Φ the normal distribution; -0, the limit, where x is -inf.
+
+    Parameters
+    ----------
+    approximate : "none", or "tanh" for x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
+    x, out, threads : as of `relu`.
+
+    Returns
+    -------
+    numpy.ndarray of x's shape, strides and type, or `out`
+
+    Raises
+    ------
+    InvalidChoice, and what `relu` raises.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.gelu(np.array([-np.inf, 0.0, 9.0]))
+    array([-0.,  0.,  9.])
+
+    Source: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv:1606.08415.
+    """
+    return _each(_GELU_FORMS[check_word(approximate, "approximate", _GELU_FORMS)], x, out, threads)
+
+
+#: The operation of each form of GELU, by PyTorch's words.
+_GELU_FORMS = {"none": "gelu", "tanh": "gelu_tanh"}
+
+
+def _along(
+    op: str, x: Any, axis: Any, out: Any, threads: int | None, *, return_stats: bool = False, **given: Any
+) -> Request:
+    """One function along axes."""
+    with importing:
+        from tilewright.ops.rows.call import prepare
+        from tilewright.ops.rows.problem import RowOp
+
+        if return_stats is not False:
+            from tilewright.ops.rows.stats import prepare_with_stats
+            from tilewright.spec.arguments import check_flag
+
+            if check_flag(return_stats, "return_stats"):
+                return Request(partial(prepare_with_stats, RowOp(op), x, axis, out, **given), threads)
+    return Request(partial(prepare, RowOp(op), x, axis, out, **given), threads)
+
+
+def _each(op: str, x: Any, out: Any, threads: int | None) -> Request:
+    """One function of single elements."""
+    with importing:
+        from tilewright.ops.elementwise.call import prepare_each
+        from tilewright.spec.functions import UnaryOp
+
+    return Request(partial(prepare_each, UnaryOp(op), x, out), threads)

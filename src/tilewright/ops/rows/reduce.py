@@ -1,0 +1,140 @@
+"""sum, mean, max and min of any arrays along axes: checks, results, overlap; ends in kernels."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tilewright.calls.foreign import as_array
+from tilewright.calls.operands import Array, overlaps_itself
+from tilewright.calls.pieces import contiguous
+from tilewright.errors import EmptyReduction, OutOverlapsItself, UnsupportedDtype
+from tilewright.ops.gemm.call import check_out
+from tilewright.ops.rows.call import as_floats, check_axes, kernel_of
+from tilewright.ops.rows.kernel import Prepared, RowCall
+from tilewright.ops.rows.lines import LinePlan, plan_numbers
+from tilewright.ops.rows.problem import RowOp
+from tilewright.ops.sum_of_products.kernel import plan_products
+from tilewright.spec.arguments import check_flag
+from tilewright.spec.dtype import FUNCTION_DTYPES, find_numpy_dtype
+
+#: What no elements come to.
+_OF_NOTHING = {RowOp.SUM: 0.0, RowOp.MEAN: np.nan}
+
+#: NumPy's reductions of integers and truth values, which have no kernel.
+_OF_INTEGERS = {RowOp.SUM: np.add, RowOp.MAX: np.maximum, RowOp.MIN: np.minimum}
+
+
+def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims: bool = False) -> Prepared:
+    """One call of a reduction; see the functions of `tilewright` that are named like the operations."""
+    array, dtype = _operand(op, x)
+    keepdims = check_flag(keepdims, "keepdims")
+    along = _axes(op, axis, array.ndim)
+    shape = tuple(
+        1 if number in along else length
+        for number, length in enumerate(array.shape)
+        if keepdims or number not in along
+    )
+    given = None if out is None else _checked(out, shape, dtype)
+    direct = given is not None and given.dtype == dtype and given.flags.aligned
+    target = np.empty(shape, dtype)
+    if given is not None and direct and not np.may_share_memory(given, array):
+        target = given
+    scalar = given is None and not shape
+    if not array.size and target.size:
+        if op not in _OF_NOTHING:
+            raise EmptyReduction(function=op.value, axes=along, shape=array.shape)
+        return Prepared(array, target, given, None, partial(target.fill, _OF_NOTHING[op]), scalar)
+    if not array.size:
+        return Prepared(array, target, given, None)
+    if not along and array.ndim:
+        return Prepared(array, target, given, None, partial(np.copyto, target, array), scalar)
+    if dtype.kind in _INTEGER_KINDS:
+        moved = partial(_of_integers, op, array, target, along)
+        return Prepared(array, target, given, None, moved, scalar)
+    plan = plan_numbers(array.itemsize, array.shape, array.strides, _steps(target, array.ndim, along), along)
+    if plan is not None:
+        return Prepared(array, target, given, _call(op, array, target, plan), None, scalar)
+    return Prepared(array, target, given, None, partial(_moved, op, array, target, along), scalar)
+
+
+#: Truth values, signed and unsigned integers.
+_INTEGER_KINDS = "biu"
+
+
+def _operand(op: RowOp, x: Any) -> tuple[Array, np.dtype[Any]]:
+    """An array that can be reduced, and the type of the result: NumPy's."""
+    given = as_array(x, "x")
+    if given.dtype.kind not in _INTEGER_KINDS:
+        if find_numpy_dtype(given.dtype.newbyteorder("=")) not in FUNCTION_DTYPES:
+            supported = ", ".join(["bool", "integers", *map(str, FUNCTION_DTYPES)])
+            raise UnsupportedDtype(dtype=given.dtype, supported=supported)
+        array, dtype = as_floats(given, "x")
+        return array, dtype.numpy
+    if op is RowOp.MEAN:
+        return np.array(given, np.float64, order="K"), np.dtype(np.float64)
+    if op is RowOp.SUM:
+        return given, np.dtype(np.uint64 if given.dtype.kind == "u" else np.int64)
+    return given, given.dtype.newbyteorder("=")
+
+
+def _axes(op: RowOp, axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that are reduced: all without a choice, none of an empty tuple."""
+    if axis is None:
+        return tuple(range(ndim))
+    return () if type(axis) is tuple and not axis else check_axes(op.value, axis, ndim)
+
+
+def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> None:
+    """Sums of 64-bit integers by the kernels of einsum; everything else by NumPy's loops in C."""
+    if op is RowOp.SUM and x.dtype == target.dtype and x.flags.aligned:
+        labels = "".join(map(chr, range(x.ndim)))
+        kept = "".join(label for axis, label in enumerate(labels) if axis not in along)
+        call = plan_products((labels,), kept, x.dtype, (x.shape,), (x.strides,))
+        if call is not None:
+            target[...] = call(x).reshape(target.shape)
+            return
+    whole = target.ndim == x.ndim
+    _OF_INTEGERS[op].reduce(x, axis=along, dtype=target.dtype, out=target, keepdims=whole)
+
+
+def _checked(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """`out` itself, or the error that says why it cannot take the numbers."""
+    array = check_out(out, shape, dtype)
+    if not array.flags.forc and overlaps_itself(array):
+        raise OutOverlapsItself(shape=array.shape, strides=array.strides)
+    return array
+
+
+def _steps(numbers: Array, ndim: int, along: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of the numbers by the axes of what they are of; 0 along rows."""
+    kept = numbers.ndim == ndim
+    strides = iter(numbers.strides)
+    found = []
+    for axis in range(ndim):
+        if axis in along:
+            found.append(0)
+            if kept:
+                next(strides)
+        else:
+            found.append(next(strides))
+    return tuple(found)
+
+
+def _call(op: RowOp, x: Array, numbers: Array, plan: LinePlan) -> RowCall:
+    """The kernel on arrays that it can walk."""
+    return RowCall(kernel_of(op, x.dtype, plan.layout), [x, numbers], plan.sizes, plan.elements)
+
+
+def _moved(op: RowOp, x: Array, numbers: Array, along: tuple[int, ...]) -> None:
+    """The kernel on a copy whose rows are contiguous, into an array of contiguous numbers."""
+    rest = [axis for axis in range(x.ndim) if axis not in along]
+    rows = contiguous(x.transpose(*rest, *along))
+    found = np.empty([x.shape[axis] for axis in rest], x.dtype)
+    last = tuple(range(len(rest), x.ndim))
+    plan = plan_numbers(x.itemsize, rows.shape, rows.strides, _steps(found, x.ndim, last), last)
+    assert plan is not None
+    _call(op, rows, found, plan).run()
+    numbers[...] = found.reshape(numbers.shape)

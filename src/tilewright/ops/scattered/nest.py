@@ -1,0 +1,206 @@
+"""The five loops of a product whose operands stand wherever tables say (block-scatter, Matthews 2018)."""
+
+from __future__ import annotations
+
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Buffer,
+    Compare,
+    Constant,
+    Element,
+    Expression,
+    FirstElse,
+    If,
+    Let,
+    Loop,
+    Name,
+    Program,
+    Relation,
+    Scalar,
+    Slice,
+    Space,
+    Statement,
+    Tile,
+    TileMatmul,
+    ceildiv,
+    maximum,
+    minimum,
+)
+from tilewright.ir.primitives import NO_STEP, PackTable, ScatterTile
+from tilewright.machine.isa import TileFma
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking, choose_blocking
+from tilewright.macro.partition import COLUMN_TASKS, ROW_TASKS, parallel, share, tasks
+from tilewright.ops.gemm.nest import balanced
+from tilewright.ops.scattered.problem import ScatteredGemm
+from tilewright.spec.dtype import I64
+
+#: Run-time parameters in the order of the C signature: items, rows and columns in whole panels, depths, and
+#: how many columns are packed at a time.
+SCATTERED_SIZES = ("batch", "m", "n", "k", "nc")
+
+#: Tables: element offsets of batch items, rows, columns and depths of each operand; how many depths from one
+#: on keep their step, and how many such runs are as long and begin one element after the other. Rows and
+#: columns come in panels, whose missing lanes repeat the last: how many lanes each panel has; the step
+#: between them in the operand and in C; how many panels from each on stand one element behind the one before.
+TABLES = (
+    *("ab", "bb", "cb", "am", "ak", "bn", "bk", "cm", "cn"),
+    *("ak_run", "bk_run", "ak_turn", "bk_turn", "m_count", "n_count"),
+    *("am_step", "bn_step", "cm_step", "cn_step", "am_shift", "bn_shift"),
+)
+
+
+def scattered_instruction(problem: ScatteredGemm, machine: Machine) -> TileFma:
+    """The multiply instruction: that of the sums' type, to which packing widens."""
+    return machine.isa.tile(problem.acc, problem.acc)
+
+
+def choose_scattered(problem: ScatteredGemm, machine: Machine) -> Blocking:
+    """Register tile and cache blocks: those of the usual product."""
+    return choose_blocking(machine, scattered_instruction(problem, machine))
+
+
+def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, name: str) -> Program:
+    """The tile IR: Algorithm 1 of seed 004 with packs that follow tables, and tiles of C that do."""
+    one = scattered_instruction(problem, machine)
+    m, n, k = (Name(letter) for letter in "mnk")
+    jc, pc, ic, j, i = (Name(axis) for axis in ("jc", "pc", "ic", "j", "i"))
+    depth = Name("depth")
+
+    def at(buffer: str, index: Expression) -> Slice:
+        return Slice(buffer, index, (Constant(1), Constant(0)))
+
+    def pack(letter: str, side: str, first: Expression, lanes: Expression, panel: int) -> PackTable:
+        """Lanes of an operand from one on, at depth pc, into panels."""
+        to = Slice(f"{letter}_pack", Name("to"), (Constant(1), Constant(1)))
+        number = ceildiv(first, panel)
+        return PackTable(
+            to,
+            Slice(letter, Name(f"{letter}0"), (Constant(0), Constant(0))),
+            at(f"{letter}{side}", first),
+            at(f"{letter}{side}_step", number),
+            at(f"{side}_count", number),
+            at(f"{letter}{side}_shift", number),
+            at(f"{letter}k", pc),
+            at(f"{letter}k_run", pc),
+            at(f"{letter}k_turn", pc),
+            lanes,
+            depth,
+            Constant(panel),
+        )
+
+    tile = TileMatmul(
+        c=Slice("c", Name("place"), (Name("row_step"), Constant(1))),
+        a=Slice("a_pack", (i - ic) * depth, (Constant(1), Constant(cut.mr))),
+        b=Slice("b_pack", (j - jc) * depth, (Constant(1), Constant(cut.nr))),
+        rows=Element("m_count", ceildiv(i, cut.mr)),
+        columns=Element("n_count", ceildiv(j, cut.nr)),
+        depth=depth,
+        tile=Tile(cut.mr, cut.nr, 1),
+        alpha=Scalar("alpha"),
+        beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+        padded=True,
+    )
+    held = Slice("tile", Constant(0), (Constant(cut.nr), Constant(1)))
+    apart = TileMatmul(
+        c=held,
+        a=tile.a,
+        b=tile.b,
+        rows=tile.rows,
+        columns=tile.columns,
+        depth=depth,
+        tile=tile.tile,
+        alpha=tile.alpha,
+        beta=Scalar(0.0),
+        padded=True,
+    )
+    scatter = ScatterTile(
+        Slice("c", Name("c0"), (Constant(0), Constant(0))),
+        held,
+        at("cm", i),
+        at("cn", j),
+        tile.rows,
+        tile.columns,
+        Name("column_step"),
+        tile.beta,
+    )
+    stepped = AllOf(
+        (
+            Compare(Relation.LT, Constant(NO_STEP), Name("row_step")),
+            Compare(Relation.EQ, Name("column_step"), Constant(1)),
+        )
+    )
+    place = Name("c0") + Element("cm", i) + Element("cn", j)
+    ir = Loop(
+        "i",
+        ic,
+        Name("row_end"),
+        Constant(cut.mr),
+        (
+            Let("row_step", Element("cm_step", ceildiv(i, cut.mr))),
+            Let("place", place),
+            If(AnyOf((stepped,)), (tile,), (apart, scatter)),
+        ),
+    )
+    jr = Loop(
+        "j",
+        jc,
+        Name("column_end"),
+        Constant(cut.nr),
+        (Let("column_step", Element("cn_step", ceildiv(j, cut.nr))), ir),
+    )
+    ic_loop = parallel(
+        "ic",
+        Constant(0),
+        m,
+        Name("mc"),
+        Let("row_end", minimum(ic + Name("mc"), m)),
+        Let("to", Constant(0)),
+        pack("a", "m", ic, Name("row_end") - ic, cut.mr),
+        jr,
+    )
+    jp = Name("jp")
+    jp_step = maximum(share(Name("column_end") - jc, cut.nr, tasks(COLUMN_TASKS)), cut.nr)
+    b_loop = parallel(
+        "jp",
+        jc,
+        Name("column_end"),
+        Name("jp_step"),
+        Let("to", (jp - jc) * depth),
+        pack("b", "n", jp, minimum(Name("jp_step"), Name("column_end") - jp), cut.nr),
+    )
+    pc_loop = Loop(
+        "pc",
+        Constant(0),
+        maximum(k, 1),
+        Name("kc"),
+        (Let("depth", minimum(Name("kc"), k - pc)), b_loop, ic_loop),
+    )
+    jc_body: tuple[Statement, ...] = (
+        Let("column_end", minimum(jc + Name("nc"), n)),
+        Let("jp_step", jp_step),
+        pc_loop,
+    )
+    offsets = tuple(Let(f"{letter}0", Element(f"{letter}b", Name("bi"))) for letter in "abc")
+    items = Loop(
+        "bi",
+        Constant(0),
+        Name("batch"),
+        Constant(1),
+        (*offsets, Loop("jc", Constant(0), n, Name("nc"), jc_body)),
+    )
+    body: tuple[Statement, ...] = (
+        Let("kc", balanced(k, cut.kc, 1)),
+        Let("mc", minimum(cut.mc, share(m, cut.mr, tasks(ROW_TASKS)))),
+        items,
+    )
+    arguments = [Buffer(letter, problem.dtype, Space.ARGUMENT) for letter in "ab"]
+    arguments.append(Buffer("c", problem.acc, Space.ARGUMENT))
+    arguments += [Buffer(table_, I64, Space.ARGUMENT) for table_ in TABLES]
+    scratch = (
+        Buffer("b_pack", one.b, Space.SHARED, cut.kc * cut.nc),
+        Buffer("a_pack", one.a, Space.THREAD, cut.kc * cut.mc),
+        Buffer("tile", problem.acc, Space.THREAD, cut.mr * cut.nr),
+    )
+    return Program(name, SCATTERED_SIZES, ("alpha", "beta"), (*arguments, *scratch), body)

@@ -1,0 +1,1 @@
+"""Sums of elementwise products: einsums without a matrix product."""

@@ -1,0 +1,1 @@
+"""Transposes: any permutation of the axes of an array."""

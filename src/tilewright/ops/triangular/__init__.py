@@ -1,0 +1,1 @@
+"""Symmetric products and products with triangular matrices."""

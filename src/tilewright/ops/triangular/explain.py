@@ -1,0 +1,117 @@
+"""What a call of `syrk`, `syr2k` or `trmm` comes to: the kernel, what is copied, how often it runs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tilewright.macro.blocking import Blocking
+from tilewright.ops.explain import Explanation, thread_note
+from tilewright.ops.triangular import syr2k_call as syr2k
+from tilewright.ops.triangular import trmm_call as trmm
+from tilewright.ops.triangular.syr2k_call import SymmetricCall, SymmetricKernel
+from tilewright.ops.triangular.syr2k_problem import Syrk
+from tilewright.ops.triangular.trmm_call import Triangular, TrmmCall, TrmmKernel
+from tilewright.ops.triangular.trmm_problem import Side, Trmm
+from tilewright.spec.arguments import check_flag, check_number, parse_choice
+from tilewright.threads.pool import limited
+
+
+def triangle_strategy(problem: Syrk | Trmm, cut: Blocking) -> str:
+    """What kernels of a problem do, in words.
+
+    >>> triangle_strategy(Trmm(lower=False), Blocking(12, 32, 1, 216, 4096, 512))
+    'five loops in tiles of 12x32 over the depths of the upper triangle; squares on the diagonal row by row'
+    """
+    triangle, tile = "lower" if problem.lower else "upper", f"{cut.mr}x{cut.nr}"
+    if isinstance(problem, Trmm):
+        return (
+            f"five loops in tiles of {tile} over the depths of the {triangle} triangle; "
+            "squares on the diagonal row by row"
+        )
+    together = f", {len(problem.factors)} products in each" if len(problem.factors) > 1 else ""
+    return (
+        f"five loops over the tiles of {tile} that meet the {triangle} triangle{together}; "
+        "tiles which the diagonal cuts go to C row by row"
+    )
+
+
+def explain_triangles(name: str, *arguments: Any, **options: Any) -> Explanation:
+    """How a call of one of these functions runs; nothing is computed."""
+    with limited(options.pop("threads", None)):
+        return _explain_trmm(*arguments, **options) if name == "trmm" else _explain(name, arguments, options)
+
+
+def _explain(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Explanation:
+    """The same of a symmetric product, while the number of threads is that of the call."""
+    count = 1 if name == "syrk" else 2
+    lower, out = check_flag(options.pop("lower", True), "lower"), options.pop("out", None)
+    later = [one for one in ("alpha", "beta") if isinstance(check_number(options.get(one, 0), one), complex)]
+    kept = {one: value for one, value in options.items() if one not in later}
+    out = arguments[count] if len(arguments) > count else out
+    call = syr2k.prepare(name, list(arguments[:count]), out, lower=lower, **kept)
+    rows, depth = call.factors[0].shape[-2:]
+    work = count * rows * rows * depth // 2
+    notes = [*call.copies, *(f"{one} applies to the finished product" for one in later)]
+    if call.target.size == 0:
+        return _nothing(name, call, notes)
+    kernel, c = syr2k.kernel_of(call, lower=lower)
+    if kernel.problem.lower is not lower:
+        notes.append("computed as the transposed product, whose rows are contiguous")
+    return _explained(name, call, kernel, notes, (math.prod(c.shape[:-2]), work))
+
+
+def _explain_trmm(
+    a: Any,
+    b: Any,
+    out: Any = None,
+    *,
+    alpha: Any = 1,
+    lower: bool = True,
+    unit: bool = False,
+    side: str = "left",
+) -> Explanation:
+    """The same of a product with a triangular matrix."""
+    triangular = Triangular(
+        parse_choice(Side, side, "side"), check_flag(lower, "lower"), check_flag(unit, "unit")
+    )
+    call = trmm.prepare(a, b, out, alpha=alpha, triangular=triangular)
+    notes = [f"{one} is copied: another dtype, alignment, or shared memory" for one in call.copies]
+    if call.later is not None:
+        notes.append("alpha applies to the finished product")
+    if call.target.size == 0:
+        return _nothing("trmm", call, notes)
+    left, right = call.factors
+    work = math.prod(right.shape[-2:]) * left.shape[-1] // 2
+    kernel = call.kernel
+    if "block_sums" in {buffer.name for buffer in kernel.nest.buffers}:
+        notes.append(
+            "sums wait in a block of their own: C would round them, or its rows are columns of tiles"
+        )
+    return _explained("trmm", call, kernel, notes, (math.prod(right.shape[:-2]), work))
+
+
+def _subject(name: str, call: SymmetricCall | TrmmCall) -> str:
+    shapes = ", ".join(str(factor.shape) for factor in call.factors)
+    return f"{name} of {shapes} in {call.types.name}"
+
+
+def _nothing(name: str, call: SymmetricCall | TrmmCall, notes: list[str]) -> Explanation:
+    return Explanation(_subject(name, call), "none", "nothing to do: a size is 0", (), tuple(notes), ())
+
+
+def _explained(
+    name: str,
+    call: SymmetricCall | TrmmCall,
+    kernel: SymmetricKernel | TrmmKernel,
+    notes: list[str],
+    counts: tuple[int, int],
+) -> Explanation:
+    """The explanation, given how many matrices there are and the multiply-adds of one."""
+    matrices, work = counts
+    if matrices > 1:
+        notes.append(f"a batch of {matrices} products, one after the other")
+    notes += ["through Python", thread_note(work)]
+    strategy = triangle_strategy(kernel.problem, kernel.blocking)
+    figures = (repr(kernel.blocking), f"{2 * work * matrices:,} flops")
+    return Explanation(_subject(name, call), kernel.name, strategy, (), tuple(notes), figures)

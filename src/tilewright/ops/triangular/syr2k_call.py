@@ -1,0 +1,392 @@
+"""Kernels of symmetric products, and `syrk` and `syr2k` of any arrays: checks, promotion, overlap."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.calls.foreign import as_array
+from tilewright.calls.operands import (
+    Array,
+    broadcast_shapes,
+    check_operand,
+    data_address,
+    element_strides,
+    overlaps_itself,
+    whole_strides,
+)
+from tilewright.calls.pieces import as_type, copy_to
+from tilewright.calls.promotion import computing_dtype
+from tilewright.compiler.kernel import Kernel
+from tilewright.errors import (
+    BatchMismatch,
+    FactorAxes,
+    FactorShapes,
+    InvalidScalar,
+    MissingOut,
+    OutOverlapsItself,
+    shown,
+)
+from tilewright.macro.blocking import Blocking
+from tilewright.ops.gemm.call import as_operand, check_array, check_out, product_types, result_dtype
+from tilewright.ops.gemm.kernel import scratch_of
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+from tilewright.preparing import once, once_property, preparing
+from tilewright.spec.arguments import check_flag, check_number, factor
+from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.spec.problem import MAX_ELEMENTS, Layout, ProductTypes, check_elements
+from tilewright.threads.pool import call_team
+from tilewright.threads.scratch import ScratchPool
+
+logger = logging.getLogger("tilewright")
+
+
+class SymmetricKernel(Kernel):
+    """A kernel of a `Syr2k`, ``kernel(a, b, c, alpha=1, beta=0)``, or of a `Syrk`, ``kernel(a, c, ...)``."""
+
+    problem: Syrk
+
+    @property
+    def blocking(self) -> Blocking:
+        """Register tile and cache blocks."""
+        assert isinstance(self._compilation.blocking, Blocking)
+        return self._compilation.blocking
+
+    @once_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        return scratch_of(self)
+
+    def run(self, factors: tuple[Array, ...], c: Array, alpha: complex, beta: complex, scratch: int) -> None:
+        """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
+        n, k = factors[0].shape
+        arrays = (*factors, c)
+        strides = (stride for array in arrays for stride in element_strides(array))
+        with call_team(len(factors) * n * n * k // 2) as team:
+            self.function(*map(data_address, arrays), n, k, *strides, alpha, beta, scratch, team)
+
+    def __call__(  # type: ignore[override]
+        self, *arrays: Array, alpha: complex = 1.0, beta: complex = 0.0
+    ) -> Array:
+        """The triangle of c = alpha · (a @ b.T + b @ a.T) + beta · c, of `Syrk` alpha · a @ a.T + beta · c.
+
+        The arrays are the factors and c, of the problem's shapes, dtypes and layouts; the rest of c is
+        neither read nor written.
+
+        Raises
+        ------
+        OperandMismatch : if an array has another shape, dtype or layout, before c changes.
+        InvalidScalar : if alpha or beta is no number of the type of the sums.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        acc = self.problem.types.acc
+        scalars = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
+        self._check(arrays)
+        function_ready = self.function  # a foreign kernel is refused before scratch is taken
+        del function_ready
+        with self.pool.block() as scratch:
+            self.run(arrays[:-1], arrays[-1], *scalars, scratch)
+        return arrays[-1]
+
+    def _check(self, arrays: tuple[Array, ...]) -> None:
+        operands = self.problem.operands
+        if len(arrays) != len(operands):
+            self._refuse(operands[-1], "as its number", len(arrays), f"number {len(operands)} of the arrays")
+        sizes: dict[str, int] = {}
+        axes = (*(("n", "k") for _ in self.problem.factors), ("n", "n"))
+        for operand, array, names in zip(operands, arrays, axes, strict=True):
+            check_operand(self.name, operand, array)
+            for name, found in zip(names, array.shape, strict=True):
+                fixed = getattr(self.problem, name)
+                required = sizes.setdefault(name, found) if fixed is None else fixed
+                if found != required:
+                    self._refuse(operand, f"{name} =", found, required)
+        c = arrays[-1]
+        if not c.flags.writeable:
+            self._refuse(operands[-1], "writeable =", False, True)
+        for operand, array in zip(operands[:-1], arrays[:-1], strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+
+
+#: The kernels behind the public functions that this process has.
+_kernels: dict[tuple[int, DType, DType, bool], SymmetricKernel] = {}
+
+
+def symmetric_kernel(factors: int, types: ProductTypes, lower: bool) -> SymmetricKernel:
+    """The kernel of one factor or two of some types: any sizes, any strides."""
+    key = (factors, types.a, types.c, lower)
+    found = _kernels.get(key)
+    if found is None:
+        with preparing:
+            found = _kernels.get(key)
+            if found is None:
+                kind = (Syrk, Syr2k)[factors - 1]
+                layouts: dict[str, Any] = dict.fromkeys((*"ab"[:factors], "c"), Layout.STRIDED)
+                problem = kind(dtype=types.a, out_dtype=types.c, lower=lower, **layouts)
+                found = _kernels.setdefault(key, SymmetricKernel.compiled(problem))
+    return found
+
+
+class SymmetricCall(NamedTuple):
+    """One call of `syrk` or `syr2k`, checked.
+
+    Attributes
+    ----------
+    types : the element types of the kernel.
+    factors : (..., n, k) in the kernel's type, batch axes broadcast.
+    target : (..., n, n), where the kernel writes.
+    given : the caller's `out`, or None.
+    alpha, beta : the factors.
+    copies : each copy, in words.
+    """
+
+    types: ProductTypes
+    factors: tuple[Array, ...]
+    target: Array
+    given: Array | None
+    alpha: float
+    beta: float
+    copies: tuple[str, ...]
+
+
+def as_matrices(function: str, arrays: list[Any]) -> list[Array]:
+    """Operands as arrays of at least two axes; their names are a and b.
+
+    Raises
+    ------
+    InvalidOperand, FactorAxes
+    """
+    found = []
+    for name, value in zip("ab", arrays, strict=False):
+        array = as_array(value, name)
+        if array.ndim < 2:
+            raise FactorAxes(function=function, name=name, found=array.shape)
+        found.append(array)
+    return found
+
+
+def factor_shapes(function: str, factors: list[Array]) -> tuple[int, ...]:
+    """The shape of the result.
+
+    Raises
+    ------
+    FactorShapes, BatchMismatch, SizeOverflow
+
+    >>> factor_shapes("syr2k", [np.ones((5, 2, 3)), np.ones((2, 3))])
+    (5, 2, 2)
+    """
+    shapes = [array.shape for array in factors]
+    if shapes[0][-2:] != shapes[-1][-2:]:
+        raise FactorShapes(function=function, a=shapes[0], b=shapes[-1])
+    batch = broadcast_shapes(*(shape[:-2] for shape in shapes))
+    if batch is None:
+        raise BatchMismatch(function=function, a=shapes[0][:-2], b=shapes[-1][:-2])
+    n = shapes[0][-2]
+    result = (*batch, n, n)
+    check_elements(f"{function}: the result", result)
+    return result
+
+
+def triangle_mask(n: int, *, lower: bool) -> Array:
+    """Which elements of a matrix belong to a triangle.
+
+    >>> triangle_mask(2, lower=False)
+    array([[ True,  True],
+           [False,  True]])
+    """
+    mask = np.tri(n, dtype=np.bool_)
+    return mask if lower else mask.T
+
+
+def checked_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Array:
+    """`out` itself; as `check_out`, and each of its elements in a place of its own."""
+    array = check_out(out, shape, computed)
+    if not array.flags.forc and overlaps_itself(array):
+        raise OutOverlapsItself(shape=array.shape, strides=array.strides)
+    return array
+
+
+def fits(out: Array, dtype: np.dtype[Any], operands: tuple[Array, ...]) -> bool:
+    """Whether a kernel may write into `out`: of its type, aligned, sharing nothing with an operand."""
+    whole = out.dtype == dtype and out.flags.aligned and whole_strides(out)
+    return whole and not any(np.may_share_memory(out, operand) for operand in operands)
+
+
+def prepare(
+    function: str, arrays: list[Any], out: Any, *, alpha: Any = 1, beta: Any = 0, lower: bool = True
+) -> SymmetricCall:
+    """Every check and conversion of `syrk` (one array) and `syr2k` (two); `out` does not change."""
+    factors = as_matrices(function, arrays)
+    out = None if out is None else check_array(out)
+    computed = result_dtype(factors[0], factors[-1], out, None)
+    shape = factor_shapes(function, factors)
+    types = product_types(factors[0].dtype, factors[-1].dtype, computed)
+    if types.a != types.b:
+        types = ProductTypes.parse(types.c)
+    alpha, beta = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
+    if out is None and beta != 0:
+        raise MissingOut(function=function, beta=beta)
+    given = None if out is None else checked_out(out, shape, computed)
+    # Unsigned integers have the bits of signed ones, whose kernels multiply them.
+    wanted = computed if types.a == types.c else types.a.numpy
+    copies: list[str] = []
+    operands: list[Array] = []
+    for name, array in zip("ab", factors, strict=False):
+        operand = as_operand(array, wanted, name)
+        if operand is not array:
+            why = "" if array.dtype != wanted else ", misaligned or strided by parts of elements"
+            copies.append(f"{name} is copied: {array.dtype} to {wanted}{why}")
+        operands.append(np.broadcast_to(operand.view(types.a.numpy), (*shape[:-2], *operand.shape[-2:])))
+    if given is not None and fits(given, computed, tuple(operands)):
+        target = given
+    else:
+        target = np.zeros(shape, computed)
+        if given is not None and beta != 0:
+            copy_to(target, given, where=triangle_mask(shape[-1], lower=lower))
+        if given is not None:
+            copies.append(
+                "the triangle is copied into out: another dtype, misaligned, or memory shared with a factor"
+            )
+    return SymmetricCall(types, tuple(operands), target, given, alpha, beta, tuple(copies))
+
+
+def _complex_factors(
+    function: str, arrays: list[Any], out: Any, alpha: complex, beta: complex, lower: bool
+) -> Array:
+    """Products by complex factors, which apply to the finished product."""
+    factors = as_matrices(function, arrays)
+    given = None if out is None else check_array(out)
+    computed = result_dtype(factors[0], factors[-1], given, None)
+    if computed.kind != "c":
+        name, value = ("alpha", alpha) if isinstance(alpha, (complex, np.complexfloating)) else ("beta", beta)
+        raise InvalidScalar(name=name, found=shown(value), required="a real number")
+    if given is None and beta != 0:
+        raise MissingOut(function=function, beta=beta)
+    shape = factor_shapes(function, factors)
+    if given is not None:
+        checked_out(given, shape, computed)
+    wide = computing_dtype(tuple(array.dtype for array in factors), computed)
+    result = np.zeros(shape, wide)
+    if alpha != 0:
+        converted = [as_type(array, wide) for array in factors]
+        symmetric(function, converted, result, lower=lower)
+        result *= wide.type(alpha)
+    if given is None:
+        return result
+    if beta != 0:
+        result += wide.type(beta) * given
+    copy_to(given, result, where=triangle_mask(shape[-1], lower=lower))
+    return given
+
+
+@once
+def _uniform_types() -> dict[np.dtype[Any], ProductTypes]:
+    """The element types of which matrices go to a kernel as they are, by the type of their arrays."""
+    return {dtype.numpy: ProductTypes.parse(dtype) for dtype in GEMM_DTYPES}
+
+
+def plain_types(arrays: list[Any], out: Any, shape: tuple[int, ...]) -> ProductTypes | None:
+    """The types of a product of plain matrices: of one type, aligned, and an out, if any, of it and apart.
+
+    None where there is anything to convert, to copy or to refuse, which takes several times as long to see.
+    """
+    if type(arrays[0]) is not np.ndarray or math.prod(shape) > MAX_ELEMENTS:
+        return None
+    dtype = arrays[0].dtype
+    for array in arrays if out is None else (*arrays, out):
+        if type(array) is not np.ndarray or array.dtype is not dtype or array.ndim != 2:
+            return None
+        if not array.flags.aligned or any(step % dtype.itemsize for step in array.strides):
+            return None
+    if out is not None:
+        flags = out.flags
+        if out.shape != shape or not flags.writeable or not flags.forc:
+            return None
+        if any(np.may_share_memory(out, array) for array in arrays):
+            return None
+    return _uniform_types().get(dtype)
+
+
+def is_real(value: object) -> bool:
+    """Whether a factor is a plain real number."""
+    return type(value) is int or type(value) is float
+
+
+#: The kernels of plain matrices: by number of factors, their type, the triangle.
+_plain_kernels: dict[tuple[int, np.dtype[Any], bool], SymmetricKernel] = {}
+
+
+def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> Array | None:
+    """The product of plain matrices; None where they are not."""
+    if not (is_real(alpha) and is_real(beta)) or (out is None and beta != 0):
+        return None
+    shape: tuple[int, ...] = getattr(arrays[0], "shape", ())
+    if len(shape) != 2 or shape[0] == 0 or any(getattr(array, "shape", ()) != shape for array in arrays):
+        return None
+    result = (shape[0], shape[0])
+    types = plain_types(arrays, out, result)
+    if types is None:
+        return None
+    factors = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
+    c = np.zeros(result, arrays[0].dtype) if out is None else out
+    across = turned(c)
+    key = (len(arrays), c.dtype, lower is not across)
+    kernel = _plain_kernels.get(key)
+    if kernel is None:
+        kernel = _plain_kernels[key] = symmetric_kernel(len(arrays), types, lower is not across)
+    with kernel.pool.block() as scratch:
+        kernel.run(tuple(arrays), c.T if across else c, *factors, scratch)
+    return c
+
+
+def symmetric(
+    function: str, arrays: list[Any], out: Any, *, alpha: Any = 1, beta: Any = 0, lower: bool = True
+) -> Array:
+    """What `tilewright.syrk` (of one array) and `tilewright.syr2k` (of two) do, which document it."""
+    lower = check_flag(lower, "lower")
+    alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
+    found = _plain(arrays, out, alpha, beta, lower)
+    if found is not None:
+        return found
+    if any(isinstance(value, complex) for value in (alpha, beta)):
+        return _complex_factors(function, arrays, out, alpha, beta, lower)
+    call = prepare(function, arrays, out, alpha=alpha, beta=beta, lower=lower)
+    if call.copies:
+        logger.debug("%s: %s", function, "; ".join(call.copies))
+    run_call(call, lower=lower)
+    given, target = call.given, call.target
+    if given is None:
+        return target
+    if target is not given:
+        copy_to(given, target, where=triangle_mask(target.shape[-1], lower=lower))
+    return given
+
+
+def turned(c: Array) -> bool:
+    """Whether a result is computed transposed: its columns are adjacent and its rows are not."""
+    row, column = element_strides(c)
+    return row == 1 and column != 1
+
+
+def kernel_of(call: SymmetricCall, *, lower: bool) -> tuple[SymmetricKernel, Array]:
+    """The kernel of a call, and the target as it takes it: Cᵀ is the same product, of the other triangle."""
+    types, target = call.types, call.target
+    c = target if target.dtype == types.c.numpy else target.view(types.c.numpy)
+    across = turned(c[(0,) * (c.ndim - 2)])
+    kernel = symmetric_kernel(len(call.factors), types, lower is not across)
+    return kernel, c.swapaxes(-1, -2) if across else c
+
+
+def run_call(call: SymmetricCall, *, lower: bool) -> None:
+    """The kernel on every matrix of a batch."""
+    if call.target.size == 0:
+        return
+    kernel, c = kernel_of(call, lower=lower)
+    with kernel.pool.block() as scratch:
+        for place in np.ndindex(*c.shape[:-2]):
+            factors = tuple(array[place] for array in call.factors)
+            kernel.run(factors, c[place], call.alpha, call.beta, scratch)

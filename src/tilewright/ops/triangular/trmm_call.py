@@ -1,0 +1,285 @@
+"""Kernels of products with a triangular matrix, and `trmm` of any arrays."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.calls.operands import (
+    Array,
+    broadcast_shapes,
+    check_operand,
+    data_address,
+    element_strides,
+)
+from tilewright.calls.promotion import computing_dtype, store
+from tilewright.compiler.kernel import Kernel
+from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape, shown
+from tilewright.macro.blocking import Blocking
+from tilewright.ops.gemm.call import as_operand, check_array, product_types, result_dtype
+from tilewright.ops.gemm.kernel import scratch_of
+from tilewright.ops.triangular.syr2k_call import as_matrices, checked_out, fits, is_real, plain_types
+from tilewright.ops.triangular.trmm_problem import Side, Trmm
+from tilewright.preparing import once_property, preparing
+from tilewright.spec.arguments import check_flag, check_number, factor, parse_choice
+from tilewright.spec.problem import Layout, ProductTypes, check_elements
+from tilewright.threads.pool import call_team
+from tilewright.threads.scratch import ScratchPool
+
+logger = logging.getLogger("tilewright")
+
+
+class TrmmKernel(Kernel):
+    """A kernel of a `Trmm`: ``kernel(a, b, c, alpha=1)``."""
+
+    problem: Trmm
+
+    @property
+    def blocking(self) -> Blocking:
+        """Register tile and cache blocks."""
+        assert isinstance(self._compilation.blocking, Blocking)
+        return self._compilation.blocking
+
+    @once_property
+    def pool(self) -> ScratchPool:
+        """The common scratch, or this kernel's own where its blocks are larger."""
+        return scratch_of(self)
+
+    def run(self, a: Array, b: Array, c: Array, alpha: complex, scratch: int) -> None:
+        """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
+        strides = (stride for array in (a, b, c) for stride in element_strides(array))
+        with call_team(b.size * len(a) // 2) as team:
+            self.function(*map(data_address, (a, b, c)), *b.shape, *strides, alpha, scratch, team)
+
+    def __call__(self, a: Array, b: Array, c: Array, *, alpha: complex = 1.0) -> Array:  # type: ignore[override]
+        """c = alpha · T @ b or alpha · b @ T, on arrays of the problem's shapes, dtypes and layouts.
+
+        Raises
+        ------
+        OperandMismatch : if an array has another shape, dtype or layout, before c changes.
+        InvalidScalar : if alpha is no number of the type of the sums.
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        scalar = factor(alpha, "alpha", self.problem.types.acc)
+        self._check(a, b, c)
+        function_ready = self.function  # a foreign kernel is refused before scratch is taken
+        del function_ready
+        with self.pool.block() as scratch:
+            self.run(a, b, c, scalar, scratch)
+        return c
+
+    def _check(self, *arrays: Array) -> None:
+        sizes: dict[str, int] = {}
+        order = "m" if self.problem.side is Side.LEFT else "n"
+        axes = (("m", "n"), (order, order), ("m", "n"))
+        operands = self.problem.operands
+        for number, names in zip((1, 0, 2), axes, strict=True):
+            operand, array = operands[number], arrays[number]
+            check_operand(self.name, operand, array)
+            for name, found in zip(names, array.shape, strict=True):
+                fixed = getattr(self.problem, name)
+                required = sizes.setdefault(name, found) if fixed is None else fixed
+                if found != required:
+                    self._refuse(operand, f"{name} =", found, required)
+        c = arrays[2]
+        if not c.flags.writeable:
+            self._refuse(operands[2], "writeable =", False, True)
+        for operand, array in zip(operands[:2], arrays[:2], strict=True):
+            if np.may_share_memory(array, c):
+                self._refuse(operand, "memory", "shared with c", "separate from c")
+
+
+class Triangular(NamedTuple):
+    """What a triangular matrix is in a product: on which side, which triangle, and its diagonal."""
+
+    side: Side
+    lower: bool
+    unit: bool
+
+
+#: The kernels behind `trmm` that this process has.
+_kernels: dict[tuple[str, Triangular, Layout], TrmmKernel] = {}
+
+
+def trmm_kernel(types: ProductTypes, triangular: Triangular, c: Layout) -> TrmmKernel:
+    """The kernel of some types and a layout of the result: any sizes, any strides of the factors."""
+    key = (types.name, triangular, c)
+    found = _kernels.get(key)
+    if found is None:
+        with preparing:
+            found = _kernels.get(key)
+            if found is None:
+                any_strides, (side, lower, unit) = Layout.STRIDED, triangular
+                problem = Trmm(
+                    dtype=types.a,
+                    out_dtype=types.c,
+                    a=any_strides,
+                    b=any_strides,
+                    c=c,
+                    side=side,
+                    lower=lower,
+                    unit=unit,
+                )
+                found = _kernels.setdefault(key, TrmmKernel.compiled(problem))
+    return found
+
+
+def _shape(a: Array, b: Array, side: Side) -> tuple[int, ...]:
+    """The shape of the result.
+
+    Raises
+    ------
+    TriangleNotSquare, TriangleShape, BatchMismatch, SizeOverflow
+
+    >>> _shape(np.ones((2, 2)), np.ones((5, 2, 3)), Side.LEFT)
+    (5, 2, 3)
+    """
+    if a.shape[-1] != a.shape[-2]:
+        raise TriangleNotSquare(found=a.shape)
+    axis, what = (-2, "rows") if side is Side.LEFT else (-1, "columns")
+    if a.shape[-1] != b.shape[axis]:
+        raise TriangleShape(a=a.shape, b=b.shape, side=side.value, what=what)
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if batch is None:
+        raise BatchMismatch(function="trmm", a=a.shape[:-2], b=b.shape[:-2])
+    shape = (*batch, *b.shape[-2:])
+    check_elements("trmm: the result", shape)
+    return shape
+
+
+#: The kernels of plain matrices: by their type, what the triangular matrix is, the layout of the result.
+_plain_kernels: dict[tuple[np.dtype[Any], Triangular, Layout], TrmmKernel] = {}
+
+
+def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Array | None:
+    """The product of plain matrices; None where they are not."""
+    shape, order = getattr(b, "shape", ()), getattr(a, "shape", ())
+    if not is_real(alpha) or len(shape) != 2:
+        return None
+    length = shape[0 if triangular.side is Side.LEFT else 1]
+    types = plain_types([a, b], out, shape) if order == (length, length) and 0 not in shape else None
+    if types is None:
+        return None
+    scalar = factor(alpha, "alpha", types.acc)
+    c = np.empty(shape, b.dtype) if out is None else out
+    layout = _layout(c)
+    kernel = _plain_kernels.get((c.dtype, triangular, layout))
+    if kernel is None:
+        kernel = _plain_kernels[c.dtype, triangular, layout] = trmm_kernel(types, triangular, layout)
+    with kernel.pool.block() as scratch:
+        kernel.run(a, b, c, scalar, scratch)
+    return c
+
+
+class TrmmCall(NamedTuple):
+    """One call of `trmm`, checked.
+
+    Attributes
+    ----------
+    types : the element types of the kernel.
+    triangular : what a is.
+    factors : a and b in the kernel's type, batch axes broadcast.
+    target : where the kernel writes.
+    given : the caller's `out`, or None.
+    alpha : the factor of the kernel.
+    later : a complex one, which applies to the finished product.
+    copies : what is copied, by name.
+    """
+
+    types: ProductTypes
+    triangular: Triangular
+    factors: tuple[Array, Array]
+    target: Array
+    given: Array | None
+    alpha: float
+    later: complex | None
+    copies: tuple[str, ...]
+
+    @property
+    def c(self) -> Array:
+        """The target in the kernel's type."""
+        c = self.types.c.numpy
+        return self.target if self.target.dtype == c else self.target.view(c)
+
+    @property
+    def kernel(self) -> TrmmKernel:
+        """The kernel of the call."""
+        return trmm_kernel(self.types, self.triangular, _layout(self.c[(0,) * (self.target.ndim - 2)]))
+
+
+def prepare(a: Any, b: Any, out: Any = None, *, alpha: Any = 1, triangular: Triangular) -> TrmmCall:
+    """Every check and conversion of `trmm`; `out` does not change."""
+    array_a, array_b = as_matrices("trmm", [a, b])
+    given = None if out is None else check_array(out)
+    computed = result_dtype(array_a, array_b, given, None)
+    shape = _shape(array_a, array_b, triangular.side)
+    later: complex | None = None
+    if given is not None:
+        checked_out(given, shape, computed)
+    if isinstance(alpha, complex):
+        if computed.kind != "c":
+            raise InvalidScalar(name="alpha", found=shown(alpha), required="a real number")
+        alpha, later = (0 if alpha == 0 else 1), complex(alpha)
+        computed = computing_dtype((array_a.dtype, array_b.dtype), computed)  # rounded after the factor
+    types = product_types(array_a.dtype, array_b.dtype, computed)
+    if types.a != types.b:
+        types = ProductTypes.parse(types.c)
+    alpha = factor(alpha, "alpha", types.acc)
+    # Unsigned integers have the bits of signed ones, whose kernels multiply them.
+    wanted = computed if types.a == types.c else types.a.numpy
+    copies, factors = [], []
+    for name, array in (("a", array_a), ("b", array_b)):
+        one = as_operand(array, wanted, name)
+        copies += [] if one is array else [name]
+        factors.append(np.broadcast_to(one.view(types.a.numpy), (*shape[:-2], *one.shape[-2:])))
+    target = given
+    if target is None or not fits(target, computed, tuple(factors)):
+        target = np.empty(shape, computed)
+        copies += [] if given is None else ["out"]
+    left, right = factors
+    return TrmmCall(types, triangular, (left, right), target, given, alpha, later, tuple(copies))
+
+
+def trmm(
+    a: Any,
+    b: Any,
+    out: Any = None,
+    *,
+    alpha: Any = 1,
+    lower: bool = True,
+    unit: bool = False,
+    side: Any = "left",
+) -> Array:
+    """What `tilewright.trmm` does, which documents it."""
+    triangular = Triangular(
+        parse_choice(Side, side, "side"), check_flag(lower, "lower"), check_flag(unit, "unit")
+    )
+    alpha = check_number(alpha, "alpha")
+    found = _plain(a, b, out, alpha, triangular)
+    if found is not None:
+        return found
+    call = prepare(a, b, out, alpha=alpha, triangular=triangular)
+    if call.copies:
+        logger.debug(
+            "trmm: copied, for another dtype, alignment or shared memory: %s", ", ".join(call.copies)
+        )
+    target, given = call.target, call.given
+    if target.size:
+        kernel, c, (left, right) = call.kernel, call.c, call.factors
+        with kernel.pool.block() as scratch:
+            for place in np.ndindex(*c.shape[:-2]):
+                kernel.run(left[place], right[place], c[place], call.alpha, scratch)
+    if call.later is not None and call.alpha:
+        target *= target.dtype.type(call.later)
+    if given is None or target is given:
+        return target
+    store(target, given)
+    return given
+
+
+def _layout(c: Array) -> Layout:
+    """The layout whose kernel writes a matrix."""
+    row, column = element_strides(c)
+    return Layout.ROW if column == 1 else Layout.COL if row == 1 else Layout.STRIDED

@@ -1,0 +1,313 @@
+"""The nest of products with a triangular matrix: five loops over the depths that each row of tiles has."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Buffer,
+    Compare,
+    Constant,
+    Epilogue,
+    Expression,
+    If,
+    Let,
+    Loop,
+    Name,
+    Program,
+    Relation,
+    Scalar,
+    Slice,
+    Space,
+    Statement,
+    TileMatmul,
+    Unary,
+    Unless,
+    ceildiv,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.machine.isa import TileFma
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
+from tilewright.macro.partition import (
+    COLUMN_TASKS,
+    LEAST_COLUMN_TILES,
+    LEAST_TILES,
+    PACKED_PANELS,
+    ROW_TASKS,
+    THREAD_TASKS,
+    parallel,
+    share,
+    tasks,
+)
+from tilewright.ops.gemm.nest import SUMS_COLUMNS, balanced
+from tilewright.ops.gemm.product_nest import Nest, Sizes
+from tilewright.ops.gemm.streaming import SUMS_ROWS
+from tilewright.ops.triangular.trmm_problem import Side, Trmm
+from tilewright.spec.functions import UnaryOp
+from tilewright.spec.problem import Layout
+
+#: Run-time parameters in the order of the C signature.
+TRMM_SIZES = ("m", "n", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
+
+#: Rows and columns of sums that are turned by one task: 16 KiB of float32.
+MOVED = 64
+
+#: Numbers behind the panels of rows: a tile of one row may read a vector of lanes from its own lane on.
+LANES_BEHIND = 64
+
+
+def trmm_instruction(problem: Trmm, machine: Machine) -> TileFma:
+    """The multiply instruction: that of the sums' type, to which packing widens.
+
+    Instructions that take several depths would multiply elements beyond the triangle.
+    """
+    one = machine.isa.tile(problem.types.acc, problem.types.acc)
+    assert one.k == 1
+    return one
+
+
+def choose_trmm(problem: Trmm, machine: Machine) -> Blocking:
+    """Register tile and cache blocks: those of the usual product."""
+    return choose_blocking(machine, trmm_instruction(problem, machine))
+
+
+@dataclass(frozen=True)
+class TriangularNest:
+    """The loops of C = alpha · T · B, where T has the rows of the register tile.
+
+    A row of tiles meets the diagonal in one block of depths, whose length is a multiple of the tile's rows.
+    What it has of the depths on one side of the diagonal's square is multiplied by whole tiles; the square
+    itself row by row, each its own depths, so that nothing stands in for the elements that T does not have.
+    """
+
+    nest: Nest
+    lower: bool
+    unit: bool
+
+    @property
+    def most_depths(self) -> int:
+        """Depths of the longest panels: whole tiles of rows."""
+        step = self.depth_step
+        return max(step, self.nest.blocking.kc // self.nest.parts // step * step)
+
+    @property
+    def depth_step(self) -> int:
+        """kc is a multiple of this."""
+        return math.lcm(depth_unit(self.nest.instruction), self.nest.tile.mr)
+
+    @property
+    def moves(self) -> bool:
+        """Whether sums wait that C takes as they are, its rows adjacent: squares of them are turned."""
+        nest = self.nest
+        alike = nest.types.c == nest.types.acc and nest.sizes.rs_c == Constant(1)
+        return nest.sums is not None and alike
+
+    # --- packing ----------------------------------------------------------------------------------
+
+    def pack_rows(self) -> Loop:
+        """The panels of rows ic .. row_end, each of the depths that it has of this block."""
+        nest, mr, parts = self.nest, self.nest.tile.mr, self.nest.parts
+        ip, ic, pc = Name("ip"), Name("ic"), Name("pc")
+        pack = nest.pack_a(minimum(mr, Name("row_end") - ip), ip)
+        start: Expression = (ip - ic) * nest.panel_depth()
+        source, depth = pack.source, Name("depth")
+        if self.lower:
+            count = minimum(depth, ip + mr - pc)
+        else:
+            before = minimum(maximum(ip - pc, 0), depth)
+            start, count = start + before * (mr * parts), depth - before
+            source = replace(source, offset=source.offset + before * source.strides[1])
+        place = replace(pack.destination, offset=start)
+        one = replace(pack, destination=place, source=source, depth=count)
+        return Loop("ip", ic, Name("row_end"), Constant(mr), (one,))
+
+    # --- register tiles ---------------------------------------------------------------------------
+
+    def tile(self) -> tuple[Statement, ...]:
+        """The register tile at (i, j) and the depths pc .. pc + depth."""
+        nest, i, pc, depth = self.nest, Name("i"), Name("pc"), Name("depth")
+        columns = minimum(nest.columns_step, nest.sizes.n - Name("j"))
+        node = nest.matmul(nest.a_panel(), nest.b_panel(), columns)
+        node = replace(node, alpha=Scalar("alpha"), beta=Scalar(1.0), carry=None)
+        if nest.sums is not None:
+            node = replace(node, c=nest.sums, alpha=Scalar(1.0) if nest.carries else Scalar("alpha"))
+        first: Expression = Constant(0)
+        if self.lower:
+            count = minimum(depth, i - pc)
+            begins = Compare(Relation.LE, pc, Constant(0))
+        else:
+            first = minimum(maximum(i + nest.tile.mr - pc, 0), depth)
+            count = depth - first
+            begins = Compare(Relation.LE, pc, i)
+        straight = self._at_depths(node, first, count)
+        meets = AllOf(
+            (Compare(Relation.LE, pc, i), Compare(Relation.LT, i, pc + depth)),
+        )
+        return (
+            If(AnyOf((AllOf((begins,)),)), (replace(straight, beta=Scalar(0.0)),), (straight,)),
+            If(AnyOf((meets,)), (self._square(node, columns),)),
+            *self._finished(node, columns),
+        )
+
+    def _at_depths(self, node: TileMatmul, first: Expression, count: Expression) -> TileMatmul:
+        """A tile of some of the depths of its panels."""
+        parts = self.nest.parts
+        a = replace(node.a, offset=node.a.offset + first * (self.nest.tile.mr * parts))
+        b = replace(node.b, offset=node.b.offset + first * (self.nest.tile.nr * parts))
+        return replace(node, a=a, b=b, depth=count * parts)
+
+    def _square(self, node: TileMatmul, columns: Expression) -> Loop:
+        """The depths i .. i + mr, row by row; a diagonal of ones adds rows of B themselves."""
+        nest, parts, r = self.nest, self.nest.parts, Name("r")
+        at, skipped = Name("i") - Name("pc"), int(self.unit)
+        row = replace(
+            node,
+            c=replace(node.c, offset=node.c.offset + r * node.c.strides[0]),
+            a=replace(node.a, offset=node.a.offset + r * nest.instruction.interleave_a),
+            rows=Constant(1),
+        )
+        if self.lower:
+            part = self._at_depths(row, at, r + (1 - skipped))
+        else:
+            part = self._at_depths(row, at + r + skipped, node.rows - r - skipped)
+        body: list[Statement] = [part]
+        if self.unit:
+            diagonal = self._at_depths(row, at + r, Constant(1)).b
+            values = Slice(diagonal.buffer, diagonal.offset, (Constant(nest.tile.nr), Constant(1)))
+            body.append(Epilogue(row.c, values, Constant(1), columns * parts, row.alpha, Scalar(1.0)))
+        return Loop("r", Constant(0), node.rows, Constant(1), tuple(body))
+
+    def _finished(self, node: TileMatmul, columns: Expression) -> tuple[Statement, ...]:
+        """Sums on their way to C, where they waited for the last depths of their rows."""
+        nest = self.nest
+        if nest.sums is None or self.moves:
+            return ()
+        end = Name("i") + 1 if self.lower else nest.sizes.k
+        last = Compare(Relation.LE, end, Name("pc") + Name("kc"))
+        alpha, beta = Scalar("alpha") if nest.carries else Scalar(1.0), Scalar(0.0)
+        adjacent = Slice(nest.sums.buffer, nest.sums.offset, (nest.sums.strides[0], Constant(1)))
+        store = Epilogue(nest.c_tile(), adjacent, node.rows, columns * nest.parts, alpha, beta)
+        return (If(AnyOf((AllOf((last,)),)), (store,)),)
+
+    def _moved(self, first: Expression, end: Expression) -> tuple[Statement, ...]:
+        """Rows first .. end of the sums of block jc turned into C."""
+        if not self.moves:
+            return ()
+        im, jm, jend = Name("im"), Name("jm"), Name("jend")
+        sizes, side = self.nest.sizes, Constant(MOVED)
+        place = (im - Name("ib")) * SUMS_COLUMNS + (jm - Name("jc"))
+        move = Unary(
+            UnaryOp.IDENTITY,
+            Slice("c", im * sizes.rs_c + jm * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
+            Slice("block_sums", place, (Constant(SUMS_COLUMNS), Constant(1))),
+            rows=minimum(MOVED, end - im),
+            columns=minimum(MOVED, jend - jm),
+        )
+        rows = parallel("im", first, end, side, move)
+        return (parallel("jm", Name("jc"), jend, side, rows),)
+
+    # --- loops ------------------------------------------------------------------------------------
+
+    def block(self, first: Expression, end: Expression) -> tuple[Statement, ...]:
+        """The loops pc, ic, jr and ir over rows first .. end and the columns of block jc."""
+        nest, step = self.nest, self.nest.columns_step
+        jc, jj, jp, jend, ic, pc = (Name(axis) for axis in ("jc", "jj", "jp", "jend", "ic", "pc"))
+        ir = Loop("i", ic, Name("row_end"), Constant(nest.tile.mr), self.tile())
+        jr = Loop("j", jj, minimum(jj + Name("jn"), jend), Constant(step), (ir,))
+        # Rows that have depths of the block: from the diagonal down, or up to it.
+        below = pc if first == Constant(0) else maximum(first, pc)
+        begin, stop = (below, end) if self.lower else (first, minimum(end, pc + Name("kc")))
+        inside = (Let("row_end", minimum(ic + Name("mc"), stop)), self.pack_rows(), jr)
+        rows = parallel("ic", begin, stop, Name("mc"), parallel("jj", jc, jend, Name("jn"), *inside))
+        pack_b = nest.pack_b(jp, minimum(Name("np"), jend - jp), jp - jc)
+        panels = parallel("jp", jc, jend, Name("np"), pack_b)
+        across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(end - first, Name("mc")), 1))
+        depth = Let("depth", Unless("alpha", minimum(Name("kc"), nest.sizes.k - pc)))
+        earlier = roundup(first + 1, Name("kc")) - Name("kc")  # the block of depths that has the first row
+        depths = (Constant(0), end) if self.lower or first == Constant(0) else (earlier, nest.sizes.k)
+        return (
+            Let("jn", maximum(share(jend - jc, step, across), LEAST_COLUMN_TILES * step)),
+            Let("np", share(jend - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),
+            Loop("pc", *depths, Name("kc"), (depth, panels, rows)),
+            *self._moved(first, end),
+        )
+
+    def body(self) -> tuple[Statement, ...]:
+        """The whole nest."""
+        nest, mr = self.nest, self.nest.tile.mr
+        m, n, jc = nest.sizes.m, nest.sizes.n, Name("jc")
+        rows_a_task = maximum(share(m, mr, tasks(ROW_TASKS)), LEAST_TILES * mr)
+        most_columns = nest.blocking.nc // nest.parts
+        if nest.sums is None:
+            inside = self.block(Constant(0), m)
+        else:
+            most_columns = min(most_columns, SUMS_COLUMNS // nest.tile.nr * nest.tile.nr // nest.parts)
+            rows = SUMS_ROWS // mr * mr
+            ib = Name("ib")
+            inside = (Loop("ib", Constant(0), m, Constant(rows), self.block(ib, minimum(ib + rows, m))),)
+        return (
+            Let("kc", balanced(nest.sizes.k, self.most_depths, self.depth_step)),
+            Let("mc", minimum(balanced(m, nest.blocking.mc, mr), rows_a_task)),
+            Let("nc", balanced(n, most_columns, nest.columns_step)),
+            Loop("jc", Constant(0), n, Name("nc"), (Let("jend", minimum(jc + Name("nc"), n)), *inside)),
+        )
+
+
+def _sizes(problem: Trmm) -> Sizes:
+    """The sizes of C = T · B; of a product with T on the right those of Cᵀ = Tᵀ · Bᵀ."""
+
+    def size(name: str, known: int | None) -> Expression:
+        return Name(name) if known is None else Constant(known)
+
+    def strides(name: str) -> tuple[Expression, Expression]:
+        layout = getattr(problem, name)
+        row: Expression = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
+        column: Expression = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
+        return (row, column) if problem.side is Side.LEFT else (column, row)
+
+    m, n = size("m", problem.m), size("n", problem.n)
+    if problem.side is Side.RIGHT:
+        m, n = n, m
+    return Sizes(m, n, m, *strides("a"), *strides("b"), *strides("c"))
+
+
+def build_trmm(problem: Trmm, blocking: Blocking, machine: Machine, name: str) -> Program:
+    """The tile IR of a product with a triangular matrix.
+
+    On the right it is computed transposed, where the matrix stands on the left and its triangle is the other.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> machine, problem = find_machine("znver5"), Trmm()
+    >>> program = build_trmm(problem, choose_trmm(problem, machine), machine, "t")
+    >>> [buffer.name for buffer in program.buffers]
+    ['a', 'b', 'c', 'b_pack', 'a_pack']
+    """
+    one, types = trmm_instruction(problem, machine), problem.types
+    edge = machine.isa.edge_of(types.acc, types.c.real)
+    nest = Nest(_sizes(problem), blocking, edge, types, one)
+    # Where C would round unfinished sums, or its columns are apart, they wait in a block of their own.
+    waits = nest.carries or nest.sizes.cs_c != Constant(1)
+    if waits:
+        place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc")) * nest.parts
+        strides = (Constant(SUMS_COLUMNS), Constant(nest.parts))
+        nest = replace(nest, sums=Slice("block_sums", place, strides, interleave=nest.parts))
+    loops = TriangularNest(nest, problem.lower is (problem.side is Side.LEFT), problem.unit)
+    depths = loops.most_depths * nest.parts
+    sums = (Buffer("block_sums", types.acc, Space.SHARED, SUMS_ROWS * SUMS_COLUMNS),)
+    buffers = (
+        Buffer("a", types.a, Space.ARGUMENT),
+        Buffer("b", types.b, Space.ARGUMENT),
+        Buffer("c", types.c.real, Space.ARGUMENT),
+        Buffer("b_pack", one.b, Space.SHARED, depths * blocking.nc),
+        *(sums if waits else ()),
+        Buffer("a_pack", one.a, Space.THREAD, depths * blocking.mc + LANES_BEHIND),
+    )
+    return Program(name, TRMM_SIZES, ("alpha",), buffers, loops.body())

@@ -1,0 +1,1 @@
+"""Unary primitives: B = op(A), element by element, with or without transposition."""

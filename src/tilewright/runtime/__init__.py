@@ -1,1 +1,0 @@
-"""Runs kernels on the caller's arrays: scratch, checks, the native entry."""
