@@ -43,28 +43,32 @@ LAYERS = (
     "cached",
     "errors",
 )
-#: The folders of `ops`, top to bottom.
-OPERATIONS = (
-    "explain",
-    "einsum",
-    "matmul",
-    "linear",
-    "chain",
-    "mmt4d",
-    "contraction",
-    "attention",
-    "triangular",
-    "elementwise",
-    "rows",
-    "sum_of_products",
-    "scattered",
-    "quantized",
-    "packing",
-    "transpose",
-    "unary",
-    "gemm",
-    "batch_reduce",
-)
+#: The folders and files of a package, top to bottom, where they have an order.
+ORDERS = {
+    "ops": (
+        "explain",
+        "einsum",
+        "matmul",
+        "linear",
+        "chain",
+        "mmt4d",
+        "contraction",
+        "attention",
+        "triangular",
+        "elementwise",
+        "rows",
+        "sum_of_products",
+        "scattered",
+        "quantized",
+        "packing",
+        "transpose",
+        "unary",
+        "gemm",
+        "batch_reduce",
+    ),
+    "loops": ("accelerate", "driving", "opt", "splice", "python", "llvm", "nests"),
+    "micro": ("rows", "attention", "tiles", "elements", "packing", "units", "budget", "calls"),
+}
 #: Borders that hold whatever the order of the layers is.
 NEVER = {("macro", "micro"), ("macro", "llvm"), ("llvm", "macro")}
 #: Files of an operation that say what is computed and how it is cut: they know no instructions and no arrays.
@@ -142,17 +146,20 @@ def layer_violations(tree: ast.AST, module: str) -> list[str]:
         target = layer_of(imported)
         upward = LAYERS.index(target) < LAYERS.index(importer)
         impure = importer == "ops" and target in PURE_FORBIDDEN and module.endswith(PURE_FILES)
-        if upward or impure or (importer, target) in NEVER or above_among_operations(module, imported):
+        if upward or impure or (importer, target) in NEVER or above_in_its_package(module, imported):
             found.append(f"{module} imports {imported}")
     return found
 
 
-def above_among_operations(module: str, imported: str) -> bool:
-    """Whether an operation imports one that is listed above it."""
-    one, other = module.split(".")[1:3], imported.split(".")[1:3]
-    if len(one) < 2 or len(other) < 2 or one[0] != "ops" or other[0] != "ops":
+def above_in_its_package(module: str, imported: str) -> bool:
+    """Whether a folder of a package imports one that is listed above it."""
+    (package, *one), (other_package, *other) = (
+        module.split(".")[1:3] or [""],
+        imported.split(".")[1:3] or [""],
+    )
+    if package != other_package or package not in ORDERS or not one or not other:
         return False
-    return OPERATIONS.index(other[1]) < OPERATIONS.index(one[1])
+    return ORDERS[package].index(other[0]) < ORDERS[package].index(one[0])
 
 
 def import_graph() -> dict[str, set[str]]:
@@ -253,6 +260,17 @@ def broken(rule: Callable[[Path], Sequence[object]]) -> dict[str, Sequence[objec
 def test_every_folder_and_module_has_a_layer() -> None:
     found = {layer_of(module_name(path)) for path in SOURCES}
     assert found <= set(LAYERS)
+
+
+def test_every_folder_has_a_place_in_the_order_of_its_package() -> None:
+    found = {
+        package: {path.stem for path in (SOURCE / package).iterdir() if path.is_dir() or path.suffix == ".py"}
+        for package in ORDERS
+    }
+    unlisted = {
+        package: names - {"__init__", "__pycache__", *ORDERS[package]} for package, names in found.items()
+    }
+    assert not any(unlisted.values()), unlisted
 
 
 def test_imports_go_downward() -> None:
@@ -418,6 +436,8 @@ def test_every_error_is_also_a_builtin_one(kind: type[TilewrightError]) -> None:
         ("tilewright.macro.blocking", "import tilewright.llvm.build"),
         ("tilewright.ops.gemm.nest", "from tilewright.micro.tiles.kernel import MicroKernel"),
         ("tilewright.ops.gemm.kernel", "from tilewright.ops.einsum.call import einsum"),
+        ("tilewright.loops.nests.nest", "from tilewright.loops.llvm.module import parse_module"),
+        ("tilewright.micro.packing.pack", "from tilewright.micro.tiles.kernel import MicroKernel"),
         ("tilewright.llvm.build", "from tilewright.macro import blocking"),
         ("tilewright.spec.problem", "def f():\n    from tilewright.machine.isa import ISAS"),
         ("tilewright.spec.problem", "from ..machine.isa import ISAS"),

@@ -35,7 +35,7 @@ from tilewright.api import (
     vecmat,
 )
 from tilewright.errors import TilewrightError
-from tilewright.loops.accelerate import accelerate
+from tilewright.loops.accelerate.public import accelerate
 from tilewright.machine.host import machine
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.problem import Attention

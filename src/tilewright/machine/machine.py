@@ -8,6 +8,9 @@ from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import ISAS, Isa, Lowering, usable_isas
 
+#: Bytes between two prefetches and of aligned stack buffers: the smallest cache line of the catalogued CPUs.
+CACHE_LINE = 64
+
 #: Spellings of an architecture in triples that differ from the one `Isa.arch` uses.
 _ARCH_ALIASES = {"amd64": "x86_64", "x86_64h": "x86_64", "arm64": "aarch64", "arm64e": "aarch64"}
 

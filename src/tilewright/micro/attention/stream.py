@@ -18,7 +18,7 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Edge, Isa
-from tilewright.micro.tiles.kernel import CACHE_LINE
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.micro.units.multiply import VectorMultiply
 from tilewright.spec.dtype import BF16, DType

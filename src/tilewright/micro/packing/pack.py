@@ -22,8 +22,8 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Edge, Isa
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.packing.transpose import interleave, transpose
-from tilewright.micro.tiles.kernel import CACHE_LINE
 from tilewright.spec.dtype import DType
 
 #: Bytes of one 64-bit offset.

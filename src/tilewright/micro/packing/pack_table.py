@@ -8,10 +8,10 @@ from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, memory_type, vector_type
 from tilewright.machine.isa import Edge, Isa
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.calls import Operands, Rows, Window, value, window
 from tilewright.micro.packing.pack import OFFSET_BYTES, SQUARE_ARGUMENTS, PackKernel
 from tilewright.micro.packing.transpose import PART_BITS, transpose
-from tilewright.micro.tiles.kernel import CACHE_LINE
 from tilewright.spec.dtype import I64, DType
 
 #: Lanes that are put together of elements at once, or fewer in narrower panels; as many 64-bit addresses

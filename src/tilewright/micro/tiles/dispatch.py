@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.tiles.epilogue import Given, Reach, steps_name
 from tilewright.micro.tiles.kernel import (
-    CACHE_LINE,
     Ahead,
     GroupCall,
     KeptSums,

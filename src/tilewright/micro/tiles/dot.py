@@ -17,8 +17,8 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Edge, Isa
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.tiles.epilogue import Factors, store_sums
-from tilewright.micro.tiles.kernel import CACHE_LINE
 from tilewright.spec.dtype import DType
 
 #: Independent sums of one row: with two loads a multiply-add these cover its latency of 4 to 5 cycles.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, int64, memory_type, vector_type, zero
-from tilewright.micro.tiles.kernel import CACHE_LINE, GroupCall, Part, TileCall
+from tilewright.machine.machine import CACHE_LINE
+from tilewright.micro.tiles.kernel import GroupCall, Part, TileCall
 
 if TYPE_CHECKING:
     from tilewright.micro.tiles.kernel import MicroKernel

@@ -24,6 +24,7 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.preparing import importing
 from tilewright.spec.dtype import DType
 
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 #: more), and few lines are evicted from L1 before their use. Prefetching at the start measured 2-4 %
 #: slower at n = 4096, not at all 6 % (docs/decisions/001-prefetch-c-late.md).
 PREFETCH_DEPTH = 64
-
-#: Bytes between two prefetches; the smallest line of the catalogued CPUs.
-CACHE_LINE = 64
 
 #: Tiles up to this height reach all rows of A from one pointer; taller ones have one for 8 rows.
 ROWS_OF_ONE_POINTER = 14

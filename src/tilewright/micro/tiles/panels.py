@@ -8,9 +8,10 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, int64
 from tilewright.machine.isa import Isa, TileFma
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.packing.words import Words
 from tilewright.micro.tiles.groups import places
-from tilewright.micro.tiles.kernel import CACHE_LINE, Part, Source, TileCall
+from tilewright.micro.tiles.kernel import Part, Source, TileCall
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import DType
 from tilewright.spec.weights import Elements

@@ -14,9 +14,9 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Isa
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.packing.pack import OFFSET_BYTES, square_function
 from tilewright.micro.tiles.epilogue import Factors, store_sums
-from tilewright.micro.tiles.kernel import CACHE_LINE
 from tilewright.spec.dtype import DType
 
 #: Depths of a square added in one turn of the loop.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tilewright.preparing import importing
 
 if TYPE_CHECKING:
-    from tilewright.loops.python.accelerated import Report
+    from tilewright.loops.accelerate.rewrite import Report
 
 #: Any function: what comes back is called as it is.
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,7 +70,7 @@ class Accelerate:
     def __call__(self, function: F) -> F:
         """The function with its nests replaced."""
         with importing:
-            from tilewright.loops.python.accelerated import accelerated
+            from tilewright.loops.accelerate.rewrite import accelerated
 
         result: F = accelerated(function)
         return result
@@ -103,7 +103,7 @@ class Accelerate:
         line 3: left, since it adds up no products of two elements...
         """
         with importing:
-            from tilewright.loops.python.accelerated import report_of
+            from tilewright.loops.accelerate.rewrite import report_of
 
         return report_of(function)
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tilewright.errors import NotAccelerated, SourceMissing
+from tilewright.loops.accelerate.numba import REMARKS, is_numba_function, nests_of, recompiled
 from tilewright.loops.nests.nest import Product, Refusal
 from tilewright.loops.nests.recognise import contraction
 from tilewright.loops.nests.text import product_text
 from tilewright.loops.python.calls import NestCall, refusal_of
 from tilewright.loops.python.elements import PythonNest
-from tilewright.loops.python.numba import REMARKS, is_numba_function, nests_of, recompiled
 from tilewright.loops.python.reader import assigned_names, python_nest
 
 #: The variable through which a function finds what its nests have become.

@@ -1,0 +1,1 @@
+"""`tilewright.accelerate`: loop nests of Python and Numba functions replaced by kernels."""
