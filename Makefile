@@ -40,7 +40,7 @@ lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
 	$(PY) -m mypy
 
 docs: $(VENV)/.installed-test ## check the pages: every link resolves, every example runs
-	$(PY) -m pytest tests/test_pages.py tests/test_*_page.py tests/*/test_*_page.py
+	$(PY) -m pytest tests/test_pages.py tests/test_*_page.py
 
 bench: $(VENV)/.installed-bench ## measure float32 products of this machine: bench.json, bench.png
 	$(PY) -m tilewright bench gemm --sizes 256,512,768,1024,2048,4096 --dtype f32 --threads 1 \

@@ -1,4 +1,4 @@
-"""The whole test-suite: `--update-golden`, tests/support.py for every test, one object cache for a run."""
+"""The whole test-suite: `--update-golden`, tests/shared for every test, one object cache for a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parent)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

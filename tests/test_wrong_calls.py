@@ -27,7 +27,7 @@ KNOWN = {subject.name.split(" ")[0].split(",")[0] for subject in subjects()}
 
 def test_no_wrong_call_ends_in_an_error_of_others() -> None:
     """Nor changes an argument, nor hangs, nor ends the process."""
-    text = run_python("tests/wrong_calls.py", "--calls", str(CALLS), "--seed", str(SEED), seconds=300)
+    text = run_python("tests/shared/wrong_calls.py", "--calls", str(CALLS), "--seed", str(SEED), seconds=300)
     assert f"{CALLS} calls of seed {SEED}: 0 faults" in text
 
 

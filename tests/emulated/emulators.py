@@ -38,7 +38,7 @@ class Emulator:
     cpus : LLVM's name -> qemu's, where qemu has the very CPU, which knows no instruction more.
     slack_bytes : what may be read behind an operand. qemu 7.2 reads all of a vector that VMASKMOV loads and
         masks it afterwards: from an operand's end to as far behind as a tile is wide. The CPU does not touch
-        what is masked, as tests/runtime/guarded*.py see.
+        what is masked, as tests/guard_pages see.
     longer : the same CPU with longer vectors, which must give the same results.
     wrong : instructions that qemu 7.2 computes something else with.
     lacks : features of the row's instructions that qemu 7.2 does not have.

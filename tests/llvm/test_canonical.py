@@ -13,7 +13,7 @@ from tilewright.llvm.target import initialize
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.module import Module, read_module
 
-SOURCE = (Path(__file__).parents[1] / "opt" / "product.ll").read_text()
+SOURCE = (Path(__file__).parents[1] / "loops" / "opt" / "product.ll").read_text()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("shared", "")]
 
 from recognise.calls import SOURCES
 from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS

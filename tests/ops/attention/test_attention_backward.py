@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,7 +131,7 @@ def drawn_item(drawn: Drawn, number: int) -> Drawn:
     )
 
 
-PROGRAM = str(Path(__file__).with_name("guarded_backward.py"))
+PROGRAM = "tests/guard_pages/guarded_backward.py"
 
 
 @pytest.mark.skipif(not GUARD_PAGES, reason="needs mprotect")

@@ -106,7 +106,7 @@ CASES = str(Path(__file__).with_name("guard_cases.py"))
 
 @pytest.mark.parametrize("row", [isa.name for isa in host_rows()][:2])
 def test_random_calls_beside_guards(row: str) -> None:
-    """A sample; `python tests/runtime/guard_cases.py --cases N --seed S` draws as many as wanted."""
+    """A sample; `python tests/guard_pages/guard_cases.py --cases N --seed S` draws as many as wanted."""
     assert run_python(CASES, "--cases", "20", "--seed", "0", isa=row, seconds=600) == "20 cases, 0 failed\n"
 
 

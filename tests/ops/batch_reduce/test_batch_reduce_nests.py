@@ -29,7 +29,7 @@ from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, Operand,
 
 Array: TypeAlias = NDArray[Any]
 
-GOLDEN = Path(__file__).parent / "golden_batch_reduce"
+GOLDEN = Path(__file__).parent / "golden"
 ROWS: Any = {"a": "row", "b": "row", "c": "row"}
 NESTS: dict[str, tuple[BatchReduceGemm, str]] = {
     "direct_ccc": (BatchReduceGemm(100, 23, 64, 16), "znver5"),

@@ -26,7 +26,7 @@ from tilewright.machine.machine import enabled_features
 
 Array: TypeAlias = NDArray[Any]
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 #: Pages that can be made inaccessible: everywhere but on Windows.
 GUARD_PAGES = os.name == "posix"
 
@@ -224,7 +224,7 @@ def run_python(*arguments: str, isa: str | None = None, seconds: float = 300) ->
 
     Of the package's variables it gets the place of the object cache only.
     """
-    path = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests"))
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests/shared", "tests"))
     kept = "TILEWRIGHT_CACHE_DIR"
     environ = {
         name: value

@@ -6,7 +6,6 @@ import ctypes
 import pickle
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -311,7 +310,7 @@ def test_strided_kernels(row: str, dtype: str) -> None:
 
 # --- guard pages ----------------------------------------------------------------------------------------
 
-PROGRAM = str(Path(__file__).with_name("guarded_unary.py"))
+PROGRAM = "tests/guard_pages/guarded_unary.py"
 
 
 @pytest.mark.skipif(not GUARD_PAGES, reason="needs mprotect")

@@ -1,7 +1,7 @@
 """Draws random calls whose operands all touch inaccessible pages; a program, as faults end a process.
 
-    python tests/runtime/guard_cases.py --cases 10000 --seed 1
-    python tests/runtime/guard_cases.py --seed 1 --only 4711
+    python tests/guard_pages/guard_cases.py --cases 10000 --seed 1
+    python tests/guard_pages/guard_cases.py --seed 1 --only 4711
 
 Every operand lies between two inaccessible pages, its lowest or its highest byte beside one of them, with
 gaps between its elements, axes in any order, and steps of either sign. What surrounds it is NaN. Each result
@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 
 import ml_dtypes
 import numpy as np

@@ -50,7 +50,7 @@ def test_numpys_own_tests(tmp_path: Path) -> None:
         "-k",
         " or ".join(f"({word})" for word in WORDS),
     ]
-    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "shared")])
     done = subprocess.run(
         [*command, *(str(TESTS / place) for place in PLACES)],
         cwd=tmp_path,

@@ -96,7 +96,7 @@ def test_kernels_of_other_machines(target: str) -> None:
 @pytest.mark.skipif(not GUARD_PAGES, reason="pages can't be made inaccessible")
 @pytest.mark.parametrize("isa", [row.name for row in host_rows()][:2])
 def test_no_byte_outside_of_operands(isa: str) -> None:
-    run_python("tests/runtime/guarded_contraction.py", isa=isa)
+    run_python("tests/guard_pages/guarded_contraction.py", isa=isa)
 
 
 # --- the configurations of seed 002 ---------------------------------------------------------------

@@ -14,7 +14,7 @@ from tilewright.loops.opt.records import Form, Options
 from tilewright.loops.opt.work import Work, optimise_here
 from tilewright.machine.host import host_machine
 
-SOURCE = Path(__file__).parents[1] / "frontend" / "clang_forms.ll"
+SOURCE = Path(__file__).parents[1] / "llvm" / "clang_forms.ll"
 NAMES = ("refc", "reft", "s_mem")
 INT, DOUBLE, POINTER = ctypes.c_int, ctypes.c_double, ctypes.c_void_p
 

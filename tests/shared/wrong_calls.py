@@ -1,6 +1,6 @@
 """Random calls with wrong arguments: each must work, or raise an error of this package and change nothing.
 
-``python tests/wrong_calls.py --calls 20000 --seed 3`` makes as many in child processes and prints faults.
+``python tests/shared/wrong_calls.py --calls 20000 --seed 3`` runs as many in child processes, prints faults.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tilewright.ops.contraction.schedule.split import balance, cut_at, divisors,
 from tilewright.ops.einsum.contraction import Place, einsum_dimensions
 from tilewright.spec.problem import exact_dtype
 
-GOLDEN = Path(__file__).parent / "golden_schedule"
+GOLDEN = Path(__file__).parent / "golden"
 TWO_CORES = replace(find_machine("znver5"), cores=2)
 ONE_CORE = replace(find_machine("znver5"), cores=1)
 

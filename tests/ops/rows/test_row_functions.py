@@ -388,7 +388,7 @@ def test_a_header_names_every_parameter(op: RowOp, layout: Layout) -> None:
 @pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
 @every_dtype
 def test_no_byte_outside_is_touched(row: str, dtype: DType) -> None:
-    assert "calls" in run_python("tests/runtime/guarded_rows.py", str(dtype), isa=row)
+    assert "calls" in run_python("tests/guard_pages/guarded_rows.py", str(dtype), isa=row)
 
 
 @pytest.mark.parametrize("dtype", [F32, F64, BF16, F16], ids=str)

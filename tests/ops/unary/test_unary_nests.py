@@ -26,7 +26,7 @@ from tilewright.spec.problem import Layout
 
 Array: TypeAlias = NDArray[Any]
 
-GOLDEN = Path(__file__).parent / "golden_unary"
+GOLDEN = Path(__file__).parent / "golden"
 NESTS: dict[str, tuple[Unary, str]] = {
     "identity_cr": (Unary("identity", b="row"), "znver5"),
     "exp_cr": (Unary("exp", dtype="f64", b="row"), "apple-m1"),
