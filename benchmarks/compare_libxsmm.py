@@ -19,8 +19,8 @@ import numpy as np
 from tilewright.compiler.peak import measure_peak
 from tilewright.compiler.target import compile_problem
 from tilewright.machine.host import host_machine
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import F32
-from tilewright.spec.problem import BatchReduceGemm
 from tilewright.tools.explore.kernels import grid, operands, sample_grid
 from tilewright.tools.explore.statistics import geometric_mean, median
 

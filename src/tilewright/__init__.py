@@ -39,10 +39,12 @@ from tilewright.loops.accelerate.public import accelerate
 from tilewright.machine.host import machine
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.problem import Attention
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.contraction.problem import Contraction, Dimension
 from tilewright.ops.einsum.public import einsum
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.matmul.public import matmul
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing
@@ -69,7 +71,6 @@ from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import importing
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
-from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel

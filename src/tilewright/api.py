@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tilewright.ops.attention.problem import Attention
     from tilewright.ops.attention.state import AttentionState
     from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+    from tilewright.ops.batch_reduce.problem import BatchReduceGemm
     from tilewright.ops.chain.call import LinearChainKernel
     from tilewright.ops.chain.problem import LinearChain
     from tilewright.ops.contraction.kernel import ContractionKernel
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from tilewright.ops.elementwise.problem import Elementwise
     from tilewright.ops.explain import Explanation
     from tilewright.ops.gemm.kernel import GemmKernel
+    from tilewright.ops.gemm.problem import Gemm
     from tilewright.ops.linear.activations import QuantizedRows
     from tilewright.ops.mmt4d.call import Mmt4dKernel
     from tilewright.ops.mmt4d.problem import Mmt4d
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
     from tilewright.ops.unary.kernel import UnaryKernel
     from tilewright.ops.unary.problem import Unary
     from tilewright.spec.dtype import DType
-    from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 register_pool()
 watch_forks()

@@ -627,8 +627,9 @@ def test_records() -> None:
     """Which calls are long, and which kernels may compute the transposed product."""
 
     def long_running(*sizes: int) -> int:
-        m, n, k, count = sizes
-        return int(native.BatchReduceRecord.of(tw.BatchReduceGemm(m, n, k, count), 0).long_running)
+        problem = tw.BatchReduceGemm(*sizes)
+        record = native.BatchReduceRecord.of(problem.operands, problem.count, problem.flops // 2, 0)
+        return int(record.long_running)
 
     assert [long_running(64, 64, 64, 1), long_running(64, 64, 64, 2)] == [0, 1]
     for layout, turns in (("row", Turns.NONE), ("strided", Turns.ALL)):

@@ -15,8 +15,10 @@ from tilewright.compiler.names import AnyProblem, kernel_name, parse_kernel_name
 from tilewright.errors import InvalidChoice, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing, Role
 from tilewright.ops.rows.problem import RowFunction, RowOp
@@ -26,15 +28,7 @@ from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.ops.unary.problem import Unary
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.problem import (
-    STRIDED_LAYOUTS,
-    BatchMode,
-    BatchReduceGemm,
-    Gemm,
-    Layout,
-    ProductTypes,
-    Strategy,
-)
+from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, ProductTypes, Strategy
 from tilewright.spec.weights import Weights
 
 DENSE = (Layout.ROW, Layout.COL)

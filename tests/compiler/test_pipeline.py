@@ -17,8 +17,8 @@ from tilewright.ir.nodes import Program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking, choose_blocking
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SIZES
-from tilewright.spec.problem import Gemm
 
 # --- stages -------------------------------------------------------------------------------------------
 

@@ -13,9 +13,11 @@ from emulated.case_file import UNREAD, UNWRITTEN, Case, Placed, Scalars, Signatu
 from emulated.elements import Filling, allowed, cut, stored
 from emulated.kernels import Emitted, Kernels
 from tilewright.macro.blocking import Blocking
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, Strategy
+from tilewright.spec.problem import Layout, Strategy
 
 LAYOUTS = ("row", "col", "strided")
 DTYPES = ("f32", "f64")

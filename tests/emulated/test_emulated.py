@@ -30,7 +30,7 @@ from emulated.unary_cases import unary_cases
 from tilewright.machine.catalog import CATALOG
 from tilewright.machine.isa import ISAS, Isa
 from tilewright.machine.machine import Machine
-from tilewright.spec.problem import BatchReduceGemm
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 
 MACHINES = emulated_machines()
 #: Those that products of every element type run on.

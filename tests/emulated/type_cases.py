@@ -26,10 +26,12 @@ from tilewright.errors import UnsupportedDtype
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.nest import SUMS_COLUMNS, instruction_of
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.streaming import SUMS_ROWS
 from tilewright.spec.dtype import I32
-from tilewright.spec.problem import BatchReduceGemm, Gemm, ProductTypes, Strategy
+from tilewright.spec.problem import ProductTypes, Strategy
 
 #: Depths from which sums of products at the ends of the range wrap around: 255·255·k and 128·128·k.
 WRAPPING = {"u8": 33_030, "i8": 131_073}

@@ -9,8 +9,8 @@ from tilewright.ir.alone import alone
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.triangular.syr2k_problem import Syr2k
-from tilewright.spec.problem import Gemm
 
 TILING = """program gemm_f32_mxnxk_rrr_tiling_avx512
 sizes m n k rs_a cs_a rs_b cs_b rs_c cs_c

@@ -23,8 +23,8 @@ from tilewright.ir.trace import trace
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.gemm.nest import build_gemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SIZES, decide
-from tilewright.spec.problem import Gemm
 
 
 def condition(left: object, relation: Relation, right: int) -> AnyOf:

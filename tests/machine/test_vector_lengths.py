@@ -21,9 +21,9 @@ from tilewright.machine.host import detect_host
 from tilewright.machine.isa import NEON, SVE, best_isa, usable_isas
 from tilewright.machine.machine import Machine
 from tilewright.machine.probe import Processor, Surroundings, this_host
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.settings import Settings
 from tilewright.spec.dtype import BF16, F32, F64, I8
-from tilewright.spec.problem import Gemm
 
 FEATURES = frozenset({"neon", "sve", "sve2", "i8mm", "bf16"})
 STREAMING = frozenset({"neon", "sme", "sme-f64f64"})

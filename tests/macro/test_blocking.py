@@ -32,8 +32,9 @@ from tilewright.macro.blocking import (
 from tilewright.ops.chain.nest import ROW_BLOCKS, rows_of_block
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.gemm.nest import build_gemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import BF16, F32, F64, I8, I16, U8, DType
-from tilewright.spec.problem import Gemm, Strategy
+from tilewright.spec.problem import Strategy
 
 #: mr, nr, kc, mc, nc per machine and dtype, from the inequalities by hand. For haswell in f32:
 #: 6·2 accumulators + 2 of B + 1 of A = 15 ≤ 16 registers; kc = (256 KiB / 4) / (2 · 64 B) = 512, as L2/4

@@ -13,7 +13,7 @@ from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.partition import share, tasks
 from tilewright.ops.gemm.nest import build_gemm
-from tilewright.spec.problem import Gemm
+from tilewright.ops.gemm.problem import Gemm
 
 #: One machine with masks, one without, one with a matrix unit; blocks so small that every loop turns.
 MACHINES = {

@@ -23,8 +23,9 @@ from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.kernel import Source
 from tilewright.micro.tiles.vector import VectorKernel
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32, F64, DType
-from tilewright.spec.problem import Gemm, Layout, Strategy
+from tilewright.spec.problem import Layout, Strategy
 
 FLOATS = (F32, F64)
 
@@ -315,7 +316,7 @@ HASHES = """
 import hashlib, sys
 from tilewright.machine.catalog import find_machine
 from tilewright.compiler.pipeline import run_stages
-from tilewright.spec.problem import Gemm
+from tilewright.ops.gemm.problem import Gemm
 for name in sys.argv[1:]:
     print(hashlib.sha256(run_stages(Gemm(), find_machine(name)).object).hexdigest())
 """

@@ -14,8 +14,8 @@ from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.ops.gemm.nest import instruction_of
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import DType, Kind
-from tilewright.spec.problem import Gemm
 
 LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
 #: Of scalable vectors, and of streaming ones.

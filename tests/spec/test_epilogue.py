@@ -11,6 +11,7 @@ from tilewright.compiler.names import kernel_name, parse_kernel_name
 from tilewright.errors import InvalidChoice, StepDtype, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa import ISAS
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import BF16, C64, F16, F32, F64, I8, I32, I64, U8, DType
 from tilewright.spec.epilogue import (
     ACTIVATIONS,
@@ -24,7 +25,6 @@ from tilewright.spec.epilogue import (
     Scale,
     Step,
 )
-from tilewright.spec.problem import Gemm
 
 BOUNDS = st.floats(allow_nan=False)
 STEPS: st.SearchStrategy[Step] = st.one_of(

@@ -12,8 +12,10 @@ from support import filled
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32, F64, I32
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, ProductTypes
+from tilewright.spec.problem import Layout, ProductTypes
 
 LIMITS = {"m": 1024, "n": 1024, "k": 2048, "count": 1024}
 SIZES: dict[str, Any] = {"m": 5, "n": 6, "k": 7, "count": 2}

@@ -11,7 +11,7 @@ import pytest
 
 from tilewright.calls.operands import data_address, element_strides
 from tilewright.ops.gemm.kernel import GemmKernel, scratch_pool
-from tilewright.spec.problem import Gemm
+from tilewright.ops.gemm.problem import Gemm
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)

@@ -13,9 +13,10 @@ from typing import Any
 from tilewright.compiler.names import kernel_name
 from tilewright.compiler.pipeline import Problem
 from tilewright.errors import InvalidSpec, SpecUnreadable, TilewrightError
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.unary.problem import Unary
 from tilewright.reading import read_input
-from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 #: The records whose keyword arguments are the keys of a kernel.
 PROBLEMS: dict[str, type[Problem]] = {"gemm": Gemm, "brgemm": BatchReduceGemm, "unary": Unary}

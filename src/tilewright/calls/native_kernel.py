@@ -8,7 +8,7 @@ Whatever differs from the record goes to the kernel's own ``__call__``, which ra
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +36,7 @@ from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant,
 from tilewright.machine.host import host_machine
 from tilewright.preparing import once
 from tilewright.spec.dtype import ACCUMULATORS, DType
-from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, Operand
+from tilewright.spec.problem import Layout, Operand
 
 if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel
@@ -100,13 +100,12 @@ class BatchReduceRecord(ctypes.Structure):
     entry = "tw_native_batch_reduce"
 
     @classmethod
-    def of(cls, problem: BatchReduceGemm, code: int) -> BatchReduceRecord:
-        """The record of a problem whose machine code stands at an address."""
-        least = 2 if problem.count == 1 else 3
-        a, b, c = problem.operands
+    def of(cls, operands: Sequence[Operand], count: int, work: int, code: int) -> BatchReduceRecord:
+        """The record of a kernel of a, b and c, of `count` products and some multiply-adds, at an address."""
+        least = 2 if count == 1 else 3
+        a, b, c = operands
         matrices = FixedMatrix.of(a, least, 3), FixedMatrix.of(b, least, 3), FixedMatrix.of(c, 2, 2)
-        work = problem.flops // 2
-        return cls(code, problem.count, int(work > GIL_THRESHOLD), matrices)
+        return cls(code, count, int(work > GIL_THRESHOLD), matrices)
 
 
 class GemmRecord(ctypes.Structure):
@@ -126,11 +125,14 @@ class GemmRecord(ctypes.Structure):
     entry = ""
 
     @classmethod
-    def of(cls, problem: Gemm, code: int, scratch_table: int, turns: Turns) -> GemmRecord:
-        """The record of a problem whose machine code stands at an address."""
-        sizes = tuple(ANY_SIZE if size is None else size for size in (problem.m, problem.n, problem.k))
-        layouts = [operand.layout for operand in problem.operands]
-        dtypes = [operand.dtype for operand in problem.operands]
+    def of(
+        cls, operands: Sequence[Operand], acc: DType, code: int, scratch_table: int, turns: Turns
+    ) -> GemmRecord:
+        """The record of a kernel of a, b and c with sums of some type, located at an address."""
+        a, b, _ = operands
+        sizes = tuple(ANY_SIZE if size is None else size for size in (a.rows, b.columns, a.columns))
+        layouts = [operand.layout for operand in operands]
+        dtypes = [operand.dtype for operand in operands]
         record = cls(
             code,
             (ctypes.c_void_p * 3)(*(id(dtype.numpy) for dtype in dtypes)),
@@ -141,7 +143,7 @@ class GemmRecord(ctypes.Structure):
             tuple(int(layout is not Layout.COL) for layout in layouts),
             tuple(int(layout is not Layout.ROW) for layout in layouts),
         )
-        record.entry = _gemm_entry(problem.types.acc)
+        record.entry = _gemm_entry(acc)
         return record
 
 

@@ -12,9 +12,11 @@ from tilewright.ir.text import print_program
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.decode import DecodeCut
 from tilewright.ops.attention.problem import Attention
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing, Role
 from tilewright.ops.rows.problem import RowFunction
@@ -26,7 +28,7 @@ from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import importing
 from tilewright.spec.dtype import DType, Kind, accumulator
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Operand
+from tilewright.spec.problem import Layout, Operand
 
 if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel

@@ -9,9 +9,11 @@ from typing import Any, TypeAlias
 from tilewright.errors import InvalidChoice, shown
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.problem import Attention, Schedule
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing
 from tilewright.ops.rows.problem import RowFunction, RowOp
@@ -22,7 +24,7 @@ from tilewright.ops.triangular.trmm_problem import Trmm
 from tilewright.ops.unary.problem import Unary
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.epilogue import THEN, Epilogue
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Gemm, Layout, Strategy
+from tilewright.spec.problem import Layout, Strategy
 from tilewright.spec.weights import Weights
 
 _LAYOUTS = {layout.letter: layout for layout in Layout}

@@ -16,10 +16,12 @@ from tilewright.macro.blocking import Blocking, Cover, choose_blocking, prepacke
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.ops.batch_reduce.nest import build_batch_reduce, cover_of
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.nest import weight_lanes
 from tilewright.ops.packing.problem import Packing
@@ -30,7 +32,7 @@ from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.ops.triangular.trmm_problem import Trmm
 from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import importing
-from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, check_elements
+from tilewright.spec.problem import Layout, check_elements
 
 if TYPE_CHECKING:
     from tilewright.ops.attention.backward_cut import BackwardBlocking

@@ -15,12 +15,14 @@ from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.kernel import AttentionKernel
 from tilewright.ops.attention.problem import Attention
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.chain.call import LinearChainKernel
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.contraction.kernel import ContractionKernel
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.linear.call import PackedGemmKernel
 from tilewright.ops.linear.quantized import WeightKernel
 from tilewright.ops.mmt4d.call import Mmt4dKernel
@@ -41,7 +43,6 @@ from tilewright.ops.unary.kernel import UnaryKernel
 from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import importing
 from tilewright.spec.arguments import check_text, parse_choice
-from tilewright.spec.problem import BatchReduceGemm, Gemm
 
 _KINDS: dict[type[Problem], type[Kernel]] = {
     Gemm: GemmKernel,

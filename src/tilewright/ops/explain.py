@@ -42,6 +42,7 @@ from tilewright.ops.gemm.call import Product, prepare, product_shapes
 from tilewright.ops.gemm.epilogue_operands import activation_word
 from tilewright.ops.gemm.kernel import arranged, matmul_kernel
 from tilewright.ops.gemm.native_entry import MAX_DIRECT_SIZE, MOST_AXES
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS, SIZES
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit
 from tilewright.ops.linear.call import Wish, find_route
@@ -58,7 +59,7 @@ from tilewright.preparing import importing
 from tilewright.spec.arguments import real_number
 from tilewright.spec.epilogue import Along
 from tilewright.spec.epilogue import Epilogue as Steps
-from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.problem import Layout
 from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 
 

@@ -144,9 +144,9 @@ def _collect_info() -> Info:
     from tilewright.compiler.pipeline import run_stages
     from tilewright.machine.host import default_thread_count, detect_host
     from tilewright.macro.blocking import Blocking
+    from tilewright.ops.gemm.problem import Gemm
     from tilewright.settings import VARIABLES, read_settings
     from tilewright.spec.dtype import GEMM_DTYPES, DType
-    from tilewright.spec.problem import Gemm
     from tilewright.threads.pool import pool_facts
     from tilewright.tools.explore.facts import library_versions, machine_facts
 
@@ -329,7 +329,7 @@ def bench_brgemm(
     """
     from rich.progress import track
 
-    from tilewright.spec.problem import BatchReduceGemm
+    from tilewright.ops.batch_reduce.problem import BatchReduceGemm
     from tilewright.tools.explore import kernels
     from tilewright.tools.explore.cases import parse_sizes
     from tilewright.tools.explore.statistics import geometric_mean
@@ -609,8 +609,8 @@ def emit_gemm(
     output: _Output = None,
 ) -> None:
     """Write the code for C = alpha·A·B + beta·C with an epilogue."""
+    from tilewright.ops.gemm.problem import Gemm
     from tilewright.spec.epilogue import Epilogue
-    from tilewright.spec.problem import Gemm
     from tilewright.tools.explore.cases import parse_types
 
     steps = Epilogue.parse(epilogue)
@@ -656,7 +656,7 @@ def emit_brgemm(
 
     C = beta·C + the sum of `count` products A_i·B_i, all of hardcoded sizes.
     """
-    from tilewright.spec.problem import BatchReduceGemm
+    from tilewright.ops.batch_reduce.problem import BatchReduceGemm
     from tilewright.tools.explore.cases import parse_types
 
     types = parse_types(dtype, out_dtype)

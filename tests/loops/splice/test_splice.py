@@ -42,8 +42,8 @@ from tilewright.loops.nests.nest import (
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.loops.splice.plan import LEAST_VECTOR_WORK, LEAST_WORK, Strategy, plan
 from tilewright.machine.host import host_machine
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
-from tilewright.spec.problem import Gemm
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from assembly_text import AssemblyLoop, innermost_loops, multiplies, vector_stac
 from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
-from tilewright.spec.problem import Gemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.weights import Weights
 
 #: Rows and vectors of columns of the tiles of 32 registers, 16 of them on 16: see `ops/gemm/narrow.py`.

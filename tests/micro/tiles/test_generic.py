@@ -15,8 +15,9 @@ from tilewright.compiler.names import parse_kernel_name
 from tilewright.errors import InvalidChoice, UnsupportedDtype
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import GENERIC128, MATRIX_MULTIPLY, Broadcast, Isa, Lowering
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32, F64, I16
-from tilewright.spec.problem import BatchReduceGemm, Gemm
 from tilewright.tools.explore.loops import innermost_loops
 
 each_row = pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)

@@ -21,9 +21,10 @@ from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa
 from tilewright.micro.tiles.dot import ROWS, SUMS
 from tilewright.micro.tiles.transposed_b import UNROLLED_DEPTHS
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.streaming import STREAMED_DEPTH, STREAMED_VECTORS
 from tilewright.spec.dtype import F32, F64, DType
-from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.problem import Layout
 
 X86_SUFFIX = {F32: "s", F64: "d"}
 

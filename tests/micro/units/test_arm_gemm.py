@@ -16,7 +16,8 @@ from tilewright.machine.isa import SVE
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.gemm.nest import instruction_of
-from tilewright.spec.problem import Gemm, Strategy
+from tilewright.ops.gemm.problem import Gemm
+from tilewright.spec.problem import Strategy
 
 #: What a depth loop counts and jumps with.
 BOOKKEEPING = {"add", "b", "cmp", "mov", "subs"}

@@ -27,7 +27,8 @@ from emulated_rows import (
 import tilewright as tw
 from tilewright.machine.isa import AVX512, ISAS, NEON, SVE, VSX, Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.spec.problem import BatchReduceGemm, Gemm
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.gemm.problem import Gemm
 
 #: Products of two types, and of one into another: A, B, C.
 TYPES = (

@@ -16,8 +16,8 @@ from support import Array
 import tilewright as tw
 from tilewright.machine.isa import ISAS, Isa
 from tilewright.machine.machine import Machine
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import Gemm
 
 #: Types of A, B and C, and steps on their sums; those with functions of floats behind the others.
 EXACT = (

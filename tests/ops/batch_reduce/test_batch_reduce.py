@@ -18,7 +18,7 @@ import tilewright as tw
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
 from tilewright.ir.nodes import Space
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
-from tilewright.spec.problem import BatchReduceGemm
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 
 ROWS = [isa.name for isa in host_rows()]
 LAYOUTS = list(product(("row", "col"), repeat=3))

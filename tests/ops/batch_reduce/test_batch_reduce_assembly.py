@@ -17,7 +17,7 @@ from assembly_text import (
 import tilewright as tw
 from tilewright.machine.catalog import find_machine
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
-from tilewright.spec.problem import BatchReduceGemm
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 
 
 def multiplying_loops(kernel: BatchReduceKernel) -> list[AssemblyLoop]:

@@ -24,8 +24,9 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.nest import LOCAL_PANEL_BYTES, SIZES, build_batch_reduce, cover_of
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, Operand, ProductTypes
+from tilewright.spec.problem import Layout, Operand, ProductTypes
 
 Array: TypeAlias = NDArray[Any]
 

@@ -18,8 +18,8 @@ from tilewright.macro.blocking import Cover, _even, choose_cover, register_tile
 from tilewright.micro.tiles.kernel import Source
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.ops.batch_reduce.nest import LOCAL_PANEL_BYTES, _narrowed, cover_of
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import BF16, F32, F64, I8, DType, accumulator
-from tilewright.spec.problem import BatchReduceGemm
 
 each_machine = pytest.mark.parametrize("name", targets())
 each_dtype = pytest.mark.parametrize("dtype", [F32, F64], ids=str)

@@ -8,8 +8,8 @@ from task_costs import costs_of
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.gemm.nest import build_gemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32
-from tilewright.spec.problem import Gemm
 
 MACHINE = find_machine("znver5")
 PROGRAM = build_gemm(Gemm(), choose_blocking(MACHINE, MACHINE.isa.tile(F32)), MACHINE, "g")

@@ -24,9 +24,10 @@ from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.spec.dtype import DType, Kind
-from tilewright.spec.problem import Gemm, Strategy
+from tilewright.spec.problem import Strategy
 
 MACHINES = ("znver5", "haswell", "sapphirerapids", "neoverse-v2", "pwr10", "x86-64-v2")
 #: A, B, C and steps.

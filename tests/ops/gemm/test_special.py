@@ -14,6 +14,7 @@ from support import LAYOUTS, Array, rough
 
 import tilewright as tw
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm import call as arrays
 from tilewright.ops.gemm import kernel as gemm
 from tilewright.ops.gemm import small_products as special
@@ -29,7 +30,7 @@ from tilewright.ops.gemm.small_products import (
 )
 from tilewright.preparing import preparing
 from tilewright.spec.dtype import F32, F64
-from tilewright.spec.problem import BatchReduceGemm, Layout
+from tilewright.spec.problem import Layout
 
 # --- which products fit -------------------------------------------------------------------------------
 

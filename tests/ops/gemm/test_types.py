@@ -21,8 +21,10 @@ from tilewright.errors import UnsupportedDtype
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import DTYPES, DType, Kind
-from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, ProductTypes, exact_dtype
+from tilewright.spec.problem import Layout, ProductTypes, exact_dtype
 
 pytestmark = pytest.mark.skipif(not GUARD_PAGES, reason="no pages can be protected")
 

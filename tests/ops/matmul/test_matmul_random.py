@@ -14,7 +14,7 @@ import tilewright as tw
 from tilewright.compiler.kernel import Kernel
 from tilewright.machine.isa import Isa
 from tilewright.macro.blocking import Blocking
-from tilewright.spec.problem import Gemm
+from tilewright.ops.gemm.problem import Gemm
 
 DTYPES = ("f32", "f64")
 ALPHAS = (1.0, 0.0, -0.5, 2.0)

@@ -24,11 +24,12 @@ from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.ops.packing.nest import PanelForm, build_packing, panel_form
 from tilewright.ops.packing.problem import Packing, Role
 from tilewright.spec.dtype import DType, Kind
-from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.problem import Layout
 
 Array: TypeAlias = NDArray[Any]
 

@@ -23,12 +23,12 @@ from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.ops.packing.call import unpack
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.packing.nest import weight_lanes
 from tilewright.ops.quantized.quantise import pack_floats, pack_quantized
-from tilewright.spec.problem import Gemm
 from tilewright.spec.weights import Elements, Weights
 
 UNITS = ("znver5", "haswell", "sapphirerapids", "neoverse-v2", "pwr10", "pwr9", "rva23", "apple-m4")

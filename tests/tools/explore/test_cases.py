@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype, WrongResult
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import DTYPES, F32, F64
-from tilewright.spec.problem import Gemm, ProductTypes
+from tilewright.spec.problem import ProductTypes
 from tilewright.tools.explore.cases import CHECK_ALL_BELOW, Case, error_bound, parse_sizes, parse_types
 
 NAMES = {

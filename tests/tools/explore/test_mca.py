@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.errors import ModelFailed, NoInnerLoop, ToolMissing
-from tilewright.spec.problem import BatchReduceGemm
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.tools.explore import mca
 from tilewright.tools.explore.loops import innermost_loops
 from tilewright.tools.explore.mca import (

@@ -22,7 +22,7 @@ from tilewright.errors import (
 from tilewright.machine.host import detect_host
 from tilewright.machine.isa import usable_isas
 from tilewright.machine.machine import enabled_features
-from tilewright.spec.problem import Gemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.tools.explore import measure as measuring
 from tilewright.tools.explore import systems, worker
 from tilewright.tools.explore.cases import Case, parse_sizes, parse_types

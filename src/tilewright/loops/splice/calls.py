@@ -31,8 +31,9 @@ from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, symbo
 from tilewright.loops.splice.conditions import Conditions
 from tilewright.loops.splice.kernels import Kernel
 from tilewright.loops.splice.plan import Matrix, Plan, Way
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import DTYPES, DType
-from tilewright.spec.problem import BatchReduceGemm, Layout
+from tilewright.spec.problem import Layout
 
 #: What sizes count for at most where they are multiplied: three of them are no overflow.
 MOST_COUNTED = 1 << 20

@@ -13,8 +13,8 @@ from tilewright.loops.llvm.text import closing, split_commas
 from tilewright.loops.splice.kernels import Kernel, Kernels
 from tilewright.loops.splice.text import LABEL
 from tilewright.machine.machine import Machine
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, DType
-from tilewright.spec.problem import BatchReduceGemm
 
 #: Vectors in the frame begin on a cache line.
 ALIGNMENT = 64

@@ -12,10 +12,12 @@ from tilewright.errors import TilewrightError
 from tilewright.loops.nests.nest import Dimension, Factor, Operand, Product, Refusal, Role, Triangle
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.machine.machine import Machine
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.spec import problem as spec
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import BatchReduceGemm, Gemm, Layout, ProductTypes
+from tilewright.spec.problem import Layout, ProductTypes
 
 #: What kernels of products compute.
 Problem: TypeAlias = Gemm | BatchReduceGemm | Syrk | Syr2k

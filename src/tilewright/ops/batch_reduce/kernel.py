@@ -12,7 +12,8 @@ from tilewright.calls.native_kernel import BatchReduceRecord, bind_native
 from tilewright.calls.operands import Array, data_address, leading_dimension
 from tilewright.compiler.kernel import Kernel
 from tilewright.macro.blocking import Cover
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Operand
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
+from tilewright.spec.problem import Operand
 
 
 class BatchReduceKernel(Kernel):
@@ -67,7 +68,12 @@ class BatchReduceKernel(Kernel):
     def _make_native(self) -> Callable[..., Any]:
         if self.problem.batch is BatchMode.ADDRESS:
             return self.__call__
-        return bind_native(self, BatchReduceRecord.of(self.problem, self.address))
+        return bind_native(
+            self,
+            BatchReduceRecord.of(
+                self.problem.operands, self.problem.count, self.problem.flops // 2, self.address
+            ),
+        )
 
     def _batch(self, operand: Operand, arrays: Any) -> list[Array]:
         """The matrices of one input, each checked."""

@@ -35,8 +35,9 @@ from tilewright.ir.separate import at_last
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Cover, choose_cover
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import BatchMode, BatchReduceGemm, Layout, ProductTypes
+from tilewright.spec.problem import Layout, ProductTypes
 
 #: Run-time parameters behind the three pointers, in the order of seed 002's Listing 7.2.1.
 SIZES = ("ld_a", "ld_b", "ld_c", "br_stride_a", "br_stride_b")

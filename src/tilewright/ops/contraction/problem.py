@@ -10,19 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cached import cached_property
 from tilewright.errors import ContractionDimension, InvalidChoice, InvalidSequence, InvalidSize, shown
+from tilewright.ops.batch_reduce.problem import MAX_KERNEL_COUNT, MAX_KERNEL_K, MAX_KERNEL_M, MAX_KERNEL_N
 from tilewright.preparing import importing
 from tilewright.spec.arguments import as_text, check_items, check_size, check_stride, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.problem import (
-    MAX_KERNEL_COUNT,
-    MAX_KERNEL_K,
-    MAX_KERNEL_M,
-    MAX_KERNEL_N,
-    Operand,
-    ProductTypes,
-)
+from tilewright.spec.problem import Operand, ProductTypes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

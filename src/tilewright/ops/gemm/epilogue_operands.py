@@ -12,11 +12,12 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, check_operand
 from tilewright.calls.promotion import kind_of, same_kind
 from tilewright.errors import InvalidScalar, OperandMismatch, StepOperands, StepShape, UnsafeCast, shown
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.arguments import as_number, factor, parse_choice
 from tilewright.spec.dtype import Kind
 from tilewright.spec.epilogue import ACTIVATIONS, Activation, Along, Bias, Epilogue, Residual, Scale, Step
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.problem import Gemm, Operand, ProductTypes
+from tilewright.spec.problem import Operand, ProductTypes
 
 
 def step_matrices(

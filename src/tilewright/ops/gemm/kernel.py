@@ -30,13 +30,14 @@ from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocki
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm.epilogue_operands import step_matrices
 from tilewright.ops.gemm.nest import SUMS_COLUMNS
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit
 from tilewright.ops.gemm.streaming import SUMS_ROWS
 from tilewright.preparing import importing, once, once_property, preparing
 from tilewright.spec.arguments import factor
 from tilewright.spec.dtype import F32, DType
 from tilewright.spec.epilogue import Epilogue, Residual
-from tilewright.spec.problem import Gemm, Layout, ProductTypes
+from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.threads.pool import MOST_THREADS, call_team
 from tilewright.threads.scratch import ScratchPool
 
@@ -259,7 +260,9 @@ class GemmKernel(Kernel):
         pool = self.pool
         with contextlib.suppress(ScratchAllocation):  # a call that finds no block goes through Python
             pool.supply()
-        record = GemmRecord.of(self.problem, self.address, pool.table_address, self.turns)
+        record = GemmRecord.of(
+            self.problem.operands, self.types.acc, self.address, pool.table_address, self.turns
+        )
         return bind_native(self, record)
 
     def _check(self, *arrays: Array) -> None:

@@ -47,6 +47,7 @@ from tilewright.macro.partition import (
     tasks,
 )
 from tilewright.ops.gemm.narrow import NARROW_ROWS, NARROW_STORED_ROWS, narrow, plain_elements
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import (
     SCALARS,
     Nest,
@@ -59,7 +60,7 @@ from tilewright.ops.gemm.product_nest import (
 )
 from tilewright.ops.gemm.streaming import STREAMED_ROWS, SUMS_ROWS, columns, dots, streaming, sums_buffer
 from tilewright.spec.dtype import F32
-from tilewright.spec.problem import Gemm, ProductTypes, Strategy
+from tilewright.spec.problem import ProductTypes, Strategy
 
 #: Columns of the block of `SUMS_ROWS` rows in which sums of a narrower C wait for the next depth block: B is
 #: packed again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
@@ -367,7 +368,7 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     Examples
     --------
     >>> from tilewright.machine.catalog import find_machine
-    >>> from tilewright.spec.problem import Gemm
+    >>> from tilewright.ops.gemm.problem import Gemm
     >>> blocking = Blocking(12, 32, 1, 216, 4096, 512)
     >>> program = build_gemm(Gemm(strategy="tiling"), blocking, find_machine("znver5"), "g")
     >>> [buffer.name for buffer in program.buffers]

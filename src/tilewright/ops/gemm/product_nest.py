@@ -38,8 +38,9 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import Spend
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.macro.blocking import Blocking
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.epilogue import Along, Bias, Residual, Scale, TypedStep, replace_dtype
-from tilewright.spec.problem import Gemm, Layout, ProductTypes
+from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.spec.weights import Elements, Weights
 
 #: Run-time parameters of every GEMM program, in the order of its C signature.

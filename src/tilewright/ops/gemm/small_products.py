@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.preparing import preparing
 from tilewright.spec.dtype import DType
-from tilewright.spec.problem import BatchReduceGemm, Layout
+from tilewright.spec.problem import Layout
 
 Array: TypeAlias = NDArray[Any]
 

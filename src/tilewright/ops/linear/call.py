@@ -43,13 +43,14 @@ from tilewright.ops.gemm.epilogue_operands import (
     matmul_epilogue,
 )
 from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.packing.nest import PanelForm, panel_form
 from tilewright.ops.packing.problem import Role
 from tilewright.preparing import importing, preparing
 from tilewright.spec.arguments import check_number, factor
 from tilewright.spec.epilogue import Along, Epilogue
-from tilewright.spec.problem import Gemm, Layout, Operand, ProductTypes
+from tilewright.spec.problem import Layout, Operand, ProductTypes
 from tilewright.threads.pool import call_team
 
 if TYPE_CHECKING:

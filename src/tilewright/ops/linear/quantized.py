@@ -17,6 +17,7 @@ from tilewright.machine.machine import Machine
 from tilewright.ops.gemm.call import as_operand, check_out, direct_out, product_shapes
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of, matmul_epilogue
 from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.linear import call as packed_gemm
 from tilewright.ops.linear.call import Route
 from tilewright.ops.packing.matrix import PackedMatrix
@@ -25,7 +26,7 @@ from tilewright.preparing import once
 from tilewright.spec.arguments import factor
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue
-from tilewright.spec.problem import Gemm, Layout
+from tilewright.spec.problem import Layout
 from tilewright.spec.weights import Weights
 from tilewright.threads.pool import call_team
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult, shown
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import DTYPES, F64, DType, Kind
 from tilewright.spec.epilogue import Epilogue
-from tilewright.spec.problem import Gemm, Layout, ProductTypes, exact_dtype
+from tilewright.spec.problem import Layout, ProductTypes, exact_dtype
 from tilewright.tools.explore.measured import Started
 from tilewright.tools.explore.systems import Environment, System, find_system
 

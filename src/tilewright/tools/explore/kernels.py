@@ -20,8 +20,8 @@ from tilewright.compiler.target import compile_problem
 from tilewright.errors import InputNotReadable
 from tilewright.machine.host import host_machine
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.reading import open_regular, read_bounded
-from tilewright.spec.problem import BatchReduceGemm
 from tilewright.tools.explore.statistics import median
 
 #: The grid: every m and n up to 64, at these depths.

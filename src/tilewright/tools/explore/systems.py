@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tilewright.spec.problem import Gemm
+    from tilewright.ops.gemm.problem import Gemm
 
 #: A, B and C of one product.
 Arrays = tuple["NDArray[Any]", "NDArray[Any]", "NDArray[Any]"]

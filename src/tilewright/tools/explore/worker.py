@@ -29,8 +29,8 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import TilewrightError
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import parse_dtype
-from tilewright.spec.problem import Gemm
 from tilewright.tools.explore.attention_cases import AttentionCase
 from tilewright.tools.explore.attention_memory import extra_bytes
 from tilewright.tools.explore.cases import Case
