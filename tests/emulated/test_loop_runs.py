@@ -47,7 +47,7 @@ def test_a_program_is_right(name: str, named: bool, tmp_path: Path) -> None:
 
 
 def test_power10_multiplies_as_in_figure_3(tmp_path: Path) -> None:
-    """Eight accumulators, each of which takes one xvf32gerpp a depth (seed 004, Figure 3)."""
+    """Eight accumulators, each of which takes one xvf32gerpp a depth (Kuzma et al. 2023, Figure 3)."""
     machine = MACHINES["pwr10"]
     skip_without_tools(machine)
     loops = innermost_loops(replaced(machine, Form.ASSEMBLY, tmp_path, machine).text, machine.triple)

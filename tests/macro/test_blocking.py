@@ -246,7 +246,7 @@ def test_kc(name: str, dtype: DType) -> None:
     update_share = UPDATE_CYCLES_PER_VECTOR / (kc / per_cycle)
     panels_bytes = 2 * kc * row_bytes
     half_l1 = machine.l1.size // 2
-    assert kc + DEPTH_UNIT > half_l1 / row_bytes, "seed 004 (1): a panel in half of L1 is the least"
+    assert kc + DEPTH_UNIT > half_l1 / row_bytes, "Kuzma et al. 2023 (1): a panel in half of L1 is the least"
     if kc * row_bytes > half_l1:
         assert panels_bytes <= machine.l2.size / 4
     shortened = panels_bytes + 2 * DEPTH_UNIT * row_bytes > machine.l2.size / 4

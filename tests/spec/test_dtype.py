@@ -125,7 +125,7 @@ def test_no_type_holds_another_kind_of_number() -> None:
 
 # --- sums ---------------------------------------------------------------------------------------------------
 
-#: The type of the sums by the wider operand (DESIGN, promise 4).
+#: The type of the sums by the wider operand (docs/promises.md, 4).
 SUMS = {
     **dict.fromkeys((BF16, F16, F32, C64), F32),
     **dict.fromkeys((F64, C128), F64),

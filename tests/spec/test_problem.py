@@ -22,7 +22,7 @@ SIZES: dict[str, Any] = {"m": 5, "n": 6, "k": 7, "count": 2}
 
 
 def test_defaults() -> None:
-    """Those of seed 002's kernels: column-major, adding to C, a constant stride between matrices."""
+    """Those of Breuer, tnzr.compile: column-major, adding to C, a constant stride between matrices."""
     problem = tw.BatchReduceGemm(16, 6, 64)
     assert (problem.m, problem.n, problem.k, problem.count) == (16, 6, 64, 1)
     assert (problem.dtype, problem.beta, problem.batch) == (F32, 1, BatchMode.STRIDE)

@@ -474,7 +474,7 @@ class Finish:
 class TileMatmul:
     """C[rows, columns] = alpha · Σ_p A[rows, p] · B[columns, p] + beta · C on one register tile.
 
-    The border between macro and micro level: seed 004's ``llvm.matrix.multiply``. rows ≤ mr and
+    The border between macro and micro level: ``llvm.matrix.multiply`` in Kuzma et al. 2023. rows ≤ mr and
     columns ≤ nr; depth = 0 contributes 0 whatever alpha; beta = 0 does not read C.
 
     Sums go depth by depth, except those of dot products (see `Form`). With `carry`, sums of several depth

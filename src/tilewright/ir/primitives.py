@@ -1,4 +1,4 @@
-"""Primitives of softmax on tiles (seed 000: max, exp, sum, rescale, norm), and of tables.
+"""Primitives of softmax on tiles (Fu et al. 2024, §5.1: max, exp, sum, rescale, norm), and of tables.
 
 A new primitive is a class here, its meaning in `meaning.py`, its code in `micro/` and one row in
 `lower_primitives.py`; text, parser and verifier follow from its fields.
@@ -51,7 +51,7 @@ class Begin(Primitive):
 
 @dataclass(frozen=True)
 class Softmax(Primitive):
-    """A block of scores becomes weights: one step of an online softmax (seed 000, §5.1).
+    """A block of scores becomes weights: one step of an online softmax (Fu et al. 2024, §5.1).
 
     With t = scale · score (and what modifies it), m' = max(m, max t), w = e^(t - m'), every row's sum becomes
     e^(m - m')·sum + Σ w and its `out` e^(m - m')·out. Columns outside of low + row .. high + row have no

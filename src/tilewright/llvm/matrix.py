@@ -44,7 +44,7 @@ def multiply_matrices(f: Function, left: Value, right: Value, sizes: tuple[int, 
     What is added to a product of floats may be fused with it, as C compilers do by default
     (-ffp-contract=on).
 
-    Source: LLVM Language Reference, llvm.matrix.multiply; seed 004, Listing 1.
+    Source: LLVM Language Reference, llvm.matrix.multiply; Kuzma et al. 2023, Listing 1.
     """
     rows, inner, columns = sizes
     assert (left.type.lanes, right.type.lanes) == (rows * inner, inner * columns)

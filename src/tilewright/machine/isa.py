@@ -323,7 +323,7 @@ _AMX_TILES = (
 def _mma(instruction: str, a: DType, b: DType, acc: DType, n: int, k: int) -> TileFma:
     """An outer product of POWER10: eight accumulators, two products a cycle, four cycles on one of them.
 
-    Source: Power ISA 3.1 book I, VSX Matrix-Multiply Assist; seed 004 §3.2.
+    Source: Power ISA 3.1 book I, VSX Matrix-Multiply Assist; Kuzma et al. 2023, §3.2.
     """
     return TileFma(
         instruction, a, b, acc, m=4, n=n, k=k, kr=k, feature="mma", per_cycle=2, latency=4, accumulators=8

@@ -69,7 +69,7 @@ class RegisterTile:
 
     @property
     def cmr(self) -> float:
-        """Computation-to-memory ratio 2·mr·nr/(mr+nr), seed 000 (8)."""
+        """Computation-to-memory ratio 2·mr·nr/(mr+nr), Fu et al. 2024 (8)."""
         return 2 * self.mr * self.nr / (self.mr + self.nr)
 
 
@@ -107,12 +107,12 @@ def register_tiles(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, ...]:
 
     - registers: mr·v accumulators + v of B + those of A (one broadcast; mr/lanes vectors where the
       FMA takes a lane; none where it takes a scalar) + one product where multiply and add are
-      separate ≤ vector registers (seed 000 §5.2.1, (7): nr is a multiple of the lanes);
+      separate ≤ vector registers (Fu et al. 2024 (7): nr is a multiple of the lanes);
     - latency: mr·v ≥ fma_per_cycle · fma_latency independent accumulators;
     - loads: loads per depth / loads per cycle ≤ mr·v / FMAs per cycle, so loads never bound it;
     - lanes: where the FMA takes a lane, mr is a multiple of the lanes, so whole vectors hold A.
 
-    A unit with accumulators of its own is filled with them (seed 004, Algorithm 2: VAccs × HAccs).
+    A unit with accumulators of its own is filled with them (Kuzma et al. 2023, Algorithm 2: VAccs × HAccs).
     """
     per_cycle = instruction.per_cycle or isa.fma_per_cycle
     latency = instruction.latency or isa.fma_latency
@@ -282,7 +282,7 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
     >>> choose_cover(machine, machine.isa.tile(F32), machine.isa.edge, (64, 64, 64)).widths
     ((64, 1),)
 
-    Source: seed 002 §7.2 (kernels for arbitrary sizes from a few micro-kernels).
+    Source: Breuer, tnzr.compile, §7.2 (kernels for arbitrary sizes from a few micro-kernels).
     """
     isa, (rows, columns, depth) = machine.isa, sizes
     if instruction.m > 1:
@@ -387,9 +387,9 @@ def depth_unit(instruction: TileFma) -> int:
 
 
 def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> int:
-    """kc, the depth of the packed panels: seed 004 (1)-(2), with the L2 as feeder.
+    """kc, the depth of the packed panels: Kuzma et al. 2023 (1)-(2), with the L2 as feeder.
 
-    Seed 004 (1) keeps a kc×nr micro-panel of B in half of L1, (2) leaves the other half to A and C.
+    (1) keeps a kc×nr micro-panel of B in half of L1, (2) leaves the other half to A and C.
     That is the bound where L1 alone can feed the multiply unit. The micro-kernel consumes
     (mr + nr) elements per depth, during mr·nr/lanes/fma_per_cycle cycles: 15 bytes a cycle for
     12×32 f32, a quarter of what the L2 of the catalogued cores delivers. So the micro-panels may
@@ -401,10 +401,10 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
 
     bounded by (1') two micro-panels of B (the one in use and the next) ≤ L2/4, so that most of L2
     stays with the block of A, and (1'') that block, which has a third of the rest, holds `ROW_TILES` tiles:
-    3·ROW_TILES·mr·kc ≤ L2 - 2·kc·nr in bytes. The result never falls below seed 004's (1).
+    3·ROW_TILES·mr·kc ≤ L2 - 2·kc·nr in bytes. The result never falls below (1).
 
-    kc depends on machine and dtypes only (and on k through `balanced`): promise 5. An instruction that
-    takes several depths at once takes as many times more of them.
+    kc depends on machine and dtypes only (and on k through `balanced`): docs/promises.md, 5. An
+    instruction that takes several depths at once takes as many times more of them.
     """
     per_cycle = instruction.per_cycle or machine.isa.fma_per_cycle
     wanted = UPDATE_CYCLES_PER_VECTOR * per_cycle / UPDATE_SHARE
@@ -417,7 +417,7 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
 
 
 def row_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:
-    """mc, rows of the packed block of A: seed 004 (3).
+    """mc, rows of the packed block of A: Kuzma et al. 2023 (3).
 
     L2 holds the mc×kc block, two micro-panels of B (one in use, the next arriving) and the lines
     of C in flight. L2 is shared with instructions, with the lines that A's next block and C pass
@@ -429,7 +429,7 @@ def row_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: in
 
 
 def column_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:
-    """nc, columns of the packed panel of B: seed 004 (4)-(7).
+    """nc, columns of the packed panel of B: Kuzma et al. 2023 (4)-(7).
 
     The kc×nc panel lives in the last cache, of which a single call takes `LAST_CACHE_SHARE`
     (inclusive copies of A, and C streaming through, take the rest): nc·kc ≤ share · L3.
@@ -443,8 +443,9 @@ def choose_blocking(machine: Machine, instruction: TileFma, columns: int = 0) ->
 
     With `columns`, the register tile has as many.
 
-    Source: seed 004 §3.1 (1)-(7); seed 000 §5.2.1 (7)-(8); Low et al., TOMS 2016, against which the
-    order of the bounds (kc from L1, mc from L2, nc from L3) was checked.
+    Source: Kuzma et al. 2023, doi:10.1002/spe.3214, §3.1 (1)-(7); Fu et al. 2024,
+    doi:10.1145/3650200.3656620, §5.2.1 (7)-(8); Low et al. 2016, doi:10.1145/2925987, against which the order
+    of the bounds (kc from L1, mc from L2, nc from L3) was checked.
 
     Examples
     --------

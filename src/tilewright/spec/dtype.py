@@ -183,7 +183,7 @@ def find_numpy_dtype(wanted: np.dtype[np.generic]) -> DType | None:
 def accumulator(a: DType, b: DType) -> DType:
     """The type that products of two element types are summed in.
 
-    float32 for all floats up to 32 bits, 32-bit integers for those up to 16 bits (DESIGN, promise 4);
+    float32 for all floats up to 32 bits, 32-bit integers for those up to 16 bits (docs/promises.md, 4);
     otherwise the wider of the two. Parts of complex numbers are summed like reals.
 
     Raises

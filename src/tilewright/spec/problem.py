@@ -42,7 +42,7 @@ STRIDED_LAYOUTS = (Layout.ROW, Layout.COL, Layout.STRIDED)
 
 
 class Strategy(Enum):
-    """Seed 004's ways to run a GEMM (§4.1.3); AUTO chooses by size and layout at run time."""
+    """The strategies for a GEMM of Kuzma et al. 2023, §4.1.3; AUTO chooses by size and layout at run time."""
 
     AUTO = "auto"
     TILING = "tiling"

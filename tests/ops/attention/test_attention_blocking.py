@@ -68,14 +68,14 @@ each_dtype = pytest.mark.parametrize("dtype", [F32, F64, BF16], ids=str)
 
 
 def test_the_seeds_tile_on_neon_takes_every_register() -> None:
-    """Seed 000 §5.2.1: mr = 5, nr = 16, utilising all 32 vector registers."""
+    """Fu et al. 2024, §5.2.1: mr = 5, nr = 16, utilising all 32 vector registers."""
     tile = attention_tile(NEON, NEON.tile(F32), LINES, FUSED_REGISTERS)
     assert (tile.mr, tile.nr, tile.accumulators, tile.registers) == (5, 16, 20, 32)
     assert tile.cmr == pytest.approx(2 * 5 * 16 / 21)
 
 
 def test_the_seeds_caches_admit_its_blocks() -> None:
-    """Seed 001 (3)-(5): 160·64 + 64·16 + 160·16, 160·64 + 64·160 + 160·160, 128·64 + 5·128 + 5·64."""
+    """Fu et al. 2024 (3)-(5): 160·64 + 64·16 + 160·16, 160·64 + 64·160 + 160·160, 128·64 + 5·128 + 5·64."""
     assert scores_in_l1(SEED, HEAD) == 13824
     assert block_in_l2(SEED, HEAD) == 46080
     assert values_in_l1(SEED, HEAD) == 9152

@@ -1,4 +1,4 @@
-"""Machine code of batch-reduce kernels: accumulators that stay in registers, and the counts of seed 002."""
+"""Machine code of batch-reduce kernels: accumulators stay in registers; published counts of instructions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def multiplying_loops(kernel: BatchReduceKernel) -> list[AssemblyLoop]:
     return [loop for loop in loops if multiplies(loop)]
 
 
-# --- seed 002, §7.2: 24 accumulators, 4 loads of A, by-element multiply-adds ----------------------------
+# --- Breuer, tnzr.compile, §7.2: 24 accumulators, 4 loads of A, by-element multiply-adds ----------------
 
 
 def instructions(kernel: BatchReduceKernel) -> AssemblyLoop:

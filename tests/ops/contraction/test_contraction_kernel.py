@@ -99,11 +99,11 @@ def test_no_byte_outside_of_operands(isa: str) -> None:
     run_python("tests/guard_pages/guarded_contraction.py", isa=isa)
 
 
-# --- the configurations of seed 002 ---------------------------------------------------------------
+# --- the configurations of Breuer, tnzr.compile ---------------------------------------------------
 
 
 def blocked(main: str, first: str, last: str | None, sizes: tuple[int, ...] = (4, 3, 5, 32, 32, 32)) -> Case:
-    """Blocks of matrices: loops over blocks, the primitive inside of them (seed 002, §7.2)."""
+    """Blocks of matrices: loops over blocks, the primitive inside of them (Breuer, tnzr.compile, §7.2)."""
     m0, n0, k0, m1, n1, k1 = sizes
     kind = "primitive" if main == "brgemm" else "sequential"
     problem = Contraction(

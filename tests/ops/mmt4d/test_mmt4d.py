@@ -55,7 +55,7 @@ def test_pack_mmt4d_unpack_is_a_product() -> None:
     lhs, rhs = tw.pack(a, role="a", tiles=(8, 2)), tw.pack(b, tiles=(16, 2))
     out = tw.mmt4d(lhs, rhs)
     m1, n1, m0, n0 = out.shape
-    c = out.transpose(0, 2, 1, 3).reshape(m1 * m0, n1 * n0)  # seed 003, unpack_4d_2d
+    c = out.transpose(0, 2, 1, 3).reshape(m1 * m0, n1 * n0)  # Taei and Jacob 2021, unpack_4d_2d
     assert np.array_equal(c[:45, :89], a @ b)
     assert not c[45:].any()
     assert not c[:, 89:].any()

@@ -89,7 +89,7 @@ def test_any_tiles_round_trip(
 def test_tiles_are_those_of_the_source_document() -> None:
     b = values((10, 12), "f32")
     tiles = tw.pack(b, tiles=(4, 5)).data4d
-    expected = b.T.reshape(3, 4, 2, 5).transpose(0, 2, 1, 3)  # seed 003, pack_2d_4d of Bᵀ
+    expected = b.T.reshape(3, 4, 2, 5).transpose(0, 2, 1, 3)  # Taei and Jacob 2021, pack_2d_4d of Bᵀ
     assert np.array_equal(tiles, expected)
 
 

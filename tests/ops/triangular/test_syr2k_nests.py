@@ -91,7 +91,7 @@ def tiles(body: tuple[Statement, ...]) -> int:
 
 
 def test_each_factor_is_packed_twice_and_multiplied_together() -> None:
-    """Seed 004, §5.1: four packs; both products of a tile are one, and go to C by one store."""
+    """Kuzma et al. 2023, §5.1: four packs; both products of a tile are one, and go to C by one store."""
     machine = find_machine("znver5")
     for problem, packs in ((Syr2k(), 4), (Syrk(), 2)):
         program = build_symmetric(problem, choose_symmetric(problem, machine), machine, "s")

@@ -94,7 +94,7 @@ SQUARES = {
 
 @pytest.mark.parametrize(("name", "dtype"), SQUARES, ids="-".join)
 def test_a_square_takes_log2_permutes_a_vector(name: str, dtype: str) -> None:
-    """Seed 002, Listing 7.3.2: 4 loads, 8 permutes, 4 stores for 4x4 words on Neon."""
+    """Breuer, tnzr.compile, Listing 7.3.2: 4 loads, 8 permutes, 4 stores for 4x4 words on Neon."""
     side = SQUARES[name, dtype]
     kernel = tw.compile(tw.Unary("identity", side, side, dtype, b="row"), machine(name))
     assert len(matching(kernel, LOADS)) == side

@@ -52,8 +52,8 @@ def recognise(nest: Loop) -> Product | Refusal:
     >>> [(dimension.role.name, str(dimension.extent)) for dimension in product.dimensions]
     [('M', '64'), ('K', '64'), ('N', '64')]
 
-    Source: seed 004, §4.1.2; Carvalho et al., KernelFaRer: Replacing Native-Code Idioms with
-    High-Performance Library Calls, ACM TACO 18(3), 2021.
+    Source: Kuzma et al. 2023, §4.1.2; Carvalho et al., KernelFaRer: Replacing Native-Code Idioms with
+    High-Performance Library Calls, ACM TACO 18(3), 2021, doi:10.1145/3459010.
     """
     found = contraction(nest)
     if isinstance(found, Refusal):

@@ -24,7 +24,7 @@ Problem: TypeAlias = Gemm | BatchReduceGemm | Syrk | Syr2k
 
 
 class Strategy(Enum):
-    """Seed 004's ways to run a product (§4.1.3).
+    """The strategies for a product of Kuzma et al. 2023, §4.1.3.
 
     AUTO takes what is fastest for the sizes, at run time; GENERIC is the same with register tiles that LLVM
     lowers by itself.

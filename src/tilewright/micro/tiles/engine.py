@@ -1,4 +1,4 @@
-"""Tiles of matrix units: a grid of accumulators of several rows and columns (seed 004, Algorithm 2)."""
+"""Tiles of matrix units: a grid of accumulators (Kuzma et al. 2023, Algorithm 2)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class GenericKernel(VectorKernel):
     Bᵀ[columns, 1] · Aᵀ[1, rows], whose columns are the rows of C. One depth at a time, since LLVM sums a
     product of several apart from the accumulators and spills both (docs/decisions/014-matrix-intrinsic.md).
 
-    Source: seed 004 §3.2, the generic lowering.
+    Source: Kuzma et al. 2023, §3.2, the generic lowering.
     """
 
     def __init__(

@@ -11,8 +11,8 @@ from tilewright.macro.blocking import RegisterTile, register_tile
 from tilewright.ops.attention.problem import Attention
 from tilewright.spec.dtype import DType
 
-#: Registers that seed 000 §5.2.1 keeps for what it fuses into the score tile: the scale, a vector of the
-#: mask and the row maximum.
+#: Registers that Fu et al. 2024 (doi:10.1145/3650200.3656620), §5.2.1, reserve for what is fused into the
+#: score tile: the scale, a vector of the mask and the row maximum.
 FUSED_REGISTERS = 3
 
 #: A tile of whole cache lines may have this share less of the best CMR: V is read where it stands, and a
@@ -67,7 +67,7 @@ class AttentionBlocking:
 
 
 def scores_in_l1(blocking: AttentionBlocking, head_dim: int) -> int:
-    """Elements that L4 and L5 go over again and again: seed 001 (3), b1·d + d·nr + b1·nr < L1.
+    """Elements reused by loops L4 and L5: Fu et al. 2024 (3), b1·d + d·nr + b1·nr < L1.
 
     The b1×d block of Q serves every panel of Kᵀ, the d×nr panel every row tile, and the b1×nr scores are
     written.
@@ -76,7 +76,7 @@ def scores_in_l1(blocking: AttentionBlocking, head_dim: int) -> int:
 
 
 def block_in_l2(blocking: AttentionBlocking, head_dim: int) -> int:
-    """Elements of one turn of L3: seed 001 (4), b1·d + d·b2 + b1·b2 < L2.
+    """Elements of one iteration of loop L3: Fu et al. 2024 (4), b1·d + d·b2 + b1·b2 < L2.
 
     The block of Q meets a block of Kᵀ, and the b1×b2 scores wait for the second product.
     """
@@ -84,7 +84,7 @@ def block_in_l2(blocking: AttentionBlocking, head_dim: int) -> int:
 
 
 def values_in_l1(blocking: AttentionBlocking, value_dim: int) -> int:
-    """Elements that L5' goes over again and again: seed 001 (5), b3·d + mr·b3 + mr·d < L1.
+    """Elements reused by loop L5': Fu et al. 2024 (5), b3·d + mr·b3 + mr·d < L1.
 
     The b3×d block of V serves every row tile, of which the mr×b3 scores are read and the mr×d results kept.
     """
@@ -92,7 +92,7 @@ def values_in_l1(blocking: AttentionBlocking, value_dim: int) -> int:
 
 
 def admits(l1: int, l2: int, blocking: AttentionBlocking, head_dim: int, size: int = 4) -> bool:
-    """Whether caches of so many bytes hold what seed 001 (3)-(5) want, for elements of `size` bytes.
+    """Whether caches of these sizes in bytes satisfy Fu et al. 2024 (3)-(5), for elements of `size` bytes.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def admits(l1: int, l2: int, blocking: AttentionBlocking, head_dim: int, size: i
 
 
 def largest_b1(l1: int, head_dim: int, tile: tuple[int, int], size: int = 4) -> int:
-    """The most queries that seed 001 (3) admits, whole tiles of (mr, nr); at least one tile.
+    """The most queries that Fu et al. 2024 (3) admits, in whole tiles of (mr, nr); at least one tile.
 
     b1·d + d·nr + b1·nr < L1 solved for b1: b1 < (L1 - d·nr) / (d + nr).
 
@@ -120,7 +120,7 @@ def largest_b1(l1: int, head_dim: int, tile: tuple[int, int], size: int = 4) -> 
 
 
 def largest_b2(l2: int, head_dim: int, b1: int, nr: int, size: int = 4) -> int:
-    """The most keys that seed 001 (4) admits, whole panels of nr; at least one.
+    """The most keys that Fu et al. 2024 (4) admits, in whole panels of nr; at least one.
 
     b1·d + d·b2 + b1·b2 < L2 solved for b2: b2 < (L2 - b1·d) / (d + b1).
 
@@ -131,7 +131,7 @@ def largest_b2(l2: int, head_dim: int, b1: int, nr: int, size: int = 4) -> int:
 
 
 def largest_b3(l1: int, value_dim: int, mr: int, size: int = 4) -> int:
-    """The most values that seed 001 (5) admits, a multiple of `DEPTH_UNIT`; at least as many.
+    """The most values that Fu et al. 2024 (5) admits, a multiple of `DEPTH_UNIT`; at least as many.
 
     b3·d + mr·b3 + mr·d < L1 solved for b3: b3 < (L1 - mr·d) / (d + mr).
 
@@ -169,8 +169,8 @@ def _tile(isa: Isa, instruction: TileFma, mr: int, across: int, fused: int) -> R
 def attention_tiles(isa: Isa, instruction: TileFma, fused: int = 0) -> tuple[RegisterTile, ...]:
     """Every mr×nr of rows of Q, where they stand, times a panel of Kᵀ that fits the registers.
 
-    With v = nr/lanes vectors across, seed 000 §5.2.1 counts mr·v accumulators + v of K + those of Q + `fused`
-    ≤ registers: mr of Q where the FMA takes a lane, since a register holds several depths of ONE row; one
+    With v = nr/lanes vectors across, Fu et al. 2024, §5.2.1, count mr·v accumulators + v of K + those of Q +
+    `fused` ≤ registers: mr of Q where the FMA takes a lane, since a register holds several depths of ONE row; one
     where an element is broadcast from memory; none where the FMA takes a scalar. The accumulators hide the
     latency, and loads do not bound the multiply unit, as in `blocking.register_tiles`.
     """
@@ -195,8 +195,8 @@ def attention_tile(
 ) -> RegisterTile:
     """The register tile of attention: the best CMR = 2·mr·nr/(mr+nr) among tiles of whole cache lines.
 
-    Seed 000 (7) asks for nr of whole vectors, (8) for the most CMR. By these two alone Neon would have
-    9×8 (CMR 8.5) rather than the seed's 5×16 (7.6). The seed does not say what decides; the difference is
+    Fu et al. 2024 (7) ask for nr of whole vectors, (8) for the largest CMR. By these two alone Neon would have
+    9×8 (CMR 8.5) rather than the paper's 5×16 (7.6). The paper does not say what decides; the difference is
     that V is not packed: a tile reads nr elements of a row of V, 16 of f32 are one cache line, and of 8 the
     other half is fetched again by the next tile, after the whole depth. So tiles of whole lines of the
     `stored` type come first where they have all but `LINE_SLACK` of the best CMR. A matrix unit has its own

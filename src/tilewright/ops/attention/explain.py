@@ -20,7 +20,7 @@ from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 
 #: What each strategy does, in words.
 _WORDS = {
-    Strategy.BLOCKS: "blocks: panels of K past blocks of queries, softmax on strips in L1 (seeds 000, 001)",
+    Strategy.BLOCKS: "blocks: panels of K past blocks of queries, softmax on strips in L1 (Fu et al. 2024)",
     Strategy.DECODE: "few queries: keys and values are read once, where they stand, in runs that are merged",
     Strategy.UNFUSED: "unfused: all scores of some heads, softmax, their product with V",
 }

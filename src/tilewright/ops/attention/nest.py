@@ -1,8 +1,9 @@
-"""The nest of fused attention: seeds 000 and 001's loops over heads, blocks of queries and blocks of keys.
+"""The nest of fused attention: loops over heads, blocks of queries and blocks of keys.
 
-One difference from seed 001: L5, over the rows of a block, is outside of L4, over its panels of keys. So
-the scores of one register tile of rows, a strip of mr × b2, stay in the first cache from their product to the
-product with V; between two row tiles panels of K and rows of V come from the second.
+Source: Fu et al., ICS 2024, doi:10.1145/3650200.3656620, §4 and §5, with one difference: L5, over the rows of
+a block, is outside of L4, over its panels of keys. So the scores of one register tile of rows, a strip of
+mr × b2, stay in L1 from their product to the product with V; between two row tiles, panels of K and rows of V
+come from L2.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ class _Nest:
         )
 
     def block(self) -> tuple[Statement, ...]:
-        """b1 queries of one head past all keys that one of them sees: seed 001's L2 and what is inside."""
+        """b1 queries of one head past all keys that one of them sees: loop L2 of Fu et al. 2024, and its body."""
         cut, ib, rows = self.cut, Name("ib"), Name("rows")
         tiles = Loop("i", Constant(0), rows, Constant(cut.mr), self.row_tile(rows, alone=False))
         body: list[Statement] = [
@@ -420,7 +421,7 @@ class _Nest:
         return self.rows_of("v", "v", Name("kv"), Name("jb") + js)
 
     def softmax(self, js: Expression) -> Softmax:
-        """Seed 000's substeps on the strip of a row tile."""
+        """The substeps of Fu et al. 2024, §5.1, on the strip of a row tile."""
         problem, i, ib, jb = self.problem, Name("i"), Name("ib"), Name("jb")
         row, column = ib + i, jb + js
         given: dict[str, Slice | Expression | Scalar | None] = {}

@@ -39,7 +39,7 @@ from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, ProductTypes
 
-#: Run-time parameters behind the three pointers, in the order of seed 002's Listing 7.2.1.
+#: Run-time parameters behind the three pointers, in the order of Breuer, tnzr.compile, Listing 7.2.1.
 SIZES = ("ld_a", "ld_b", "ld_c", "br_stride_a", "br_stride_b")
 
 #: A micro-panel that must be transposed stands in the frame; threads have stacks of 512 KiB and more.

@@ -1,4 +1,4 @@
-"""The nests of a chain of linear layers: for each, seed 003's pack, mmt4d and unpack, then its steps."""
+"""The nests of a chain of linear layers: pack, mmt4d and unpack (Taei and Jacob 2021), then the steps."""
 
 from __future__ import annotations
 

@@ -109,8 +109,8 @@ def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...
 
     The register tile loads vectors of B along n. So a micro-panel is copied first where its lanes
     are not adjacent, at the right edge where the row has no masks, and (given limits) where B is
-    too large to be read in place once per row of tiles. The copy stays near: seed 000's online
-    packing (§4.1.1). Without limits this is seed 004's Tiling (§4.1.3).
+    too large to be read in place once per row of tiles. The copy stays in cache: the
+    online packing of Fu et al. 2024, §4.1.1. Without limits this is the Tiling of Kuzma et al. 2023, §4.1.3.
     """
     sizes = nest.sizes
     if nest.carries:
@@ -150,7 +150,7 @@ def _walk(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
 
 
 def packing(nest: Nest) -> tuple[Statement, ...]:
-    """The five loops with both operands packed (seed 004 Algorithm 1)."""
+    """The five loops with both operands packed (Kuzma et al. 2023, Algorithm 1)."""
     sizes, mr = nest.sizes, nest.tile.mr
     rows_a_task = maximum(share(sizes.m, mr, tasks(ROW_TASKS)), LEAST_TILES * mr)
     blocks = (
@@ -225,7 +225,7 @@ def balanced(extent: Expression, block: int, unit: int) -> Expression:
 
 
 def _depths(nest: Nest) -> tuple[Statement, ...]:
-    """The depth to walk (none where alpha is 0), and kc, which depends on k alone (promise 5)."""
+    """The depth to walk (none where alpha is 0), and kc, which depends on k alone (docs/promises.md, 5)."""
     sizes = nest.sizes
     return (
         Let("depths", Unless("alpha", sizes.k)),

@@ -162,7 +162,7 @@ def _parts(extent: int, tile: int) -> list[tuple[slice, slice, slice, int]]:
 
 
 def move_into_tiles(matrix: Array, tiles: Array) -> None:
-    """Seed 003's pack_2d_4d by compiled moves: (rows, columns) into [R1, C1, R0, C0]; zeros at the edges."""
+    """`pack_2d_4d` of Taei and Jacob 2021 in compiled moves: (rows, columns) to [R1, C1, R0, C0], padded."""
     (rows, columns), (_, _, r0, c0) = matrix.shape, tiles.shape
     if rows % r0:
         tiles[-1, :, rows % r0 :, :] = 0
@@ -181,7 +181,7 @@ def move_into_tiles(matrix: Array, tiles: Array) -> None:
 
 
 def move_from_tiles(tiles: Array, matrix: Array) -> None:
-    """Seed 003's unpack_4d_2d by compiled moves: the elements of [R1, C1, R0, C0] that a matrix has."""
+    """`unpack_4d_2d` of Taei and Jacob 2021 by compiled moves: [R1, C1, R0, C0] without its padding."""
     (rows, columns), (_, _, r0, c0) = matrix.shape, tiles.shape
     for of_rows, row_tiles, in_rows, height in _parts(rows, r0):
         for of_columns, column_tiles, in_columns, width in _parts(columns, c0):

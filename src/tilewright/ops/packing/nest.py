@@ -23,7 +23,7 @@ class PanelForm:
     Attributes
     ----------
     storage : element type in the panels: the multiply instruction's.
-    lanes : of one panel: mr of A, nr of B (seed 003: M0, N0).
+    lanes : of one panel: mr of A, nr of B (M0 and N0 of mmt4d).
     kr : consecutive depths of a lane that are adjacent (K0).
     unit : the depth is padded with zeros to a multiple of this.
     parts : what becomes of complex numbers.
@@ -75,7 +75,7 @@ def weight_lanes(machine: Machine) -> int:
 
 
 def build_packing(problem: Packing, form: PanelForm, name: str) -> Program:
-    """The nest of seed 003's pack: a matrix of any strides into its panels.
+    """The nest of mmt4d's pack (Taei and Jacob 2021): a matrix of any strides into its panels.
 
     Before: element (lane, depth) at lane · lane_stride + depth · depth_stride. After: in panel lane // N0.
 

@@ -62,7 +62,7 @@ def choose_scattered(problem: ScatteredGemm, machine: Machine) -> Blocking:
 
 
 def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, name: str) -> Program:
-    """The tile IR: Algorithm 1 of seed 004 with packs that follow tables, and tiles of C that do."""
+    """The tile IR: Algorithm 1 of Kuzma et al. 2023 with packs that follow tables, and tiles of C that do."""
     one = scattered_instruction(problem, machine)
     m, n, k = (Name(letter) for letter in "mnk")
     jc, pc, ic, j, i = (Name(axis) for axis in ("jc", "pc", "ic", "j", "i"))

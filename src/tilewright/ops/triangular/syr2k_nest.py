@@ -141,7 +141,7 @@ class SymmetricNest:
 
     One register tile takes all terms, one behind the other, so that C is loaded and stored once: its panel of
     rows holds the depths of every L, its panel of columns those of every R in the same order, and their
-    product is that of one long panel (seed 004, §5.1, has two multiplies there).
+    product is that of one long panel (Kuzma et al. 2023, §5.1, have two multiplies there).
     """
 
     terms: tuple[Nest, ...]

@@ -256,7 +256,7 @@ def lay_unary(
 
 
 def sizes_of(problem: Unary) -> tuple[str, ...]:
-    """Run-time parameters behind the two pointers: seed 002's Listing 7.3.1, then sizes not hardcoded.
+    """Run-time parameters behind the two pointers: Breuer, tnzr.compile, Listing 7.3.1, then sizes.
 
     >>> sizes_of(Unary("relu", 64, 48)), sizes_of(Unary("relu"))
     (('ld_a', 'ld_b'), ('ld_a', 'ld_b', 'm', 'n'))
