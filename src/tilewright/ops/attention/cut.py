@@ -169,10 +169,10 @@ def _tile(isa: Isa, instruction: TileFma, mr: int, across: int, fused: int) -> R
 def attention_tiles(isa: Isa, instruction: TileFma, fused: int = 0) -> tuple[RegisterTile, ...]:
     """Every mr×nr of rows of Q, where they stand, times a panel of Kᵀ that fits the registers.
 
-    With v = nr/lanes vectors across, Fu et al. 2024, §5.2.1, count mr·v accumulators + v of K + those of Q +
-    `fused` ≤ registers: mr of Q where the FMA takes a lane, since a register holds several depths of ONE row; one
-    where an element is broadcast from memory; none where the FMA takes a scalar. The accumulators hide the
-    latency, and loads do not bound the multiply unit, as in `blocking.register_tiles`.
+    With v = nr/lanes vectors across, Fu et al. 2024, §5.2.1, count mr·v accumulators + v of K + those of Q
+    + `fused` ≤ registers. Of Q there are mr where the FMA takes a lane, since a register holds several depths
+    of ONE row; one where an element is broadcast from memory; none where the FMA takes a scalar. The
+    accumulators hide the latency, and loads do not bound the multiply unit, as in `blocking.register_tiles`.
     """
     per_cycle = instruction.per_cycle or isa.fma_per_cycle
     latency = instruction.latency or isa.fma_latency
@@ -195,9 +195,9 @@ def attention_tile(
 ) -> RegisterTile:
     """The register tile of attention: the best CMR = 2·mr·nr/(mr+nr) among tiles of whole cache lines.
 
-    Fu et al. 2024 (7) ask for nr of whole vectors, (8) for the largest CMR. By these two alone Neon would have
-    9×8 (CMR 8.5) rather than the paper's 5×16 (7.6). The paper does not say what decides; the difference is
-    that V is not packed: a tile reads nr elements of a row of V, 16 of f32 are one cache line, and of 8 the
+    Fu et al. 2024 (7) ask for nr of whole vectors, (8) for the largest CMR. By these two alone Neon would
+    have 9×8 (CMR 8.5) rather than the paper's 5×16 (7.6). The paper does not say what decides; the difference
+    is that V is not packed: a tile reads nr elements of a row of V, 16 of f32 are a cache line, and of 8 the
     other half is fetched again by the next tile, after the whole depth. So tiles of whole lines of the
     `stored` type come first where they have all but `LINE_SLACK` of the best CMR. A matrix unit has its own
     tile, see `blocking.register_tile`.

@@ -221,7 +221,7 @@ class _Nest:
         )
 
     def block(self) -> tuple[Statement, ...]:
-        """b1 queries of one head past all keys that one of them sees: loop L2 of Fu et al. 2024, and its body."""
+        """b1 queries of one head past all keys that one of them sees: loop L2 of Fu et al. 2024."""
         cut, ib, rows = self.cut, Name("ib"), Name("rows")
         tiles = Loop("i", Constant(0), rows, Constant(cut.mr), self.row_tile(rows, alone=False))
         body: list[Statement] = [
