@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tilewright.loops.opt.records import Options, Remark
     from tilewright.machine.machine import Machine
 
-#: Exit status of every error that has a class in `errors.py`.
+#: Exit status of every error that has a class in `errors`.
 ERROR_STATUS = 2
 #: Help texts are plain text: rich's markup, Typer's default, would take `[/KV_HEADS]` for a closing tag.
 MARKUP = None

@@ -1,0 +1,73 @@
+"""Errors of the command line and of benchmarks."""
+
+from __future__ import annotations
+
+from tilewright.errors.base import TilewrightError
+
+
+class PackageMissing(TilewrightError, ImportError):
+    """An optional package is not installed."""
+
+    message = "{purpose} needs the package {package}, which is not installed; run: pip install {install}"
+
+
+class ToolMissing(TilewrightError, FileNotFoundError):
+    """A program of another package is not on the PATH."""
+
+    message = "{purpose} needs {tool}, which is not on the PATH; Debian and Ubuntu: apt-get install {package}"
+
+
+class NoInnerLoop(TilewrightError, ValueError):
+    """A kernel without a loop is asked for the cycles of one."""
+
+    message = (
+        "kernel {kernel} has no loop that multiplies vectors: it is straight code; choose a larger depth"
+    )
+
+
+class ModelFailed(TilewrightError, RuntimeError):
+    """llvm-mca has no model of a CPU, or does not read its assembly."""
+
+    message = (
+        "llvm-mca {version} cannot model {cpu} ({triple}): {reason}; install one of a newer LLVM, "
+        "or choose a target with a CPU that it models (triple:cpu:+features)"
+    )
+
+
+class WorkerFailed(TilewrightError, RuntimeError):
+    """A process that measures one system ended or reported a failure."""
+
+    message = "measuring {system} failed: {reason}"
+
+
+class WrongResult(TilewrightError, ArithmeticError):
+    """A system under measurement returned a product outside the rounding bound."""
+
+    message = (
+        "{system} computed {problem} wrongly: row {row}, column {column} is {found}, float64 gives "
+        "{expected}, the bound on the difference is {bound}; nothing was timed"
+    )
+
+
+class WrongMove(TilewrightError, ArithmeticError):
+    """A system under measurement did not transpose."""
+
+    message = "{system} did not transpose a {shape} array of {dtype}; nothing was timed"
+
+
+class InputNotReadable(TilewrightError, OSError):
+    """A file named on the command line cannot be read."""
+
+    message = "cannot read {path}: {reason}; name a file that exists, or - for standard input"
+
+
+class BinaryToTerminal(TilewrightError, ValueError):
+    """Object code would be written to a terminal."""
+
+    message = "object code is binary and standard output is a terminal; write it to a file with -o FILE"
+
+
+class OutputNotWritable(TilewrightError, OSError):
+    """A file asked for on the command line cannot be written."""
+
+    message = "cannot write {path}: {reason}; choose another file"
