@@ -28,7 +28,7 @@ from tilewright.tools.explore.attention_cases import AttentionCase, parse_shapes
 from tilewright.tools.explore.attention_memory import measure_memory
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.mca import estimate_kernel
-from tilewright.tools.explore.measure import Plan, Report, measure
+from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, measure
 from tilewright.tools.explore.statistics import geometric_mean, median
 
 #: The shapes of most rows.
@@ -65,20 +65,20 @@ class Line(NamedTuple):
 
 def report_of(
     shapes: str, peers: Sequence[str], options: argparse.Namespace, **variant: Any
-) -> tuple[tuple[AttentionCase, ...], Report]:
+) -> tuple[tuple[AttentionCase, ...], BenchmarkReport]:
     """Measures some shapes beside peers."""
     cases = parse_shapes(shapes, **variant)
-    plan = Plan(cases, tuple(peers), repeat=options.repeat)
+    plan = BenchmarkPlan(cases, tuple(peers), repeat=options.repeat)
     return cases, measure(plan, describe_machine(detect_host()))
 
 
-def speeds(cases: Sequence[AttentionCase], report: Report) -> str:
+def speeds(cases: Sequence[AttentionCase], report: BenchmarkReport) -> str:
     """Our GFLOPS of each case."""
     found = [f"{report.row(case.name, 'tilewright').gflops_median:.0f}" for case in cases]
     return f"{', '.join(found)} of {report.peak_gflops:.0f} GFLOPS ({report.unit})"
 
 
-def ratios(cases: Sequence[AttentionCase], report: Report, peer: str) -> list[float]:
+def ratios(cases: Sequence[AttentionCase], report: BenchmarkReport, peer: str) -> list[float]:
     """Our speed over a peer's, of each case."""
     return [report.row(case.name, "tilewright").ratio_to[peer] for case in cases]
 
@@ -130,7 +130,7 @@ def window(options: argparse.Namespace) -> Iterator[Line]:
     """Time of full causal attention over that of a window."""
     (whole,) = parse_shapes("1x8x8192x64", causal=True)
     seen = replace(whole, window=(255, 0), label="")
-    plan = Plan((whole, seen), (), repeat=options.repeat)
+    plan = BenchmarkPlan((whole, seen), (), repeat=options.repeat)
     report = measure(plan, describe_machine(detect_host()))
     full_time, window_time = (
         case.flops / report.row(case.name, "tilewright").gflops_median for case in (whole, seen)

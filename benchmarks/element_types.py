@@ -14,7 +14,7 @@ from tilewright.errors import PackageMissing, TilewrightError
 from tilewright.machine.host import detect_host
 from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.facts import describe_machine, machine_title
-from tilewright.tools.explore.measure import Plan, Report, Row, measure
+from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, BenchmarkRow, measure
 from tilewright.tools.explore.systems import TILEWRIGHT, find_system
 
 #: The figure that is no ratio to another system.
@@ -71,19 +71,21 @@ def installed(asked: Asked) -> Asked:
     return replace(asked, least=kept)
 
 
-def report_of(asked: Asked, repeat: int) -> Report:
+def report_of(asked: Asked, repeat: int) -> BenchmarkReport:
     """Measures what one row of the table needs."""
     peers = tuple(name for name in asked.least if name != SHARE)
     cases = parse_sizes(asked.sizes, asked.dtype, out_dtype=asked.out_dtype)
-    return measure(Plan(cases, peers, repeat=repeat, target=asked.target), describe_machine(detect_host()))
+    return measure(
+        BenchmarkPlan(cases, peers, repeat=repeat, target=asked.target), describe_machine(detect_host())
+    )
 
 
-def figure_of(row: Row, name: str) -> float:
+def figure_of(row: BenchmarkRow, name: str) -> float:
     """One figure of tilewright on one problem."""
     return row.share_of_peak if name == SHARE else row.ratio_to[name]
 
 
-def print_rows(asked: Asked, report: Report) -> tuple[int, int]:
+def print_rows(asked: Asked, report: BenchmarkReport) -> tuple[int, int]:
     """One line for each figure and size; how many were asked for, and how many reach it."""
     wanted = reached = 0
     for name, least in asked.least.items():

@@ -23,7 +23,7 @@ from typing import Any
 
 from tilewright.llvm.canonical import optimise_module, shape_loops
 from tilewright.loops.opt.optimise import optimise
-from tilewright.loops.opt.records import Form, Options
+from tilewright.loops.opt.records import OutputFormat, ProductOptions
 from tilewright.loops.opt.rewrite import replace_products
 from tilewright.loops.opt.work import Work, read_module_of, target_machine_of
 from tilewright.tools.explore.statistics import median
@@ -64,7 +64,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 def steps(content: bytes) -> dict[str, float]:
     """Seconds of processor time of each step."""
-    work = Work(content, "module", Form.LL, Options())
+    work = Work(content, "module", OutputFormat.LL, ProductOptions())
     found = {}
 
     def timed(name: str, step: Callable[[], Any]) -> Any:

@@ -15,7 +15,7 @@ from rich.console import Console
 from tilewright import Gemm, TilewrightError
 from tilewright.tools.explore.cases import Case
 from tilewright.tools.explore.expectations import expectation_line
-from tilewright.tools.explore.measure import REPEAT, Plan
+from tilewright.tools.explore.measure import REPEAT, BenchmarkPlan
 from tilewright.tools.explore.plot import check_plot_path, draw_report
 from tilewright.tools.explore.present import measure_with_progress, print_report
 from tilewright.tools.explore.systems import installed_peers
@@ -45,7 +45,7 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     try:
-        plan = Plan(CASES, installed_peers(CASES[0].types), threads=1, repeat=options.repeat)
+        plan = BenchmarkPlan(CASES, installed_peers(CASES[0].types), threads=1, repeat=options.repeat)
         check_plot_path(options.output)
         report = measure_with_progress(plan, console)
         print_report(plan, report, console)

@@ -21,7 +21,7 @@ import tilewright as tw
 from tilewright.tools.cli import app
 from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.expectations import EXPECTATIONS, expectation_line
-from tilewright.tools.explore.measure import Plan, Report, Sample, make_rows
+from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, Sample, make_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -176,7 +176,7 @@ TABLES = load(ROOT / "benchmarks" / "readme.py")
 def reported(name: str) -> Any:
     """A report of two sizes as `tilewright bench --json` writes it."""
     systems = ("numpy", "numpy-best", "tilewright-avx2", "tilewright")
-    plan = Plan(parse_sizes("256,512"), systems[:-1], repeat=2)
+    plan = BenchmarkPlan(parse_sizes("256,512"), systems[:-1], repeat=2)
     speeds = {"numpy": 50.0, "numpy-best": 80.0, "tilewright-avx2": 45.0, "tilewright": 90.0}
     samples = {
         (case, s): [Sample(speeds[s] * (1 + case), 100.0 * (1 + case))] * 2
@@ -185,7 +185,7 @@ def reported(name: str) -> Any:
     }
     rows = make_rows(plan, samples, {"numpy-best": {"OPENBLAS_CORETYPE": "Zen"}})
     machine = {"cpu": "znver4", "isa": "avx512", "versions": {"numpy": "2"}}
-    return TABLES.Report(json.loads(Report(machine, "host", "FMA", 100.0, rows).to_json()))
+    return TABLES.Report(json.loads(BenchmarkReport(machine, "host", "FMA", 100.0, rows).to_json()))
 
 
 def test_every_marked_table_is_written() -> None:

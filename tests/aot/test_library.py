@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tilewright.aot.build import Library, build_library
+from tilewright.aot.build import KernelLibrary, build_library
 from tilewright.aot.files import library_files
-from tilewright.aot.form import Form
+from tilewright.aot.form import LibraryForm
 from tilewright.aot.spec_file import parse_spec
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidTargetList, OutputNotWritable, SpecUnreadable
@@ -45,11 +45,11 @@ TARGETS = {
 }
 
 
-def build(targets: tuple[str, ...], spec: str = SPEC) -> Library:
+def build(targets: tuple[str, ...], spec: str = SPEC) -> KernelLibrary:
     return build_library(parse_spec(spec), [resolve_target(name) for name in targets])
 
 
-def texts(targets: tuple[str, ...], form: Form = Form.ARCHIVE) -> tuple[str, str]:
+def texts(targets: tuple[str, ...], form: LibraryForm = LibraryForm.ARCHIVE) -> tuple[str, str]:
     files = library_files(build(targets), form)
     header, source = files["tilewright.h"], files["tilewright_resolver.c"]
     assert isinstance(header, str)
@@ -58,12 +58,12 @@ def texts(targets: tuple[str, ...], form: Form = Form.ARCHIVE) -> tuple[str, str
 
 
 def test_files_of_an_archive() -> None:
-    files = library_files(build(TARGETS["x86_64"]), Form.ARCHIVE)
+    files = library_files(build(TARGETS["x86_64"]), LibraryForm.ARCHIVE)
     assert set(files) == {"libtilewright.a", "tilewright.h", "tilewright_resolver.c"}
 
 
 def test_files_of_objects() -> None:
-    files = library_files(build(TARGETS["x86_64"]), Form.OBJECTS)
+    files = library_files(build(TARGETS["x86_64"]), LibraryForm.OBJECTS)
     kernels = {f"{name}__x86_64_v{level}.o" for name in ("relu", "product", "gemm") for level in (2, 3)}
     assert set(files) == kernels | {"tilewright_resolver.o", "tilewright.h", "tilewright_resolver.c"}
     for name in kernels | {"tilewright_resolver.o"}:
@@ -74,7 +74,7 @@ def test_files_of_objects() -> None:
 
 def test_the_library_names_its_files_and_functions() -> None:
     library = build(("haswell",), f'library = "fast"\n{SPEC}')
-    files = library_files(library, Form.ARCHIVE)
+    files = library_files(library, LibraryForm.ARCHIVE)
     assert set(files) == {"libfast.a", "fast.h", "fast_resolver.c"}
     header = files["fast.h"]
     assert isinstance(header, str)
@@ -84,7 +84,7 @@ def test_the_library_names_its_files_and_functions() -> None:
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
-    first, second = (library_files(build(TARGETS["x86_64"]), Form.ARCHIVE) for _ in range(2))
+    first, second = (library_files(build(TARGETS["x86_64"]), LibraryForm.ARCHIVE) for _ in range(2))
     assert first == second
 
 
@@ -98,7 +98,7 @@ def test_header_says_what_was_made() -> None:
     ):
         assert words in header
     assert header.index("x86-64-v3") < header.index("x86-64-v2")
-    objects, _ = texts(TARGETS["amx"], Form.OBJECTS)
+    objects, _ = texts(TARGETS["amx"], LibraryForm.OBJECTS)
     assert "tilewright_resolver.o is the resolver as machine code for any x86_64 CPU" in objects
     assert " *   x86_64-linux-gnu:x86-64\n *     any x86_64 CPU\n" in objects
 
@@ -170,7 +170,7 @@ out_dtype = "i32"
 
 def test_mixed_types_pass_through(tmp_path: Path) -> None:
     """Scalars have the type of the sums; the resolver in C hands them on."""
-    files = library_files(build(TARGETS["x86_64"], NARROW), Form.ARCHIVE)
+    files = library_files(build(TARGETS["x86_64"], NARROW), LibraryForm.ARCHIVE)
     header, source = files["tilewright.h"], files["tilewright_resolver.c"]
     assert isinstance(header, str)
     assert isinstance(source, str)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support import Array, filled, rough
 
 import tilewright as tw
-from tilewright.calls.batch import Axis, batch_function, fixed_batch_function, merge_axes, outer_offsets
+from tilewright.calls.batch import BatchAxis, batch_function, fixed_batch_function, merge_axes, outer_offsets
 from tilewright.calls.operands import data_address, element_strides
 from tilewright.ops.gemm.kernel import matmul_kernel
 from tilewright.spec.arguments import factor
@@ -26,51 +26,51 @@ from tilewright.threads.scratch import ScratchPool
 # --- axes -----------------------------------------------------------------------------------------------
 
 #: Shape; strides of a, b and c; the axes that remain.
-MERGED: dict[str, tuple[Sequence[int], Sequence[Sequence[int]], tuple[Axis, ...]]] = {
+MERGED: dict[str, tuple[Sequence[int], Sequence[Sequence[int]], tuple[BatchAxis, ...]]] = {
     "no axis": ((), ((), (), ()), ()),
-    "one axis": ((5,), ((8,), (16,), (24,)), (Axis(5, (8, 16, 24)),)),
+    "one axis": ((5,), ((8,), (16,), (24,)), (BatchAxis(5, (8, 16, 24)),)),
     "one axis of length 1": ((1,), ((8,), (16,), (24,)), ()),
     "all of length 1": ((1, 1), ((8, 4), (16, 4), (24, 4)), ()),
-    "even": ((4, 5), ((40, 8), (80, 16), (120, 24)), (Axis(20, (8, 16, 24)),)),
+    "even": ((4, 5), ((40, 8), (80, 16), (120, 24)), (BatchAxis(20, (8, 16, 24)),)),
     "even through three": (
         (2, 3, 4),
         ((96, 32, 8), (0, 0, 0), (-12, -4, -1)),
-        (Axis(24, (8, 0, -1)),),
+        (BatchAxis(24, (8, 0, -1)),),
     ),
-    "b repeats": ((4, 5), ((40, 8), (0, 0), (120, 24)), (Axis(20, (8, 0, 24)),)),
+    "b repeats": ((4, 5), ((40, 8), (0, 0), (120, 24)), (BatchAxis(20, (8, 0, 24)),)),
     "b repeats along the outer axis": (
         (4, 5),
         ((40, 8), (0, 16), (120, 24)),
-        (Axis(4, (40, 0, 120)), Axis(5, (8, 16, 24))),
+        (BatchAxis(4, (40, 0, 120)), BatchAxis(5, (8, 16, 24))),
     ),
     "b repeats along the inner axis": (
         (4, 5),
         ((40, 8), (16, 0), (120, 24)),
-        (Axis(4, (40, 16, 120)), Axis(5, (8, 0, 24))),
+        (BatchAxis(4, (40, 16, 120)), BatchAxis(5, (8, 0, 24))),
     ),
-    "backwards": ((4, 5), ((-40, -8), (80, 16), (120, 24)), (Axis(20, (-8, 16, 24)),)),
+    "backwards": ((4, 5), ((-40, -8), (80, 16), (120, 24)), (BatchAxis(20, (-8, 16, 24)),)),
     "backwards along one axis": (
         (4, 5),
         ((-40, 8), (80, 16), (120, 24)),
-        (Axis(4, (-40, 80, 120)), Axis(5, (8, 16, 24))),
+        (BatchAxis(4, (-40, 80, 120)), BatchAxis(5, (8, 16, 24))),
     ),
     "a gap in c": (
         (4, 5),
         ((40, 8), (80, 16), (121, 24)),
-        (Axis(4, (40, 80, 121)), Axis(5, (8, 16, 24))),
+        (BatchAxis(4, (40, 80, 121)), BatchAxis(5, (8, 16, 24))),
     ),
-    "length 1 between": ((4, 1, 5), ((40, 7, 8), (80, 9, 16), (120, 0, 24)), (Axis(20, (8, 16, 24)),)),
+    "length 1 between": ((4, 1, 5), ((40, 7, 8), (80, 9, 16), (120, 0, 24)), (BatchAxis(20, (8, 16, 24)),)),
     "length 1 at both ends": (
         (1, 4, 1),
         ((7, 8, 7), (7, 16, 7), (7, 24, 7)),
-        (Axis(4, (8, 16, 24)),),
+        (BatchAxis(4, (8, 16, 24)),),
     ),
     "the inner two of three": (
         (2, 4, 5),
         ((7, 40, 8), (7, 80, 16), (7, 120, 24)),
-        (Axis(2, (7, 7, 7)), Axis(20, (8, 16, 24))),
+        (BatchAxis(2, (7, 7, 7)), BatchAxis(20, (8, 16, 24))),
     ),
-    "empty": ((0, 5), ((40, 8), (80, 16), (120, 24)), (Axis(0, (8, 16, 24)),)),
+    "empty": ((0, 5), ((40, 8), (80, 16), (120, 24)), (BatchAxis(0, (8, 16, 24)),)),
 }
 
 
@@ -101,15 +101,15 @@ def test_merged_axes_visit_the_same_places_in_the_same_order(shape: list[int], s
     assert list(outer_offsets(axes)) == positions(shape, strides)
 
 
-OFFSETS: dict[str, tuple[tuple[Axis, ...], list[tuple[int, ...]]]] = {
+OFFSETS: dict[str, tuple[tuple[BatchAxis, ...], list[tuple[int, ...]]]] = {
     "no axis": ((), [(0, 0, 0)]),
-    "one axis": ((Axis(3, (8, 0, 16)),), [(0, 0, 0), (8, 0, 16), (16, 0, 32)]),
-    "backwards": ((Axis(2, (-8, 4, 0)),), [(0, 0, 0), (-8, 4, 0)]),
+    "one axis": ((BatchAxis(3, (8, 0, 16)),), [(0, 0, 0), (8, 0, 16), (16, 0, 32)]),
+    "backwards": ((BatchAxis(2, (-8, 4, 0)),), [(0, 0, 0), (-8, 4, 0)]),
     "two axes": (
-        (Axis(2, (100, 0, 10)), Axis(2, (8, 1, -1))),
+        (BatchAxis(2, (100, 0, 10)), BatchAxis(2, (8, 1, -1))),
         [(0, 0, 0), (8, 1, -1), (100, 0, 10), (108, 1, 9)],
     ),
-    "empty": ((Axis(2, (8, 8, 8)), Axis(0, (1, 1, 1))), []),
+    "empty": ((BatchAxis(2, (8, 8, 8)), BatchAxis(0, (1, 1, 1))), []),
 }
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from emulated.emulators import SECONDS, emulator_of, link, missing_tool
-from tilewright.aot.build import Library, build_library
+from tilewright.aot.build import KernelLibrary, build_library
 from tilewright.aot.files import library_files
-from tilewright.aot.form import Form
+from tilewright.aot.form import LibraryForm
 from tilewright.aot.spec_file import read_spec
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
@@ -56,7 +56,7 @@ int main(void)
 """
 
 
-def make(targets: tuple[str, ...], folder: Path, form: Form = Form.ARCHIVE) -> Library:
+def make(targets: tuple[str, ...], folder: Path, form: LibraryForm = LibraryForm.ARCHIVE) -> KernelLibrary:
     """Writes the example's library and its program into a folder."""
     library = build_library(read_spec(EXAMPLE / "spec.toml"), [find_machine(name) for name in targets])
     for name, content in library_files(library, form).items():
@@ -138,7 +138,7 @@ def test_objects_link_as_the_archive_does(tmp_path: Path) -> None:
     (targets, *_) = TARGETS
     machine = find_machine(targets[0])
     skip_without_tools(machine)
-    make(targets, tmp_path, Form.OBJECTS)
+    make(targets, tmp_path, LibraryForm.OBJECTS)
     link(machine, [tmp_path / "main.c"], sorted(tmp_path.glob("*.o")), tmp_path / "program")
     status, output, _ = emulated(machine, "Haswell", tmp_path / "program")
     assert output.startswith("variant: x86-64-v3\n")

@@ -11,7 +11,7 @@ import pytest
 from emulated.emulators import emulated_machines, emulator_of, link, run_emulated
 from emulated.runs import skip_without_tools
 from tilewright.loops.opt.optimise import optimise
-from tilewright.loops.opt.records import Form, Optimised, Options
+from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
 from tilewright.machine.machine import Machine
 from tilewright.tools.explore.loops import innermost_loops
 
@@ -22,14 +22,14 @@ ACCUMULATORS = 8
 MACHINES = {machine.name: machine for machine in emulated_machines()}
 
 
-def replaced(machine: Machine, form: Form, place: Path, target: Machine | None) -> Optimised:
+def replaced(machine: Machine, form: OutputFormat, place: Path, target: Machine | None) -> Optimised:
     """loops.c with products in the place of its loops, for a target or for what the functions say."""
     ir = place / "loops.ll"
     options = ["-target", emulator_of(machine).zig, "-O2", "-ffast-math", "-w"]
     options += ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-S"]
     command = [sys.executable, "-m", "ziglang", "cc", *options, str(HERE / "loops.c"), "-o", str(ir)]
     subprocess.run(command, check=True, capture_output=True)
-    done = optimise(ir.read_bytes(), form, Options(target=target), name="loops.c")
+    done = optimise(ir.read_bytes(), form, ProductOptions(target=target), name="loops.c")
     assert [remark.replaced for remark in done.remarks] == [True] * 4, done.remarks
     return done
 
@@ -40,7 +40,7 @@ def test_a_program_is_right(name: str, named: bool, tmp_path: Path) -> None:
     machine = MACHINES[name]
     skip_without_tools(machine)
     (tmp_path / "loops.o").write_bytes(
-        replaced(machine, Form.OBJECT, tmp_path, machine if named else None).content
+        replaced(machine, OutputFormat.OBJECT, tmp_path, machine if named else None).content
     )
     link(machine, [HERE / "loops_main.c"], [tmp_path / "loops.o"], tmp_path / "program")
     assert run_emulated(machine, tmp_path / "program")[:2] == (0, "0 wrong\n")
@@ -50,7 +50,7 @@ def test_power10_multiplies_as_in_figure_3(tmp_path: Path) -> None:
     """Eight accumulators, each of which takes one xvf32gerpp a depth (Kuzma et al. 2023, Figure 3)."""
     machine = MACHINES["pwr10"]
     skip_without_tools(machine)
-    loops = innermost_loops(replaced(machine, Form.ASSEMBLY, tmp_path, machine).text, machine.triple)
+    loops = innermost_loops(replaced(machine, OutputFormat.ASSEMBLY, tmp_path, machine).text, machine.triple)
     found = 0
     for loop in loops:
         sums = [line.split()[1] for line in loop.matching("xvf32gerpp")]

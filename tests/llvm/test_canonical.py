@@ -11,7 +11,7 @@ import pytest
 from tilewright.llvm.canonical import inline_calls, optimise_module, shape_loops
 from tilewright.llvm.target import initialize
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
-from tilewright.loops.llvm.module import Module, read_module
+from tilewright.loops.llvm.module import ParsedModule, read_module
 
 SOURCE = (Path(__file__).parents[1] / "loops" / "opt" / "product.ll").read_text()
 
@@ -24,7 +24,7 @@ def given() -> tuple[Any, Any]:
     return module, llvm.Target.from_triple(module.triple).create_target_machine()
 
 
-def loops_of(module: Module, name: str) -> list[NaturalLoop]:
+def loops_of(module: ParsedModule, name: str) -> list[NaturalLoop]:
     return [loop for top in Flow(module.functions[name]).loops for loop in top.walk()]
 
 

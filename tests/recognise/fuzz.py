@@ -23,7 +23,7 @@ from recognise.findings import found_in, reasons
 from recognise.random_nests import source
 from recognise.toolchains import CLANG, library
 from tilewright.loops.driving.build import build
-from tilewright.loops.driving.units import Units
+from tilewright.loops.driving.units import UnitCompiler
 
 #: Functions of one source.
 COUNT = 40
@@ -38,7 +38,7 @@ def wrong(seed: int, count: int, folder: Path, *, apart: bool = False) -> tuple[
     apart : each function runs in a process of its own, which may crash.
     """
     text = source(seed, count)
-    path, units = folder / f"{seed}.c", Units()
+    path, units = folder / f"{seed}.c", UnitCompiler()
     path.write_text(text, encoding="utf-8")
     assert build(CLANG.command([path], folder / f"{seed}-replaced.so"), units) == 0
     original, replaced = library(CLANG, path, folder), ctypes.CDLL(str(folder / f"{seed}-replaced.so"))

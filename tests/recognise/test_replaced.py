@@ -12,8 +12,8 @@ from recognise.drivers import differences
 from recognise.findings import found_in, reasons
 from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS, ZIG, Toolchain, library
 from tilewright.loops.driving.build import build
-from tilewright.loops.driving.units import Units
-from tilewright.loops.opt.records import Options
+from tilewright.loops.driving.units import UnitCompiler
+from tilewright.loops.opt.records import ProductOptions
 
 #: Each source by its compiler, and one by a clang that is newer by some versions.
 PROGRAMS = [*SOURCE_TOOLCHAINS.items(), ("conditions.c", ZIG)]
@@ -26,7 +26,7 @@ def test_loops_of_a_program(
     if toolchain.program is None:
         pytest.skip(f"{toolchain.name} is not installed")
     # Rust has no word for the permission, which its programs need as others do.
-    units = Units(Options(assume_reassociation=toolchain is RUSTC))
+    units = UnitCompiler(ProductOptions(assume_reassociation=toolchain is RUSTC))
     monkeypatch.chdir(tmp_path)
     made = tmp_path / "replaced.so"
     assert build(toolchain.command([SOURCES / source], made), units) == 0

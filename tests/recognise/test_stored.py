@@ -10,7 +10,7 @@ from recognise.findings import found_in, reasons
 from recognise.stored import FOLDER, STORED
 from tilewright.llvm.canonical import shape_loops
 from tilewright.llvm.target import initialize
-from tilewright.loops.opt.records import Options
+from tilewright.loops.opt.records import ProductOptions
 from tilewright.loops.opt.rewrite import replace_products
 
 #: Calls that are not inlined hide what these do; programs are compiled with them inlined.
@@ -22,7 +22,9 @@ def test_products_in_stored_ir(source: str) -> None:
     initialize()
     module = llvm.parse_assembly((FOLDER / f"{source}.ll").read_text(encoding="utf-8"))
     shape_loops(module, llvm.Target.from_triple(module.triple).create_target_machine())
-    remarks = replace_products(str(module), Options(assume_reassociation=source.endswith(".rs"))).remarks
+    remarks = replace_products(
+        str(module), ProductOptions(assume_reassociation=source.endswith(".rs"))
+    ).remarks
     wrong = [
         f"{call.function}: found {found_in(remarks, call.function) or reasons(remarks, call.function)!r}"
         for call in calls(source)

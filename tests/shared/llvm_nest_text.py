@@ -9,14 +9,14 @@ from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
-    Convert,
+    Conversion,
+    CountedLoop,
+    InvariantScalar,
     Load,
-    Loop,
     Minus,
     Number,
     Obstacle,
     Read,
-    Scalar,
     Statement,
     Sum,
     Times,
@@ -35,7 +35,7 @@ def value_text(value: Value) -> str:
             return cell.name
         case Number(number):
             return str(number)
-        case Scalar(symbol, _):
+        case InvariantScalar(symbol, _):
             return f"<{symbol}>"
         case Sum(left, right, reassociates):
             return f"({value_text(left)} +{'' if reassociates else '!'} {value_text(right)})"
@@ -43,7 +43,7 @@ def value_text(value: Value) -> str:
             return f"({value_text(left)} *{'' if contracts else '!'} {value_text(right)})"
         case Minus(inner):
             return f"-{value_text(inner)}"
-        case Convert(inner, dtype):
+        case Conversion(inner, dtype):
             return f"{dtype.name}({value_text(inner)})"
         case Unreadable(reason, _):
             return f"? {reason}"
@@ -55,7 +55,7 @@ def access_text(access: Access) -> str:
 
 def lines(statement: Statement, indent: str = "") -> Iterator[str]:
     match statement:
-        case Loop(index=index, extent=extent, body=body):
+        case CountedLoop(index=index, extent=extent, body=body):
             least = f", at least {extent.least}" if extent.least else ""
             yield f"{indent}{index} < {extent}{least}:"
             for inner in body:
@@ -75,7 +75,7 @@ def candidate_text(candidate: Candidate) -> str:
         found.append(f"if {condition.low} <= {condition.value} < {condition.high}")
     found += [f"leaves {name} = {value}" for name, value in candidate.place.leaving]
     text = "\n".join(found)
-    loops = [one for one in candidate.nest.walk() if isinstance(one, Loop)]
+    loops = [one for one in candidate.nest.walk() if isinstance(one, CountedLoop)]
     names = {loop.index.name: f"i{number}" for number, loop in enumerate(loops)}
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, names[name])

@@ -9,23 +9,23 @@ from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
-    Convert,
-    Dimension,
+    Conversion,
+    CountedLoop,
+    DimensionRole,
     Extent,
     Factor,
+    InvariantScalar,
     Load,
-    Loop,
+    MatrixOperand,
+    MatrixProduct,
     Minus,
     Number,
-    Operand,
-    Product,
+    ProductDimension,
     Read,
-    Role,
-    Scalar,
     Statement,
     Sum,
     Times,
-    Triangle,
+    TriangularPart,
     Value,
 )
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
@@ -52,7 +52,7 @@ def count_of(extent: Extent, values: Mapping[Symbol, int]) -> int:
     return max(extent.least, min(spans))
 
 
-def run_nest(nest: Loop, numbers: Mapping[str, int], memory: Memory) -> None:
+def run_nest(nest: CountedLoop, numbers: Mapping[str, int], memory: Memory) -> None:
     """Runs a nest on memory; numbers are the values of symbols by their names."""
     cells: dict[Cell, int] = {}
 
@@ -65,13 +65,13 @@ def run_nest(nest: Loop, numbers: Mapping[str, int], memory: Memory) -> None:
             case Number(value=number):
                 assert not isinstance(number, complex)
                 return int(number)
-            case Scalar(symbol=symbol):
+            case InvariantScalar(symbol=symbol):
                 return values[symbol]
             case Sum(left=left, right=right):
                 return value(left, values) + value(right, values)
             case Times(left=left, right=right):
                 return value(left, values) * value(right, values)
-            case Minus(value=inner) | Convert(value=inner):
+            case Minus(value=inner) | Conversion(value=inner):
                 inside = value(inner, values)
                 return -inside if isinstance(node, Minus) else inside
             case _:
@@ -79,7 +79,7 @@ def run_nest(nest: Loop, numbers: Mapping[str, int], memory: Memory) -> None:
 
     def run(statement: Statement, values: dict[Symbol, int]) -> None:
         match statement:
-            case Loop(index=index, extent=extent, body=body):
+            case CountedLoop(index=index, extent=extent, body=body):
                 for number in range(count_of(extent, values)):
                     for inner in body:
                         run(inner, {**values, index: number})
@@ -94,13 +94,15 @@ def run_nest(nest: Loop, numbers: Mapping[str, int], memory: Memory) -> None:
     run(nest, _symbols(numbers))
 
 
-def run_product(product: Product, numbers: Mapping[str, int], memory: Memory) -> None:
+def run_product(product: MatrixProduct, numbers: Mapping[str, int], memory: Memory) -> None:
     """Runs a product on memory, from its record alone."""
     values = _symbols(numbers)
     counts = {dimension: count_of(dimension.extent, values) for dimension in product.dimensions}
 
     def place(
-        operand: Operand, stride: Callable[[Dimension], Polynomial], at: dict[Dimension, int]
+        operand: MatrixOperand,
+        stride: Callable[[ProductDimension], Polynomial],
+        at: dict[ProductDimension, int],
     ) -> tuple[str, int]:
         moved = sum(evaluated(stride(dimension), values) * number for dimension, number in at.items())
         return operand.memory.base.name, evaluated(operand.offset, values) + moved
@@ -112,21 +114,21 @@ def run_product(product: Product, numbers: Mapping[str, int], memory: Memory) ->
             result *= values[scalar.symbol]
         return result
 
-    def walk(*roles: Role) -> Iterator[dict[Dimension, int]]:
+    def walk(*roles: DimensionRole) -> Iterator[dict[ProductDimension, int]]:
         chosen = [dimension for dimension in product.dimensions if dimension.role in roles]
         for at in iterations(*(range(counts[dimension]) for dimension in chosen)):
             yield dict(zip(chosen, at, strict=True))
 
     pairs = [(product.a, product.b), *([product.second] if product.second else [])]
     results: dict[tuple[str, int], int] = {}
-    for at in walk(Role.BATCH, Role.M, Role.N):
+    for at in walk(DimensionRole.BATCH, DimensionRole.M, DimensionRole.N):
         if product.triangle is not None:
-            (row,) = (number for dimension, number in at.items() if dimension.role is Role.M)
-            (column,) = (number for dimension, number in at.items() if dimension.role is Role.N)
-            if row < column if product.triangle is Triangle.LOWER else row > column:
+            (row,) = (number for dimension, number in at.items() if dimension.role is DimensionRole.M)
+            (column,) = (number for dimension, number in at.items() if dimension.role is DimensionRole.N)
+            if row < column if product.triangle is TriangularPart.LOWER else row > column:
                 continue
         total = 0
-        for depth in walk(Role.K):
+        for depth in walk(DimensionRole.K):
             every = {**at, **depth}
             for swapped, (a, b) in enumerate(pairs):
                 left, right = place(a, lambda d: d.a, every), place(b, lambda d: d.b, every)
@@ -141,9 +143,9 @@ def run_product(product: Product, numbers: Mapping[str, int], memory: Memory) ->
     memory.update(results)
 
 
-def _turned(product: Product, dimension: Dimension) -> Dimension:
+def _turned(product: MatrixProduct, dimension: ProductDimension) -> ProductDimension:
     """The dimension whose strides of A and B the second product has in this one's place."""
-    other = {Role.M: Role.N, Role.N: Role.M}.get(dimension.role)
+    other = {DimensionRole.M: DimensionRole.N, DimensionRole.N: DimensionRole.M}.get(dimension.role)
     return next((d for d in product.dimensions if d.role is other), dimension)
 
 

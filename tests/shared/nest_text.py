@@ -17,16 +17,16 @@ from tilewright.loops.nests.nest import (
     Assign,
     Bound,
     Cell,
-    Convert,
+    Conversion,
+    CountedLoop,
     Extent,
+    InvariantScalar,
     Load,
-    Loop,
-    Memory,
+    MemoryObject,
     Minus,
     Number,
     Obstacle,
     Read,
-    Scalar,
     Statement,
     Sum,
     Times,
@@ -75,7 +75,7 @@ class Reader:
             case _:
                 return Obstacle("calls hole()", where)
 
-    def loop(self, name: str, arguments: list[ast.expr], body: list[ast.stmt], where: Where) -> Loop:
+    def loop(self, name: str, arguments: list[ast.expr], body: list[ast.stmt], where: Where) -> CountedLoop:
         start, stop, *step = [ast.Constant(0), *arguments] if len(arguments) == 1 else arguments
         stride = self.integer(step[0]).constant if step else 1
         assert stride is not None
@@ -87,7 +87,7 @@ class Reader:
         shadowed = dict(self.ranges)
         self.ranges[name] = first + Polynomial.of(index) * stride
         extent = Extent(tuple(Bound(span, abs(stride)) for span in spans))
-        loop = Loop(index, extent, self.body(body), where)
+        loop = CountedLoop(index, extent, self.body(body), where)
         self.ranges = shadowed
         return loop
 
@@ -121,7 +121,7 @@ class Reader:
         offset = Polynomial.of(layout.offset)
         for axis, stride in zip(axes, strides, strict=True):
             offset = offset + self.integer(axis) * (Symbol(stride) if isinstance(stride, str) else stride)
-        memory = Memory(Symbol(layout.memory or name), layout.memory or name, layout.private)
+        memory = MemoryObject(Symbol(layout.memory or name), layout.memory or name, layout.private)
         return Access(memory, offset * layout.dtype.size, layout.dtype, Where("f", node.lineno))
 
     def value(self, node: ast.expr) -> Value:
@@ -129,7 +129,11 @@ class Reader:
             case ast.Constant(value=float() | int() as value):
                 return Number(value)
             case ast.Name(id=name):
-                return Read(Cell(name)) if name in self.cells else Scalar(Symbol(name), self.scalar_type)
+                return (
+                    Read(Cell(name))
+                    if name in self.cells
+                    else InvariantScalar(Symbol(name), self.scalar_type)
+                )
             case ast.Subscript():
                 return Load(self.access(node))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -141,7 +145,7 @@ class Reader:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 return Times(self.value(left), self.value(right), self.fast)
             case ast.Call(func=ast.Name(id=name), args=[argument]):
-                return Convert(self.value(argument), DTYPES[name])
+                return Conversion(self.value(argument), DTYPES[name])
             case _:
                 raise NotImplementedError(ast.unparse(node))
 
@@ -152,7 +156,7 @@ def nest_of(
     *,
     fast: bool = True,
     scalar_type: DType = F32,
-) -> Loop:
+) -> CountedLoop:
     """The nest that a text is; `fast` permits sums to be reassociated and products to be contracted."""
     tree = ast.parse(dedent(text))
     assigned = (
@@ -169,5 +173,5 @@ def nest_of(
     cells = {target.id for target in assigned if isinstance(target, ast.Name)}
     reader = Reader(layouts or {}, fast, scalar_type, cells=cells)
     (loop,) = reader.body(tree.body)
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, CountedLoop)
     return loop

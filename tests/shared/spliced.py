@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, parse, target_machine
-from tilewright.loops.llvm.symbols import Found, Place, SsaValue
+from tilewright.loops.llvm.symbols import Found, NestLocation, SsaValue
 from tilewright.loops.nests.nest import (
     Condition,
-    Dimension,
+    DimensionRole,
     Disjoint,
     Extent,
     Factor,
-    Memory,
-    Operand,
-    Product,
-    Role,
+    MatrixOperand,
+    MatrixProduct,
+    MemoryObject,
+    ProductDimension,
     Where,
 )
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
-from tilewright.loops.opt.records import Options
-from tilewright.loops.splice.plan import Strategy
+from tilewright.loops.opt.records import ProductOptions
+from tilewright.loops.splice.plan import ProductStrategy
 from tilewright.loops.splice.splice import Splicer
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
@@ -57,7 +57,7 @@ LOOP_RETURNS = 3
 #: What new code returns instead.
 SPLICED_RETURNS = 7
 
-PLACE = Place("f", "entry", "loop", "done", (("%end", Polynomial.of(SPLICED_RETURNS)),))
+PLACE = NestLocation("f", "entry", "loop", "done", (("%end", Polynomial.of(SPLICED_RETURNS)),))
 WHERE = Where("f", 1)
 
 
@@ -66,17 +66,19 @@ def value(name: str, kind: str = "i64", *, signed: bool = True) -> SsaValue:
     return SsaValue.of(f"%{name}", kind, signed=signed)
 
 
-def dimension(role: Role, extent: Polynomial | Symbol | int, a: Any, b: Any, c: Any) -> Dimension:
+def dimension(
+    role: DimensionRole, extent: Polynomial | Symbol | int, a: Any, b: Any, c: Any
+) -> ProductDimension:
     """A dimension whose operands move by so many bytes."""
     strides = (Polynomial.of(one) for one in (a, b, c))
-    return Dimension(role, Index(role.value), Extent.of(Polynomial.of(extent)), *strides)
+    return ProductDimension(role, Index(role.value), Extent.of(Polynomial.of(extent)), *strides)
 
 
 def operand(
     name: str, dtype: DType | None, offset: Polynomial | int = 0, *, private: bool = False
-) -> Operand:
+) -> MatrixOperand:
     """A matrix behind a pointer argument."""
-    return Operand(Memory(value(name, "ptr"), name, private), Polynomial.of(offset), dtype)
+    return MatrixOperand(MemoryObject(value(name, "ptr"), name, private), Polynomial.of(offset), dtype)
 
 
 def gemm(
@@ -89,19 +91,19 @@ def gemm(
     conditions: tuple[Condition, ...] = (Disjoint("a"), Disjoint("b")),
     types: tuple[DType, DType, DType] | None = None,
     acc: DType | None = None,
-) -> Product:
+) -> MatrixProduct:
     """A product of matrices: strides are rs_a, cs_a, rs_b, cs_b, rs_c, cs_c in bytes."""
     rs_a, cs_a, rs_b, cs_b, rs_c, cs_c = strides
     m, n, k = sizes
     a, b, c = types or (dtype, dtype, dtype)
-    return Product(
+    return MatrixProduct(
         operand("a", a),
         operand("b", b),
         operand("c", c),
         (
-            dimension(Role.M, m, rs_a, 0, rs_c),
-            dimension(Role.N, n, 0, cs_b, cs_c),
-            dimension(Role.K, k, cs_a, rs_b, 0),
+            dimension(DimensionRole.M, m, rs_a, 0, rs_c),
+            dimension(DimensionRole.N, n, 0, cs_b, cs_c),
+            dimension(DimensionRole.K, k, cs_a, rs_b, 0),
         ),
         alpha or Factor(),
         beta or Factor(),
@@ -130,10 +132,10 @@ class Spliced:
 
     def __init__(
         self,
-        product: Product,
+        product: MatrixProduct,
         arguments: Sequence[tuple[str, str]],
         machine: Machine | None = None,
-        strategy: Strategy = Strategy.AUTO,
+        strategy: ProductStrategy = ProductStrategy.AUTO,
         arena: dict[str, int] | None = None,
     ) -> None:
         machine = machine or host_machine()
@@ -162,15 +164,15 @@ class Spliced:
 
 
 def module_text(
-    product: Product,
+    product: MatrixProduct,
     arguments: Sequence[tuple[str, str]],
     machine: Machine,
-    strategy: Strategy = Strategy.AUTO,
+    strategy: ProductStrategy = ProductStrategy.AUTO,
     arena: str | None = None,
 ) -> str:
     """The module of a function of a test, spliced, linked and verified."""
     splicer = Splicer(
-        machine.triple, data_layout(machine), strategy=strategy, memory=Options(arena=arena).memory
+        machine.triple, data_layout(machine), strategy=strategy, memory=ProductOptions(arena=arena).memory
     )
     function = _FUNCTION.format(arguments=", ".join(f"{kind} %{name}" for name, kind in arguments))
     lines = splicer.splice(function.splitlines(), Found(product, PLACE), machine)
@@ -201,6 +203,6 @@ def numbers(shape: tuple[int, ...], dtype: DType, seed: int = 0) -> NDArray[Any]
 
 
 @cache
-def under(product: Product) -> Spliced:
+def under(product: MatrixProduct) -> Spliced:
     """A product whose conditions are looked at; of its kernels, the smallest."""
-    return Spliced(product, ROW_MAJOR, strategy=Strategy.TILING)
+    return Spliced(product, ROW_MAJOR, strategy=ProductStrategy.TILING)

@@ -19,7 +19,7 @@ from support import run_python
 from tilewright.errors import InvalidThreads
 from tilewright.threads.pool import MOST_THREADS, ThreadPool, check_threads
 from tilewright.threads.pool_code import Wait, host_wait
-from tilewright.threads.pool_memory import ASLEEP, FREE, Team
+from tilewright.threads.pool_memory import ASLEEP, FREE, TeamMemory
 
 WAITS = [Wait.CONDITION] if host_wait() is Wait.CONDITION else list(Wait)
 #: `pause` instructions of a task that takes long enough for a sleeping worker to come: about 1 ms.
@@ -174,7 +174,7 @@ def test_teams_share_the_threads() -> None:
     pool = pool_of(8)
     with pool.team() as first, pool.team() as second, pool.team() as third, pool.team(2) as fourth:
         teams = (first, second, third, fourth)
-        records = [Team.from_address(team) for team in teams]
+        records = [TeamMemory.from_address(team) for team in teams]
         assert [record.share for record in records] == [8, 4, 2, 1]
         assert [record.threads for record in records] == [8, 4, 2, 2], "work is cut for one thread too"
 

@@ -22,7 +22,7 @@ from tilewright.spec.dtype import DTYPES
 from tilewright.tools import cli
 from tilewright.tools.cli import app
 from tilewright.tools.explore import mca
-from tilewright.tools.explore.mca import Estimate, LoopEstimate, Tool
+from tilewright.tools.explore.mca import KernelEstimate, LoopEstimate, Tool
 
 runner = CliRunner()
 
@@ -424,9 +424,9 @@ def test_emit_mca(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     loop = LoopEstimate("tile", ".LBB0_1", 1, 37, 24, 8, 0, 0, cycles=8.0, bound=6.0)
 
-    def estimate(kernel: Any) -> Estimate:
+    def estimate(kernel: Any) -> KernelEstimate:
         asked.append((kernel.machine.name, kernel.problem.m))
-        return Estimate(kernel.name, "the-cpu", Tool("llvm-mca", 19), (loop,))
+        return KernelEstimate(kernel.name, "the-cpu", Tool("llvm-mca", 19), (loop,))
 
     monkeypatch.setattr(mca, "estimate_kernel", estimate)
     words = ("--m", "16", "--n", "6", "--k", "64", "--target", "neoverse-v2", "--mca")

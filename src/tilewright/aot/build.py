@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.aot.resolver import Choice, Dispatched, argument_types, resolver_ir
-from tilewright.aot.spec_file import Entry, Spec
+from tilewright.aot.spec_file import LibraryKernel, Spec
 from tilewright.aot.variants import Variants, order_targets
 from tilewright.compiler.c_header import Parameter, parameters
 from tilewright.compiler.kernel import Kernel
@@ -18,7 +18,7 @@ from tilewright.machine.machine import Machine
 
 
 @dataclass(frozen=True)
-class Function:
+class ExportedFunction:
     """One exported function.
 
     Attributes
@@ -28,7 +28,7 @@ class Function:
     arguments : the types of its arguments in LLVM.
     """
 
-    entry: Entry
+    entry: LibraryKernel
     kernels: tuple[Kernel, ...]
     arguments: tuple[Type, ...]
 
@@ -61,7 +61,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Library:
+class KernelLibrary:
     """A library before it is written.
 
     Attributes
@@ -74,7 +74,7 @@ class Library:
 
     name: str
     variants: Variants
-    functions: tuple[Function, ...]
+    functions: tuple[ExportedFunction, ...]
     resolver: bytes
 
     @property
@@ -83,7 +83,7 @@ class Library:
         return (f"{self.name}_variant", *(function.name for function in self.functions))
 
 
-def build_library(spec: Spec, machines: Sequence[Machine]) -> Library:
+def build_library(spec: Spec, machines: Sequence[Machine]) -> KernelLibrary:
     r"""Compiles every kernel for every machine.
 
     Raises
@@ -110,10 +110,10 @@ def build_library(spec: Spec, machines: Sequence[Machine]) -> Library:
     baseline = variants.baseline
     text = resolver_ir(spec.library, baseline, choices, dispatched)
     resolver = emit_object(text, f"{spec.library}_resolver", baseline)
-    return Library(spec.library, variants, functions, resolver)
+    return KernelLibrary(spec.library, variants, functions, resolver)
 
 
-def _function(entry: Entry, variants: Variants) -> Function:
+def _function(entry: LibraryKernel, variants: Variants) -> ExportedFunction:
     """One kernel for every target; all of them take the same arguments."""
     states = []
     for variant in variants.ordered:
@@ -123,4 +123,4 @@ def _function(entry: Entry, variants: Variants) -> Function:
         states.append(state)
     types = {argument_types(state.llvm, state.name) for state in states}
     assert len(types) == 1, f"{entry.name} takes different arguments on different targets"
-    return Function(entry, tuple(map(Kernel, states)), types.pop())
+    return ExportedFunction(entry, tuple(map(Kernel, states)), types.pop())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tilewright.aot.archive import Member, archive
-from tilewright.aot.build import Library
-from tilewright.aot.form import Form
+from tilewright.aot.build import KernelLibrary
+from tilewright.aot.form import LibraryForm
 from tilewright.aot.header import library_header
 from tilewright.aot.resolver_source import resolver_source
 
 
-def library_files(library: Library, form: Form) -> dict[str, str | bytes]:
+def library_files(library: KernelLibrary, form: LibraryForm) -> dict[str, str | bytes]:
     """What is written, by name: `lib<name>.a` or objects, `<name>.h`, `<name>_resolver.c`."""
     files: dict[str, str | bytes] = {
         f"{library.name}.h": library_header(library, form),
@@ -17,14 +17,14 @@ def library_files(library: Library, form: Form) -> dict[str, str | bytes]:
     }
     members = library_members(library)
     match form:
-        case Form.ARCHIVE:
+        case LibraryForm.ARCHIVE:
             files[f"lib{library.name}.a"] = archive(members)
-        case Form.OBJECTS:
+        case LibraryForm.OBJECTS:
             files |= {member.name: member.content for member in members}
     return files
 
 
-def library_members(library: Library) -> tuple[Member, ...]:
+def library_members(library: KernelLibrary) -> tuple[Member, ...]:
     """The object files: the resolver, then each kernel for each target."""
     kernels = (kernel for function in library.functions for kernel in function.kernels)
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Form(Enum):
+class LibraryForm(Enum):
     """One static archive, or an object file for each kernel and target."""
 
     ARCHIVE = "archive"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.aot.build import Function, Library
-from tilewright.aot.form import Form
+from tilewright.aot.build import ExportedFunction, KernelLibrary
+from tilewright.aot.form import LibraryForm
 from tilewright.aot.variants import Variant
 from tilewright.compiler.c_header import TEAM, formula, overlap, prototype
 from tilewright.compiler.lower import SCRATCH_ALIGNMENT, has_tasks
 
 
-def library_header(library: Library, form: Form) -> str:
+def library_header(library: KernelLibrary, form: LibraryForm) -> str:
     """The header, for C99 and C++."""
     guard = f"{library.name.upper()}_H"
     lines = [
@@ -41,7 +41,7 @@ def library_header(library: Library, form: Form) -> str:
     return "\n".join(lines)
 
 
-def _introduction(library: Library, form: Form) -> Iterator[str]:
+def _introduction(library: KernelLibrary, form: LibraryForm) -> Iterator[str]:
     name, arch = library.name, library.variants.detection.arch
     yield f"/* {name}: kernels compiled ahead of time by tilewright, for Linux on {arch}."
     yield " *"
@@ -52,7 +52,7 @@ def _introduction(library: Library, form: Form) -> Iterator[str]:
     yield f" * Where none fits, {name}_variant() is null, and a function writes a message and calls abort()."
     yield " * Every variant can also be called by its own name, which checks nothing."
     yield " *"
-    if form is Form.ARCHIVE:
+    if form is LibraryForm.ARCHIVE:
         yield f" * lib{name}.a holds every variant, and the resolver as machine code for any {arch} CPU:"
         yield f" *   cc program.c lib{name}.a"
     else:
@@ -78,7 +78,7 @@ def _wrapped(text: str, prefix: str, width: int = 100) -> Iterator[str]:
     yield line.rstrip()
 
 
-def _declarations(function: Function, variants: tuple[Variant, ...]) -> Iterator[str]:
+def _declarations(function: ExportedFunction, variants: tuple[Variant, ...]) -> Iterator[str]:
     """One function, what it needs of its caller, its type and its variants."""
     kernel = function.kernels[0]
     yield f"/* {formula(kernel)}"
@@ -94,7 +94,7 @@ def _declarations(function: Function, variants: tuple[Variant, ...]) -> Iterator
     yield ""
 
 
-def c_function_type(function: Function) -> str:
+def c_function_type(function: ExportedFunction) -> str:
     """The type of a function, as its typedef spells it."""
     declared = ", ".join(parameter.declaration for parameter in function.parameters)
     return f"void {function.entry.type_name}({declared})"

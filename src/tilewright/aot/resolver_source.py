@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.aot.build import Function, Library
+from tilewright.aot.build import ExportedFunction, KernelLibrary
 from tilewright.aot.resolver import (
     ARCH_PRCTL,
     NOT_ASKED,
@@ -71,7 +71,7 @@ static uint64_t ask_for_tiles(uint64_t saved)
 """
 
 
-def resolver_source(library: Library) -> str:
+def resolver_source(library: KernelLibrary) -> str:
     """The source, for compilers that know GCC's extensions."""
     variants = library.variants.ordered
     words = words_of([variant.conditions for variant in variants])
@@ -171,7 +171,7 @@ def _features(rows: Sequence[FeatureBit], condition: Condition) -> str:
     return " ".join(row.feature for row in rows if row.word == condition.word)
 
 
-def _functions(library: Library) -> Iterator[str]:
+def _functions(library: KernelLibrary) -> Iterator[str]:
     """The kept choice, the name of the target, and the functions that jump."""
     message = no_variant_message(library.name, [variant.target for variant in library.variants.ordered])
     yield "/* Threads that meet here compute and store the same number. */"
@@ -207,7 +207,7 @@ def _functions(library: Library) -> Iterator[str]:
         yield from _dispatch(function)
 
 
-def _dispatch(function: Function) -> Iterator[str]:
+def _dispatch(function: ExportedFunction) -> Iterator[str]:
     """A function that jumps through a pointer, filled by its first call."""
     parameters = function.parameters
     declared = ", ".join(parameter.declaration for parameter in parameters)

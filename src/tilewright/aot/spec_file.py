@@ -53,7 +53,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class Entry:
+class LibraryKernel:
     """One kernel: its C name and its problem."""
 
     name: str
@@ -75,7 +75,7 @@ class Spec:
     """A library's name and its kernels."""
 
     library: str
-    entries: tuple[Entry, ...]
+    entries: tuple[LibraryKernel, ...]
 
 
 def read_spec(path: Path) -> Spec:
@@ -137,7 +137,7 @@ def parse_spec(text: str, path: str = "spec") -> Spec:
     return Spec(library, entries)
 
 
-def _check_distinct(library: str, entries: Sequence[Entry], path: str) -> None:
+def _check_distinct(library: str, entries: Sequence[LibraryKernel], path: str) -> None:
     """Nothing that the header declares may have the name of something else in it."""
     owners = dict.fromkeys((f"{library}_variant", f"{library.upper()}_H"), "the library")
     for number, entry in enumerate(entries, 1):
@@ -148,7 +148,7 @@ def _check_distinct(library: str, entries: Sequence[Entry], path: str) -> None:
         owners |= dict.fromkeys((entry.name, entry.type_name, entry.scratch_macro), f"kernel {number}")
 
 
-def _entry(kernel: Mapping[str, Any], path: str, where: str) -> Entry:
+def _entry(kernel: Mapping[str, Any], path: str, where: str) -> LibraryKernel:
     """One `[[kernel]]`; the problem's own checks say what is wrong with a value."""
     word = kernel.get("problem")
     if not isinstance(word, str) or word not in PROBLEMS:
@@ -164,7 +164,7 @@ def _entry(kernel: Mapping[str, Any], path: str, where: str) -> Entry:
     except TilewrightError as error:
         raise InvalidSpec(path=path, where=where, reason=str(error)) from error
     name = _checked_name(kernel.get("name", default_name(problem)), "name", path, where)
-    return Entry(name, problem)
+    return LibraryKernel(name, problem)
 
 
 def _mistakes(record: type[Problem], word: str, arguments: Mapping[str, Any]) -> Iterator[str]:

@@ -34,30 +34,30 @@ C_TYPES: dict[str, Any] = {
 }
 
 
-class Axis(NamedTuple):
+class BatchAxis(NamedTuple):
     """One batch axis: its length, and bytes from one matrix to the next in a, b and c."""
 
     length: int
     steps: tuple[int, ...]
 
 
-def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[Axis, ...]:
+def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[BatchAxis, ...]:
     """Batch axes with neighbours fused where every operand walks on evenly; length-1 axes dropped.
 
     Before: shape (4, 5), strides (200, 40) in a, (0, 0) in b, (500, 100) in c. After: one axis of 20.
 
     >>> merge_axes((4, 5), ((200, 40), (0, 0), (500, 100)))
-    (Axis(length=20, steps=(40, 0, 100)),)
+    (BatchAxis(length=20, steps=(40, 0, 100)),)
     """
-    merged: list[Axis] = []
+    merged: list[BatchAxis] = []
     for length, *steps in zip(shape, *strides, strict=True):
         if length == 1:
             continue
         outer = merged[-1] if merged else None
         if outer is not None and all(o == i * length for o, i in zip(outer.steps, steps, strict=True)):
-            merged[-1] = Axis(outer.length * length, tuple(steps))
+            merged[-1] = BatchAxis(outer.length * length, tuple(steps))
         else:
-            merged.append(Axis(length, tuple(steps)))
+            merged.append(BatchAxis(length, tuple(steps)))
     return tuple(merged)
 
 
@@ -233,10 +233,10 @@ def fixed_batch_function() -> Any:
     return _code().function(_FIXED, [*kinds, ctypes.c_void_p])
 
 
-def outer_offsets(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
+def outer_offsets(axes: Sequence[BatchAxis]) -> Iterator[tuple[int, ...]]:
     """Byte offsets of a, b and c for every position of the given axes.
 
-    >>> list(outer_offsets((Axis(2, (8, 0, 16)),)))
+    >>> list(outer_offsets((BatchAxis(2, (8, 0, 16)),)))
     [(0, 0, 0), (8, 0, 16)]
     """
     for position in np.ndindex(*(axis.length for axis in axes)):

@@ -17,8 +17,8 @@ from tilewright.llvm.builtin import address_of
 from tilewright.llvm.control import Block
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
 from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
-from tilewright.threads.pool_memory import APART, State, Team
-from tilewright.threads.scratch import Table
+from tilewright.threads.pool_memory import APART, State, TeamMemory
+from tilewright.threads.scratch import ScratchTable
 
 #: numpy/ndarraytypes.h, PyArrayObject_fields behind the 16-byte object head of 64-bit GIL builds.
 ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
@@ -93,7 +93,7 @@ def python_symbols() -> dict[str, int]:
     }
 
 
-class Matrix(NamedTuple):
+class MatrixValues(NamedTuple):
     """What is read of one array: sizes, strides in elements."""
 
     data: Value
@@ -103,9 +103,9 @@ class Matrix(NamedTuple):
     column: Value
     step: Value  # bytes to the next matrix of a batch
 
-    def transposed(self) -> Matrix:
+    def transposed(self) -> MatrixValues:
         """The same memory with rows and columns exchanged."""
-        return Matrix(self.data, self.columns, self.rows, self.column, self.row, self.step)
+        return MatrixValues(self.data, self.columns, self.rows, self.column, self.row, self.step)
 
 
 #: Elements of a column-major C up to which products that are not computed transposed store into it: the time
@@ -121,24 +121,26 @@ class Turns(IntEnum):
     ONE_COLUMN = 2  # complex ones: see `macro.nest.computed_transposed`
 
 
-def column_major(f: Function, c: Matrix) -> Value:
+def column_major(f: Function, c: MatrixValues) -> Value:
     """Emits whether the columns of C are contiguous and its rows are not."""
     return f.and_(f.icmp("!=", c.column, 1), f.icmp("==", c.row, 1))
 
 
-def better_turned(f: Function, a: Matrix, c: Matrix, turns: Value) -> Value:
+def better_turned(f: Function, a: MatrixValues, c: MatrixValues, turns: Value) -> Value:
     """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column."""
     flip = f.and_(column_major(f, c), f.icmp("==", turns, Turns.ALL))
     vector = f.and_(f.icmp("==", c.columns, 1), f.and_(f.icmp("==", c.row, 1), f.icmp("==", a.row, 1)))
     return f.or_(flip, f.and_(vector, f.icmp("!=", turns, Turns.NONE)))
 
 
-def turned_if(f: Function, condition: Value, a: Matrix, b: Matrix, c: Matrix) -> tuple[Matrix, ...]:
+def turned_if(
+    f: Function, condition: Value, a: MatrixValues, b: MatrixValues, c: MatrixValues
+) -> tuple[MatrixValues, ...]:
     """The operands of the transposed product where the condition holds, else a, b and c themselves."""
 
-    def chosen(straight: Matrix, flipped: Matrix) -> Matrix:
+    def chosen(straight: MatrixValues, flipped: MatrixValues) -> MatrixValues:
         pairs = zip(straight, flipped, strict=True)
-        return Matrix(*(f.select(condition, second, first) for first, second in pairs))
+        return MatrixValues(*(f.select(condition, second, first) for first, second in pairs))
 
     return chosen(a, b.transposed()), chosen(b, a.transposed()), chosen(c, c.transposed())
 
@@ -226,7 +228,7 @@ class FastFunction:
         self.require(f.or_(f.icmp("==", part, 0), f.icmp("<=", length, 1)))
         return f.ashr(stride, shift)
 
-    def matrix(self, array: Value, shift: Value) -> Matrix:
+    def matrix(self, array: Value, shift: Value) -> MatrixValues:
         """Sizes and strides, in elements, of an array of two axes; one of length 1 counts as contiguous."""
         shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
         rows, columns = (self.field(shape, 8 * axis, INT64) for axis in (0, 1))
@@ -234,9 +236,11 @@ class FastFunction:
             self.elements(self.field(strides, 8 * axis, INT64), shift, length)
             for axis, length in enumerate((rows, columns))
         )
-        return self.contiguous(Matrix(self.field(array, ARRAY_DATA), rows, columns, row, column, int64(0)))
+        return self.contiguous(
+            MatrixValues(self.field(array, ARRAY_DATA), rows, columns, row, column, int64(0))
+        )
 
-    def contiguous(self, matrix: Matrix) -> Matrix:
+    def contiguous(self, matrix: MatrixValues) -> MatrixValues:
         """The matrix with the stride of an axis of length 1 replaced by one that makes it contiguous."""
         f = self.f
         single_column = f.icmp("==", matrix.columns, 1)
@@ -244,7 +248,7 @@ class FastFunction:
         column = f.select(single_column, int64(1), matrix.column)
         return matrix._replace(column=column, row=f.select(single_row, matrix.columns, matrix.row))
 
-    def extent(self, matrix: Matrix, size: Value) -> tuple[Value, Value]:
+    def extent(self, matrix: MatrixValues, size: Value) -> tuple[Value, Value]:
         """First byte and the byte behind the last one that a matrix can touch."""
         f = self.f
         start = f.ptrtoint(matrix.data)
@@ -269,8 +273,8 @@ class FastFunction:
         f = self.f
         found = f.alloca(INT64, 1, 8)
         f.store(int64(0), found, 8)
-        count = self.field(table, Table.count.offset, INT64)
-        slots = f.at(table, Table.slots.offset)
+        count = self.field(table, ScratchTable.count.offset, INT64)
+        slots = f.at(table, ScratchTable.slots.offset)
         with f.loop(int64(0), count, int64(1), "slot") as index:
             pointer = f.at(slots, f.mul(f.sub(f.sub(count, 1), index), 8))
             holds = f.icmp("!=", f.load(INT64, pointer, 8), 0)
@@ -278,7 +282,7 @@ class FastFunction:
             f.store(f.select(holds, f.ptrtoint(pointer), known), found, 8)
         slot = f.load(INT64, found, 8)
         with f.when(f.icmp("==", slot, 0)):
-            wanted = f.at(table, Table.wanted.offset)
+            wanted = f.at(table, ScratchTable.wanted.offset)
             f.store(f.add(f.load(INT64, wanted, 8), 1), wanted, 8)
             if unused is not None:
                 f.call(self.module.declare("tw_decref", VOID, (POINTER,)), [unused])
@@ -332,7 +336,7 @@ class FastFunction:
     def team(self, wish: TeamWish) -> Iterator[Value]:
         """The team that a call takes meanwhile, without the GIL; null where it takes none."""
         f = self.f
-        memory = f.alloca(INT64, ctypes.sizeof(Team) // 8, APART)
+        memory = f.alloca(INT64, ctypes.sizeof(TeamMemory) // 8, APART)
         chosen = f.alloca(POINTER, 1, 8)
         f.store(null(), chosen, 8)
         with f.when(wish.wanted):
@@ -352,9 +356,14 @@ class FastFunction:
         """
         f, module = self.f, self.module
         for wanted, memory in self.teams:
-            with f.when(wanted), f.when(f.icmp("!=", self.field(memory, Team.cancelled.offset, INT64), 0)):
+            with (
+                f.when(wanted),
+                f.when(f.icmp("!=", self.field(memory, TeamMemory.cancelled.offset, INT64), 0)),
+            ):
                 restore = module.declare("tw_restore_error", VOID, (POINTER,) * 3)
-                f.call(restore, [self.field(memory, Team.exception.offset + 8 * part) for part in range(3)])
+                f.call(
+                    restore, [self.field(memory, TeamMemory.exception.offset + 8 * part) for part in range(3)]
+                )
                 if unused is not None:
                     f.call(module.declare("tw_decref", VOID, (POINTER,)), [unused])
                 if to is None:

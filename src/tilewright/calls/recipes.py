@@ -72,7 +72,7 @@ class View(ctypes.Structure):
         return cls(array, part.ndim, data_address(part) - data_address(whole), part.shape, part.strides)
 
 
-class Step(ctypes.Structure):
+class RecipeStep(ctypes.Structure):
     """One action.
 
     Attributes
@@ -129,7 +129,7 @@ Placed: TypeAlias = "tuple[tuple[int, Array], tuple[int, Array]]"
 class Made(NamedTuple):
     """A step, an array that stands where its result will, and what has to live as long as the step."""
 
-    step: Step
+    step: RecipeStep
     result: Array
     needed: tuple[Any, ...] = ()
 
@@ -144,7 +144,7 @@ def view_step(array: Array, view: Array, place: int) -> Made | None:
     if not 0 < view.ndim <= MOST_AXES or not np.may_share_memory(array, view):
         return None
     seen = View(place, view.ndim, data_address(view) - data_address(array), view.shape, view.strides)
-    return Made(Step(action=Action.VIEW, views=(seen,)), view)
+    return Made(RecipeStep(action=Action.VIEW, views=(seen,)), view)
 
 
 def product_step(
@@ -166,7 +166,7 @@ def product_step(
         if target is None or max(array.ndim for array in (target, *views)) > MOST_AXES:
             return None
         result = View(0, target.ndim, data_address(target) - data_address(out), target.shape, target.strides)
-        return Made(Step(action=Action.PRODUCT, views=seen, result=result, into_out=1), out)
+        return Made(RecipeStep(action=Action.PRODUCT, views=seen, result=result, into_out=1), out)
     product = like_result(cut.product, factors[0][1].dtype)
     if product is None:
         return None
@@ -175,7 +175,7 @@ def product_step(
         return None
     if max(array.ndim for array in (product, result, *views)) > MOST_AXES:
         return None
-    return Made(Step(action=Action.PRODUCT, views=seen, result=View.of(product, result)), result)
+    return Made(RecipeStep(action=Action.PRODUCT, views=seen, result=View.of(product, result)), result)
 
 
 def kernel_step(
@@ -199,7 +199,7 @@ def kernel_step(
     numbers, work = call
     if made.ndim > MOST_AXES or (out is not None and not out.flags.c_contiguous):
         return None
-    step = Step(
+    step = RecipeStep(
         action=Action.KERNEL,
         views=tuple(View(place, -1) for place in places),
         result=View(0, made.ndim, 0, made.shape),
@@ -214,7 +214,7 @@ def kernel_step(
     return Made(step, made if out is None else out, (kernel, made.dtype))
 
 
-class Call(NamedTuple):
+class EinsumCall(NamedTuple):
     """What machine code knows a call by.
 
     Attributes
@@ -281,11 +281,11 @@ class RecipeTable:
         """Where machine code finds it."""
         return ctypes.addressof(self.slots)
 
-    def add(self, call: Call, steps: Sequence[Made]) -> None:
+    def add(self, call: EinsumCall, steps: Sequence[Made]) -> None:
         """Makes the steps of a call of einsum reachable."""
         if len(steps) > MOST_STEPS or not call.fits:
             return
-        made = (Step * len(steps))(*(one.step for one in steps))
+        made = (RecipeStep * len(steps))(*(one.step for one in steps))
         recipe = Recipe(
             count=len(steps),
             steps=ctypes.addressof(made),

@@ -1,7 +1,7 @@
 """The thread pool: one per process, of daemon threads that wait inside compiled code.
 
 Python starts the threads; each calls the loop of `pool_code.py` once, without the GIL, and stays in it. Work
-is given to them through memory (`pool_memory.py`). A call opens a `Team`, whose address kernels take.
+is given to them through memory (`pool_memory.py`). A call opens a `TeamMemory`, whose address kernels take.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tilewright.threads.pool_code import (
     host_wait,
     imported_symbols,
 )
-from tilewright.threads.pool_memory import FREE, MOST_WORKERS, TEAM_ALIGNMENT, Slot, State, Team
+from tilewright.threads.pool_memory import FREE, MOST_WORKERS, TEAM_ALIGNMENT, State, TeamMemory, WorkerSlot
 
 logger = logging.getLogger("tilewright")
 
@@ -185,7 +185,7 @@ class ThreadPool:
         """
         wanted = self.size if threads is None else threads
         self.supply(wanted)
-        team = Team()
+        team = TeamMemory()
         address = ctypes.addressof(team)
         assert address % TEAM_ALIGNMENT == 0
         self._open(self.address, address, wanted, long)
@@ -197,7 +197,7 @@ class ThreadPool:
             raise_cancelled(team)
 
 
-def raise_cancelled(team: Team) -> None:
+def raise_cancelled(team: TeamMemory) -> None:
     """Raises what a signal handler raised while the team ran."""
     restore = ctypes.pythonapi.PyErr_Restore
     restore.argtypes, restore.restype = (ctypes.c_void_p,) * 3, None
@@ -230,8 +230,8 @@ def _initialise_condition(slot: int) -> None:
     """A fresh mutex and a fresh condition."""
     library: Any = ctypes.CDLL(None)
     for initialise, field in (
-        (library.pthread_mutex_init, Slot.mutex),
-        (library.pthread_cond_init, Slot.condition),
+        (library.pthread_mutex_init, WorkerSlot.mutex),
+        (library.pthread_cond_init, WorkerSlot.condition),
     ):
         initialise.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
         initialise(slot + field.offset, None)

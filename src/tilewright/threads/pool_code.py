@@ -33,9 +33,9 @@ from tilewright.threads.pool_memory import (
     TAKEN,
     TEAM_ALIGNMENT,
     WAITED,
-    Slot,
     State,
-    Team,
+    TeamMemory,
+    WorkerSlot,
 )
 
 #: The exported functions.
@@ -150,7 +150,7 @@ class _Words:
 
     def slot(self, state: Value, index: Value) -> Value:
         """One slot of a pool."""
-        return self.f.at(self.place(state, State, "slots"), self.f.mul(index, ctypes.sizeof(Slot)))
+        return self.f.at(self.place(state, State, "slots"), self.f.mul(index, ctypes.sizeof(WorkerSlot)))
 
     def bits(self, word: Value, mask: int) -> Value:
         """The bits of a word under a mask."""
@@ -235,7 +235,7 @@ class _PoolCode:
             arguments = [("slot", POINTER), *([("word", INT64)] if name == "sleep" else [])]
             f = self.define(name, VOID, arguments).f
             value = f.trunc(f.arguments["word"], INT32) if name == "sleep" else int32(1)
-            place = f.at(f.arguments["slot"], Slot.word.offset + low)
+            place = f.at(f.arguments["slot"], WorkerSlot.word.offset + low)
             f.call(call, [number, place, int32(operation), value, null(), null(), int32(0)])
             f.ret()
             made.append(f.callee)
@@ -275,7 +275,7 @@ class _PoolCode:
             return f.icmp(">=", f.call(call, [int64(calls.sched_setaffinity), thread, size, mask]), 0)
 
         w = self.define("introduce", VOID, [("slot", POINTER)])
-        own = w.place(w.f.arguments["slot"], Slot, "thread")
+        own = w.place(w.f.arguments["slot"], WorkerSlot, "thread")
         w.f.store_release(w.f.call(call, [int64(calls.gettid)]), own)
         w.f.ret()
         introduce = w.f.callee
@@ -287,17 +287,17 @@ class _PoolCode:
         """``part(slot, word)``, of a slot that is offered something by this word."""
         w = self.define("part", VOID, [("slot", POINTER), ("word", INT64)])
         f, slot = w.f, w.f.arguments["slot"]
-        thread = w.shared(slot, Slot, "thread")
+        thread = w.shared(slot, WorkerSlot, "thread")
         here = f.sext(f.call(self.module.declare("tw_sched_getcpu", INT32, ()), []), INT64)
         known = f.and_(f.icmp(">=", here, 0), f.icmp("<", here, 64 * CPU_WORDS))
         with f.when(f.not_(f.and_(known, f.icmp("!=", thread, 0)))):
             f.ret()
-        with f.when(f.icmp("!=", w.shared(slot, Slot, "kept_off"), 0)):  # it has not slept since
+        with f.when(f.icmp("!=", w.shared(slot, WorkerSlot, "kept_off"), 0)):  # it has not slept since
             f.ret()
         with f.when(change(f, thread, here, allow=False)):
-            f.store_release(f.add(here, 1), w.place(slot, Slot, "kept_off"))
+            f.store_release(f.add(here, 1), w.place(slot, WorkerSlot, "kept_off"))
             # A worker that had not been asleep yet may have looked there before, and be on its way to sleep.
-            with f.when(f.icmp("!=", w.shared(slot, Slot, "word"), f.arguments["word"])):
+            with f.when(f.icmp("!=", w.shared(slot, WorkerSlot, "word"), f.arguments["word"])):
                 f.call(go_home, [slot])
         f.ret()
         return f.callee
@@ -306,12 +306,12 @@ class _PoolCode:
         """``go_home(slot)``; whoever calls it first does it."""
         w = self.define("go_home", VOID, [("slot", POINTER)])
         f, slot = w.f, w.f.arguments["slot"]
-        with f.when(f.icmp("==", w.shared(slot, Slot, "kept_off"), 0)):
+        with f.when(f.icmp("==", w.shared(slot, WorkerSlot, "kept_off"), 0)):
             f.ret()
-        kept_off = f.xchg(w.place(slot, Slot, "kept_off"), int64(0))
+        kept_off = f.xchg(w.place(slot, WorkerSlot, "kept_off"), int64(0))
         with f.when(f.icmp("==", kept_off, 0)):
             f.ret()
-        change(f, w.shared(slot, Slot, "thread"), f.sub(kept_off, 1), allow=True)
+        change(f, w.shared(slot, WorkerSlot, "thread"), f.sub(kept_off, 1), allow=True)
         f.ret()
         return f.callee
 
@@ -332,10 +332,10 @@ class _PoolCode:
         )
         w = self.define("sleep", VOID, [("slot", POINTER), ("word", INT64)])
         f, slot = w.f, w.f.arguments["slot"]
-        mutex, condition = w.place(slot, Slot, "mutex"), w.place(slot, Slot, "condition")
+        mutex, condition = w.place(slot, WorkerSlot, "mutex"), w.place(slot, WorkerSlot, "condition")
         f.call(lock, [mutex])
         with w.forever("sleeping") as (_, done):
-            w.leave_if(f.icmp("!=", w.shared(slot, Slot, "word"), f.arguments["word"]), done)
+            w.leave_if(f.icmp("!=", w.shared(slot, WorkerSlot, "word"), f.arguments["word"]), done)
             wait = self.module.declare("tw_pthread_cond_wait", INT32, (POINTER, POINTER))
             f.call(wait, [condition, mutex])
         f.call(unlock, [mutex])
@@ -343,11 +343,11 @@ class _PoolCode:
         sleep = f.callee
         w = self.define("wake", VOID, [("slot", POINTER)])
         f, slot = w.f, w.f.arguments["slot"]
-        mutex = w.place(slot, Slot, "mutex")
+        mutex = w.place(slot, WorkerSlot, "mutex")
         f.call(lock, [mutex])  # who sleeps has compared the word before, or will afterwards
         f.call(
             self.module.declare("tw_pthread_cond_broadcast", INT32, (POINTER,)),
-            [w.place(slot, Slot, "condition")],
+            [w.place(slot, WorkerSlot, "condition")],
         )
         f.call(unlock, [mutex])
         f.ret()
@@ -367,16 +367,16 @@ class _PoolCode:
         """``wake_some(team)``: wakes the next `WAKES` sleepers that the team was offered to."""
         w = self.define("wake_some", VOID, [("team", POINTER)])
         f, team = w.f, w.f.arguments["team"]
-        state = w.get(team, Team, "state", POINTER)
+        state = w.get(team, TeamMemory, "state", POINTER)
         started = w.shared(state, State, "started")
         offered = f.or_(f.ptrtoint(team), int64(ASLEPT))
         left = f.alloca(INT64, 1, 8)
         f.store(int64(WAKES), left, 8)
         with w.forever("look") as (again, done):
-            index = f.atomic_add(w.place(team, Team, "woken"), 1)
+            index = f.atomic_add(w.place(team, TeamMemory, "woken"), 1)
             w.leave_if(f.icmp(">=", index, started), done)
             slot = w.slot(state, index)
-            asleep = f.icmp("==", w.shared(slot, Slot, "word"), offered)
+            asleep = f.icmp("==", w.shared(slot, WorkerSlot, "word"), offered)
             with f.when(f.not_(asleep)):
                 f.jump(again)
             f.call(self.part, [slot, offered])
@@ -392,19 +392,19 @@ class _PoolCode:
         w = self.define("poll", VOID, [("team", POINTER)])
         f, team = w.f, w.f.arguments["team"]
         now = f.call(self.clock, [])
-        early = f.icmp("<", now, w.get(team, Team, "poll_at"))
-        with f.when(f.or_(early, f.icmp("!=", w.get(team, Team, "cancelled"), 0))):
+        early = f.icmp("<", now, w.get(team, TeamMemory, "poll_at"))
+        with f.when(f.or_(early, f.icmp("!=", w.get(team, TeamMemory, "cancelled"), 0))):
             f.ret()
-        state = w.get(team, Team, "state", POINTER)
-        w.put(f.add(now, w.get(state, State, "poll_ns")), team, Team, "poll_at")
+        state = w.get(team, TeamMemory, "state", POINTER)
+        w.put(f.add(now, w.get(state, State, "poll_ns")), team, TeamMemory, "poll_at")
         module = self.module
         held = f.call(module.declare("tw_PyGILState_Ensure", INT32, ()), [])
         raised = f.call(module.declare("tw_PyErr_CheckSignals", INT32, ()), [])
         with f.when(f.icmp("!=", raised, 0)):
             fetch = module.declare("tw_PyErr_Fetch", VOID, (POINTER,) * 3)
-            f.call(fetch, [w.place(team, Team, "exception", index) for index in range(3)])
-            f.store_release(int64(1), w.place(team, Team, "cancelled"))
-            f.store_release(int64(NO_TASK), w.place(team, Team, "next"))
+            f.call(fetch, [w.place(team, TeamMemory, "exception", index) for index in range(3)])
+            f.store_release(int64(1), w.place(team, TeamMemory, "cancelled"))
+            f.store_release(int64(NO_TASK), w.place(team, TeamMemory, "next"))
         f.call(module.declare("tw_PyGILState_Release", VOID, (INT32,)), [held])
         f.ret()
         return f.callee
@@ -413,12 +413,12 @@ class _PoolCode:
         """``checkpoint(team, stop)``: polls if the team's caller runs the task; sets the word to stop it."""
         w = self.define("checkpoint", VOID, [("team", POINTER), ("stop", POINTER)])
         f, team = w.f, w.f.arguments["team"]
-        with f.when(f.icmp("!=", w.get(team, Team, "polls"), 0)):
-            state = w.get(team, Team, "state", POINTER)
+        with f.when(f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)):
+            state = w.get(team, TeamMemory, "state", POINTER)
             ident = f.call(self.module.declare("tw_PyThread_get_thread_ident", INT64, ()), [])
             with f.when(f.icmp("==", ident, w.get(state, State, "main_thread"))):
                 f.call(self.poll, [team])
-        f.store(w.shared(team, Team, "cancelled"), f.arguments["stop"], 8)
+        f.store(w.shared(team, TeamMemory, "cancelled"), f.arguments["stop"], 8)
         f.ret()
         return f.callee
 
@@ -435,11 +435,11 @@ class _PoolCode:
         w = self.define("serial", VOID, _JOB)
         f, team = w.f, w.f.arguments["team"]
         done = f.new_block("cancelled")
-        nested = f.icmp("!=", w.get(team, Team, "running"), 0)  # perhaps on a worker
-        asked = f.icmp("!=", w.get(team, Team, "polls"), 0)
+        nested = f.icmp("!=", w.get(team, TeamMemory, "running"), 0)  # perhaps on a worker
+        asked = f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)
         polls = f.and_(asked, f.not_(nested))
         with f.loop(int64(0), f.arguments["tasks"], int64(1), "task") as task:
-            w.leave_if(f.icmp("!=", w.get(team, Team, "cancelled"), 0), done)
+            w.leave_if(f.icmp("!=", w.get(team, TeamMemory, "cancelled"), 0), done)
             self.call_body(w, f.arguments["body"], f.arguments["env"], int64(0), task)
             with f.when(polls):
                 f.call(self.poll, [team])
@@ -454,7 +454,7 @@ class _PoolCode:
         w = self.define("post", INT64, arguments)
         f, team = w.f, w.f.arguments["team"]
         before, after = f.arguments["before"], f.arguments["after"]
-        state = w.get(team, Team, "state", POINTER)
+        state = w.get(team, TeamMemory, "state", POINTER)
         started = w.shared(state, State, "started")
         left = f.alloca(INT64, 1, 8)
         f.store(f.arguments["helpers"], left, 8)
@@ -462,8 +462,8 @@ class _PoolCode:
         with f.loop(int64(0), started, int64(1), "slot") as index:
             w.leave_if(f.icmp("==", f.load(INT64, left, 8), 0), done)
             slot = w.slot(state, index)
-            with f.when(f.icmp("==", w.shared(slot, Slot, "word"), before)):
-                claimed = f.cmpxchg(w.place(slot, Slot, "word"), before, after)
+            with f.when(f.icmp("==", w.shared(slot, WorkerSlot, "word"), before)):
+                claimed = f.cmpxchg(w.place(slot, WorkerSlot, "word"), before, after)
                 f.store(f.sub(f.load(INT64, left, 8), f.select(claimed, int64(1), int64(0))), left, 8)
         f.jump(done)
         f.place(done)
@@ -474,8 +474,8 @@ class _PoolCode:
         """``join(team, slot)``: takes the offer back, or waits until the worker has no more tasks."""
         w = self.define("join", VOID, [("team", POINTER), ("slot", POINTER)])
         f, team, slot = w.f, w.f.arguments["team"], w.f.arguments["slot"]
-        word = w.place(slot, Slot, "word")
-        state = w.get(team, Team, "state", POINTER)
+        word = w.place(slot, WorkerSlot, "word")
+        state = w.get(team, TeamMemory, "state", POINTER)
         deadline = f.alloca(INT64, 1, 8)
         f.store(int64(0), deadline, 8)
         with w.forever("look") as (again, gone):
@@ -508,7 +508,7 @@ class _PoolCode:
             f.pause()
 
     def emit_run(self) -> Callee:
-        """``run(team, body, env, tasks)``: every task once; see `Team`."""
+        """``run(team, body, env, tasks)``: every task once; see `TeamMemory`."""
         w = self.define(RUN, VOID, _JOB, exported=True)
         f, team = w.f, w.f.arguments["team"]
         job = [f.arguments[name] for name in ("team", "body", "env", "tasks")]
@@ -516,28 +516,28 @@ class _PoolCode:
         with f.when(f.icmp("==", body, null())):
             f.call(self.checkpoint, [team, env])
             f.ret()
-        threads = f.minimum(w.get(team, Team, "share"), tasks)
+        threads = f.minimum(w.get(team, TeamMemory, "share"), tasks)
         # Tasks of a task of the same team are done where they come up.
-        nested = f.icmp("!=", w.get(team, Team, "running"), 0)
+        nested = f.icmp("!=", w.get(team, TeamMemory, "running"), 0)
         nested = f.or_(nested, f.icmp(">", tasks, MOST_TASKS))
         with f.when(f.or_(nested, f.icmp("<=", threads, 1))):
             f.call(self.serial, job)
             f.ret()
-        state = w.get(team, Team, "state", POINTER)
+        state = w.get(team, TeamMemory, "state", POINTER)
         first, begin = self.alone_at_first(w, job)
         left = f.sub(tasks, first)
         threads = f.minimum(threads, left)
-        w.put(1, team, Team, "running")
+        w.put(1, team, TeamMemory, "running")
         for value, name in ((body, "body"), (env, "env"), (tasks, "tasks")):
-            w.put(value, team, Team, name)
+            w.put(value, team, TeamMemory, name)
         for name in ("arrived", "woken"):
-            w.put(0, team, Team, name)
-        w.put(f.add(first, 1), team, Team, "next")  # the first is the caller's own
+            w.put(0, team, TeamMemory, name)
+        w.put(f.add(first, 1), team, TeamMemory, "next")  # the first is the caller's own
         here = f.ptrtoint(team)
         wanted = f.sub(threads, 1)
         wanted = f.call(self.post, [team, wanted, int64(FREE), here])
         asleep = f.or_(here, int64(ASLEPT))
-        with f.when(f.icmp("!=", w.get(team, Team, "wakes"), 0)):
+        with f.when(f.icmp("!=", w.get(team, TeamMemory, "wakes"), 0)):
             missing = f.call(self.post, [team, wanted, int64(ASLEEP), asleep])
             with f.when(f.icmp("!=", missing, wanted)):
                 f.call(self.wake_some, [team])
@@ -545,16 +545,16 @@ class _PoolCode:
         own = f.alloca(INT64, 1, 8)
         f.store(int64(1), own, 8)
         with w.forever("tasks") as (_, done):
-            with f.when(f.icmp("!=", w.get(team, Team, "polls"), 0)):
+            with f.when(f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)):
                 f.call(self.poll, [team])
-            below, above = self.taken(w, f.atomic_add(w.place(team, Team, "next"), FROM_BELOW))
+            below, above = self.taken(w, f.atomic_add(w.place(team, TeamMemory, "next"), FROM_BELOW))
             w.leave_if(f.icmp(">=", f.add(below, above), tasks), done)
             self.call_body(w, body, env, int64(0), below)
             f.store(f.add(f.load(INT64, own, 8), 1), own, 8)
         mine = f.sub(f.call(self.clock, []), begin)
         with f.loop(int64(0), w.shared(state, State, "started"), int64(1), "slot") as index:
             f.call(self.join, [team, w.slot(state, index)])
-        w.put(0, team, Team, "running")
+        w.put(0, team, TeamMemory, "running")
         end = f.call(self.clock, [])
         alone = f.udiv(f.mul(mine, left), f.load(INT64, own, 8))
         lost = f.sub(f.sub(end, begin), alone)
@@ -570,20 +570,20 @@ class _PoolCode:
         The function returns where none is left, or a signal handler raised.
         """
         f, (team, body, env, tasks) = w.f, job
-        state = w.get(team, Team, "state", POINTER)
+        state = w.get(team, TeamMemory, "state", POINTER)
         until = w.shared(state, State, "alone_until")
         place = f.alloca(INT64, 2, 8)
         f.store(int64(0), place, 8)
         with w.forever("repay") as (_, repaid):
             now, task = f.call(self.clock, []), f.load(INT64, place, 8)
             f.store(now, f.at(place, 8), 8)
-            ended = f.or_(f.icmp(">=", task, tasks), f.icmp("!=", w.get(team, Team, "cancelled"), 0))
+            ended = f.or_(f.icmp(">=", task, tasks), f.icmp("!=", w.get(team, TeamMemory, "cancelled"), 0))
             with f.when(ended):
                 f.ret()
             w.leave_if(f.icmp(">=", now, until), repaid)
             self.call_body(w, body, env, int64(0), task)
             f.store(f.add(task, 1), place, 8)
-            with f.when(f.icmp("!=", w.get(team, Team, "polls"), 0)):
+            with f.when(f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)):
                 f.call(self.poll, [team])
         return f.load(INT64, place, 8), f.load(INT64, f.at(place, 8), 8)
 
@@ -598,26 +598,26 @@ class _PoolCode:
         f, state, team = w.f, w.f.arguments["state"], w.f.arguments["team"]
         active = f.add(f.atomic_add(w.place(state, State, "active"), 1), 1)
         share = f.udiv(f.arguments["threads"], f.maximum(active, int64(1)))
-        w.put(f.maximum(share, int64(1)), team, Team, "share")
-        w.put(f.maximum(share, int64(2)), team, Team, "threads")
-        w.put(Value(POINTER, self.run.text), team, Team, "run")
-        w.put(state, team, Team, "state")
+        w.put(f.maximum(share, int64(1)), team, TeamMemory, "share")
+        w.put(f.maximum(share, int64(2)), team, TeamMemory, "threads")
+        w.put(Value(POINTER, self.run.text), team, TeamMemory, "run")
+        w.put(state, team, TeamMemory, "state")
         for name in ("cancelled", "running"):
-            w.put(0, team, Team, name)
+            w.put(0, team, TeamMemory, name)
         ident = f.call(self.module.declare("tw_PyThread_get_thread_ident", INT64, ()), [])
         main = f.icmp("==", ident, w.get(state, State, "main_thread"))
-        w.put(f.select(main, int64(1), int64(0)), team, Team, "polls")
+        w.put(f.select(main, int64(1), int64(0)), team, TeamMemory, "polls")
         now = f.call(self.clock, [])
-        w.put(f.add(now, w.get(state, State, "poll_ns")), team, Team, "poll_at")
+        w.put(f.add(now, w.get(state, State, "poll_ns")), team, TeamMemory, "poll_at")
         since = f.sub(now, w.shared(state, State, "closed_at"))
         follows = f.icmp("<", since, w.get(state, State, "spin_ns"))
-        w.put(f.select(follows, int64(1), f.arguments["long"]), team, Team, "wakes")
+        w.put(f.select(follows, int64(1), f.arguments["long"]), team, TeamMemory, "wakes")
         f.ret()
 
     def emit_close(self) -> None:
         """``close(team)``: its share is free for others."""
         w = self.define(CLOSE, VOID, [("team", POINTER)], exported=True)
-        state = w.get(w.f.arguments["team"], Team, "state", POINTER)
+        state = w.get(w.f.arguments["team"], TeamMemory, "state", POINTER)
         w.f.store_release(w.f.call(self.clock, []), w.place(state, State, "closed_at"))
         w.f.atomic_add(w.place(state, State, "active"), -1)
         w.f.ret()
@@ -628,8 +628,8 @@ class _PoolCode:
         """``take(team)``: tasks of a team on a worker, until there are none."""
         w = self.define("take", VOID, [("team", POINTER)])
         f, team = w.f, w.f.arguments["team"]
-        body, env = (w.get(team, Team, name, POINTER) for name in ("body", "env"))
-        tasks, following = w.get(team, Team, "tasks"), w.place(team, Team, "next")
+        body, env = (w.get(team, TeamMemory, name, POINTER) for name in ("body", "env"))
+        tasks, following = w.get(team, TeamMemory, "tasks"), w.place(team, TeamMemory, "next")
         slot = f.alloca(INT64, 1, 8)
 
         def take_one() -> Value:
@@ -640,7 +640,7 @@ class _PoolCode:
 
         with f.when(f.not_(take_one())):
             f.ret()
-        thread = f.add(f.atomic_add(w.place(team, Team, "arrived"), 1), 1)
+        thread = f.add(f.atomic_add(w.place(team, TeamMemory, "arrived"), 1), 1)
         with w.forever("tasks") as (_, done):
             self.call_body(w, body, env, thread, f.load(INT64, slot, 8))
             w.leave_if(f.not_(take_one()), done)
@@ -651,7 +651,7 @@ class _PoolCode:
         """``work(state, slot)``: what a worker does; never returns."""
         w = self.define(WORK, VOID, [("state", POINTER), ("slot", POINTER)], exported=True)
         f, state, slot = w.f, w.f.arguments["state"], w.f.arguments["slot"]
-        word, awake = w.place(slot, Slot, "word"), w.place(state, State, "awake")
+        word, awake = w.place(slot, WorkerSlot, "word"), w.place(state, State, "awake")
         deadline = f.alloca(INT64, 1, 8)
         f.call(self.introduce, [slot])
         f.atomic_add(awake, 1)

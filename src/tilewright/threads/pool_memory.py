@@ -41,7 +41,7 @@ NO_TASK = FROM_ABOVE << 30
 PTHREAD_BYTES = 64
 
 
-class Slot(ctypes.Structure):
+class WorkerSlot(ctypes.Structure):
     """What one worker and its callers share."""
 
     _fields_ = (
@@ -72,11 +72,11 @@ class State(ctypes.Structure):
         ("closed_at", ctypes.c_int64),  # when a team was closed last, in ns
         ("alone_until", ctypes.c_int64),  # until when callers do their tasks themselves, in ns
         ("_often", ctypes.c_byte * (APART - 4 * 8)),
-        ("slots", Slot * MOST_WORKERS),
+        ("slots", WorkerSlot * MOST_WORKERS),
     )
 
 
-class Team(ctypes.Structure):
+class TeamMemory(ctypes.Structure):
     """The threads of one call; its head is the ``tw_team`` that kernels know.
 
     Attributes

@@ -44,7 +44,7 @@ class _Block:
         self.address = -(-start // HUGE_PAGE) * HUGE_PAGE
 
 
-class Table(ctypes.Structure):
+class ScratchTable(ctypes.Structure):
     """What native code sees: how many slots are in use, how often none was free, the slots."""
 
     _fields_ = (
@@ -64,7 +64,7 @@ class ScratchPool:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.table = Table()
+        self.table = ScratchTable()
         self._blocks: list[_Block] = []
         self._free: list[int] = []
         self._native: list[int] = []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tilewright.compiler.pipeline import Problem
     from tilewright.llvm.object_cache import ObjectCache
-    from tilewright.loops.opt.records import Options, Remark
+    from tilewright.loops.opt.records import ProductOptions, Remark
     from tilewright.machine.machine import Machine
 
 #: Exit status of every error that has a class in `errors`.
@@ -288,7 +288,7 @@ def bench_gemm(
     """
     from tilewright.compiler.target import resolve_target
     from tilewright.tools.explore.cases import parse_sizes
-    from tilewright.tools.explore.measure import Plan
+    from tilewright.tools.explore.measure import BenchmarkPlan
     from tilewright.tools.explore.plot import check_plot_path, draw_report
     from tilewright.tools.explore.present import measure_with_progress, print_report
     from tilewright.tools.explore.systems import PEERS, VARIANTS, default_peers, parse_peers
@@ -296,7 +296,7 @@ def bench_gemm(
     cases = parse_sizes(sizes, dtype, trans, out_dtype)
     beside = default_peers(cases[0].gemm.types) if peers is None else parse_peers(peers, PEERS + VARIANTS)
     resolve_target(target)  # a name that no machine has is refused before anything is measured
-    plan = Plan(cases, beside, threads, repeat, seed, None if target == "host" else target)
+    plan = BenchmarkPlan(cases, beside, threads, repeat, seed, None if target == "host" else target)
     for path in (json_path, plot_path):
         if path is not None:
             _check_writable(path)
@@ -408,13 +408,13 @@ def bench_attention(
     from tilewright.tools.explore.attention_bench import AttentionBench, run_bench
     from tilewright.tools.explore.attention_cases import parse_shapes
     from tilewright.tools.explore.attention_systems import ATTENTION_PEERS, default_attention_peers
-    from tilewright.tools.explore.measure import Plan
+    from tilewright.tools.explore.measure import BenchmarkPlan
     from tilewright.tools.explore.plot import check_plot_path
     from tilewright.tools.explore.systems import parse_peers
 
     cases = parse_shapes(shapes, dtype, causal=causal, window=window)
     beside = default_attention_peers(dtype) if peers is None else parse_peers(peers, ATTENTION_PEERS)
-    plan = Plan(cases, beside, threads, repeat, seed)
+    plan = BenchmarkPlan(cases, beside, threads, repeat, seed)
     for path in (json_path, plot_path, memory_plot_path):
         if path is not None:
             _check_writable(path)
@@ -568,13 +568,13 @@ def emit_library(
     """
     from tilewright.aot.build import build_library
     from tilewright.aot.files import library_files
-    from tilewright.aot.form import Form
+    from tilewright.aot.form import LibraryForm
     from tilewright.aot.spec_file import read_spec
     from tilewright.aot.variants import split_targets
     from tilewright.compiler.target import resolve_target
     from tilewright.spec.arguments import parse_choice
 
-    wanted = parse_choice(Form, form, "form")
+    wanted = parse_choice(LibraryForm, form, "form")
     library = build_library(read_spec(spec), [resolve_target(name) for name in split_targets(target)])
     files = library_files(library, wanted)
     try:
@@ -1066,9 +1066,9 @@ def compile_command(
     For example: tilewright cc -- clang -O3 -march=native -ffast-math prog.c -o prog -lm
     """
     from tilewright.loops.driving.build import build
-    from tilewright.loops.driving.units import Units
+    from tilewright.loops.driving.units import UnitCompiler
 
-    units = Units(replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena))
+    units = UnitCompiler(replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena))
     status = build(command, units)
     _write_remarks(remarks, units.remarks)
     raise typer.Exit(status)
@@ -1076,15 +1076,15 @@ def compile_command(
 
 def _loop_options(
     target: str | None, strategy: str, l2: str | None, l3: str | None, assume_reassociation: bool
-) -> Options:
-    from tilewright.loops.opt.records import Options
-    from tilewright.loops.splice.plan import Strategy
+) -> ProductOptions:
+    from tilewright.loops.opt.records import ProductOptions
+    from tilewright.loops.splice.plan import ProductStrategy
     from tilewright.settings import parse_bytes
     from tilewright.spec.arguments import parse_choice
 
-    return Options(
+    return ProductOptions(
         target=None if target is None else _machine(target),
-        strategy=parse_choice(Strategy, strategy, "strategy"),
+        strategy=parse_choice(ProductStrategy, strategy, "strategy"),
         l2_bytes=None if l2 is None else parse_bytes("--l2", l2),
         l3_bytes=None if l3 is None else parse_bytes("--l3", l3),
         assume_reassociation=assume_reassociation,

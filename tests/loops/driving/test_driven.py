@@ -13,37 +13,37 @@ from recognise.toolchains import CLANG, FLANG, RUSTC, ZIG, Toolchain
 from tilewright.errors import CompilerMissing, OptimiserFailed, OutputNotWritable, RustcNotDriven
 from tilewright.llvm.target import initialize
 from tilewright.loops.driving.build import build
-from tilewright.loops.driving.units import Units
-from tilewright.loops.opt.records import Form
+from tilewright.loops.driving.units import UnitCompiler
+from tilewright.loops.opt.records import OutputFormat
 
 TWICE = "int twice(int x) { return 2 * x; }"
 MAIN = "int twice(int); int main(void) { return twice(21); }"
 
 
-class Changed(Units):
+class Changed(UnitCompiler):
     """In the place of what replaces loops: 2 becomes 3 in the text of each module."""
 
-    forms: ClassVar[list[Form]] = []
+    forms: ClassVar[list[OutputFormat]] = []
 
-    def code(self, bitcode: bytes, form: Form, name: str) -> bytes:
+    def code(self, bitcode: bytes, form: OutputFormat, name: str) -> bytes:
         self.forms.append(form)
         initialize()
         text = str(llvm.parse_bitcode(bitcode)).replace("mul nsw i32 2,", "mul nsw i32 3,")
         module = llvm.parse_assembly(text)
         machine = llvm.Target.from_triple(module.triple).create_target_machine(reloc="pic")
         match form:
-            case Form.LL:
+            case OutputFormat.LL:
                 return text.encode()
-            case Form.ASSEMBLY:
+            case OutputFormat.ASSEMBLY:
                 return str(machine.emit_assembly(module)).encode()
             case _:
                 return bytes(machine.emit_object(module))
 
 
-class Fails(Units):
+class Fails(UnitCompiler):
     """A unit that LLVM cannot compile."""
 
-    def code(self, bitcode: bytes, form: Form, name: str) -> bytes:
+    def code(self, bitcode: bytes, form: OutputFormat, name: str) -> bytes:
         raise OptimiserFailed(name=name, reason="cannot select")
 
 
@@ -65,7 +65,7 @@ def units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_program_of_two_units(units: Path, toolchain: Toolchain) -> None:
     Changed.forms.clear()
     assert build(f"{skip_without(toolchain)} -O2 main.c twice.c -o prog".split(), Changed()) == 0
-    assert Changed.forms == [Form.OBJECT, Form.OBJECT]
+    assert Changed.forms == [OutputFormat.OBJECT, OutputFormat.OBJECT]
     assert subprocess.run([units / "prog"], check=False).returncode == 63
 
 
@@ -137,6 +137,6 @@ fn main() { let twice: i32 = std::env::args().map(|_| 21).sum(); std::process::e
 def test_a_program_of_rust(units: Path) -> None:
     rustc = skip_without(RUSTC)
     (units / "main.rs").write_text(RUST, encoding="utf-8")
-    assert build(f"{rustc} -O main.rs -o prog".split(), Units()) == 0
+    assert build(f"{rustc} -O main.rs -o prog".split(), UnitCompiler()) == 0
     assert subprocess.run([units / "prog"], check=False).returncode == 21
     assert sorted(path.name for path in units.iterdir()) == ["main.c", "main.rs", "prog", "twice.c"]

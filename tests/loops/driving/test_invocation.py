@@ -10,8 +10,8 @@ import pytest
 from tilewright.errors import CompilerUnknown, InputNotReadable, OptionNotDriven
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.compilers import split_program
-from tilewright.loops.driving.invocation import Invocation, Source, Stop
-from tilewright.loops.driving.units import Units
+from tilewright.loops.driving.invocation import Invocation, SourceFile, Stop
+from tilewright.loops.driving.units import UnitCompiler
 
 BITCODE = Path("unit.bc")
 CLANG_IR = "-Xclang -disable-llvm-passes -fno-discard-value-names -emit-llvm -c -o unit.bc"
@@ -103,7 +103,7 @@ INSTRUMENTED = (
 def test_options_whose_passes_would_not_run(option: str) -> None:
     assert Invocation.read(["clang", option, "a.c"]).not_driven == option
     with pytest.raises(OptionNotDriven, match="clang alone"):
-        build(["clang", option, "a.c"], Units())
+        build(["clang", option, "a.c"], UnitCompiler())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_options_that_the_front_end_does(option: str) -> None:
 
 
 def test_a_language_in_one_word() -> None:
-    assert Invocation.read(["clang", "-xc++", "a.inc"]).sources == (Source("a.inc", "c++"),)
+    assert Invocation.read(["clang", "-xc++", "a.inc"]).sources == (SourceFile("a.inc", "c++"),)
 
 
 def test_words_of_response_files(tmp_path: Path) -> None:

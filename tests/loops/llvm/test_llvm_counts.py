@@ -12,8 +12,8 @@ import pytest
 
 from tilewright.loops.llvm.loops import nests
 from tilewright.loops.llvm.module import read_module
-from tilewright.loops.llvm.symbols import Candidate, Computed, Operator, SsaValue
-from tilewright.loops.nests.nest import Access, Assign, Extent, Loop, Refusal, Within
+from tilewright.loops.llvm.symbols import Candidate, Computed, IntegerOperation, SsaValue
+from tilewright.loops.nests.nest import Access, Assign, CountedLoop, Extent, Refusal, Within
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
 BITS = 8
@@ -102,11 +102,11 @@ def computed(symbol: Symbol, known: Mapping[Symbol, int]) -> int:
     assert isinstance(symbol, Computed)
     operands = [number(operand, known) for operand in symbol.operands]
     match symbol.operator:
-        case Operator.MAXIMUM:
+        case IntegerOperation.MAXIMUM:
             return max(operands)
-        case Operator.MINIMUM:
+        case IntegerOperation.MINIMUM:
             return min(operands)
-        case Operator.QUOTIENT:
+        case IntegerOperation.QUOTIENT:
             return operands[0] // operands[1]
 
 
@@ -129,7 +129,7 @@ def promised(candidate: Candidate, start: int, bound: int) -> list[int] | None:
     conditions = [one for one in candidate.conditions if isinstance(one, Within)]
     if not all(holds(condition, known) for condition in conditions):
         return None
-    nest: Loop = candidate.nest
+    nest: CountedLoop = candidate.nest
     (statement,) = nest.body
     assert isinstance(statement, Assign)
     assert isinstance(statement.target, Access)

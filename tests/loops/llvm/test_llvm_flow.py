@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.loops.llvm.control_flow import Flow
-from tilewright.loops.llvm.module import Function, read_module
+from tilewright.loops.llvm.module import FunctionDefinition, read_module
 
 
-def function_of(edges: dict[int, list[int]]) -> Function:
+def function_of(edges: dict[int, list[int]]) -> FunctionDefinition:
     """A function whose block n goes to the blocks in edges[n]."""
     lines = ["define void @f(i32 %x) {"]
     for number, successors in edges.items():

@@ -6,11 +6,11 @@ import pytest
 
 from tilewright.loops.llvm.control_flow import Flow
 from tilewright.loops.llvm.inlining import Calls
-from tilewright.loops.llvm.module import Module, read_module
+from tilewright.loops.llvm.module import ParsedModule, read_module
 from tilewright.loops.llvm.prefilter import multiplies_elements
 
 
-def loop_of(*lines: str) -> Module:
+def loop_of(*lines: str) -> ParsedModule:
     """A function with one loop, in which some instructions are."""
     body = "\n".join(f"  {line}" for line in lines)
     return read_module(f"""

@@ -8,8 +8,8 @@ import llvmlite.binding as llvm
 import pytest
 
 from tilewright.llvm.target import initialize
-from tilewright.loops.llvm.instruction import Incoming, Instruction, Operand, read_instruction
-from tilewright.loops.llvm.module import Module, read_module
+from tilewright.loops.llvm.instruction import Incoming, Instruction, InstructionOperand, read_instruction
+from tilewright.loops.llvm.module import ParsedModule, read_module
 
 EVERY_FORM = (Path(__file__).parent / "every_form.ll").read_text()
 
@@ -21,12 +21,12 @@ def reference() -> llvm.ModuleRef:
 
 
 @pytest.fixture(scope="module")
-def module(reference: llvm.ModuleRef) -> Module:
+def module(reference: llvm.ModuleRef) -> ParsedModule:
     return read_module(str(reference))
 
 
 def test_functions_blocks_and_instructions_are_those_of_llvm(
-    reference: llvm.ModuleRef, module: Module
+    reference: llvm.ModuleRef, module: ParsedModule
 ) -> None:
     theirs = [function for function in reference.functions if not function.is_declaration]
     assert [name.strip('"') for name in module.functions] == [function.name for function in theirs]
@@ -118,10 +118,10 @@ def test_fields(text: str, fields: dict[str, object]) -> None:
 def test_records_have_names() -> None:
     read = read_instruction("%r = phi i32 [ 0, %a ], [ %s, %b ]")
     assert read.incoming == (Incoming("0", "a"), Incoming("%s", "b"))
-    assert read_instruction("ret i32 %x").operands == (Operand("i32", "%x"),)
+    assert read_instruction("ret i32 %x").operands == (InstructionOperand("i32", "%x"),)
 
 
-def test_module(module: Module) -> None:
+def test_module(module: ParsedModule) -> None:
     assert module.triple == "x86_64-unknown-linux-gnu"
     assert module.datalayout.startswith("e-m:e")
     assert module.types["%struct.S"] == "{ i32, [10 x double] }"
@@ -132,7 +132,7 @@ def test_module(module: Module) -> None:
     assert module.lines[module.functions["memory"].start].startswith("define")
 
 
-def test_function(module: Module) -> None:
+def test_function(module: ParsedModule) -> None:
     function = module.functions["memory"]
     assert [(one.name, one.kind, one.noalias) for one in function.parameters] == [
         ("%p", "ptr", True),
@@ -144,7 +144,7 @@ def test_function(module: Module) -> None:
     assert '"a function"' in module.functions
 
 
-def test_an_entry_without_a_name_has_the_number_behind_the_arguments(module: Module) -> None:
+def test_an_entry_without_a_name_has_the_number_behind_the_arguments(module: ParsedModule) -> None:
     function = module.functions["unnamed"]
     assert list(function.blocks) == ["2", "3", "4"]
     assert function.predecessors["3"] == ("2", "3")
@@ -152,7 +152,7 @@ def test_an_entry_without_a_name_has_the_number_behind_the_arguments(module: Mod
     assert function.definitions["%5"].opcode == "fadd"
 
 
-def test_lines_of_the_source(module: Module) -> None:
+def test_lines_of_the_source(module: ParsedModule) -> None:
     function = module.functions["unnamed"]
     first = function.blocks["2"].instructions[0]
     assert str(module.where(function, first)) == "in_source:7"
@@ -161,7 +161,7 @@ def test_lines_of_the_source(module: Module) -> None:
     assert str(module.where(module.functions["memory"])) == "memory"
 
 
-def test_names_of_the_source(module: Module) -> None:
+def test_names_of_the_source(module: ParsedModule) -> None:
     assert module.variables(module.functions["unnamed"]) == {"%.sum": "s"}
     (line,) = (line for line in module.lines if "#dbg_value" in line)
     twice = "\n".join(module.lines).replace(line, line + "\n" + line.replace("%.sum", "%.next"))
@@ -169,7 +169,7 @@ def test_names_of_the_source(module: Module) -> None:
     assert again.variables(again.functions["unnamed"]) == {}
 
 
-def test_what_is_said_of_loops_and_functions(module: Module) -> None:
+def test_what_is_said_of_loops_and_functions(module: ParsedModule) -> None:
     function = module.functions["unnamed"]
     assert module.loop_properties(function, "3") == {"llvm.loop.mustprogress"}
     assert module.loop_properties(function, "2") == frozenset()

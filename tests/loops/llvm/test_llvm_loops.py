@@ -9,14 +9,14 @@ import pytest
 from llvm_nest_text import candidate_text
 
 from tilewright.loops.llvm.loops import nests
-from tilewright.loops.llvm.module import Module, read_module
+from tilewright.loops.llvm.module import ParsedModule, read_module
 from tilewright.loops.nests.nest import Refusal
 
 HERE = Path(__file__).parent
 
 
 @cache
-def module_of(name: str) -> Module:
+def module_of(name: str) -> ParsedModule:
     return read_module((HERE / f"{name}.ll").read_text(encoding="utf-8"))
 
 

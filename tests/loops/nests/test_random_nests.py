@@ -11,7 +11,7 @@ from nest_text import nest_of
 from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
 
-from tilewright.loops.nests.nest import Injective, Loop, Product, Within
+from tilewright.loops.nests.nest import CountedLoop, Injective, MatrixProduct, Within
 from tilewright.loops.nests.polynomial import Symbol
 from tilewright.loops.nests.recognise import contraction
 
@@ -22,7 +22,7 @@ NUMBERS = {"m": 3, "n": 4, "l": 5, "q": 2, "alpha": 3, "beta": -2, "ldA": 130, "
 NUMBERS |= dict.fromkeys("ijkpst", 7)
 
 
-def runs(nest: Loop, memory: Memory) -> bool:
+def runs(nest: CountedLoop, memory: Memory) -> bool:
     """Runs a nest; a variable that is read before it is set makes it no program."""
     try:
         run_nest(nest, NUMBERS, memory)
@@ -31,7 +31,7 @@ def runs(nest: Loop, memory: Memory) -> bool:
     return True
 
 
-def applies(product: Product) -> bool:
+def applies(product: MatrixProduct) -> bool:
     """Whether the conditions that name sizes hold; elements of C that meet are found as they are stored."""
     values = {Symbol(name): number for name, number in NUMBERS.items()}
     for condition in product.conditions:
@@ -53,7 +53,7 @@ def test_what_is_found_is_what_the_nest_does(seed: int) -> None:
             continue
         product = contraction(nest)
         original, replaced = Memory(), Memory()
-        if not isinstance(product, Product) or not applies(product) or not runs(nest, original):
+        if not isinstance(product, MatrixProduct) or not applies(product) or not runs(nest, original):
             continue
         products += 1
         try:

@@ -11,7 +11,15 @@ from nest_text import Layout, nest_of
 from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
 
-from tilewright.loops.nests.nest import Disjoint, Injective, Loop, Product, Refusal, Triangle, Within
+from tilewright.loops.nests.nest import (
+    CountedLoop,
+    Disjoint,
+    Injective,
+    MatrixProduct,
+    Refusal,
+    TriangularPart,
+    Within,
+)
 from tilewright.loops.nests.polynomial import Symbol
 from tilewright.loops.nests.recognise import contraction, recognise
 from tilewright.loops.nests.text import product_text
@@ -33,12 +41,12 @@ GEMM = "C[m,n] += A[m,k]*B[k,n], m=m, n=n, k=l"
 TEXTS = {row.name: row for row in (*RECOGNISED, *REFUSED)}
 
 
-def found_in(text: str, layouts: dict[str, Layout]) -> tuple[Loop, Product | Refusal]:
+def found_in(text: str, layouts: dict[str, Layout]) -> tuple[CountedLoop, MatrixProduct | Refusal]:
     nest = nest_of(text, layouts)
     return nest, recognise(nest)
 
 
-def same_results(nest: Loop, product: Product, numbers: dict[str, int]) -> None:
+def same_results(nest: CountedLoop, product: MatrixProduct, numbers: dict[str, int]) -> None:
     """Runs both on the same memory, where the conditions of the product hold."""
     values = {Symbol(name): number for name, number in numbers.items()}
     for condition in product.conditions:
@@ -59,7 +67,7 @@ def same_results(nest: Loop, product: Product, numbers: dict[str, int]) -> None:
 @pytest.mark.parametrize("row", RECOGNISED, ids=lambda row: row.name)
 def test_recognised(row: Row) -> None:
     nest, product = found_in(row.text, row.layouts)
-    assert isinstance(product, Product), product
+    assert isinstance(product, MatrixProduct), product
     assert product_text(product) == row.expected
     for numbers in [NUMBERS, *EMPTY]:
         same_results(nest, product, numbers)
@@ -77,7 +85,7 @@ def test_every_order_of_loops(order: tuple[str, ...]) -> None:
     sizes = dict(zip("ijk", "mnl", strict=True))
     loops = "".join(f"{' ' * depth}for {i} in range({sizes[i]}):\n" for depth, i in enumerate(order))
     nest, product = found_in(f"{loops}   C[i, j] += A[i, k] * B[k, j]", {})
-    assert isinstance(product, Product)
+    assert isinstance(product, MatrixProduct)
     assert product_text(product) == GEMM
     same_results(nest, product, NUMBERS)
 
@@ -95,7 +103,7 @@ def test_every_order_of_loops(order: tuple[str, ...]) -> None:
 )
 def test_conditions(layouts: dict[str, Layout], conditions: tuple[object, ...]) -> None:
     _, product = found_in(PLAIN, layouts)
-    assert isinstance(product, Product)
+    assert isinstance(product, MatrixProduct)
     assert product.conditions == conditions
 
 
@@ -106,13 +114,13 @@ def test_conditions(layouts: dict[str, Layout], conditions: tuple[object, ...]) 
 def test_strides_of_numbers_prove_that_elements_differ(strides: tuple[int, int], injective: bool) -> None:
     text = PLAIN.replace("(m)", "(48)").replace("(n)", "(64)")
     _, product = found_in(text, {"C": Layout(strides=strides)})
-    assert isinstance(product, Product)
+    assert isinstance(product, MatrixProduct)
     assert (Injective() not in product.conditions) == injective
 
 
 def test_fused_sizes_may_not_be_negative() -> None:
     _, product = found_in(TEXTS["stored in every iteration of two loops"].text, {})
-    assert isinstance(product, Product)
+    assert isinstance(product, MatrixProduct)
     (within,) = (condition for condition in product.conditions if isinstance(condition, Within))
     assert str(within.value) == "q"
 
@@ -123,7 +131,7 @@ def test_fused_sizes_may_not_be_negative() -> None:
 def test_floats_need_permission(types: tuple[DType, DType, DType], allowed: bool) -> None:
     nest = nest_of(PLAIN, of(*types), fast=False)
     found = recognise(nest)
-    assert isinstance(found, Product) == allowed
+    assert isinstance(found, MatrixProduct) == allowed
     if isinstance(found, Refusal):
         assert found.reason == "sums f32 into C without permission to reassociate"
 
@@ -143,7 +151,7 @@ def test_floats_need_permission(types: tuple[DType, DType, DType], allowed: bool
 def test_type_of_sums(row: str, acc: str) -> None:
     _, _, text, layouts = TEXTS[row]
     _, product = found_in(text, layouts)
-    assert isinstance(product, Product)
+    assert isinstance(product, MatrixProduct)
     assert str(product.acc) == acc
 
 
@@ -152,16 +160,16 @@ def test_contractions_that_are_no_matrix_products(row: str) -> None:
     _, _, text, layouts = TEXTS[row]
     nest = nest_of(text, layouts)
     found = contraction(nest)
-    assert isinstance(found, Product)
+    assert isinstance(found, MatrixProduct)
     same_results(nest, found, NUMBERS)
 
 
 def test_triangles() -> None:
     _, lower = found_in(TEXTS["SYRK"].text, {})
     _, upper = found_in(TEXTS["SYRK, upper"].text, {})
-    assert isinstance(lower, Product)
-    assert isinstance(upper, Product)
-    assert (lower.triangle, upper.triangle) == (Triangle.LOWER, Triangle.UPPER)
+    assert isinstance(lower, MatrixProduct)
+    assert isinstance(upper, MatrixProduct)
+    assert (lower.triangle, upper.triangle) == (TriangularPart.LOWER, TriangularPart.UPPER)
 
 
 BACKWARDS = """
@@ -174,9 +182,9 @@ for i in range(m - 1, -1, -1):
 
 def test_loops_that_walk_memory_backwards_are_turned() -> None:
     nest, product = found_in(BACKWARDS, DENSE)
-    assert isinstance(product, Product)
+    assert isinstance(product, MatrixProduct)
     _, forwards = found_in(PLAIN, DENSE)
-    assert isinstance(forwards, Product)
+    assert isinstance(forwards, MatrixProduct)
     assert [(one.a, one.b, one.c) for one in product.dimensions] == [
         (one.a, one.b, one.c) for one in forwards.dimensions
     ]

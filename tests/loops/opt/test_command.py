@@ -15,7 +15,7 @@ from tilewright.atomic import replacing
 from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable
 from tilewright.loops.opt import files
 from tilewright.loops.opt.files import form_of, read_source, write_file
-from tilewright.loops.opt.records import Form
+from tilewright.loops.opt.records import OutputFormat
 from tilewright.tools.cli import app
 
 SOURCE = Path(__file__).parent / "product.ll"
@@ -82,8 +82,8 @@ def test_words_that_are_refused(tmp_path: Path) -> None:
 
 
 def test_forms_follow_suffixes() -> None:
-    assert form_of(Path("x.bc"), None) is Form.BITCODE
-    assert form_of(Path("x.txt"), "s") is Form.ASSEMBLY
+    assert form_of(Path("x.bc"), None) is OutputFormat.BITCODE
+    assert form_of(Path("x.txt"), "s") is OutputFormat.ASSEMBLY
     with pytest.raises(InvalidChoice):
         form_of(Path("x"), None)
 

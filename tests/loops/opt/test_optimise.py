@@ -18,7 +18,7 @@ from tilewright.llvm.target import initialize
 from tilewright.loops.llvm.module import read_module
 from tilewright.loops.opt.machines import machine_of
 from tilewright.loops.opt.optimise import optimise
-from tilewright.loops.opt.records import Form, Optimised, Options
+from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
 from tilewright.loops.opt.work import Work, optimise_here
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
@@ -30,14 +30,14 @@ FAST = "reassoc nnan ninf nsz arcp contract afn"
 
 @cache
 def optimised(
-    source: str | bytes = PRODUCT, form: Form = Form.LL, options: Options | None = None
+    source: str | bytes = PRODUCT, form: OutputFormat = OutputFormat.LL, options: ProductOptions | None = None
 ) -> Optimised:
     """What the child process does, in this one."""
     given = source.encode() if isinstance(source, str) else source
-    return optimise_here(Work(given, "a.ll", form, options or Options()))
+    return optimise_here(Work(given, "a.ll", form, options or ProductOptions()))
 
 
-HOST = Options(target=host_machine())
+HOST = ProductOptions(target=host_machine())
 
 
 def test_a_line_for_each_nest() -> None:
@@ -68,7 +68,7 @@ def test_the_code_multiplies(sizes: tuple[int, int, int]) -> None:
         name: ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0 for name in C_NAMES
     }
     imports["calls"] = ctypes.cast(CALLS, ctypes.c_void_p).value or 0
-    product(Linked(optimised(form=Form.OBJECT, options=HOST).content, ("product",), imports), a, b, c)
+    product(Linked(optimised(form=OutputFormat.OBJECT, options=HOST).content, ("product",), imports), a, b, c)
     np.testing.assert_array_equal(c, a @ b)
 
 
@@ -80,10 +80,10 @@ CALLS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda number: number)
 def test_forms() -> None:
     text = optimised().text
     assert "define internal void @tilewright_0_" in text
-    bitcode = optimised(form=Form.BITCODE).content
+    bitcode = optimised(form=OutputFormat.BITCODE).content
     assert bitcode.startswith(b"BC\xc0\xde")
     assert "tilewright_0_" in str(llvm.parse_bitcode(bitcode))
-    assert "product:" in optimised(form=Form.ASSEMBLY).text
+    assert "product:" in optimised(form=OutputFormat.ASSEMBLY).text
 
 
 def test_bitcode_is_read() -> None:
@@ -95,7 +95,7 @@ def test_bitcode_is_read() -> None:
 def test_without_permission_sums_of_floats_keep_their_order() -> None:
     strict = PRODUCT.replace("fadd fast", "fadd").replace("fmul fast", "fmul")
     assert optimised(strict).replaced == 0
-    assert optimised(strict, options=Options(assume_reassociation=True)).replaced == 2
+    assert optimised(strict, options=ProductOptions(assume_reassociation=True)).replaced == 2
 
 
 def test_a_module_without_products_is_what_llvm_makes_of_it() -> None:
@@ -112,10 +112,10 @@ def test_a_module_without_products_is_what_llvm_makes_of_it() -> None:
 
 
 def test_functions_say_what_they_are_compiled_for() -> None:
-    assert "vfmadd" in optimised(form=Form.ASSEMBLY).text  # x86-64-v3, in their attributes
-    other = Options(target=find_machine("x86-64-v4"))
-    assert "zmm" not in optimised(form=Form.ASSEMBLY).text
-    assert "zmm" in optimised(form=Form.ASSEMBLY, options=other).text
+    assert "vfmadd" in optimised(form=OutputFormat.ASSEMBLY).text  # x86-64-v3, in their attributes
+    other = ProductOptions(target=find_machine("x86-64-v4"))
+    assert "zmm" not in optimised(form=OutputFormat.ASSEMBLY).text
+    assert "zmm" in optimised(form=OutputFormat.ASSEMBLY, options=other).text
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ def test_functions_say_what_they_are_compiled_for() -> None:
     ],
 )
 def test_machines(triple: str, cpu: str, features: str, isa: str) -> None:
-    assert machine_of(triple, cpu, features, Options()).isa.name == isa
+    assert machine_of(triple, cpu, features, ProductOptions()).isa.name == isa
 
 
 def test_what_calls_kernels_is_compiled_as_its_caller_is() -> None:
     """Else one of both might have registers for floats in which the other one does not look."""
-    spliced = dict(optimise_here(Work(PRODUCT.encode(), "a.ll", Form.LL, Options(), dump=True)).dumps)[
-        "spliced"
-    ]
+    spliced = dict(
+        optimise_here(Work(PRODUCT.encode(), "a.ll", OutputFormat.LL, ProductOptions(), dump=True)).dumps
+    )["spliced"]
     module = read_module(spliced)
     asked = [module.functions[name] for name in ("product", "tilewright_0_product_0")]
     for attribute in ("target-cpu", "target-features"):
@@ -146,17 +146,17 @@ def test_what_calls_kernels_is_compiled_as_its_caller_is() -> None:
 
 @pytest.mark.parametrize("name", ["sapphirerapids", "graniterapids"])
 def test_tiles_that_programs_have_to_ask_for_are_left_out(name: str) -> None:
-    asked = machine_of("x86_64-linux-gnu", name, "", Options())
-    given = machine_of("x86_64-linux-gnu", "x86-64", "", Options(target=find_machine(name)))
+    asked = machine_of("x86_64-linux-gnu", name, "", ProductOptions())
+    given = machine_of("x86_64-linux-gnu", "x86-64", "", ProductOptions(target=find_machine(name)))
     for machine in (asked, given):
         assert machine.isa.name == "avx512"
         assert not [tile for tile in machine.isa.tiles if tile.instruction.startswith("td")]
 
 
 def test_caches_of_a_cpu_are_those_of_the_catalogue_or_of_the_caller() -> None:
-    power = machine_of("powerpc64le-linux-gnu", "pwr10", "", Options())
+    power = machine_of("powerpc64le-linux-gnu", "pwr10", "", ProductOptions())
     assert power.l2 == find_machine("pwr10").l2
-    given = machine_of("powerpc64le-linux-gnu", "pwr10", "", Options(l2_bytes=2**18, l3_bytes=2**22))
+    given = machine_of("powerpc64le-linux-gnu", "pwr10", "", ProductOptions(l2_bytes=2**18, l3_bytes=2**22))
     assert given.l3 is not None
     assert (given.l2.size, given.l3.size) == (2**18, 2**22)
 
@@ -209,7 +209,7 @@ def test_chains_of_values_that_are_too_long() -> None:
 
 def test_a_target_of_another_architecture() -> None:
     with pytest.raises(TargetNotOfModule, match=r"neoverse-v2 is aarch64, a\.ll is for x86_64"):
-        optimised(options=Options(target=find_machine("neoverse-v2")))
+        optimised(options=ProductOptions(target=find_machine("neoverse-v2")))
 
 
 def test_text_that_is_no_module() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tilewright.llvm.jit import Linked
-from tilewright.loops.opt.records import Form, Options
+from tilewright.loops.opt.records import OutputFormat, ProductOptions
 from tilewright.loops.opt.work import Work, optimise_here
 from tilewright.machine.host import host_machine
 
@@ -24,8 +24,8 @@ def code() -> Linked:
     """The functions for this host, whatever clang wrote them for."""
     lines = SOURCE.read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.startswith("target "))
-    options = Options(target=host_machine())
-    done = optimise_here(Work(text.encode(), "forms.ll", Form.OBJECT, options))
+    options = ProductOptions(target=host_machine())
+    done = optimise_here(Work(text.encode(), "forms.ll", OutputFormat.OBJECT, options))
     replaced = {remark.where.function: remark.text for remark in done.remarks if remark.replaced}
     assert replaced.keys() >= set(NAMES)
     assert replaced["s_mem"].endswith("m=[%c], n=[%c + 4], k=[%a + 4], f32")

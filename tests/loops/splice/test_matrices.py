@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.matrix import MULTIPLY
-from tilewright.loops.opt.records import Form, Options
+from tilewright.loops.opt.records import OutputFormat, ProductOptions
 from tilewright.loops.opt.rewrite import replace_products
 from tilewright.loops.opt.work import Work, optimise_here
 from tilewright.machine.catalog import find_machine
@@ -25,7 +25,9 @@ NAMES = ("square", "wide", "large", "strict")
 
 @cache
 def linked() -> Linked:
-    done = optimise_here(Work(SOURCE.encode(), "m.ll", Form.OBJECT, Options(target=host_machine())))
+    done = optimise_here(
+        Work(SOURCE.encode(), "m.ll", OutputFormat.OBJECT, ProductOptions(target=host_machine()))
+    )
     libc = ctypes.CDLL(None)
     names = ("memset", "memcpy")
     imports = {name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0 for name in names}
@@ -64,7 +66,7 @@ def test_matrices_that_fill_registers_many_times() -> None:
 
 
 def test_products_that_round_each_step_are_left_to_llvm() -> None:
-    found = replace_products(SOURCE, Options(target=host_machine()))
+    found = replace_products(SOURCE, ProductOptions(target=host_machine()))
     assert found.module is not None
     left = [function.name for function in found.module.functions if MULTIPLY in str(function)]
     assert "strict" in left
@@ -78,6 +80,6 @@ def test_products_that_round_each_step_are_left_to_llvm() -> None:
 def test_target_instructions(target: str, instruction: str) -> None:
     machine = find_machine(target)
     source = f'target triple = "{machine.triple}"\n{SOURCE}'.encode()
-    done = optimise_here(Work(source, "m.ll", Form.ASSEMBLY, Options(target=machine)))
+    done = optimise_here(Work(source, "m.ll", OutputFormat.ASSEMBLY, ProductOptions(target=machine)))
     square = done.text.partition("square:")[2].partition("wide:")[0]
     assert instruction in square

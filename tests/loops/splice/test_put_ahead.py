@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tilewright.loops.llvm.symbols import Place
-from tilewright.loops.splice.text import Phi, phis, put_ahead
+from tilewright.loops.llvm.symbols import NestLocation
+from tilewright.loops.splice.text import ExitPhi, phis, put_ahead
 
 CODE = ("%done = call i1 @product()", "br i1 %done, label %out, label %loop")
 
 
-def spliced(text: str, place: Place, leaving: dict[str, str] | None = None) -> str:
+def spliced(text: str, place: NestLocation, leaving: dict[str, str] | None = None) -> str:
     return "\n".join(put_ahead(text.splitlines(), place, "new", CODE, leaving or {}))
 
 
@@ -45,7 +45,7 @@ out:                                              ; preds = %loop
   %end = phi i64 [ %next, %loop ], [ %last, %new ], !dbg !6
   ret void
 }"""
-    assert spliced(before, Place("f", "entry", "loop", "out"), {"%end": "%last"}) == after
+    assert spliced(before, NestLocation("f", "entry", "loop", "out"), {"%end": "%last"}) == after
 
 
 def test_names_that_others_begin_with_stay() -> None:
@@ -66,7 +66,7 @@ def test_names_that_others_begin_with_stay() -> None:
 21:                                               ; preds = %2, %1
   ret void
 }"""
-    lines = spliced(before, Place("f", "1", "2", "21")).splitlines()
+    lines = spliced(before, NestLocation("f", "1", "2", "21")).splitlines()
     assert lines[1:4] == ["  switch i32 %0, label %21 [", "    i32 7, label %new", "    i32 8, label %2x"]
     assert "  %3 = phi i32 [ 0, %new ], [ 1, %2 ], [ 2, %12 ]" in lines
     assert "  br i1 true, label %2, label %21" in lines
@@ -74,5 +74,5 @@ def test_names_that_others_begin_with_stay() -> None:
 
 def test_phis_of_a_block() -> None:
     lines = ["a:", "  %x = phi <4 x float> [ %y, %b ]", '  %"z z" = phi ptr [ null, %b ]', "c:", "  ret void"]
-    assert phis(lines, "a") == (Phi("%x", "<4 x float>"), Phi('%"z z"', "ptr"))
+    assert phis(lines, "a") == (ExitPhi("%x", "<4 x float>"), ExitPhi('%"z z"', "ptr"))
     assert phis(lines, "c") == ()

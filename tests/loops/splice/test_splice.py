@@ -29,18 +29,18 @@ from spliced import (
 )
 from support import host_rows
 
-from tilewright.loops.llvm.symbols import Computed, Operator, Reloaded
+from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded
 from tilewright.loops.nests.nest import (
+    DimensionRole,
     Extent,
     Factor,
-    Product,
+    InvariantScalar,
+    MatrixProduct,
     Refusal,
-    Role,
-    Scalar,
-    Triangle,
+    TriangularPart,
 )
 from tilewright.loops.nests.polynomial import Polynomial
-from tilewright.loops.splice.plan import LEAST_VECTOR_WORK, LEAST_WORK, Strategy, plan
+from tilewright.loops.splice.plan import LEAST_VECTOR_WORK, LEAST_WORK, ProductStrategy, plan
 from tilewright.machine.host import host_machine
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
@@ -143,8 +143,8 @@ def test_narrow_sizes_are_read_as_the_program_reads_them() -> None:
     assert spliced(a, b, c, 8, -8, 8).looped  # 2^32 - 8 columns overlap everything
 
 
-def scalar(name: str, kind: str) -> Scalar:
-    return Scalar(value(name, kind), None)
+def scalar(name: str, kind: str) -> InvariantScalar:
+    return InvariantScalar(value(name, kind), None)
 
 
 def test_factors_of_other_types() -> None:
@@ -162,7 +162,7 @@ def test_factors_of_other_types() -> None:
 
 def test_integers_in_memory_are_read_unless_c_has_them() -> None:
     size = Reloaded.of(value("where", "ptr"), Polynomial.of(8), "i32")
-    bound = Computed.of(Operator.MINIMUM, Polynomial.of(size), M)
+    bound = Computed.of(IntegerOperation.MINIMUM, Polynomial.of(size), M)
     spliced = Spliced(gemm(F32, (bound, N, K), FOURS), [*ROW_MAJOR, ("where", "ptr")])
     where = np.array([0, 0, 9, 0], np.int32)
     a, b, c = np.ones((16, 8), "f4"), np.ones((8, 8), "f4"), np.zeros((16, 8), "f4")
@@ -174,7 +174,7 @@ def test_integers_in_memory_are_read_unless_c_has_them() -> None:
     assert spliced(a, b, c, 16, 8, 8, 8, 8, 8, inside).looped
 
 
-def around(*dimensions: tuple[Role, int, int, int, int], dtype: DType = F32) -> Product:
+def around(*dimensions: tuple[DimensionRole, int, int, int, int], dtype: DType = F32) -> MatrixProduct:
     """A product of constant sizes and strides in elements."""
     size = dtype.size
     dimensions_of = tuple(
@@ -188,12 +188,12 @@ def test_loops_around_the_kernel() -> None:
     h, i, g, j, p, q = 2, 3, 5, 7, 4, 6
     a, b, c = numbers((h, i, g, p, q), F32, 1), numbers((h, p, q, j), F32, 2), numbers((h, i, g, j), F32, 3)
     product = around(
-        (Role.BATCH, h, i * g * p * q, p * q * j, i * g * j),
-        (Role.M, i, g * p * q, 0, g * j),
-        (Role.M, g, p * q, 0, j),
-        (Role.K, p, q, q * j, 0),
-        (Role.K, q, 1, j, 0),
-        (Role.N, j, 0, 1, 1),
+        (DimensionRole.BATCH, h, i * g * p * q, p * q * j, i * g * j),
+        (DimensionRole.M, i, g * p * q, 0, g * j),
+        (DimensionRole.M, g, p * q, 0, j),
+        (DimensionRole.K, p, q, q * j, 0),
+        (DimensionRole.K, q, 1, j, 0),
+        (DimensionRole.N, j, 0, 1, 1),
     )
     expected = c + np.einsum("higpq,hpqj->higj", a, b)
     assert not Spliced(product, POINTERS)(a, b, c).looped
@@ -201,7 +201,12 @@ def test_loops_around_the_kernel() -> None:
 
 
 def test_no_depths_of_several_still_scale_c() -> None:
-    product = around((Role.M, 64, 1, 0, 8), (Role.N, 8, 0, 1, 1), (Role.K, 8, 1, 1, 0), (Role.K, 8, 1, 1, 0))
+    product = around(
+        (DimensionRole.M, 64, 1, 0, 8),
+        (DimensionRole.N, 8, 0, 1, 1),
+        (DimensionRole.K, 8, 1, 1, 0),
+        (DimensionRole.K, 8, 1, 1, 0),
+    )
     *others, deep = product.dimensions
     product = replace(product, dimensions=(*others, replace(deep, extent=Extent.of(M))), beta=Factor(3))
     spliced = Spliced(product, [*POINTERS, ("m", "i64")])
@@ -211,8 +216,8 @@ def test_no_depths_of_several_still_scale_c() -> None:
 
 
 @pytest.mark.parametrize("second", [False, True], ids=["syrk", "syr2k"])
-@pytest.mark.parametrize("triangle", list(Triangle), ids=lambda one: one.value)
-def test_triangles(triangle: Triangle, second: bool) -> None:
+@pytest.mark.parametrize("triangle", list(TriangularPart), ids=lambda one: one.value)
+def test_triangles(triangle: TriangularPart, second: bool) -> None:
     a, b = operand("a", F32), operand("b", F32)
     product = replace(
         gemm(F32, (N, N, K), (K * 4, 4, 4, K * 4, N * 4, 4), alpha=Factor(2)),
@@ -224,14 +229,14 @@ def test_triangles(triangle: Triangle, second: bool) -> None:
     n, k = 37, 19
     left, right, result = numbers((n, k), F32, 1), numbers((n, k), F32, 2), numbers((n, n), F32, 3)
     sums = left @ right.T + right @ left.T if second else left @ left.T
-    part = np.tril if triangle is Triangle.LOWER else np.triu
+    part = np.tril if triangle is TriangularPart.LOWER else np.triu
     expected = result + part(2 * sums)
     assert not spliced(left, right, result, n, k).looped
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("strategy", list(Strategy), ids=lambda one: one.value)
-def test_strategies(strategy: Strategy) -> None:
+@pytest.mark.parametrize("strategy", list(ProductStrategy), ids=lambda one: one.value)
+def test_strategies(strategy: ProductStrategy) -> None:
     size = 12
     product = gemm(F32, (size,) * 3, (48, 4, 48, 4, 48, 4))
     spliced = Spliced(product, POINTERS, strategy=strategy)
@@ -249,10 +254,10 @@ REFUSED = [
     (gemm(F32, (3, 3, 3), FOURS), "makes 27 multiply-adds"),
     (
         around(
-            (Role.M, 9, 9, 0, 9),
-            (Role.N, 9, 0, 1, 1),
-            (Role.K, 3, 3, 27, 0),
-            (Role.K, 3, 9, 9, 0),
+            (DimensionRole.M, 9, 9, 0, 9),
+            (DimensionRole.N, 9, 0, 1, 1),
+            (DimensionRole.K, 3, 3, 27, 0),
+            (DimensionRole.K, 3, 9, 9, 0),
             dtype=BF16,
         ),
         "sums along several dimensions into bf16",
@@ -261,7 +266,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("product", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
-def test_refusals(product: Product, reason: str) -> None:
+def test_refusals(product: MatrixProduct, reason: str) -> None:
     found = plan(product, host_machine())
     assert isinstance(found, Refusal)
     assert reason in found.reason
@@ -274,34 +279,36 @@ def test_sums_that_only_reach_c_in_part() -> None:
 
 
 def test_a_single_row_or_column_stands_as_suits_the_matrix() -> None:
-    def layout(*dimensions: tuple[Role, int, int, int, int]) -> str:
+    def layout(*dimensions: tuple[DimensionRole, int, int, int, int]) -> str:
         found = plan(around(*dimensions), host_machine())
         assert not isinstance(found, Refusal)
         problem = found.ways[-1].problem
         assert isinstance(problem, Gemm)
         return problem.c.value
 
-    assert layout((Role.M, 2000, 2000, 0, 1), (Role.K, 2000, 1, 1, 0)) == "row"  # sums along rows of A
     assert (
-        layout((Role.M, 2000, 1, 0, 1), (Role.K, 2000, 2000, 1, 0)) == "col"
+        layout((DimensionRole.M, 2000, 2000, 0, 1), (DimensionRole.K, 2000, 1, 1, 0)) == "row"
+    )  # sums along rows of A
+    assert (
+        layout((DimensionRole.M, 2000, 1, 0, 1), (DimensionRole.K, 2000, 2000, 1, 0)) == "col"
     )  # rows of A's transpose, scaled
-    assert layout((Role.N, 2000, 0, 2000, 1), (Role.K, 2000, 1, 1, 0)) == "col"
-    assert layout((Role.N, 2000, 0, 1, 1), (Role.K, 2000, 1, 2000, 0)) == "row"
+    assert layout((DimensionRole.N, 2000, 0, 2000, 1), (DimensionRole.K, 2000, 1, 1, 0)) == "col"
+    assert layout((DimensionRole.N, 2000, 0, 1, 1), (DimensionRole.K, 2000, 1, 2000, 0)) == "row"
 
 
 def test_loops_that_walk_a_matrix_in_order_stay_until_it_is_large() -> None:
-    def least(*dimensions: tuple[Role, int, int, int, int]) -> int:
+    def least(*dimensions: tuple[DimensionRole, int, int, int, int]) -> int:
         found = plan(around(*dimensions), host_machine())
         assert not isinstance(found, Refusal)
         return found.least_work
 
     size = 3000
-    along, across = (Role.K, size, 1, 1, 0), (Role.M, size, size, 0, 1)
+    along, across = (DimensionRole.K, size, 1, 1, 0), (DimensionRole.M, size, size, 0, 1)
     assert least(across, along) == LEAST_VECTOR_WORK
     assert least(along, across) == LEAST_WORK  # the innermost loop skips from row to row
-    along, across = (Role.K, size, 1, size, 0), (Role.N, size, 0, 1, 1)
+    along, across = (DimensionRole.K, size, 1, size, 0), (DimensionRole.N, size, 0, 1, 1)
     assert least(along, across) == LEAST_VECTOR_WORK
-    assert least(along, across, (Role.M, 5, size, 0, size)) == LEAST_WORK
+    assert least(along, across, (DimensionRole.M, 5, size, 0, size)) == LEAST_WORK
 
 
 def test_an_arena_in_the_place_of_malloc() -> None:

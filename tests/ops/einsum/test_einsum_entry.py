@@ -18,7 +18,7 @@ from support import Array, filled, unaligned
 import tilewright as tw
 from tilewright.calls import recipes
 from tilewright.calls.fastcall import native_entry_possible
-from tilewright.calls.recipes import Call, Made, Recipe, RecipeTable, slot_of, view_step
+from tilewright.calls.recipes import EinsumCall, Made, Recipe, RecipeTable, slot_of, view_step
 from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape, SublistLabel
 from tilewright.ops.einsum import call as implementation
 from tilewright.ops.einsum import public as einsum_front
@@ -391,8 +391,8 @@ def test_threads_are_no_part_of_the_key(python: _Watched) -> None:
 # --- the table ----------------------------------------------------------------------------------
 
 
-def call_of(size: int) -> Call:
-    return Call("i->i", "auto", (np.ones(size),))
+def call_of(size: int) -> EinsumCall:
+    return EinsumCall("i->i", "auto", (np.ones(size),))
 
 
 def a_view(size: int) -> list[Made]:
@@ -444,7 +444,7 @@ def test_calls_count_as_uses_while_they_run() -> None:
     a, b = filled((40, 2, 64, 64)), filled((2, 40, 64, 64), seed=1)
     text = "abij,bajk->abik"
     known(text, a, b)
-    address = table.slots[slot_of(Call(text, "auto", (a, b)).words)]
+    address = table.slots[slot_of(EinsumCall(text, "auto", (a, b)).words)]
     assert address is not None
     recipe, seen = Recipe.from_address(address), []
     product = arrays.matmul
@@ -472,10 +472,10 @@ def test_keys_that_meet_stand_behind_one_another(monkeypatch: pytest.MonkeyPatch
 def test_what_no_recipe_is_for() -> None:
     a, many = np.ones(3), np.ones((1,) * (recipes.MOST_AXES + 1))
     for call in (
-        Call("i->i", "auto", (many,)),
-        Call("i->i", "auto", (a,), many),
-        Call("i->i", "auto", (a,) * (recipes.MOST_OPERANDS + 1)),
-        Call("i->i", [(0,)], (a,)),
+        EinsumCall("i->i", "auto", (many,)),
+        EinsumCall("i->i", "auto", (a,), many),
+        EinsumCall("i->i", "auto", (a,) * (recipes.MOST_OPERANDS + 1)),
+        EinsumCall("i->i", [(0,)], (a,)),
     ):
         table = RecipeTable()
         table.add(call, a_view(3))

@@ -35,7 +35,7 @@ from tilewright.tools.explore.attention_systems import (
     AttentionRun,
     default_attention_peers,
 )
-from tilewright.tools.explore.measure import Plan, Report, Sample, make_rows
+from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, Sample, make_rows
 from tilewright.tools.explore.systems import find_system, parse_peers
 from tilewright.tools.explore.worker import Worker, serve
 
@@ -222,14 +222,14 @@ def test_the_fastest_way_is_taken() -> None:
 
 def test_what_peers_lack_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnsupportedDtype, match="numpy"):
-        Plan((replace(SMALL, dtype="bf16"),), ("numpy",))
+        BenchmarkPlan((replace(SMALL, dtype="bf16"),), ("numpy",))
     found = importlib.util.find_spec("numpy")
     for module in (attention_systems, importlib.import_module("tilewright.tools.explore.systems")):
         monkeypatch.setattr(module, "find_spec", lambda name: None if name == "onnx" else found)
     with pytest.raises(InvalidChoice, match="causal square"):
-        Plan((replace(SMALL, causal=True),), ("onnxruntime",))
+        BenchmarkPlan((replace(SMALL, causal=True),), ("onnxruntime",))
     with pytest.raises(PackageMissing, match="pip install onnx"):
-        Plan((SMALL,), ("onnxruntime",))
+        BenchmarkPlan((SMALL,), ("onnxruntime",))
 
 
 def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,12 +284,12 @@ def test_memory_needs_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 # --- report, pictures, command ------------------------------------------------------------------
 
 CASES = parse_shapes("1x1x8x4,1x1x16x4", causal=True)
-PLAN = Plan(CASES, ("numpy",), repeat=2)
+PLAN = BenchmarkPlan(CASES, ("numpy",), repeat=2)
 SAMPLES = {(i, name): [Sample(50.0, 100.0)] * 2 for i in range(2) for name in PLAN.systems}
 MEMORY = tuple(MemoryRow(case.name, name, 1, 2 << 20) for case in CASES for name in PLAN.systems)
 REPORT = AttentionReport(
     AttentionBench(PLAN, CASES, memory=True),
-    Report({"cpu": "znver5", "isa": "avx512"}, "host", "FMA", 100.0, make_rows(PLAN, SAMPLES)),
+    BenchmarkReport({"cpu": "znver5", "isa": "avx512"}, "host", "FMA", 100.0, make_rows(PLAN, SAMPLES)),
     MEMORY,
 )
 

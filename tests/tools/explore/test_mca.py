@@ -16,7 +16,7 @@ from tilewright.tools.explore import mca
 from tilewright.tools.explore.loops import innermost_loops
 from tilewright.tools.explore.mca import (
     OLDEST_VERSION,
-    Estimate,
+    KernelEstimate,
     LoopEstimate,
     Tool,
     estimate_kernel,
@@ -105,7 +105,7 @@ def test_report() -> None:
 
 def test_table() -> None:
     loop = LoopEstimate("tile", ".LBB0_1", 2, 70, 48, 14, 3, 1, cycles=12.5, bound=12.0)
-    table = estimate_table(Estimate("kernel", "a-cpu", Tool("llvm-mca", 19), (loop,)))
+    table = estimate_table(KernelEstimate("kernel", "a-cpu", Tool("llvm-mca", 19), (loop,)))
     assert table.title == "kernel on a-cpu"
     (cells,) = zip(*(column.cells for column in table.columns), strict=True)
     assert cells == ("tile .LBB0_1", "2", "70", "48", "14", "3", "1", "6.25", "6.00", "96.0%")

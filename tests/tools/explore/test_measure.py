@@ -29,8 +29,8 @@ from tilewright.tools.explore.cases import Case, parse_sizes, parse_types
 from tilewright.tools.explore.measure import (
     LONG_CALL_REPEAT,
     LONG_CALL_SECONDS,
-    Plan,
-    Report,
+    BenchmarkPlan,
+    BenchmarkReport,
     Sample,
     WorkerProcess,
     best_peer,
@@ -47,10 +47,17 @@ from tilewright.tools.explore.present import (
     report_title,
     slower_lines,
 )
-from tilewright.tools.explore.systems import PEERS, VARIANTS, Product, default_peers, find_system, parse_peers
+from tilewright.tools.explore.systems import (
+    PEERS,
+    VARIANTS,
+    PreparedProduct,
+    default_peers,
+    find_system,
+    parse_peers,
+)
 from tilewright.tools.explore.worker import Worker, serve
 
-TWO = Plan(parse_sizes("8,16x8x4"), peers=("numpy",), repeat=3)
+TWO = BenchmarkPlan(parse_sizes("8,16x8x4"), peers=("numpy",), repeat=3)
 ROW_FIELDS = [
     "problem", "dtype", "m", "n", "k", "threads", "system", "call", "environment", "measurements",
     "gflops_median", "gflops_ci", "share_of_peak", "ratio_to",
@@ -76,11 +83,11 @@ SAMPLES = {
 
 
 @pytest.fixture
-def report() -> Report:
-    return Report({"cpu": "znver5", "isa": "avx512"}, "host", "FMA", 100.0, make_rows(TWO, SAMPLES))
+def report() -> BenchmarkReport:
+    return BenchmarkReport({"cpu": "znver5", "isa": "avx512"}, "host", "FMA", 100.0, make_rows(TWO, SAMPLES))
 
 
-def test_share_uses_the_peak_beside_each_measurement(report: Report) -> None:
+def test_share_uses_the_peak_beside_each_measurement(report: BenchmarkReport) -> None:
     row = report.row("gemm 8x8x8 nn", "tilewright")
     assert row.gflops_median == 90
     assert row.share_of_peak == pytest.approx(0.9)  # the median of 0.9, 0.4 and 1.0
@@ -88,13 +95,13 @@ def test_share_uses_the_peak_beside_each_measurement(report: Report) -> None:
     assert row.ratio_to == {"numpy": pytest.approx(1.8)}
 
 
-def test_a_loss_is_reported_like_a_win(report: Report) -> None:
+def test_a_loss_is_reported_like_a_win(report: BenchmarkReport) -> None:
     assert report.row("gemm 16x8x4 nn", "tilewright").ratio_to == {"numpy": 0.5}
     assert report.row("gemm 16x8x4 nn", "numpy").ratio_to == {"tilewright": 2.0}
     assert slower_lines(TWO, report) == ("slower than numpy at: 16x8x4 (0.50)",)
 
 
-def test_summary(report: Report) -> None:
+def test_summary(report: BenchmarkReport) -> None:
     share, ratio = summarise(report)
     assert (share.figure, ratio.figure) == ("share of peak", "ratio to numpy")
     assert share.geometric_mean == pytest.approx((0.9 * 0.1) ** 0.5)
@@ -102,7 +109,7 @@ def test_summary(report: Report) -> None:
     assert (ratio.worst, ratio.worst_problem) == (0.5, "gemm 16x8x4 nn")
 
 
-def test_json_form(report: Report) -> None:
+def test_json_form(report: BenchmarkReport) -> None:
     written = json.loads(report.to_json())
     assert list(written) == ["machine", "target", "unit", "peak_gflops", "rows"]
     assert written["machine"]["cpu"] == "znver5"
@@ -127,7 +134,7 @@ def test_json_form(report: Report) -> None:
     }
 
 
-THREE = Plan(parse_sizes("8,16x8x4"), peers=("numpy", "numpy-best", "tilewright-avx2"), repeat=3)
+THREE = BenchmarkPlan(parse_sizes("8,16x8x4"), peers=("numpy", "numpy-best", "tilewright-avx2"), repeat=3)
 OF_THREE = {
     **SAMPLES,
     (0, "numpy-best"): samples_of((60, 100), (60, 100), (60, 100)),
@@ -139,7 +146,7 @@ OF_THREE = {
 
 def test_summary_names_the_best_peer() -> None:
     """The best by the mean of its speeds; kernels of our own are no peers."""
-    report = Report({}, "host", "FMA", 100.0, make_rows(THREE, OF_THREE))
+    report = BenchmarkReport({}, "host", "FMA", 100.0, make_rows(THREE, OF_THREE))
     assert best_peer(report, ("numpy", "numpy-best")) == "numpy-best"
     assert best_peer(report, ()) is None
     found = {line.figure: line for line in summarise(report)}
@@ -150,16 +157,16 @@ def test_summary_names_the_best_peer() -> None:
 
 def test_labels_are_no_markup() -> None:
     case = Case(Gemm(8, 8, 8), label="[/odd]")
-    plan = Plan((case,), repeat=1)
+    plan = BenchmarkPlan((case,), repeat=1)
     samples = {(0, system): samples_of((50, 100)) for system in plan.systems}
-    report = Report({"cpu": "c", "isa": "i"}, "host", "FMA", 100.0, make_rows(plan, samples))
+    report = BenchmarkReport({"cpu": "c", "isa": "i"}, "host", "FMA", 100.0, make_rows(plan, samples))
     console = Console(width=100, record=True, file=io.StringIO())
     print_report(plan, report, console)
     assert console.export_text().count("[/odd]") >= 2
 
 
 def test_tables_of_many_systems_have_a_line_for_each() -> None:
-    report = Report({"cpu": "c", "isa": "i"}, "host", "FMA", 100.0, make_rows(THREE, OF_THREE))
+    report = BenchmarkReport({"cpu": "c", "isa": "i"}, "host", "FMA", 100.0, make_rows(THREE, OF_THREE))
     columns = [list(column.cells) for column in report_table(THREE, report).columns]
     assert columns[0] == ["8", "", "", "", "16x8x4", "", "", ""]
     assert columns[1][:4] == ["numpy", "numpy-best", "tilewright-avx2", "tilewright"]
@@ -181,7 +188,7 @@ def test_tables_of_many_systems_have_a_line_for_each() -> None:
 )
 def test_plans_that_make_no_sense(change: dict[str, object], error: type[Exception]) -> None:
     with pytest.raises(error):
-        Plan(**{"cases": TWO.cases, **change})  # type: ignore[arg-type]
+        BenchmarkPlan(**{"cases": TWO.cases, **change})  # type: ignore[arg-type]
 
 
 def test_peers() -> None:
@@ -291,11 +298,11 @@ def test_calls_of_more_than_a_second_are_measured_in_few_rounds() -> None:
 
 
 def test_fewer_measurements_are_said() -> None:
-    plan = Plan(parse_sizes("8"), repeat=4)
+    plan = BenchmarkPlan(parse_sizes("8"), repeat=4)
     samples = {(0, "numpy"): samples_of((5, 10)) * 3, (0, "tilewright"): samples_of((5, 10)) * 4}
     rows = make_rows(plan, samples)
     assert [row.measurements for row in rows] == [3, 4]
-    table = report_table(plan, Report({"cpu": "c", "isa": "i"}, "host", "FMA", 10.0, rows))
+    table = report_table(plan, BenchmarkReport({"cpu": "c", "isa": "i"}, "host", "FMA", 10.0, rows))
     cells = [next(iter(column.cells)) for column in table.columns]
     assert "(3)" in str(cells[1])
     assert "(" not in str(cells[2])
@@ -303,22 +310,22 @@ def test_fewer_measurements_are_said() -> None:
 
 
 def test_the_report_names_types_target_unit_and_calls() -> None:
-    plan = Plan(parse_sizes("8", "u8i8"), ("numpy", "tilewright-f32"), repeat=1, target="x86-64-v3")
+    plan = BenchmarkPlan(parse_sizes("8", "u8i8"), ("numpy", "tilewright-f32"), repeat=1, target="x86-64-v3")
     rows = make_rows(plan, {(0, system): samples_of((5, 10)) for system in plan.systems})
-    report = Report({"cpu": "c", "isa": "i"}, "x86-64-v3", "pmaddwd and add", 10.0, rows)
+    report = BenchmarkReport({"cpu": "c", "isa": "i"}, "x86-64-v3", "pmaddwd and add", 10.0, rows)
     assert report_title(plan, report) == "u8i8i32 matrix products on c (i), kernels for x86-64-v3, 1 thread"
     assert "exact integers; pmaddwd and add peak" in str(report_table(plan, report).caption)
     assert call_lines(plan, report) == (
         "numpy computes numpy.matmul(u8, i8, dtype=int32)",
         "tilewright-f32 computes tilewright, f32",
     )
-    plain = Plan(parse_sizes("8"), repeat=1)
+    plain = BenchmarkPlan(parse_sizes("8"), repeat=1)
     rows = make_rows(plain, {(0, system): samples_of((5, 10)) for system in plain.systems})
-    assert call_lines(plain, Report({}, "host", "FMA", 10.0, rows)) == ()
+    assert call_lines(plain, BenchmarkReport({}, "host", "FMA", 10.0, rows)) == ()
 
 
 def test_measure_mixed_types_beside_another_type() -> None:
-    plan = Plan(parse_sizes("8", "u8i8"), ("tilewright-f32",), repeat=2)
+    plan = BenchmarkPlan(parse_sizes("8", "u8i8"), ("tilewright-f32",), repeat=2)
     found = measure(plan, {"cpu": "here"})
     f32, ours = found.rows
     assert (ours.dtype, ours.call, f32.call) == ("u8i8i32", "tilewright, u8i8i32", "tilewright, f32")
@@ -334,7 +341,7 @@ def test_workers_are_told_types_and_unit(monkeypatch: pytest.MonkeyPatch) -> Non
         return {"seconds": 0.01, "gflops": 1.0}
 
     monkeypatch.setattr(WorkerProcess, "ask", ask)
-    measure(Plan(parse_sizes("10", "u8i8"), ("numpy",), repeat=1), {})
+    measure(BenchmarkPlan(parse_sizes("10", "u8i8"), ("numpy",), repeat=1), {})
     assert Gemm(**told["numpy", "prepare"]["gemm"]).types == parse_types("u8i8")
     unit = told["tilewright", "peak"]
     assert (unit["dtype"], unit["b_dtype"]) == ("u8", "i8")
@@ -343,7 +350,7 @@ def test_workers_are_told_types_and_unit(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_complex_products_count_eight_operations_beside_two(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"prepare": {"seconds": 0.01}, "peak": {"gflops": 1.0}, "measure": {"seconds": 1e-6}}
     monkeypatch.setattr(WorkerProcess, "ask", lambda self, command, **arguments: asked[command])
-    found = measure(Plan(parse_sizes("10", "c64"), ("tilewright-f32",), repeat=1), {})
+    found = measure(BenchmarkPlan(parse_sizes("10", "c64"), ("tilewright-f32",), repeat=1), {})
     assert [row.gflops_median for row in found.rows] == [pytest.approx(2.0), pytest.approx(8.0)]
 
 
@@ -374,8 +381,10 @@ def test_a_worker_refuses_to_time_a_wrong_product(monkeypatch: pytest.MonkeyPatc
     def forgets_the_last_row(a: object, b: object, out: object) -> None:
         out[:-1] = (a @ b)[:-1]  # type: ignore[index, operator]
 
-    def prepare(self: object, gemm: Gemm, arrays: systems.Arrays, threads: int, target: None) -> Product:
-        return Product(forgets_the_last_row, *arrays)
+    def prepare(
+        self: object, gemm: Gemm, arrays: systems.Arrays, threads: int, target: None
+    ) -> PreparedProduct:
+        return PreparedProduct(forgets_the_last_row, *arrays)
 
     monkeypatch.setattr(systems.NumPy, "prepare", prepare)
     (answer,) = converse(PREPARE)
@@ -466,7 +475,7 @@ def test_the_fastest_setting_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(WorkerProcess, "ask", ask)
     monkeypatch.setattr(measuring, "_START", "import sys; sys.stdin.read()")
-    plan = Plan(parse_sizes("8,4096"), ("numpy-best",), repeat=1)
+    plan = BenchmarkPlan(parse_sizes("8,4096"), ("numpy-best",), repeat=1)
     with start_worker(plan, "numpy-best") as worker:
         assert worker.environment == {"OPENBLAS_CORETYPE": "Zen"}
     seconds[""] = seconds["Zen"] * 1.01  # as fast, beside noise: settings that select the same kernels
@@ -480,13 +489,13 @@ def test_the_fastest_setting_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_setting_is_named() -> None:
-    plan = Plan(parse_sizes("8"), ("numpy-best",), repeat=1)
+    plan = BenchmarkPlan(parse_sizes("8"), ("numpy-best",), repeat=1)
     rows = make_rows(
         plan,
         {(0, system): samples_of((5, 10)) for system in plan.systems},
         {"numpy-best": {"OPENBLAS_CORETYPE": "Zen"}},
     )
-    report = Report({}, "host", "FMA", 10.0, rows)
+    report = BenchmarkReport({}, "host", "FMA", 10.0, rows)
     (line,) = call_lines(plan, report)
     assert line == "numpy-best, the fastest of 6 settings: OPENBLAS_CORETYPE=Zen"
     assert json.loads(report.to_json())["rows"][0]["environment"] == {"OPENBLAS_CORETYPE": "Zen"}
@@ -494,7 +503,7 @@ def test_the_setting_is_named() -> None:
 
 @pytest.mark.skipif("avx2" not in usable_rows(), reason="kernels of the row avx2")
 def test_kernels_of_the_row_avx2() -> None:
-    found = measure(Plan(parse_sizes("40"), ("tilewright-avx2",), repeat=1), {})
+    found = measure(BenchmarkPlan(parse_sizes("40"), ("tilewright-avx2",), repeat=1), {})
     assert found.rows[0].environment == {"TILEWRIGHT_ISA": "avx2"}
     assert found.rows[0].gflops_median > 0
 

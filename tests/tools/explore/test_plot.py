@@ -11,22 +11,22 @@ import pytest
 
 from tilewright.errors import InvalidChoice, OutputNotWritable, PackageMissing
 from tilewright.tools.explore.cases import parse_sizes
-from tilewright.tools.explore.measure import Plan, Report, Sample, make_rows
+from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, Sample, make_rows
 from tilewright.tools.explore.plot import COLOURS, check_plot_path, draw_report, spread_labels
 from tilewright.tools.explore.systems import PEERS
 
 
-def report_of(plan: Plan) -> Report:
+def report_of(plan: BenchmarkPlan) -> BenchmarkReport:
     samples = {(i, name): [Sample(50.0, 200.0)] * 2 for i in range(len(plan.cases)) for name in plan.systems}
     rows = make_rows(plan, samples, {"numpy-best": {"OPENBLAS_CORETYPE": "Zen"}})
-    return Report({"cpu": "znver5", "isa": "avx512"}, "host", "FMA", 200.0, rows)
+    return BenchmarkReport({"cpu": "znver5", "isa": "avx512"}, "host", "FMA", 200.0, rows)
 
 
 #: Bars: a shape that is not square.
-PLAN = Plan(parse_sizes("8,16x8x4"), peers=("numpy",), repeat=2)
+PLAN = BenchmarkPlan(parse_sizes("8,16x8x4"), peers=("numpy",), repeat=2)
 REPORT = report_of(PLAN)
 #: Lines: square products of increasing sizes.
-SERIES = Plan(parse_sizes("8,16,32"), peers=("numpy", "numpy-best", "tilewright-avx2"), repeat=2)
+SERIES = BenchmarkPlan(parse_sizes("8,16,32"), peers=("numpy", "numpy-best", "tilewright-avx2"), repeat=2)
 
 
 def test_png_is_a_png(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_axes_begin_at_zero_and_show_shares(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_several_element_types_are_drawn_in_gflops(tmp_path: Path) -> None:
-    plan = Plan(parse_sizes("8,16", "u8i8"), peers=("numpy", "tilewright-f32"), repeat=2)
+    plan = BenchmarkPlan(parse_sizes("8,16", "u8i8"), peers=("numpy", "tilewright-f32"), repeat=2)
     draw_report(plan, report_of(plan), tmp_path / "plot.svg")
     text = (tmp_path / "plot.svg").read_text(encoding="utf-8")
     assert "speed in GFLOPS" in text

@@ -12,7 +12,7 @@ import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from tilewright.loops.opt.records import Options, Remark
+from tilewright.loops.opt.records import ProductOptions, Remark
 from tilewright.loops.opt.rewrite import rewrite
 from tilewright.machine.host import host_machine
 from tilewright.preparing import importing, preparing
@@ -90,7 +90,7 @@ def _compiler(remarks: list[Remark]) -> Any:
         codegen: Any = import_module("numba.core.codegen")
         compiler: Any = import_module("numba.core.compiler")
 
-    class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
+    class ProductLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
         """The code of one function, of which products are kernels."""
 
         _final_module: Any
@@ -98,7 +98,7 @@ def _compiler(remarks: list[Remark]) -> Any:
         def _optimize_final_module(self) -> None:
             module, target = self._final_module, self._codegen._tm  # noqa: SLF001 (Numba has no other way)
             with preparing:
-                found = rewrite(module, target, Options(target=host_machine()))
+                found = rewrite(module, target, ProductOptions(target=host_machine()))
                 remarks.extend(found.remarks)
                 if found.module is not None:
                     found.module.name = module.name
@@ -107,12 +107,12 @@ def _compiler(remarks: list[Remark]) -> Any:
                 if found.module is not None:
                     found.splicer.link_kernels(self._final_module)
 
-    class Compiler(compiler.CompilerBase):  # type: ignore[misc]
+    class ProductCompiler(compiler.CompilerBase):  # type: ignore[misc]
         """Numba's own passes, with a library that looks for products."""
 
         def define_pipelines(self) -> list[Any]:
             state = self.state
-            state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library = ProductLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             return [compiler.DefaultPassBuilder.define_nopython_pipeline(state)]
 
-    return Compiler
+    return ProductCompiler

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tilewright.preparing import importing
 
 if TYPE_CHECKING:
-    from tilewright.loops.accelerate.rewrite import Report
+    from tilewright.loops.accelerate.rewrite import FunctionReport
 
 #: Any function: what comes back is called as it is.
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,7 +75,7 @@ class Accelerate:
         result: F = accelerated(function)
         return result
 
-    def report(self, function: Callable[..., Any]) -> Report:
+    def report(self, function: Callable[..., Any]) -> FunctionReport:
         """What became of each nest: replaced, with the subscripts of `einsum`, or left, with the reason.
 
         Parameters

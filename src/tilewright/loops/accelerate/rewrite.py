@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tilewright.errors import NotAccelerated, SourceMissing
 from tilewright.loops.accelerate.numba import REMARKS, is_numba_function, nests_of, recompiled
-from tilewright.loops.nests.nest import Product, Refusal
+from tilewright.loops.nests.nest import MatrixProduct, Refusal
 from tilewright.loops.nests.recognise import contraction
 from tilewright.loops.nests.text import product_text
 from tilewright.loops.python.calls import NestCall, refusal_of
@@ -60,7 +60,7 @@ class NestReport:
         return f"line {self.line}: {'replaced by' if self.replaced else 'left, since'} {shown}{last}"
 
 
-class Report(tuple[NestReport, ...]):
+class FunctionReport(tuple[NestReport, ...]):
     """The nests of a function in the order of its text; printed, a line for each."""
 
     __slots__ = ()
@@ -89,15 +89,15 @@ def accelerated(function: Any) -> Any:
             raise NotAccelerated(found=type(function).__name__)
 
 
-def report_of(function: Any) -> Report:
+def report_of(function: Any) -> FunctionReport:
     """What `accelerated` did to a function, or would do."""
     plain = (
         function.__func__ if isinstance(function, types.MethodType | staticmethod | classmethod) else function
     )
     if hasattr(plain, REMARKS):
-        return Report(NestReport(*nest) for nest in nests_of(plain))
+        return FunctionReport(NestReport(*nest) for nest in nests_of(plain))
     found = getattr(plain, REPORT, None)
-    if isinstance(found, Report):
+    if isinstance(found, FunctionReport):
         return found
     if isinstance(plain, types.FunctionType):
         return report_of(accelerated(plain))
@@ -108,11 +108,11 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
     reason = _untouchable(function)
     if reason:
         line = function.__code__.co_firstlineno
-        return _reported(function, Report([NestReport(line, "", reason)]))
+        return _reported(function, FunctionReport([NestReport(line, "", reason)]))
     source = _source(function)
     found = list(_nests(source.definition, function))
     calls = [nest.call for nest in found if nest.call is not None]
-    report = Report(sorted(found, key=lambda nest: nest.line))
+    report = FunctionReport(sorted(found, key=lambda nest: nest.line))
     if not calls:
         return _reported(function, report)
     _Replace({id(call.nest.node): (number, call) for number, call in enumerate(calls)}).visit(
@@ -145,7 +145,7 @@ def _is_mangled(name: str, function: types.FunctionType) -> bool:
     return any(name.startswith(f"_{owner.lstrip('_')}__") for owner in classes) and not name.endswith("__")
 
 
-def _reported(function: types.FunctionType, report: Report) -> types.FunctionType:
+def _reported(function: types.FunctionType, report: FunctionReport) -> types.FunctionType:
     setattr(function, REPORT, report)
     return function
 
@@ -215,7 +215,7 @@ def _nest(node: ast.For, definition: ast.FunctionDef, shared: frozenset[str], na
     if isinstance(found, Refusal) and len(left) == 1 and not set(left) & shared:
         again = python_nest(node, name, frozenset(left))
         second = contraction(again.loop)
-        if isinstance(second, Product) and second.c.memory.name == left[0]:
+        if isinstance(second, MatrixProduct) and second.c.memory.name == left[0]:
             nest, found, left = again, second, []
     if isinstance(found, Refusal):
         at = "" if found.where.line in (None, node.lineno) else f", in line {found.where.line}"
@@ -229,7 +229,7 @@ def _nest(node: ast.For, definition: ast.FunctionDef, shared: frozenset[str], na
     return _replacement(node, nest, found)
 
 
-def _replacement(node: ast.For, nest: PythonNest, found: Product) -> NestReport:
+def _replacement(node: ast.For, nest: PythonNest, found: MatrixProduct) -> NestReport:
     call = NestCall(nest, found)
     return NestReport(node.lineno, call.subscripts, product_text(found), call)
 
@@ -248,7 +248,7 @@ def _read_elsewhere(definition: ast.FunctionDef, node: ast.For) -> frozenset[str
 
 
 def _is_product(node: ast.For) -> bool:
-    return isinstance(contraction(python_nest(node, "").loop), Product)
+    return isinstance(contraction(python_nest(node, "").loop), MatrixProduct)
 
 
 def _augmented(definition: ast.FunctionDef, inside: set[int]) -> frozenset[str]:

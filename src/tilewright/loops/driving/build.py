@@ -12,11 +12,11 @@ from tilewright.loops.driving.compilers import is_rustc
 from tilewright.loops.driving.invocation import Invocation, Stop
 from tilewright.loops.driving.processes import run
 from tilewright.loops.driving.rust import build_rust
-from tilewright.loops.driving.units import Units
+from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.files import STANDARD, write_file
 
 
-def build(command: Sequence[str], units: Units) -> int:
+def build(command: Sequence[str], units: UnitCompiler) -> int:
     """Run a command of clang, flang, zig or rustc so that the loops of each source are replaced.
 
     Parameters
@@ -52,7 +52,7 @@ def build(command: Sequence[str], units: Units) -> int:
         return _build(invocation, units, Path(folder))
 
 
-def _build(invocation: Invocation, units: Units, folder: Path) -> int:
+def _build(invocation: Invocation, units: UnitCompiler, folder: Path) -> int:
     stop = invocation.stop
     objects = []
     for number, source in enumerate(invocation.sources):

@@ -12,7 +12,7 @@ from tilewright.errors import CompilerUnknown
 
 
 @dataclass(frozen=True)
-class Compiler:
+class CompilerDriver:
     """One row: a compiler whose command line is that of clang.
 
     Attributes
@@ -55,9 +55,9 @@ NOT_DRIVEN = re.compile(
 )
 
 COMPILERS = (
-    Compiler("clang", r"clang(\+\+)?(-\d+)?", _C, _CLANG_IR),
-    Compiler("zig", r"zig", _C, _CLANG_IR),
-    Compiler("flang", r"flang(-new)?(-\d+)?", _FORTRAN, _FLANG_IR),
+    CompilerDriver("clang", r"clang(\+\+)?(-\d+)?", _C, _CLANG_IR),
+    CompilerDriver("zig", r"zig", _C, _CLANG_IR),
+    CompilerDriver("flang", r"flang(-new)?(-\d+)?", _FORTRAN, _FLANG_IR),
 )
 #: The compiler whose command line is another: rust.py.
 RUSTC = r"rustc"
@@ -66,7 +66,7 @@ RUSTC = r"rustc"
 _ZIG_MODES = ("cc", "c++")
 
 
-def split_program(command: Sequence[str]) -> tuple[Compiler, tuple[str, ...], tuple[str, ...]]:
+def split_program(command: Sequence[str]) -> tuple[CompilerDriver, tuple[str, ...], tuple[str, ...]]:
     """The row of a command, its program and its options.
 
     Raises

@@ -10,8 +10,8 @@ from enum import Enum
 from pathlib import Path, PurePath
 
 from tilewright.errors import InputNotReadable
-from tilewright.loops.driving.compilers import NOT_DRIVEN, Compiler, split_program
-from tilewright.loops.opt.records import Form
+from tilewright.loops.driving.compilers import NOT_DRIVEN, CompilerDriver, split_program
+from tilewright.loops.opt.records import OutputFormat
 from tilewright.reading import read_input
 
 #: Bytes of the longest response file that is read.
@@ -29,13 +29,17 @@ class Stop(Enum):
     OTHER = "nothing that is optimised"
 
     @property
-    def form(self) -> Form:
+    def form(self) -> OutputFormat:
         """How the code of each source is written."""
-        forms = {Stop.ASSEMBLY: Form.ASSEMBLY, Stop.BITCODE: Form.BITCODE, Stop.IR: Form.LL}
-        return forms.get(self, Form.OBJECT)
+        forms = {
+            Stop.ASSEMBLY: OutputFormat.ASSEMBLY,
+            Stop.BITCODE: OutputFormat.BITCODE,
+            Stop.IR: OutputFormat.LL,
+        }
+        return forms.get(self, OutputFormat.OBJECT)
 
 
-class Part(Enum):
+class ArgumentKind(Enum):
     """What a word of a command is for."""
 
     SOURCE = "compiled"
@@ -78,12 +82,12 @@ _DEPENDENCY_FILES = ("-MF", "-MT", "-MQ")
 class Word:
     """One option with its value, or one file."""
 
-    part: Part
+    part: ArgumentKind
     text: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """One file to compile, and the language that -x names for it."""
 
     path: str
@@ -107,7 +111,7 @@ class Invocation:
     ('OBJECT', 'b.o', ['a.c'])
     """
 
-    compiler: Compiler
+    compiler: CompilerDriver
     program: tuple[str, ...]
     words: tuple[Word, ...]
 
@@ -123,21 +127,21 @@ class Invocation:
         return cls(compiler, program, tuple(_words(compiler, list(_expanded(options)))))
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[SourceFile, ...]:
         """The files that are compiled here, in order."""
         language, found = None, []
         for word in self.words:
-            if word.part is Part.LANGUAGE:
+            if word.part is ArgumentKind.LANGUAGE:
                 named = word.text[-1] if len(word.text) > 1 else word.text[0].removeprefix("-x")
                 language = None if named == "none" else named
-            elif word.part is Part.SOURCE:
-                found.append(Source(word.text[0], language))
+            elif word.part is ArgumentKind.SOURCE:
+                found.append(SourceFile(word.text[0], language))
         return tuple(found)
 
     @property
     def output(self) -> str | None:
         """The file behind -o."""
-        named = [word.text for word in self.words if word.part is Part.OUTPUT]
+        named = [word.text for word in self.words if word.part is ArgumentKind.OUTPUT]
         return (named[-1][-1] if len(named[-1]) > 1 else named[-1][0][2:]) if named else None
 
     @property
@@ -157,19 +161,19 @@ class Invocation:
             return Stop.IR if Stop.ASSEMBLY in stages else Stop.BITCODE
         return stages[-1] if stages else Stop.PROGRAM
 
-    def output_of(self, source: Source) -> str:
+    def output_of(self, source: SourceFile) -> str:
         """The file that a source's code goes to where the command does not link."""
         return self.output or PurePath(source.path).with_suffix(self.stop.form.value).name
 
-    def compiling(self, source: Source, bitcode: Path) -> list[str]:
+    def compiling(self, source: SourceFile, bitcode: Path) -> list[str]:
         """The command that writes a source's LLVM IR, unoptimised, into a file."""
-        words = [text for word in self.words if word.part is Part.OPTION for text in word.text]
+        words = [text for word in self.words if word.part is ArgumentKind.OPTION for text in word.text]
         words += self._dependencies(source)
         language = [] if source.language is None else ["-x", source.language]
         ir = [*self.compiler.ir, "-emit-llvm", "-c", "-o", str(bitcode)]
         return [*self.program, *words, *ir, *language, source.path]
 
-    def _dependencies(self, source: Source) -> list[str]:
+    def _dependencies(self, source: SourceFile) -> list[str]:
         """The names of a file of dependencies that is asked for, and of the target that it speaks of.
 
         They follow from the name of the output otherwise, which here is a file of ours.
@@ -177,7 +181,7 @@ class Invocation:
         asked = [word.text[0] for word in self.words if word.text[0] in ("-MD", "-MMD")]
         if not asked:
             return []
-        given = [word for word in self.words if word.part is Part.DEPENDENCIES]
+        given = [word for word in self.words if word.part is ArgumentKind.DEPENDENCIES]
         made = self.output_of(source) if self.stop is not Stop.PROGRAM else PurePath(source.path).stem + ".o"
         found = [text for word in given for text in word.text]
         if not any(word.text[0].startswith("-MF") for word in given):
@@ -192,9 +196,9 @@ class Invocation:
         words: list[str] = []
         for word in self.words:
             match word.part:
-                case Part.SOURCE:
+                case ArgumentKind.SOURCE:
                     words.append(str(next(waiting)))
-                case Part.LANGUAGE | Part.DEPENDENCIES:
+                case ArgumentKind.LANGUAGE | ArgumentKind.DEPENDENCIES:
                     continue
                 case _:
                     if word.text[0] not in ("-MD", "-MMD", "-MP"):
@@ -228,42 +232,42 @@ def _response(path: Path) -> list[str]:
         raise InputNotReadable(path=str(path), reason=reason) from error
 
 
-def _words(compiler: Compiler, options: Sequence[str]) -> Iterator[Word]:
+def _words(compiler: CompilerDriver, options: Sequence[str]) -> Iterator[Word]:
     rest = iter(options)
     named_language = False
     for word in rest:
         part, values = _part(word, compiler, named_language)
         text = (word, *(value for _, value in zip(range(values), rest, strict=False)))
-        if part is Part.LANGUAGE:
+        if part is ArgumentKind.LANGUAGE:
             named_language = text[-1] not in ("none", "-xnone")
         yield Word(part, text)
 
 
-def _part(word: str, compiler: Compiler, named_language: bool) -> tuple[Part, int]:
+def _part(word: str, compiler: CompilerDriver, named_language: bool) -> tuple[ArgumentKind, int]:
     """What a word is, and how many words behind it are its values."""
     if not word.startswith("-") or word == "-":
         if word.endswith(compiler.suffixes) or (named_language and not word.endswith(_LINKED_SUFFIXES)):
-            return Part.SOURCE, 0
-        return Part.LINKED, 0
+            return ArgumentKind.SOURCE, 0
+        return ArgumentKind.LINKED, 0
     match word:
         case "-o":
-            return Part.OUTPUT, 1
+            return ArgumentKind.OUTPUT, 1
         case "-x":
-            return Part.LANGUAGE, 1
+            return ArgumentKind.LANGUAGE, 1
         case "-c" | "-S" | "-emit-llvm":
-            return Part.STAGE, 0
+            return ArgumentKind.STAGE, 0
     if word in _DEPENDENCY_FILES:
-        return Part.DEPENDENCIES, 1
+        return ArgumentKind.DEPENDENCIES, 1
     if word.startswith(_DEPENDENCY_FILES):
-        return Part.DEPENDENCIES, 0
+        return ArgumentKind.DEPENDENCIES, 0
     if word in _LINKED_WITH_VALUE:
-        return Part.LINKED, 1
+        return ArgumentKind.LINKED, 1
     if word in _LINKED or word.startswith(_LINKED_PREFIXES):
-        return Part.LINKED, 0
+        return ArgumentKind.LINKED, 0
     if word in _WITH_VALUE:
-        return Part.OPTION, 1
+        return ArgumentKind.OPTION, 1
     if word.startswith("-x"):
-        return Part.LANGUAGE, 0
+        return ArgumentKind.LANGUAGE, 0
     if word.startswith("-o"):
-        return Part.OUTPUT, 0
-    return Part.OPTION, 0
+        return ArgumentKind.OUTPUT, 0
+    return ArgumentKind.OPTION, 0

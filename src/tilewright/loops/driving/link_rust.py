@@ -9,8 +9,8 @@ from pathlib import Path
 from tilewright.errors import TilewrightError
 from tilewright.loops.driving.processes import run
 from tilewright.loops.driving.rust import LinkJob
-from tilewright.loops.driving.units import Units
-from tilewright.loops.opt.records import Form
+from tilewright.loops.driving.units import UnitCompiler
+from tilewright.loops.opt.records import OutputFormat
 
 #: How LLVM bitcode begins.
 _BITCODE = b"BC\xc0\xde"
@@ -34,13 +34,13 @@ def main(arguments: Sequence[str]) -> int:
     """
     job: LinkJob = pickle.loads(Path(arguments[0]).read_bytes())  # noqa: S301 - written by our own process
     words = [word for word in arguments[1:] if not word.startswith(_FOR_PLUGINS)]
-    units = Units(job.options)
+    units = UnitCompiler(job.options)
     try:
         for path in map(Path, words):
             if path.suffix == ".o" and path.is_file():
                 content = path.read_bytes()
                 if content.startswith(_BITCODE):
-                    path.write_bytes(units.code(content, Form.OBJECT, path.name))
+                    path.write_bytes(units.code(content, OutputFormat.OBJECT, path.name))
     except TilewrightError as failure:
         job.answer.write_bytes(pickle.dumps(failure))
         return _FAILED

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tilewright.errors import RustcNotDriven, TilewrightError
 from tilewright.loops.driving.processes import run
-from tilewright.loops.driving.units import Units
-from tilewright.loops.opt.records import Options
+from tilewright.loops.driving.units import UnitCompiler
+from tilewright.loops.opt.records import ProductOptions
 
 #: What rustc is told: bitcode in the place of objects, as the front end makes it. Checks of subscripts then
 #: stand in the loops that they belong to.
@@ -41,11 +41,11 @@ class LinkJob:
     """
 
     linker: str
-    options: Options
+    options: ProductOptions
     answer: Path
 
 
-def build_rust(command: Sequence[str], units: Units) -> int:
+def build_rust(command: Sequence[str], units: UnitCompiler) -> int:
     """Run a command of rustc whose objects have their loops replaced on their way to the linker.
 
     Raises

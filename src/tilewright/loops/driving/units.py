@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tilewright.loops.opt.optimise import optimise
-from tilewright.loops.opt.records import Form, Options, Remark
+from tilewright.loops.opt.records import OutputFormat, ProductOptions, Remark
 
 
 @dataclass
-class Units:
+class UnitCompiler:
     """What modules of a program become.
 
     Attributes
@@ -18,10 +18,10 @@ class Units:
     remarks : one for each nest of the units so far.
     """
 
-    options: Options = field(default_factory=Options)
+    options: ProductOptions = field(default_factory=ProductOptions)
     remarks: list[Remark] = field(default_factory=list)
 
-    def code(self, bitcode: bytes, form: Form, name: str) -> bytes:
+    def code(self, bitcode: bytes, form: OutputFormat, name: str) -> bytes:
         """A module with its loops replaced.
 
         Parameters

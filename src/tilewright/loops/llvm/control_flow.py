@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tilewright.cached import cached_property
-from tilewright.loops.llvm.module import Function
+from tilewright.loops.llvm.module import FunctionDefinition
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Flow:
     ('entry', ('exit',), True)
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: FunctionDefinition) -> None:
         self.function = function
 
     @cached_property

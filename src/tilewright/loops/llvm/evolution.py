@@ -12,9 +12,9 @@ from typing import TypeAlias
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.facts import Facts, bits_of
 from tilewright.loops.llvm.instruction import Instruction, read_instruction
-from tilewright.loops.llvm.module import Function, Module
-from tilewright.loops.llvm.symbols import Computed, Operator, Reloaded, SsaValue
-from tilewright.loops.llvm.type_layout import Layout
+from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule
+from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded, SsaValue
+from tilewright.loops.llvm.type_layout import DataLayout
 from tilewright.loops.nests.nest import Extent, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 
@@ -68,7 +68,7 @@ class Evolutions(ABC):
     #: What becomes of each opcode.
     rules: Mapping[str, Rule]
 
-    def __init__(self, module: Module, flow: Flow, root: NaturalLoop) -> None:
+    def __init__(self, module: ParsedModule, flow: Flow, root: NaturalLoop) -> None:
         self.module, self.flow, self.function, self.root = module, flow, flow.function, root
         self.facts = Facts()
         self.conditions: list[Within] = []
@@ -81,7 +81,7 @@ class Evolutions(ABC):
         for loop in root.walk():
             self.parents.update((child.header, loop) for child in loop.children)
         self.indices = {loop.header: Index(f"i.{loop.header}") for loop in root.walk()}
-        self.layout = Layout(module.types)
+        self.layout = DataLayout(module.types)
         self._found: dict[str, Evolution | None] = {}
         self.pending: dict[str, Evolution] = {}
         self._learn_ranges(self.function)
@@ -120,7 +120,9 @@ class Evolutions(ABC):
         if rounded.constant is not None:
             return Polynomial.of(rounded.constant // bound.step)
         return (
-            None if rounded.indices else self.computed(Operator.QUOTIENT, rounded, Polynomial.of(bound.step))
+            None
+            if rounded.indices
+            else self.computed(IntegerOperation.QUOTIENT, rounded, Polynomial.of(bound.step))
         )
 
     def loops_of(self, *values: Polynomial) -> tuple[tuple[Index, Extent], ...]:
@@ -266,19 +268,19 @@ class Evolutions(ABC):
             return value.single if value else None
         if any(bound.indices for bound in value.bounds):
             return None
-        return self.computed(Operator.MINIMUM, *value.bounds)
+        return self.computed(IntegerOperation.MINIMUM, *value.bounds)
 
-    def computed(self, operator: Operator, *operands: Polynomial) -> Polynomial | None:
+    def computed(self, operator: IntegerOperation, *operands: Polynomial) -> Polynomial | None:
         """The symbol of what is computed before the nest from values that stay the same."""
         if any(isinstance(symbol, Unknown) for operand in operands for symbol in operand.symbols):
             return None
         value = Polynomial.of(Computed.of(operator, *operands))
         match operator:
-            case Operator.MAXIMUM:
+            case IntegerOperation.MAXIMUM:
                 self.facts.add(*(value - operand for operand in operands))
-            case Operator.MINIMUM:
+            case IntegerOperation.MINIMUM:
                 self.facts.add(*(operand - value for operand in operands))
-            case Operator.QUOTIENT:
+            case IntegerOperation.QUOTIENT:
                 dividend, divisor = operands
                 self.facts.add(value, dividend - value * divisor)
                 self.facts.add(value * divisor + (divisor - 1) - dividend)
@@ -286,7 +288,7 @@ class Evolutions(ABC):
 
     # What is known of values that stay symbols
 
-    def _learn_ranges(self, function: Function) -> None:
+    def _learn_ranges(self, function: FunctionDefinition) -> None:
         for parameter in function.parameters:
             found = _RANGE.search(parameter.attributes)
             if found and int(found[1]) < int(found[2]):

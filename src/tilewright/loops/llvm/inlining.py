@@ -8,7 +8,7 @@ from itertools import chain
 
 from tilewright.cached import cached_property
 from tilewright.loops.llvm.control_flow import Flow
-from tilewright.loops.llvm.module import Function, Module
+from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule
 from tilewright.loops.llvm.prefilter import multiplies_elements
 from tilewright.loops.llvm.text import NAME
 
@@ -51,7 +51,7 @@ class Calls:
     True
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: ParsedModule) -> None:
         self._functions = module.functions
         self._depths: dict[str, int] = {}
 
@@ -63,7 +63,7 @@ class Calls:
         """
         return any(self._hides(function) for function in self._functions.values())
 
-    def _hides(self, function: Function) -> bool:
+    def _hides(self, function: FunctionDefinition) -> bool:
         if not self._callees(function, function.blocks):
             return False
         for loop in Flow(function).loops:
@@ -74,7 +74,7 @@ class Calls:
                 return True
         return False
 
-    def _callees(self, function: Function, labels: Iterable[str]) -> frozenset[str]:
+    def _callees(self, function: FunctionDefinition, labels: Iterable[str]) -> frozenset[str]:
         """The functions of the module that some blocks call."""
         lines = chain.from_iterable(
             function.lines[block.start : block.stop] for block in map(function.blocks.__getitem__, labels)

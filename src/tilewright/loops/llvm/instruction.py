@@ -40,7 +40,7 @@ _MARKS = ("tail", "musttail", "notail")
 _ORDERINGS = _words("unordered monotonic acquire release acq_rel seq_cst")
 
 
-class Operand(NamedTuple):
+class InstructionOperand(NamedTuple):
     """A value that an instruction takes: its type ("i32", "ptr", "<4 x float>") and what is written for it.
 
     Names keep their sign: "%n", "@matrix", '%"a b"'; constants are as LLVM prints them.
@@ -88,7 +88,7 @@ class Instruction:
     text: str
     line: int
     kind: str = "void"
-    operands: tuple[Operand, ...] = ()
+    operands: tuple[InstructionOperand, ...] = ()
     flags: frozenset[str] = frozenset()
     predicate: str = ""
     callee: str = ""
@@ -119,7 +119,7 @@ def read_instruction(text: str, line: int = 0) -> Instruction:
     --------
     >>> read = read_instruction("  %5 = getelementptr inbounds nuw float, ptr %a, i64 %4, !dbg !7")
     >>> read.result, read.opcode, read.element, read.operands[1], read.debug
-    ('%5', 'getelementptr', 'float', Operand(kind='i64', text='%4'), 7)
+    ('%5', 'getelementptr', 'float', InstructionOperand(kind='i64', text='%4'), 7)
     >>> read_instruction("  %9 = phi i32 [ 0, %entry ], [ %8, %loop ]").incoming[1]
     Incoming(text='%8', label='loop')
     """
@@ -167,10 +167,10 @@ def _opcode(text: str) -> tuple[list[str], str]:
     return [opcode, call], rest
 
 
-def _operand(text: str) -> Operand:
+def _operand(text: str) -> InstructionOperand:
     """A type and a value, attributes of arguments between them left out."""
     kind, value = split_type(text)
-    return Operand(kind, _without_attributes(value))
+    return InstructionOperand(kind, _without_attributes(value))
 
 
 def _without_attributes(text: str) -> str:
@@ -206,7 +206,7 @@ class _Fields(NamedTuple):
     """What a reader finds; the names are those of `Instruction`."""
 
     kind: str = "void"
-    operands: tuple[Operand, ...] = ()
+    operands: tuple[InstructionOperand, ...] = ()
     flags: frozenset[str] = frozenset()
     predicate: str = ""
     callee: str = ""
@@ -220,7 +220,7 @@ def _arithmetic(text: str) -> _Fields:
     """`nsw i32 %a, %b`: one type for the result and all operands."""
     flags, text = _flags(text)
     kind, rest = split_type(text)
-    return _Fields(kind, tuple(Operand(kind, part) for part in split_commas(rest)), flags)
+    return _Fields(kind, tuple(InstructionOperand(kind, part) for part in split_commas(rest)), flags)
 
 
 def _comparison(text: str) -> _Fields:
@@ -230,7 +230,7 @@ def _comparison(text: str) -> _Fields:
     kind, rest = split_type(text)
     lanes = re.match(r"<(.*) x [^x]*>$", kind)
     result = f"<{lanes[1]} x i1>" if lanes else "i1"
-    operands = tuple(Operand(kind, part) for part in split_commas(rest))
+    operands = tuple(InstructionOperand(kind, part) for part in split_commas(rest))
     return _Fields(result, operands, flags, predicate=predicate)
 
 
@@ -255,13 +255,13 @@ def _alignment(parts: list[str]) -> int:
     return next((int(match[1]) for match in found if match), 0)
 
 
-def _pointer(text: str) -> Operand:
+def _pointer(text: str) -> InstructionOperand:
     """An address, with the ordering of an atomic access behind it left out."""
     kind, value = split_type(text)
     words = value.split(" ")
     while len(words) > 1 and (words[-1] in _ORDERINGS or words[-1].startswith("syncscope(")):
         words.pop()
-    return Operand(kind, " ".join(words))
+    return InstructionOperand(kind, " ".join(words))
 
 
 def _load(text: str) -> _Fields:

@@ -8,7 +8,7 @@ from tilewright.loops.llvm.control_flow import NaturalLoop
 from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.trip_counts import Counts
 from tilewright.loops.llvm.values import TYPES, Values
-from tilewright.loops.nests.nest import Access, Assign, Bound, Extent, Loop, Number
+from tilewright.loops.nests.nest import Access, Assign, Bound, CountedLoop, Extent, Number
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 
 #: Calls that change nothing that a nest has: what they say is for optimisers and debuggers.
@@ -37,7 +37,7 @@ def clears(callee: str) -> bool:
 
 def filled(
     counts: Counts, values: Values, instruction: Instruction, loop: NaturalLoop, index: Index
-) -> Loop | None:
+) -> CountedLoop | None:
     """`llvm.memset` of zeros, in elements of the type that the nest stores there; None for other fillings.
 
     Parameters
@@ -61,7 +61,7 @@ def filled(
     offset = place[1] + Polynomial.of(index) * size
     target = Access(values.memory(place[0]), offset, TYPES[element], where)
     values.note_store(target, "", loop)
-    return Loop(index, Extent((Bound(count),)), (Assign(target, Number(0), where),), where)
+    return CountedLoop(index, Extent((Bound(count),)), (Assign(target, Number(0), where),), where)
 
 
 def _element_at(counts: Counts, base: Symbol) -> str | None:

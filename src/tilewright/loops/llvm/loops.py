@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
-from tilewright.loops.llvm.module import Function, Module
+from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule
 from tilewright.loops.llvm.nest import Reader
 from tilewright.loops.llvm.symbols import Candidate
 from tilewright.loops.llvm.values import NotANest
@@ -22,7 +22,7 @@ class Root:
     inner : the loops directly inside it.
     """
 
-    module: Module
+    module: ParsedModule
     flow: Flow
     loop: NaturalLoop
 
@@ -51,7 +51,7 @@ class Root:
             return failure.refusal
 
 
-def nests(function: Function, module: Module) -> tuple[Root, ...]:
+def nests(function: FunctionDefinition, module: ParsedModule) -> tuple[Root, ...]:
     """The outermost loops of a function, in the order of its text.
 
     Examples

@@ -36,7 +36,7 @@ _POINTER = re.compile(r"(?:^|-)p(?:0)?:(\d+)")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FormalParameter:
     """One argument of a function: its name with "%", its type, attributes such as "noalias" or "align 8"."""
 
     name: str
@@ -68,7 +68,7 @@ class Global:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class BasicBlock:
     """A basic block: its label without "%", and its instructions, which are read when they are asked for.
 
     Attributes
@@ -118,7 +118,7 @@ def _continues(line: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class FunctionDefinition:
     """A function that has a body.
 
     Attributes
@@ -142,14 +142,14 @@ class Function:
         return line[opened + 1 : behind - 1], line[behind:]
 
     @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> tuple[FormalParameter, ...]:
         """Its arguments, those of "..." not included."""
         found = []
         for part in split_commas(self._head[0]):
             split = _PARAMETER.match(part)
             if split:
                 kind, attributes = split_type(split[1])
-                found.append(Parameter(split[2], kind, attributes))
+                found.append(FormalParameter(split[2], kind, attributes))
         return tuple(found)
 
     @property
@@ -164,14 +164,14 @@ class Function:
         return int(found[1]) if found else None
 
     @cached_property
-    def blocks(self) -> Mapping[str, Block]:
+    def blocks(self) -> Mapping[str, BasicBlock]:
         """Its blocks by label, the entry first. Only labels and terminators are looked at."""
         unnamed = sum(one.name[1:].isdigit() for one in self.parameters)
         label, start = str(unnamed), 1  # LLVM does not print the number of an entry that has no name
-        found: dict[str, Block] = {}
+        found: dict[str, BasicBlock] = {}
 
         def close(stop: int) -> None:
-            found[label] = Block(label, self._successors(start, stop), start, stop, self.lines)
+            found[label] = BasicBlock(label, self._successors(start, stop), start, stop, self.lines)
 
         for number in range(1, len(self.lines) - 1):
             line = self.lines[number]
@@ -246,7 +246,7 @@ class Function:
 
 
 @dataclass(frozen=True, eq=False)
-class Module:
+class ParsedModule:
     """A module of LLVM IR.
 
     Attributes
@@ -261,7 +261,7 @@ class Module:
     lines: tuple[str, ...] = field(repr=False)
     triple: str
     datalayout: str
-    functions: Mapping[str, Function] = field(repr=False)
+    functions: Mapping[str, FunctionDefinition] = field(repr=False)
     globals: Mapping[str, Global] = field(repr=False)
     types: Mapping[str, str] = field(repr=False)
     _variables: dict[str, Mapping[str, str]] = field(repr=False, default_factory=dict)
@@ -290,12 +290,12 @@ class Module:
                 found[int(group[1])] = words | dict(_STRING.findall(group[2]))
         return MappingProxyType(found)
 
-    def attribute(self, function: Function, name: str) -> str:
+    def attribute(self, function: FunctionDefinition, name: str) -> str:
         """An attribute of a function that is a string, such as "target-cpu"; "" where it has none."""
         values = (self._groups.get(number, {}).get(name, "") for number in function.groups)
         return next(filter(None, values), "")
 
-    def marks(self, function: Function, word: str) -> bool:
+    def marks(self, function: FunctionDefinition, word: str) -> bool:
         """Whether a function has an attribute that is a word, such as "optnone"."""
         return any(word in self._groups.get(number, {}) for number in function.groups)
 
@@ -305,7 +305,7 @@ class Module:
         found = _POINTER.search(self.datalayout)
         return int(found[1]) if found else 64
 
-    def loop_properties(self, function: Function, label: str) -> frozenset[str]:
+    def loop_properties(self, function: FunctionDefinition, label: str) -> frozenset[str]:
         """What the branch of a block says of the loop that it goes back to: "llvm.loop.mustprogress"."""
         block = function.blocks[label]
         found = _LOOP.search("\n".join(function.lines[block.start : block.stop]))
@@ -313,7 +313,7 @@ class Module:
         parts = (self._nodes.get(int(number), "") for number in _NODES.findall(node))
         return frozenset(name for part in parts for name in _NAMED_NODE.findall(part))
 
-    def variables(self, function: Function) -> Mapping[str, str]:
+    def variables(self, function: FunctionDefinition) -> Mapping[str, str]:
         """What the source calls values, where debug information says it: "%3" -> "a".
 
         A name that several values have, one after the other, is left out.
@@ -329,13 +329,13 @@ class Module:
             self._variables[function.name] = MappingProxyType(only)
         return self._variables[function.name]
 
-    def name_in_source(self, function: Function) -> str:
+    def name_in_source(self, function: FunctionDefinition) -> str:
         """What the source calls a function, where debug information says it; else its symbol."""
         node = self._nodes.get(function.debug, "") if function.debug is not None else ""
         found = _NODE_NAME.search(node)
         return found[1] if found else function.name.strip('"')
 
-    def where(self, function: Function, instruction: Instruction | None = None) -> Where:
+    def where(self, function: FunctionDefinition, instruction: Instruction | None = None) -> Where:
         """The place of an instruction as remarks name it; of one that was inlined, the place of the call."""
         name = self.name_in_source(function)
         number = instruction.debug if instruction is not None else None
@@ -348,7 +348,7 @@ class Module:
         return Where(name, line or None)  # line 0: code that has no line of its own
 
 
-def read_module(text: str) -> Module:
+def read_module(text: str) -> ParsedModule:
     """A module from its text, as LLVM 22 prints it; functions are only cut out, not read yet.
 
     Examples
@@ -365,7 +365,7 @@ def read_module(text: str) -> Module:
     """
     lines = tuple(text.split("\n"))
     target = {"triple": "", "datalayout": ""}
-    functions: dict[str, Function] = {}
+    functions: dict[str, FunctionDefinition] = {}
     variables: dict[str, Global] = {}
     types: dict[str, str] = {}
     number = 0
@@ -376,7 +376,7 @@ def read_module(text: str) -> Module:
                 stop = lines.index("}", number) + 1
                 found = _DEFINE.match(line)
                 assert found is not None
-                functions[found[1]] = Function(found[1], lines[number:stop], number)
+                functions[found[1]] = FunctionDefinition(found[1], lines[number:stop], number)
                 number = stop - 1
             case "@":
                 variable = _read_global(line)
@@ -392,7 +392,7 @@ def read_module(text: str) -> Module:
             case _:
                 pass
         number += 1
-    return Module(
+    return ParsedModule(
         lines=lines,
         triple=target["triple"],
         datalayout=target["datalayout"],

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.intrinsics import changes_nothing, clears, filled
-from tilewright.loops.llvm.module import Module
+from tilewright.loops.llvm.module import ParsedModule
 from tilewright.loops.llvm.regions import cells_of, guards, is_nothing, named, reads_memory
 from tilewright.loops.llvm.scaling import is_special_case, is_special_value, may_be_skipped
 from tilewright.loops.llvm.successors import between, ends_badly
-from tilewright.loops.llvm.symbols import Candidate, Place
+from tilewright.loops.llvm.symbols import Candidate, NestLocation
 from tilewright.loops.llvm.tidy import accesses, sunk, with_knowledge, without_dead_stores
 from tilewright.loops.llvm.trip_counts import Comparison, Counts
 from tilewright.loops.llvm.type_layout import BITS, pointer_bits
@@ -18,7 +18,7 @@ from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
-    Loop,
+    CountedLoop,
     Read,
     Refusal,
     Statement,
@@ -38,7 +38,7 @@ _WORDS = {
 }
 
 
-def place_of(module: Module, flow: Flow, loop: NaturalLoop) -> Where:
+def place_of(module: ParsedModule, flow: Flow, loop: NaturalLoop) -> Where:
     """The place of a loop in the program: that of the branch that goes back, which has the line of `for`."""
     return module.where(flow.function, flow.function.blocks[loop.latches[0]].terminator)
 
@@ -52,7 +52,7 @@ class Reader:
     reassociates : sums and products of floats may be reordered and fused even where no flag allows it.
     """
 
-    def __init__(self, module: Module, flow: Flow, loop: NaturalLoop, *, reassociates: bool) -> None:
+    def __init__(self, module: ParsedModule, flow: Flow, loop: NaturalLoop, *, reassociates: bool) -> None:
         self._module, self._loop, self._flow = module, loop, flow
         self._function = flow.function
         self._check_shape()
@@ -85,7 +85,7 @@ class Reader:
             raise self._refuse("is entered from several places")
         statements = self._read_loop(loop, reached=True)
         match statements:
-            case [Loop() as nest]:
+            case [CountedLoop() as nest]:
                 pass
             case _:
                 raise self._refuse("carries a value from one iteration of its outermost loop to the next")
@@ -94,7 +94,7 @@ class Reader:
         self._check_reloads(scalars)
         leaving = self._leaving(exit_label)
         self._check_order(nest)
-        place = Place(self._function.name, entering[0], loop.header, exit_label, leaving)
+        place = NestLocation(self._function.name, entering[0], loop.header, exit_label, leaving)
         # What names no memory needs none: it is looked at before memory is read.
         conditions = sorted(self._counts.conditions, key=lambda one: any(map(reads_memory, named(one))))
         return Candidate(nest, place, tuple(conditions))
@@ -143,7 +143,7 @@ class Reader:
         }
         return [place for _, place in sorted(found.items())]
 
-    def _check_order(self, nest: Loop) -> None:
+    def _check_order(self, nest: CountedLoop) -> None:
         """Refuse elements that are used when they may have been written since they were read."""
         written = {(access.memory.base, access.offset) for access, store in accesses(nest) if store}
         for instruction, at in self._values.used:
@@ -198,7 +198,7 @@ class Reader:
                 assigned.append(cell)
             if not tested_first:
                 self._values.finals[text] = cell
-        nest = Loop(index, extent, without_dead_stores([*body, *after]), where)
+        nest = CountedLoop(index, extent, without_dead_stores([*body, *after]), where)
         return [*before, *([nest] if tested_first else sunk(nest))]
 
     def _carry(self, phi: Instruction, loop: NaturalLoop, before: list[Statement]) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tilewright.loops.llvm.instruction import Instruction
-from tilewright.loops.llvm.module import Function
+from tilewright.loops.llvm.module import FunctionDefinition
 
 #: Calls that multiply.
 _FUSED = re.compile(r"@llvm\.(fma|fmuladd)\.")
@@ -20,7 +20,9 @@ _THROUGH = frozenset(
 _PERHAPS = frozenset(("load", "call", "invoke", "select", "extractvalue"))
 
 
-def multiplies_elements(function: Function, labels: Iterable[str], perhaps: Iterable[str] = ()) -> bool:
+def multiplies_elements(
+    function: FunctionDefinition, labels: Iterable[str], perhaps: Iterable[str] = ()
+) -> bool:
     """Whether some blocks may multiply two numbers that memory holds; cheap, and never wrongly False.
 
     Most loops of a program multiply subscripts only, or a number by a constant, and need no closer look.
@@ -68,7 +70,7 @@ def _factors(instruction: Instruction) -> tuple[str, ...]:
     return tuple(one.text for one in instruction.operands[:2]) if multiplies else ()
 
 
-def _may_be_element(function: Function, name: str, elements: frozenset[str]) -> bool:
+def _may_be_element(function: FunctionDefinition, name: str, elements: frozenset[str]) -> bool:
     """Whether a factor may be an element, or an element times something."""
     seen: set[str] = set()
     left = [name]

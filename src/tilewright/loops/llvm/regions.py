@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from tilewright.loops.llvm.symbols import Computed, Reloaded
 from tilewright.loops.llvm.tidy import same
-from tilewright.loops.nests.nest import Access, Assign, Cell, Load, Loop, Read, Statement, Within
+from tilewright.loops.nests.nest import Access, Assign, Cell, CountedLoop, Load, Read, Statement, Within
 from tilewright.loops.nests.polynomial import Polynomial
 
 
 def guards(values: list[Polynomial], region: list[Statement]) -> bool:
     """Whether inequalities hold exactly where the only loop of a region runs at least once."""
-    loops = [one for one in region if isinstance(one, Loop)]
+    loops = [one for one in region if isinstance(one, CountedLoop)]
     if len(loops) != 1:
         return False
     spans = {bound.span - 1 for bound in loops[0].extent.bounds}
@@ -32,7 +32,7 @@ def is_nothing(region: list[Statement]) -> bool:
                 held[cell], target
             ):
                 continue
-            case Assign(target=Cell()) | Loop():
+            case Assign(target=Cell()) | CountedLoop():
                 continue
             case _:
                 return False

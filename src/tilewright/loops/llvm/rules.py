@@ -8,7 +8,7 @@ from tilewright.loops.llvm.control_flow import NaturalLoop
 from tilewright.loops.llvm.evolution import Evolution, Evolutions, Rule, Unknown
 from tilewright.loops.llvm.facts import bits_of
 from tilewright.loops.llvm.instruction import Instruction
-from tilewright.loops.llvm.symbols import Operator, Reloaded
+from tilewright.loops.llvm.symbols import IntegerOperation, Reloaded
 from tilewright.loops.nests.polynomial import Polynomial
 
 _EXTREME = re.compile(r"@llvm\.([su])(min|max)\.i\d+$")
@@ -184,7 +184,7 @@ def _quotient(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop 
         return Evolution((Polynomial(terms),), bits, signed=True, unsigned=not signed)
     if value.indices or not evolutions.require(value, 0):
         return None
-    found = evolutions.computed(Operator.QUOTIENT, value, Polynomial.of(divisor))
+    found = evolutions.computed(IntegerOperation.QUOTIENT, value, Polynomial.of(divisor))
     return Evolution((found,), bits, signed=True, unsigned=True) if found is not None else None
 
 
@@ -381,7 +381,7 @@ def _extreme(
         return right
     if left.single.indices or right.single.indices:
         return None
-    found = evolutions.computed(Operator.MAXIMUM, left.single, right.single)
+    found = evolutions.computed(IntegerOperation.MAXIMUM, left.single, right.single)
     return None if found is None else Evolution((found,), left.bits, signed, not signed)
 
 

@@ -9,12 +9,12 @@ from tilewright.loops.llvm.tidy import same
 from tilewright.loops.nests.nest import (
     Access,
     Assign,
-    Convert,
+    Conversion,
+    CountedLoop,
+    InvariantScalar,
     Load,
-    Loop,
     Minus,
     Number,
-    Scalar,
     Statement,
     Sum,
     Times,
@@ -47,7 +47,7 @@ def may_be_skipped(factor: Value, test: Instruction) -> bool:
     A kernel leaves out what it multiplies by 0 as a whole; of single elements the program has to say that no
     product is infinity or no number.
     """
-    return isinstance(factor, Scalar) or test.flags >= {"nnan", "ninf"}
+    return isinstance(factor, InvariantScalar) or test.flags >= {"nnan", "ninf"}
 
 
 def _texts(
@@ -57,7 +57,7 @@ def _texts(
     found = []
     for statement in statements:
         match statement:
-            case Loop(index=index, extent=extent, body=body):
+            case CountedLoop(index=index, extent=extent, body=body):
                 inner = {**names, index: Index(f"depth {len(names)}")}
                 lines = _texts(body, inner, factor, number)
                 bounds = sorted(f"{bound.span.substitute(names)} / {bound.step}" for bound in extent.bounds)
@@ -99,7 +99,7 @@ def _text(value: Value, names: dict[Symbol, Symbol], factor: Value, number: floa
             return " + ".join(part for part in sorted((inner(left), inner(right))) if part != "0.0") or "0.0"
         case Minus(part):
             return "0.0" if inner(part) == "0.0" else f"-({inner(part)})"
-        case Convert(part, dtype):
+        case Conversion(part, dtype):
             return inner(part) if inner(part) in ("0.0", "1.0") else f"{dtype}({inner(part)})"
         case _:
             return str(value)
@@ -108,7 +108,7 @@ def _text(value: Value, names: dict[Symbol, Symbol], factor: Value, number: floa
 def _is(value: Value, factor: Value) -> bool:
     """Whether two values are the same scalar, or the same element."""
     match value, factor:
-        case Scalar(), Scalar():
+        case InvariantScalar(), InvariantScalar():
             return value == factor
         case Load(access), Load(other):
             return same(access, other)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tilewright.loops.llvm.control_flow import NaturalLoop
-from tilewright.loops.llvm.module import Function
+from tilewright.loops.llvm.module import FunctionDefinition
 
 #: Blocks that are looked at to see that control does not come back: a panic takes three or four.
 _WAYS_OUT = 16
 
 
-def ends_badly(function: Function, label: str) -> bool:
+def ends_badly(function: FunctionDefinition, label: str) -> bool:
     """Whether control never comes back from a block: it panics, aborts or throws."""
     seen, left = {label}, [label]
     while left:
@@ -24,7 +24,7 @@ def ends_badly(function: Function, label: str) -> bool:
     return any(not function.blocks[one].successors for one in seen)
 
 
-def between(function: Function, first: str, join: str, loop: NaturalLoop) -> frozenset[str] | None:
+def between(function: FunctionDefinition, first: str, join: str, loop: NaturalLoop) -> frozenset[str] | None:
     """The blocks from one block to another, the last one not included, within an iteration of a loop.
 
     Returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tilewright.loops.nests.nest import Condition, Loop, Product
+from tilewright.loops.nests.nest import Condition, CountedLoop, MatrixProduct
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
 #: What fields of symbols hold before `of` gives them values: a subclass's fields need defaults.
@@ -59,7 +59,7 @@ class Reloaded(Symbol):
         return cls(f"[{place}]:{kind}{'' if signed else ':unsigned'}", base, offset, kind, signed)
 
 
-class Operator(Enum):
+class IntegerOperation(Enum):
     """What an integer is computed with that no polynomial says."""
 
     MAXIMUM = "max"
@@ -71,17 +71,17 @@ class Operator(Enum):
 class Computed(Symbol):
     """An integer that is computed before the nest."""
 
-    operator: Operator = Operator.MAXIMUM
+    operator: IntegerOperation = IntegerOperation.MAXIMUM
     operands: tuple[Polynomial, ...] = ()
 
     @classmethod
-    def of(cls, operator: Operator, *operands: Polynomial) -> Computed:
+    def of(cls, operator: IntegerOperation, *operands: Polynomial) -> Computed:
         """The symbol of a value."""
         return cls(f"{operator.value}({', '.join(map(str, operands))})", operator, operands)
 
 
 @dataclass(frozen=True)
-class Place:
+class NestLocation:
     """A nest in its function.
 
     Attributes
@@ -104,8 +104,8 @@ class Place:
 class Found:
     """A product in LLVM IR, and the nest that computes it."""
 
-    product: Product
-    place: Place
+    product: MatrixProduct
+    place: NestLocation
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,6 @@ class Candidate:
         the product: numbers do not wrap around, checks of subscripts do not stop the program.
     """
 
-    nest: Loop
-    place: Place
+    nest: CountedLoop
+    place: NestLocation
     conditions: tuple[Condition, ...]

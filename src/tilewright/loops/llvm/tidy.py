@@ -12,17 +12,17 @@ from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
+    CountedLoop,
+    InvariantScalar,
     Load,
-    Loop,
-    Memory,
+    MemoryObject,
     Read,
-    Scalar,
     Statement,
     Value,
 )
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
-Node = TypeVar("Node", bound="Statement | Value | Access | Memory")
+Node = TypeVar("Node", bound="Statement | Value | Access | MemoryObject")
 
 
 def same(one: Access, other: Access) -> bool:
@@ -43,7 +43,7 @@ def accesses(*statements: Statement) -> Iterator[tuple[Access, bool]]:
     """Every element that statements touch, and whether they write it."""
     for statement in statements:
         match statement:
-            case Loop(body=body):
+            case CountedLoop(body=body):
                 yield from accesses(*body)
             case Assign(target=target, value=value):
                 yield from ((access, False) for access in loads(value))
@@ -53,7 +53,7 @@ def accesses(*statements: Statement) -> Iterator[tuple[Access, bool]]:
                 continue
 
 
-def sunk(loop: Loop) -> list[Statement]:
+def sunk(loop: CountedLoop) -> list[Statement]:
     """A loop that runs at least once, with its last store behind it where each iteration makes the same one.
 
     ``loop {s = s + x; c = s}`` -> ``loop {s = s + x}; c = s``, if nothing else in the loop touches c.
@@ -96,7 +96,7 @@ def _is_overwritten(target: Access, statements: list[Statement]) -> bool:
     return False
 
 
-def with_knowledge(nest: Loop, evolutions: Evolutions) -> tuple[Loop, tuple[Access, ...]]:
+def with_knowledge(nest: CountedLoop, evolutions: Evolutions) -> tuple[CountedLoop, tuple[Access, ...]]:
     """The nest with what is known of its memory: what overlaps nothing, and what stays the same.
 
     Returns
@@ -118,20 +118,20 @@ def with_knowledge(nest: Loop, evolutions: Evolutions) -> tuple[Loop, tuple[Acce
         match node:
             case Load(access) if access in scalars:
                 return _reloaded(access)
-            case Memory(base=base) if base in private:
+            case MemoryObject(base=base) if base in private:
                 return replace(node, private=True)
             case _:
                 return node
 
-    rebuilt: Loop = _rebuilt(nest, known)
+    rebuilt: CountedLoop = _rebuilt(nest, known)
     return rebuilt, scalars
 
 
-def _reloaded(access: Access) -> Scalar:
+def _reloaded(access: Access) -> InvariantScalar:
     """An element that no iteration moves away from, as a number that is read before the nest."""
     assert access.dtype is not None
     symbol = Reloaded.of(access.memory.base, access.offset, _KINDS.get(access.dtype.name, access.dtype.name))
-    return Scalar(symbol, access.dtype)
+    return InvariantScalar(symbol, access.dtype)
 
 
 _KINDS = {"f64": "double", "f32": "float", "bf16": "bfloat", "f16": "half", "u8": "i8"}
@@ -140,7 +140,7 @@ _KINDS = {"f64": "double", "f32": "float", "bf16": "bfloat", "f16": "half", "u8"
 def _rebuilt(node: Any, change: Callable[[object], object]) -> Any:
     """A tree of records with some of them changed; inner ones last, so that changed ones stay whole."""
     changed = change(node)
-    if changed is not node and not isinstance(changed, Memory):
+    if changed is not node and not isinstance(changed, MemoryObject):
         return changed
     node = changed
     if isinstance(node, tuple):

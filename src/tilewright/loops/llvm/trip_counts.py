@@ -9,7 +9,7 @@ from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.evolution import Evolution, Evolutions
 from tilewright.loops.llvm.facts import bits_of
 from tilewright.loops.llvm.instruction import Instruction
-from tilewright.loops.llvm.module import Module
+from tilewright.loops.llvm.module import ParsedModule
 from tilewright.loops.llvm.rules import OVERFLOW, RULES
 from tilewright.loops.llvm.successors import ends_badly
 from tilewright.loops.nests.nest import Bound, Extent
@@ -53,7 +53,7 @@ class Counts(Evolutions):
 
     rules = RULES
 
-    def __init__(self, module: Module, flow: Flow, root: NaturalLoop) -> None:
+    def __init__(self, module: ParsedModule, flow: Flow, root: NaturalLoop) -> None:
         super().__init__(module, flow, root)
         #: Where `comparisons` puts tests of floats for not being a number; None: they are no comparisons.
         self.tests: list[Instruction] | None = None

@@ -30,7 +30,7 @@ def pointer_bits(datalayout: str) -> int:
     return int(found[1]) if found else BITS
 
 
-class Layout:
+class DataLayout:
     """Sizes of types on targets whose pointers have 64 bits.
 
     Parameters
@@ -41,7 +41,7 @@ class Layout:
 
     Examples
     --------
-    >>> layout = Layout({"%pair": "{ i8, double }"})
+    >>> layout = DataLayout({"%pair": "{ i8, double }"})
     >>> layout.size("[4 x %pair]"), layout.field("%pair", 1)
     (64, (8, 'double'))
     """

@@ -15,14 +15,14 @@ from tilewright.loops.llvm.trip_counts import Counts
 from tilewright.loops.nests.nest import (
     Access,
     Cell,
-    Convert,
+    Conversion,
+    InvariantScalar,
     Load,
-    Memory,
+    MemoryObject,
     Minus,
     Number,
     Read,
     Refusal,
-    Scalar,
     Sum,
     Times,
     Unreadable,
@@ -142,9 +142,9 @@ class Values:
         return Access(self.memory(base), offset, dtype, self.where(instruction))
 
     @staticmethod
-    def memory(base: Symbol) -> Memory:
+    def memory(base: Symbol) -> MemoryObject:
         """The memory that an address begins with."""
-        return Memory(base, getattr(base, "text", "") or base.name)
+        return MemoryObject(base, getattr(base, "text", "") or base.name)
 
     def note_load(self, instruction: Instruction) -> None:
         """A load has been passed."""
@@ -179,7 +179,7 @@ class Values:
         if home is None:
             if text[:1] != "%":
                 return Unreadable(f"computes with {text}", self.where(None))
-            return Scalar(SsaValue.of(text, kind), TYPES.get(kind))
+            return InvariantScalar(SsaValue.of(text, kind), TYPES.get(kind))
         assert instruction is not None
         if text in self.cells and at.header in home.blocks:
             return Read(self.cells[text])
@@ -266,7 +266,7 @@ class Values:
             if not isinstance(value, Load) or value.access.dtype not in _UNSIGNED:
                 return Unreadable(f"widens unsigned {instruction.operands[0].kind}", self.where(instruction))
             value = Load(replace(value.access, dtype=_UNSIGNED[value.access.dtype]))
-        return Convert(value, dtype)
+        return Conversion(value, dtype)
 
     def _frozen(self, instruction: Instruction, at: NaturalLoop) -> Value:
         return self._of(*instruction.operands[0], at)

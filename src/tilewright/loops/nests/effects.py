@@ -10,17 +10,17 @@ from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
-    Convert,
+    Conversion,
+    CountedLoop,
     Extent,
     Factor,
+    InvariantScalar,
     Load,
-    Loop,
     Minus,
     Number,
     Obstacle,
     Read,
     Refusal,
-    Scalar,
     Statement,
     Sum,
     Times,
@@ -44,7 +44,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Element:
+class LoadedElement:
     """An element of memory in a product.
 
     Attributes
@@ -83,7 +83,7 @@ class Term:
     """
 
     factor: Factor = ONE
-    elements: tuple[Element, ...] = ()
+    elements: tuple[LoadedElement, ...] = ()
     cells: tuple[Before, ...] = ()
     sums: tuple[Range, ...] = ()
     reassociates: bool = True
@@ -103,7 +103,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Form:
+class SumOfTerms:
     """A sum of terms of one type; no terms are the number 0."""
 
     terms: tuple[Term, ...] = ()
@@ -123,7 +123,7 @@ class Store:
 
     ranges: tuple[Range, ...]
     target: Access
-    form: Form
+    form: SumOfTerms
     version: int
     where: Where
     mirrored: Cell | None = None
@@ -133,11 +133,11 @@ class Store:
 class Effects:
     """What statements do: variables afterwards (None: what the last iteration left), and stores."""
 
-    cells: Mapping[Cell, Form | None]
+    cells: Mapping[Cell, SumOfTerms | None]
     stores: tuple[Store, ...]
 
 
-def effects(nest: Loop) -> tuple[Store, ...]:
+def effects(nest: CountedLoop) -> tuple[Store, ...]:
     """The stores of a nest, in the order of its text.
 
     Sums that a scalar variable collects become terms over the loops that collect them:
@@ -177,11 +177,11 @@ class _Reader:
 
     def body(self, statements: tuple[Statement, ...]) -> Effects:
         """What statements do, in terms of what variables hold before them."""
-        cells: dict[Cell, Form | None] = {}
+        cells: dict[Cell, SumOfTerms | None] = {}
         stores: list[Store] = []
         for statement in statements:
             match statement:
-                case Loop():
+                case CountedLoop():
                     self.loop(statement, cells, stores)
                 case Assign(target=Cell() as cell):
                     cells[cell] = self.value(statement.value, cells, statement.where)
@@ -206,7 +206,7 @@ class _Reader:
         stores.append(store)
         self.version += 1
 
-    def loop(self, loop: Loop, cells: dict[Cell, Form | None], stores: list[Store]) -> None:
+    def loop(self, loop: CountedLoop, cells: dict[Cell, SumOfTerms | None], stores: list[Store]) -> None:
         """What a loop does behind other statements, whose variables and stores are given and completed."""
         before = self.version
         writes = any(isinstance(s, Assign) and isinstance(s.target, Access) for s in loop.walk())
@@ -216,24 +216,24 @@ class _Reader:
             shown = self.mirror(store, cells, stores, before) if store.mirrored in cells else store
             stores.append(replace(shown, form=substitute(shown.form, cells, shown.where)))
         self.version += writes
-        after: dict[Cell, Form | None] = {}
+        after: dict[Cell, SumOfTerms | None] = {}
         for cell, form in found.cells.items():
             known = form is not None and all(cells.get(b.cell, form) for t in form.terms for b in t.cells)
             after[cell] = substitute(form, cells, loop.where) if form is not None and known else None
         for store in found.stores:
             if store.mirrored in cells:
-                kept = Element(store.target, store.target.dtype, version=self.version)
-                after[store.mirrored] = Form((Term(elements=(kept,)),), store.target.dtype)
+                kept = LoadedElement(store.target, store.target.dtype, version=self.version)
+                after[store.mirrored] = SumOfTerms((Term(elements=(kept,)),), store.target.dtype)
         cells.update(after)
 
     def mirror(
-        self, store: Store, cells: Mapping[Cell, Form | None], stores: list[Store], version: int
+        self, store: Store, cells: Mapping[Cell, SumOfTerms | None], stores: list[Store], version: int
     ) -> Store:
         """A store of a variable that holds what the target holds: shown by what stands before the loop."""
         assert store.mirrored is not None
         held = cells[store.mirrored]
         match held:
-            case Form(terms=(Term(elements=(element,)) as term,)):
+            case SumOfTerms(terms=(Term(elements=(element,)) as term,)):
                 loaded = term == Term(elements=(element,)) and element.access.offset == store.target.offset
                 if loaded and element.access.memory == store.target.memory and element.version == version:
                     return replace(store, mirrored=None)
@@ -246,18 +246,18 @@ class _Reader:
                 return replace(store, mirrored=None)
         raise Refused(store.where, f"carries {store.mirrored.name} from one iteration to the next")
 
-    def value(self, value: Value, cells: Mapping[Cell, Form | None], where: Where) -> Form:
+    def value(self, value: Value, cells: Mapping[Cell, SumOfTerms | None], where: Where) -> SumOfTerms:
         """A value as a sum of products."""
         match value:
             case Load(access=access):
-                element = Element(access, access.dtype, version=self.version)
-                return Form((Term(elements=(element,)),), access.dtype)
+                element = LoadedElement(access, access.dtype, version=self.version)
+                return SumOfTerms((Term(elements=(element,)),), access.dtype)
             case Read(cell=cell):
-                return substitute(Form((Term(cells=(Before(cell),)),)), cells, where)
+                return substitute(SumOfTerms((Term(cells=(Before(cell),)),)), cells, where)
             case Number(value=number):
-                return Form((Term(Factor(number)),) if number else ())
-            case Scalar(dtype=dtype):
-                return Form((Term(Factor(1, (value,))),), dtype)
+                return SumOfTerms((Term(Factor(number)),) if number else ())
+            case InvariantScalar(dtype=dtype):
+                return SumOfTerms((Term(Factor(1, (value,))),), dtype)
             case Sum():
                 left = self.value(value.left, cells, where)
                 right = self.value(value.right, cells, where)
@@ -265,7 +265,7 @@ class _Reader:
                     replace(term, reassociates=term.reassociates and value.reassociates)
                     for term in left.terms + right.terms
                 )
-                return Form(tuple(terms), left.dtype or right.dtype)
+                return SumOfTerms(tuple(terms), left.dtype or right.dtype)
             case Times():
                 left = self.value(value.left, cells, where)
                 right = self.value(value.right, cells, where)
@@ -276,31 +276,31 @@ class _Reader:
                 form = self.value(value.value, cells, where)
                 minus = Term(Factor(-1))
                 return replace(form, terms=tuple(minus * term for term in form.terms))
-            case Convert():
+            case Conversion():
                 return converted(self.value(value.value, cells, where), value.dtype, where)
             case Unreadable(reason=reason, where=place):
                 raise Refused(place, reason)
 
 
-def multiply(left: Form, right: Form, where: Where, *, contracts: bool) -> Form:
+def multiply(left: SumOfTerms, right: SumOfTerms, where: Where, *, contracts: bool) -> SumOfTerms:
     """The product of two sums, one of which has a single term."""
     if len(left.terms) > 1 and len(right.terms) > 1:
         raise Refused(where, "multiplies sums")
     flag = Term(contracts=contracts)
     terms = (one * other * flag for one in left.terms for other in right.terms)
-    return Form(tuple(terms), left.dtype or right.dtype)
+    return SumOfTerms(tuple(terms), left.dtype or right.dtype)
 
 
-def substitute(form: Form, cells: Mapping[Cell, Form | None], where: Where) -> Form:
+def substitute(form: SumOfTerms, cells: Mapping[Cell, SumOfTerms | None], where: Where) -> SumOfTerms:
     """A form with the values of variables in their places; those not in `cells` stay."""
     if not any(before.cell in cells for term in form.terms for before in term.cells):
         return form
     terms: list[Term] = []
     dtype = form.dtype
     for term in form.terms:
-        result = Form((replace(term, cells=()),))
+        result = SumOfTerms((replace(term, cells=()),))
         for before in term.cells:
-            factor = Form((Term(cells=(before,)),))
+            factor = SumOfTerms((Term(cells=(before,)),))
             if before.cell in cells:
                 held = cells[before.cell]
                 if held is None:
@@ -311,10 +311,10 @@ def substitute(form: Form, cells: Mapping[Cell, Form | None], where: Where) -> F
                 dtype = dtype or factor.dtype
             result = multiply(factor, result, where, contracts=True)
         terms += result.terms
-    return Form(tuple(terms), dtype)
+    return SumOfTerms(tuple(terms), dtype)
 
 
-def converted(form: Form, dtype: DType, where: Where) -> Form:
+def converted(form: SumOfTerms, dtype: DType, where: Where) -> SumOfTerms:
     """A form in another type.
 
     Integers wrap around, so that narrowing a sum is narrowing what it is made of; widening one is not.
@@ -327,7 +327,7 @@ def converted(form: Form, dtype: DType, where: Where) -> Form:
         raise Refused(where, f"converts {source} to {dtype}")
     if source is not None and source.is_integer and dtype.bits > source.bits and len(form.terms) > 1:
         raise Refused(where, f"keeps sums in {source} that it widens to {dtype}")
-    return Form(tuple(_converted_term(term, source, dtype, where) for term in form.terms), dtype)
+    return SumOfTerms(tuple(_converted_term(term, source, dtype, where) for term in form.terms), dtype)
 
 
 def _alike(one: DType, other: DType) -> bool:
@@ -361,7 +361,7 @@ def _fits(term: Term, dtype: DType) -> bool:
     return len(known) == len(read) and sum(kind.significand for kind in known) + unsigned <= dtype.bits
 
 
-def repeated(loop: Loop, body: Effects) -> Effects:
+def repeated(loop: CountedLoop, body: Effects) -> Effects:
     """What a loop does whose body does something."""
     around: Range = (loop.index, loop.extent)
     cells = {cell: _summed(cell, form, around, body) for cell, form in body.cells.items()}
@@ -375,7 +375,7 @@ def repeated(loop: Loop, body: Effects) -> Effects:
     return Effects(cells, tuple(stores))
 
 
-def _summed(cell: Cell, form: Form | None, around: Range, body: Effects) -> Form | None:
+def _summed(cell: Cell, form: SumOfTerms | None, around: Range, body: Effects) -> SumOfTerms | None:
     """What a variable holds behind a loop: what it held before it plus a sum, or None."""
     if form is None:
         return None
@@ -397,7 +397,7 @@ def _summed(cell: Cell, form: Form | None, around: Range, body: Effects) -> Form
             return None
 
 
-def _mirrors(store: Store, cell: Cell, loop: Loop, body: Effects) -> bool:
+def _mirrors(store: Store, cell: Cell, loop: CountedLoop, body: Effects) -> bool:
     """Whether a variable and the target of the only store, equal before an iteration, are so behind it."""
     summed = _summed(cell, body.cells[cell], NOWHERE, body)
     if summed is None or len(body.stores) > 1 or loop.index in store.target.offset.symbols:
@@ -411,7 +411,7 @@ def _accesses(term: Term) -> list[Access]:
     return [element.access for element in term.elements]
 
 
-def _mirroring(store: Store, cell: Cell, loop: Loop, body: Effects) -> Store:
+def _mirroring(store: Store, cell: Cell, loop: CountedLoop, body: Effects) -> Store:
     """A store that repeats, in every iteration, what a variable has summed so far, as one that adds.
 
     ``for k: s += x; C = s`` is ``for k: C += x`` where s is C before the loop.
@@ -419,7 +419,7 @@ def _mirroring(store: Store, cell: Cell, loop: Loop, body: Effects) -> Store:
     same = store.form == body.cells[cell] and not store.ranges
     if not (same and _mirrors(store, cell, loop, body)):
         raise Refused(store.where, f"carries {cell.name} from one iteration to the next")
-    loaded = Element(store.target, store.target.dtype, version=store.version)
+    loaded = LoadedElement(store.target, store.target.dtype, version=store.version)
     terms = tuple(
         replace(term, elements=(loaded,), cells=())
         if any(before.cell == cell for before in term.cells)

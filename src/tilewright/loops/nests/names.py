@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.loops.nests.nest import Access, Assign, Convert, Load, Loop, Minus, Sum, Times, Value
+from tilewright.loops.nests.nest import (
+    Access,
+    Assign,
+    Conversion,
+    CountedLoop,
+    Load,
+    Minus,
+    Sum,
+    Times,
+    Value,
+)
 
 
-def accesses(nest: Loop) -> Iterator[Access]:
+def accesses(nest: CountedLoop) -> Iterator[Access]:
     """Every element that a nest reads or stores, in the order of its text."""
     for statement in nest.walk():
         if isinstance(statement, Assign):
@@ -23,7 +33,7 @@ def _read(value: Value) -> Iterator[Access]:
         case Sum(left=left, right=right) | Times(left=left, right=right):
             yield from _read(left)
             yield from _read(right)
-        case Minus(value=inner) | Convert(value=inner):
+        case Minus(value=inner) | Conversion(value=inner):
             yield from _read(inner)
         case _:
             return

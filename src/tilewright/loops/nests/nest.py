@@ -34,7 +34,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryObject:
     """What offsets are counted from: a pointer, a global variable, an array.
 
     Attributes
@@ -62,7 +62,7 @@ class Access:
     subscripts : one for each axis, where the language has them.
     """
 
-    memory: Memory
+    memory: MemoryObject
     offset: Polynomial
     dtype: DType | None
     where: Where = field(compare=False)
@@ -101,7 +101,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Scalar:
+class InvariantScalar:
     """A number that stays the same while the nest runs: alpha, beta."""
 
     symbol: Symbol
@@ -134,7 +134,7 @@ class Minus:
 
 
 @dataclass(frozen=True)
-class Convert:
+class Conversion:
     """A value in another type."""
 
     value: Value
@@ -149,7 +149,7 @@ class Unreadable:
     where: Where
 
 
-Value: TypeAlias = Load | Read | Number | Scalar | Sum | Times | Minus | Convert | Unreadable
+Value: TypeAlias = Load | Read | Number | InvariantScalar | Sum | Times | Minus | Conversion | Unreadable
 
 
 # Statements
@@ -213,7 +213,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Loop:
+class CountedLoop:
     """A body that runs `extent` times, for index = 0, 1, 2, ...; starts and steps stand in the accesses.
 
     No two loops of a nest have the same index.
@@ -228,13 +228,13 @@ class Loop:
         """It and every statement in it, in the order of the text."""
         yield self
         for statement in self.body:
-            if isinstance(statement, Loop):
+            if isinstance(statement, CountedLoop):
                 yield from statement.walk()
             else:
                 yield statement
 
 
-Statement: TypeAlias = Loop | Assign | Obstacle
+Statement: TypeAlias = CountedLoop | Assign | Obstacle
 
 
 # What run time has to see before the new code may run
@@ -273,7 +273,7 @@ Condition: TypeAlias = Within | Disjoint | Injective
 # What a nest is
 
 
-class Role(Enum):
+class DimensionRole(Enum):
     """What a loop does in a product, by the operands in which its index stands."""
 
     BATCH = "batch"
@@ -283,10 +283,10 @@ class Role(Enum):
 
 
 @dataclass(frozen=True)
-class Dimension:
+class ProductDimension:
     """One loop of a product: how often, and how far each operand moves with an iteration (0: not at all)."""
 
-    role: Role
+    role: DimensionRole
     index: Index
     extent: Extent
     a: Polynomial
@@ -295,10 +295,10 @@ class Dimension:
 
 
 @dataclass(frozen=True)
-class Operand:
+class MatrixOperand:
     """One matrix: where its first element stands, and of what type it is."""
 
-    memory: Memory
+    memory: MemoryObject
     offset: Polynomial
     dtype: DType | None
 
@@ -308,7 +308,7 @@ class Factor:
     """A product of a number and scalars."""
 
     number: float | int | complex = 1
-    scalars: tuple[Scalar, ...] = ()
+    scalars: tuple[InvariantScalar, ...] = ()
 
     @property
     def is_zero(self) -> bool:
@@ -321,7 +321,7 @@ class Factor:
         return self.number == 1 and not self.scalars
 
 
-class Triangle(Enum):
+class TriangularPart(Enum):
     """The part of a symmetric C that a nest computes, its diagonal included."""
 
     LOWER = "lower"
@@ -329,7 +329,7 @@ class Triangle(Enum):
 
 
 @dataclass(frozen=True)
-class Product:
+class MatrixProduct:
     """C = beta*C + alpha*(sum over the K dimensions of A*B), the whole of it or a triangle.
 
     Attributes
@@ -345,14 +345,14 @@ class Product:
     conditions : what run time has to check.
     """
 
-    a: Operand
-    b: Operand
-    c: Operand
-    dimensions: tuple[Dimension, ...]
+    a: MatrixOperand
+    b: MatrixOperand
+    c: MatrixOperand
+    dimensions: tuple[ProductDimension, ...]
     alpha: Factor
     beta: Factor
     acc: DType | None
     conditions: tuple[Condition, ...]
     where: Where
-    triangle: Triangle | None = None
-    second: tuple[Operand, Operand] | None = None
+    triangle: TriangularPart | None = None
+    second: tuple[MatrixOperand, MatrixOperand] | None = None

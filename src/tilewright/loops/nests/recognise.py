@@ -10,44 +10,44 @@ from tilewright.loops.nests.effects import Range, Refused, Store, Term, effects,
 from tilewright.loops.nests.nest import (
     Access,
     Condition,
-    Dimension,
+    CountedLoop,
+    DimensionRole,
     Disjoint,
     Factor,
     Injective,
-    Loop,
-    Operand,
-    Product,
+    MatrixOperand,
+    MatrixProduct,
+    ProductDimension,
     Refusal,
-    Role,
-    Triangle,
+    TriangularPart,
     Where,
 )
 from tilewright.loops.nests.polynomial import Index, Polynomial
-from tilewright.loops.nests.space import Space, dependent, fused, normalised
+from tilewright.loops.nests.space import IterationSpace, dependent, fused, normalised
 from tilewright.loops.nests.unrolled import rolled
 from tilewright.spec.dtype import DType
 
 
-def recognise(nest: Loop) -> Product | Refusal:
+def recognise(nest: CountedLoop) -> MatrixProduct | Refusal:
     """C (+)= alpha * op(A) * op(B) (+ beta*C), in any order of the loops and any layout, or why not.
 
     Matrices times vectors are products too, and so are SYRK and SYR2K, of which one triangle is computed.
 
     Examples
     --------
-    >>> from tilewright.loops.nests.nest import Assign, Extent, Load, Memory, Sum, Times
+    >>> from tilewright.loops.nests.nest import Assign, Extent, Load, MemoryObject, Sum, Times
     >>> from tilewright.loops.nests.polynomial import Symbol
     >>> from tilewright.spec.dtype import F32
     >>> here, (i, j, k) = Where("f"), map(Index, "ijk")
     >>> def element(name, row, column):
     ...     offset = (Polynomial.of(row) * 100 + column) * 4
-    ...     return Access(Memory(Symbol(name), name), offset, F32, here)
+    ...     return Access(MemoryObject(Symbol(name), name), offset, F32, here)
     >>> added = Times(Load(element("a", i, k)), Load(element("b", k, j)), contracts=True)
     >>> c = element("c", i, j)
     >>> update = Assign(c, Sum(Load(c), added, reassociates=True), here)
     >>> nest = update
     >>> for index in (j, k, i):
-    ...     nest = Loop(index, Extent.of(64), (nest,), here)
+    ...     nest = CountedLoop(index, Extent.of(64), (nest,), here)
     >>> product = recognise(nest)
     >>> [(dimension.role.name, str(dimension.extent)) for dimension in product.dimensions]
     [('M', '64'), ('K', '64'), ('N', '64')]
@@ -59,18 +59,18 @@ def recognise(nest: Loop) -> Product | Refusal:
     if isinstance(found, Refusal):
         return found
     roles = {dimension.role for dimension in found.dimensions}
-    if Role.K not in roles:
+    if DimensionRole.K not in roles:
         return Refusal(found.where, "sums nothing: no loop is in both factors and not in the result")
-    if not roles & {Role.M, Role.N}:
+    if not roles & {DimensionRole.M, DimensionRole.N}:
         return Refusal(found.where, "multiplies no matrix: every loop over the result is in both factors")
     return found
 
 
-def contraction(nest: Loop) -> Product | Refusal:
+def contraction(nest: CountedLoop) -> MatrixProduct | Refusal:
     """What `recognise` finds, and beside it dot, outer and elementwise products.
 
     >>> from tilewright.loops.nests.nest import Extent
-    >>> contraction(Loop(Index("i"), Extent.of(4), (), Where("f", 7))).reason
+    >>> contraction(CountedLoop(Index("i"), Extent.of(4), (), Where("f", 7))).reason
     'stores nothing'
     """
     try:
@@ -93,10 +93,10 @@ class _Step:
     beta: Factor
     products: tuple[Term, ...]
     around: tuple[Range, ...]
-    space: Space
+    space: IterationSpace
 
 
-def _product(where: Where, stores: Sequence[Store]) -> Product:
+def _product(where: Where, stores: Sequence[Store]) -> MatrixProduct:
     if not stores:
         raise Refused(where, "stores nothing")
     updates = [store for store in stores if any(len(term.elements) > 1 for term in store.form.terms)]
@@ -160,7 +160,7 @@ def _step(store: Store) -> _Step:
         raise Refused(store.where, f"adds {c.memory.name} to itself")
     beta = betas[0].factor if betas else Factor(0)
     indices = c.offset.symbols
-    space = normalised(Space(tuple(store.ranges), (c.offset,)))
+    space = normalised(IterationSpace(tuple(store.ranges), (c.offset,)))
     around = tuple(own for own in store.ranges if own[0] not in indices and own[1].constant != 1)
     if around and not beta.is_one:
         verb = "clears" if beta.is_zero else "scales"
@@ -168,7 +168,7 @@ def _step(store: Store) -> _Step:
     return _Step(store, beta, rolled(products), around, _of_c(space))
 
 
-def _of_c(space: Space) -> Space:
+def _of_c(space: IterationSpace) -> IterationSpace:
     """The loops over C's elements, without the others."""
     named = space.offsets[0].symbols
     kept = tuple(own for own in space.ranges if own[0] in named)
@@ -197,7 +197,7 @@ def _check_order(first: _Step, second: _Step) -> None:
             raise Refused(where, f"stores into {name} twice in every iteration of the loop over {index}")
 
 
-def _shape(space: Space) -> tuple[object, ...]:
+def _shape(space: IterationSpace) -> tuple[object, ...]:
     """What is the same for two spaces over the same elements, whatever their indices are called."""
 
     def stride(index: Index) -> str:
@@ -209,7 +209,7 @@ def _shape(space: Space) -> tuple[object, ...]:
     return (*ranges, ordered, space.starts[0])
 
 
-def _assembled(step: _Step, term: Term, beta: Factor) -> Product:
+def _assembled(step: _Step, term: Term, beta: Factor) -> MatrixProduct:
     """One product as if it were all that the nest does."""
     store, c = step.store, step.store.target
     left, right = (element.access for element in term.elements)
@@ -221,7 +221,7 @@ def _assembled(step: _Step, term: Term, beta: Factor) -> Product:
             raise Refused(
                 store.where, f"rounds elements of {name} from {element.access.dtype} to {element.dtype}"
             )
-    around = Space((*store.ranges, *term.sums), (c.offset, left.offset, right.offset))
+    around = IterationSpace((*store.ranges, *term.sums), (c.offset, left.offset, right.offset))
     space = normalised(around)
     if not space.is_linear:
         raise Refused(store.where, "has subscripts that are no sums of loop indices times constants")
@@ -231,20 +231,20 @@ def _assembled(step: _Step, term: Term, beta: Factor) -> Product:
     space = fused(space)
     dimensions = [_dimension(space, own, store.where) for own in space.ranges]
     roles = {dimension.role for dimension in dimensions}
-    if Role.N in roles and Role.M not in roles:
+    if DimensionRole.N in roles and DimensionRole.M not in roles:
         left, right = right, left
         space = replace(space, offsets=(space.offsets[0], space.offsets[2], space.offsets[1]))
         dimensions = [_dimension(space, own, store.where) for own in space.ranges]
     start_c, start_a, start_b = space.starts
     operands = [
-        Operand(access.memory, start, access.dtype)
+        MatrixOperand(access.memory, start, access.dtype)
         for access, start in ((left, start_a), (right, start_b), (c, start_c))
     ]
     acc = term.acc if term.sums else store.form.dtype
     acc = narrower(acc, c.dtype) if step.around else acc
     _check_permission(term, acc, dimensions, c, store.where)
     _check_apart(operands, dimensions, store.where)
-    return Product(
+    return MatrixProduct(
         operands[0],
         operands[1],
         operands[2],
@@ -260,14 +260,14 @@ def _assembled(step: _Step, term: Term, beta: Factor) -> Product:
 
 #: Which role an index has that moves C, A and B, or not.
 ROLES = {
-    (True, True, True): Role.BATCH,
-    (True, True, False): Role.M,
-    (True, False, True): Role.N,
-    (False, True, True): Role.K,
+    (True, True, True): DimensionRole.BATCH,
+    (True, True, False): DimensionRole.M,
+    (True, False, True): DimensionRole.N,
+    (False, True, True): DimensionRole.K,
 }
 
 
-def _dimension(space: Space, own: Range, where: Where) -> Dimension:
+def _dimension(space: IterationSpace, own: Range, where: Where) -> ProductDimension:
     index, extent = own
     strides = space.strides(index)
     assert strides is not None
@@ -276,13 +276,13 @@ def _dimension(space: Space, own: Range, where: Where) -> Dimension:
     if role is None:
         found = "the result" if c else "one factor" if a or b else "no subscript"
         raise Refused(where, f"has a loop over {index} whose index is in {found} only")
-    return Dimension(role, index, extent, a, b, c)
+    return ProductDimension(role, index, extent, a, b, c)
 
 
 def _check_permission(
-    term: Term, acc: DType | None, dimensions: Sequence[Dimension], c: Access, where: Where
+    term: Term, acc: DType | None, dimensions: Sequence[ProductDimension], c: Access, where: Where
 ) -> None:
-    if (acc is not None and acc.is_integer) or all(d.role is not Role.K for d in dimensions):
+    if (acc is not None and acc.is_integer) or all(d.role is not DimensionRole.K for d in dimensions):
         return
     kind = acc or "floats"
     if not term.reassociates:
@@ -291,7 +291,9 @@ def _check_permission(
         raise Refused(where, f"rounds products of {kind} without permission to contract them with sums")
 
 
-def _check_apart(operands: Sequence[Operand], dimensions: Sequence[Dimension], where: Where) -> None:
+def _check_apart(
+    operands: Sequence[MatrixOperand], dimensions: Sequence[ProductDimension], where: Where
+) -> None:
     """That no factor is surely C itself, or an element that C has one iteration before or after."""
     c = operands[2]
     for operand in operands[:2]:
@@ -304,7 +306,7 @@ def _check_apart(operands: Sequence[Operand], dimensions: Sequence[Dimension], w
 
 
 def _conditions(
-    operands: Sequence[Operand], dimensions: Sequence[Dimension], c: Access
+    operands: Sequence[MatrixOperand], dimensions: Sequence[ProductDimension], c: Access
 ) -> Iterator[Condition]:
     for name, operand in zip("ab", operands, strict=False):
         apart = operand.memory != c.memory and (operand.memory.private or c.memory.private)
@@ -314,7 +316,7 @@ def _conditions(
         yield Injective()
 
 
-def _is_injective(dimensions: Sequence[Dimension], dtype: DType | None) -> bool:
+def _is_injective(dimensions: Sequence[ProductDimension], dtype: DType | None) -> bool:
     """Whether strides of C prove that no two iterations share an element: each skips all the smaller ones."""
     if dtype is None:
         return False
@@ -348,29 +350,31 @@ def _skips(stride: Polynomial, reach: Polynomial) -> bool:
     return many > 0 and stride == reach * many
 
 
-def _side(space: Space, dimensions: Sequence[Dimension], where: Where) -> Triangle | None:
+def _side(
+    space: IterationSpace, dimensions: Sequence[ProductDimension], where: Where
+) -> TriangularPart | None:
     """Which triangle of C the iterations are."""
     if space.ordered is None:
         return None
     small, large = space.ordered
     roles = {dimension.index: dimension.role for dimension in dimensions}
     match roles[small], roles[large]:
-        case Role.N, Role.M:
-            return Triangle.LOWER
-        case Role.M, Role.N:
-            return Triangle.UPPER
+        case DimensionRole.N, DimensionRole.M:
+            return TriangularPart.LOWER
+        case DimensionRole.M, DimensionRole.N:
+            return TriangularPart.UPPER
         case _:
             raise Refused(where, f"runs the loop over {small} as often as {large} says")
 
 
-def _checked_triangle(product: Product) -> Product:
+def _checked_triangle(product: MatrixProduct) -> MatrixProduct:
     """A product of the whole of C, or of a matrix and its own transpose."""
     if product.triangle is not None and not _are_transposes(product, product):
         raise Refused(product.where, "computes one triangle of a product of two matrices")
     return product
 
 
-def _with_second(one: Product, two: Product) -> Product:
+def _with_second(one: MatrixProduct, two: MatrixProduct) -> MatrixProduct:
     """The sum of a product and of that of the same matrices in the other order."""
     if one.triangle is None or two.triangle is None:
         raise Refused(two.where, f"adds two products to {one.c.memory.name}")
@@ -382,26 +386,30 @@ def _with_second(one: Product, two: Product) -> Product:
     return replace(one, conditions=conditions, second=(two.a, two.b))
 
 
-def _swapped(product: Product) -> Product:
+def _swapped(product: MatrixProduct) -> MatrixProduct:
     """The transposed product: B is what A was."""
-    roles = {Role.M: Role.N, Role.N: Role.M}
-    sides = {Triangle.LOWER: Triangle.UPPER, Triangle.UPPER: Triangle.LOWER, None: None}
+    roles = {DimensionRole.M: DimensionRole.N, DimensionRole.N: DimensionRole.M}
+    sides = {
+        TriangularPart.LOWER: TriangularPart.UPPER,
+        TriangularPart.UPPER: TriangularPart.LOWER,
+        None: None,
+    }
     dimensions = tuple(replace(d, role=roles.get(d.role, d.role), a=d.b, b=d.a) for d in product.dimensions)
     return replace(product, a=product.b, b=product.a, dimensions=dimensions, triangle=sides[product.triangle])
 
 
-def _are_transposes(one: Product, two: Product) -> bool:
+def _are_transposes(one: MatrixProduct, two: MatrixProduct) -> bool:
     """Whether the factors of one product are those of the other one in the other order, C being the same."""
 
-    def walks(product: Product) -> list[tuple[str, ...]]:
+    def walks(product: MatrixProduct) -> list[tuple[str, ...]]:
         """How far dimensions move C, A and B."""
         return sorted((d.role.name, str(d.extent), str(d.c), str(d.a), str(d.b)) for d in product.dimensions)
 
-    def turned(product: Product) -> list[tuple[str, ...]]:
-        c_of = {role: [str(d.c) for d in product.dimensions if d.role is role] for role in Role}
+    def turned(product: MatrixProduct) -> list[tuple[str, ...]]:
+        c_of = {role: [str(d.c) for d in product.dimensions if d.role is role] for role in DimensionRole}
         other = replace(_swapped(product), triangle=product.triangle)
-        m, n = c_of[Role.M][0], c_of[Role.N][0]
-        moved = {Role.M: m, Role.N: n}
+        m, n = c_of[DimensionRole.M][0], c_of[DimensionRole.N][0]
+        moved = {DimensionRole.M: m, DimensionRole.N: n}
         return sorted(
             (d.role.name, str(d.extent), moved.get(d.role, str(d.c)), str(d.a), str(d.b))
             for d in other.dimensions

@@ -11,7 +11,7 @@ from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 
 
 @dataclass(frozen=True)
-class Space:
+class IterationSpace:
     """Loops, and how far they move some operands.
 
     Attributes
@@ -45,17 +45,17 @@ class Space:
         first: dict[Symbol, int] = {index: 0 for index, _ in self.ranges}
         return tuple(offset.substitute(first) for offset in self.offsets)
 
-    def with_index(self, index: Index, value: Polynomial) -> Space:
+    def with_index(self, index: Index, value: Polynomial) -> IterationSpace:
         """The space with something else in the place of an index."""
         places: dict[Symbol, Polynomial] = {index: value}
         ranges = tuple((own, _replaced(extent, places)) for own, extent in self.ranges)
         return replace(self, ranges=ranges, offsets=tuple(o.substitute(places) for o in self.offsets))
 
-    def without(self, gone: Index) -> Space:
+    def without(self, gone: Index) -> IterationSpace:
         """The space without a loop."""
         return replace(self, ranges=tuple(own for own in self.ranges if own[0] != gone))
 
-    def with_extent(self, index: Index, extent: Extent) -> Space:
+    def with_extent(self, index: Index, extent: Extent) -> IterationSpace:
         """The space with another extent of one loop."""
         ranges = tuple((own, extent if own == index else kept) for own, kept in self.ranges)
         return replace(self, ranges=ranges)
@@ -66,7 +66,7 @@ class Space:
         return any(index in o.symbols for o in self.offsets) or any(index in b.span.symbols for b in bounds)
 
 
-def normalised(space: Space) -> Space:
+def normalised(space: IterationSpace) -> IterationSpace:
     """The space of the same iterations with fewer loops: single iterations, blocks and triangles resolved.
 
     ``for ii in range(0, n, 64): for i in range(ii, min(ii + 64, n))`` is ``for i in range(n)``.
@@ -89,7 +89,7 @@ def normalised(space: Space) -> Space:
     return space
 
 
-def ascending(space: Space) -> Space:
+def ascending(space: IterationSpace) -> IterationSpace:
     """The space with loops that walk memory backwards turned around, where all operands walk so.
 
     ``C[i, j] for i in range(m - 1, -1, -1)`` is ``C[i, j] for i in range(m)``: adjacent elements are only
@@ -105,7 +105,7 @@ def ascending(space: Space) -> Space:
     return space
 
 
-def fused(space: Space) -> Space:
+def fused(space: IterationSpace) -> IterationSpace:
     """The space with one loop in the place of two, where the outer one moves on from where the inner ends.
 
     ``C[i*n + j] for i in range(m) for j in range(n)`` is ``C[x] for x in range(m*n)``; n may then not be
@@ -131,7 +131,7 @@ def fused(space: Space) -> Space:
     return space
 
 
-def dependent(space: Space) -> tuple[Index, Index] | None:
+def dependent(space: IterationSpace) -> tuple[Index, Index] | None:
     """A loop that runs as often as the index of another one says, and that other one."""
     for index, extent in space.ranges:
         own = {other for other, _ in space.ranges}
@@ -140,7 +140,7 @@ def dependent(space: Space) -> tuple[Index, Index] | None:
     return None
 
 
-def _independent(space: Space, index: Index) -> bool:
+def _independent(space: IterationSpace, index: Index) -> bool:
     extents = dict(space.ranges)
     return not _indices(extents[index]) and not any(index in _indices(extent) for extent in extents.values())
 
@@ -165,7 +165,7 @@ def _replaced(extent: Extent, places: Mapping[Symbol, Polynomial]) -> Extent:
     return Extent(tuple(dict.fromkeys(bounds)), extent.least)
 
 
-def _needed(extent: Extent, space: Space) -> Extent:
+def _needed(extent: Extent, space: IterationSpace) -> Extent:
     """An extent without the bounds that another of its bounds never exceeds."""
     kept = list(extent.bounds)
     for bound in extent.bounds:
@@ -175,7 +175,7 @@ def _needed(extent: Extent, space: Space) -> Extent:
     return Extent(tuple(kept), extent.least)
 
 
-def _never_more(one: Bound, other: Bound, space: Space) -> bool:
+def _never_more(one: Bound, other: Bound, space: IterationSpace) -> bool:
     """Whether a constant bound is never more than another one, in any iteration of constant ranges."""
     limit = one.span.constant
     if limit is None:
@@ -195,7 +195,7 @@ def _never_more(one: Bound, other: Bound, space: Space) -> bool:
     return -(-limit // one.step) <= -(-lowest // other.step)
 
 
-def _unblocked(space: Space, outer: Range, inner: Range) -> Space | None:
+def _unblocked(space: IterationSpace, outer: Range, inner: Range) -> IterationSpace | None:
     """One loop in the place of one over blocks and one inside, where the last block may be shorter."""
     (block, blocks), (index, extent) = outer, inner
     inside = [bound for bound in extent.bounds if block not in bound.span.symbols]
@@ -218,7 +218,7 @@ def _unblocked(space: Space, outer: Range, inner: Range) -> Space | None:
     return None if merged.names(block) else merged
 
 
-def _triangle(space: Space, outer: Range, inner: Range) -> Space | None:
+def _triangle(space: IterationSpace, outer: Range, inner: Range) -> IterationSpace | None:
     """Two loops over a square, one index never beyond the other, in the place of loops over a triangle."""
     (first, extent), (second, inner_extent) = outer, inner
     count, length = _count(extent), inner_extent.bounds

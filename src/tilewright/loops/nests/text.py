@@ -4,37 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.loops.nests.nest import Dimension, Factor, Operand, Product, Role
+from tilewright.loops.nests.nest import DimensionRole, Factor, MatrixOperand, MatrixProduct, ProductDimension
 from tilewright.loops.nests.polynomial import Polynomial
 
 #: The order in which subscripts name roles, and their letters.
-LETTERS = {Role.BATCH: "b", Role.M: "m", Role.N: "n", Role.K: "k"}
+LETTERS = {DimensionRole.BATCH: "b", DimensionRole.M: "m", DimensionRole.N: "n", DimensionRole.K: "k"}
 
 #: How far an operand moves with an iteration of a dimension.
-Stride = Callable[[Dimension], Polynomial]
+Stride = Callable[[ProductDimension], Polynomial]
 
 
-def product_text(product: Product) -> str:
+def product_text(product: MatrixProduct) -> str:
     """The product, with letters for roles, and the sizes of its dimensions.
 
     Several dimensions of a role are numbered: ``C[m,n] += A[m,k1,k2]*B[k1,k2,n], m=8, n=8, k1=3, k2=n``.
 
-    >>> from tilewright.loops.nests.nest import Extent, Memory, Where
+    >>> from tilewright.loops.nests.nest import Extent, MemoryObject, Where
     >>> from tilewright.loops.nests.polynomial import Index, Symbol
-    >>> c, a, b = (Operand(Memory(Symbol(name), name), Polynomial(), None) for name in "yAx")
+    >>> c, a, b = (MatrixOperand(MemoryObject(Symbol(name), name), Polynomial(), None) for name in "yAx")
     >>> n, one, none = Polynomial.of(Symbol("n")), Polynomial.of(1), Polynomial()
-    >>> rows = Dimension(Role.M, Index("i"), Extent.of(n), n, none, one)
-    >>> depths = Dimension(Role.K, Index("k"), Extent.of(64), one, one, none)
+    >>> rows = ProductDimension(DimensionRole.M, Index("i"), Extent.of(n), n, none, one)
+    >>> depths = ProductDimension(DimensionRole.K, Index("k"), Extent.of(64), one, one, none)
     >>> print(product_text(
-    ...     Product(a, b, c, (rows, depths), Factor(), Factor(0), None, (), Where("f"))))
+    ...     MatrixProduct(a, b, c, (rows, depths), Factor(), Factor(0), None, (), Where("f"))))
     y[m] = A[m,k]*x[k], m=n, k=64
     """
     names = _names(product)
 
-    def operand(found: Operand, stride: Stride, *, depths_first: bool = False) -> str:
+    def operand(found: MatrixOperand, stride: Stride, *, depths_first: bool = False) -> str:
         own = [(dimension.role, name) for dimension, name in names if stride(dimension)]
         if depths_first:
-            own.sort(key=lambda pair: [Role.BATCH, Role.K, Role.N, Role.M].index(pair[0]))
+            own.sort(
+                key=lambda pair: [
+                    DimensionRole.BATCH,
+                    DimensionRole.K,
+                    DimensionRole.N,
+                    DimensionRole.M,
+                ].index(pair[0])
+            )
         return f"{found.memory.name}[{','.join(name for _, name in own)}]"
 
     c = operand(product.c, lambda dimension: dimension.c)
@@ -50,7 +57,7 @@ def product_text(product: Product) -> str:
     return f"{c} {sign} {kept}{' + '.join(products)}, {sizes}{side}"
 
 
-def _names(product: Product) -> list[tuple[Dimension, str]]:
+def _names(product: MatrixProduct) -> list[tuple[ProductDimension, str]]:
     """Dimensions in the order of subscripts, each with its letter, numbered where a role has several."""
     names = []
     for role, letter in LETTERS.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.loops.nests.effects import Element, Term
+from tilewright.loops.nests.effects import LoadedElement, Term
 from tilewright.loops.nests.nest import Extent
 from tilewright.loops.nests.polynomial import Index, Polynomial
 
@@ -67,7 +67,7 @@ def _distances(first: Term, term: Term) -> tuple[Polynomial, Polynomial] | None:
     return None
 
 
-def _kind(element: Element) -> tuple[object, ...]:
+def _kind(element: LoadedElement) -> tuple[object, ...]:
     """What has to be the same of two elements but for the place."""
     return element.access.memory, element.access.dtype, element.dtype, element.exact
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, cast
 
 from tilewright.atomic import replacing
 from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable, shown
-from tilewright.loops.opt.records import Form, Optimised
+from tilewright.loops.opt.records import Optimised, OutputFormat
 from tilewright.reading import read_bounded, read_input
 
 #: Standard input and output.
@@ -28,22 +28,22 @@ def read_source(path: Path) -> bytes:
         raise InputNotReadable(path=str(path), reason=error.strerror or str(error)) from error
 
 
-def form_of(output: Path, emit: str | None) -> Form:
+def form_of(output: Path, emit: str | None) -> OutputFormat:
     """The form asked for, or that of the output's suffix; text where neither says it.
 
     >>> form_of(Path("a.o"), None), form_of(STANDARD, None), form_of(Path("a.out"), "s")
-    (<Form.OBJECT: '.o'>, <Form.LL: '.ll'>, <Form.ASSEMBLY: '.s'>)
+    (<OutputFormat.OBJECT: '.o'>, <OutputFormat.LL: '.ll'>, <OutputFormat.ASSEMBLY: '.s'>)
     """
-    allowed = {form.value.removeprefix("."): form for form in Form}
+    allowed = {form.value.removeprefix("."): form for form in OutputFormat}
     if emit is not None:
         if emit not in allowed:
             raise InvalidChoice(name="emit", found=shown(emit), allowed=", ".join(allowed))
         return allowed[emit]
     if output == STANDARD:
-        return Form.LL
+        return OutputFormat.LL
     found = allowed.get(output.suffix.removeprefix("."))
     if found is None:
-        endings = ", ".join(form.value for form in Form)
+        endings = ", ".join(form.value for form in OutputFormat)
         raise InvalidChoice(name="the suffix of --output", found=shown(output.suffix), allowed=endings)
     return found
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tilewright.llvm.subtarget import cpu_features, known_features
-from tilewright.loops.opt.records import Options
+from tilewright.loops.opt.records import ProductOptions
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.custom import TargetName
 from tilewright.machine.feature_bits import DETECTIONS, Saved
@@ -17,7 +17,7 @@ from tilewright.machine.machine import Cache, Machine
 ANY_CPU = "generic"
 
 
-def machine_of(triple: str, cpu: str, features: str, options: Options) -> Machine:
+def machine_of(triple: str, cpu: str, features: str, options: ProductOptions) -> Machine:
     """What a function's products are compiled for.
 
     Parameters
@@ -31,13 +31,13 @@ def machine_of(triple: str, cpu: str, features: str, options: Options) -> Machin
 
     Examples
     --------
-    >>> machine_of("powerpc64le-linux-gnu", "pwr10", "", Options()).isa.name
+    >>> machine_of("powerpc64le-linux-gnu", "pwr10", "", ProductOptions()).isa.name
     'vsx'
 
     The tiles of AMX are left out: Linux ends programs that use them and have not asked for them before.
 
     >>> from tilewright.spec.dtype import BF16
-    >>> machine_of("x86_64-linux-gnu", "sapphirerapids", "", Options()).isa.tile(BF16).instruction
+    >>> machine_of("x86_64-linux-gnu", "sapphirerapids", "", ProductOptions()).isa.tile(BF16).instruction
     'vdpbf16ps'
     """
     machine = options.target or _machine(triple, cpu or ANY_CPU, features)

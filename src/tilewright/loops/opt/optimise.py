@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from tilewright.errors import OptimiserFailed
-from tilewright.loops.opt.records import Form, Optimised, Options
+from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
 from tilewright.loops.opt.work import Work, read_answer
 from tilewright.spec.arguments import parse_choice
 
@@ -21,8 +21,8 @@ _START = (
 
 def optimise(
     source: str | bytes,
-    form: Form | str = Form.LL,
-    options: Options | None = None,
+    form: OutputFormat | str = OutputFormat.LL,
+    options: ProductOptions | None = None,
     *,
     name: str = "the module",
     dump: bool = False,
@@ -56,8 +56,8 @@ def optimise(
     work = Work(
         source=source.encode() if isinstance(source, str) else source,
         name=name,
-        form=parse_choice(Form, form, "form"),
-        options=options or Options(),
+        form=parse_choice(OutputFormat, form, "form"),
+        options=options or ProductOptions(),
         dump=dump,
     )
     try:

@@ -8,12 +8,12 @@ from enum import Enum
 
 from tilewright.errors import InvalidChoice, shown
 from tilewright.loops.nests.nest import Where
-from tilewright.loops.splice.calls import Memory
-from tilewright.loops.splice.plan import Strategy
+from tilewright.loops.splice.calls import PanelAllocator
+from tilewright.loops.splice.plan import ProductStrategy
 from tilewright.machine.machine import Machine
 
 
-class Form(Enum):
+class OutputFormat(Enum):
     """How a module is written; the values are the suffixes of such files."""
 
     LL = ".ll"
@@ -24,14 +24,14 @@ class Form(Enum):
     @property
     def is_text(self) -> bool:
         """Whether it is for people."""
-        return self in (Form.LL, Form.ASSEMBLY)
+        return self in (OutputFormat.LL, OutputFormat.ASSEMBLY)
 
 
 _SYMBOL = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
-class Options:
+class ProductOptions:
     """How products in a module are compiled.
 
     Attributes
@@ -50,7 +50,7 @@ class Options:
     """
 
     target: Machine | None = None
-    strategy: Strategy = Strategy.AUTO
+    strategy: ProductStrategy = ProductStrategy.AUTO
     l2_bytes: int | None = None
     l3_bytes: int | None = None
     assume_reassociation: bool = False
@@ -61,9 +61,9 @@ class Options:
             raise InvalidChoice(name="arena", found=shown(self.arena), allowed="the name of a function in C")
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> PanelAllocator:
         """Where panels come from."""
-        return Memory() if self.arena is None else Memory(self.arena, release=None)
+        return PanelAllocator() if self.arena is None else PanelAllocator(self.arena, release=None)
 
 
 #: The reason of most nests of most programs, which nobody has to look at.

@@ -9,8 +9,8 @@ from typing import Any
 from tilewright.llvm.canonical import inline_calls, shape_loops
 from tilewright.llvm.target import parse
 from tilewright.loops.llvm.inlining import Calls
-from tilewright.loops.llvm.module import Function, Module, read_module
-from tilewright.loops.opt.records import Options, Remark
+from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule, read_module
+from tilewright.loops.opt.records import ProductOptions, Remark
 from tilewright.loops.opt.search import Search
 from tilewright.loops.splice.splice import Splicer
 
@@ -37,7 +37,7 @@ class Rewritten:
         return sum(remark.replaced for remark in self.remarks)
 
 
-def rewrite(module: Any, target_machine: Any, options: Options) -> Rewritten:
+def rewrite(module: Any, target_machine: Any, options: ProductOptions) -> Rewritten:
     """Replaces the products in an LLVM module, which itself stays as it is.
 
     Loops are looked for in a copy of which nothing but loops has changed. Where calls hide what loops do,
@@ -58,7 +58,7 @@ def rewrite(module: Any, target_machine: Any, options: Options) -> Rewritten:
     return more if more.count >= found.count else found
 
 
-def replace_products(text: str, options: Options) -> Rewritten:
+def replace_products(text: str, options: ProductOptions) -> Rewritten:
     """Replaces the products in a module, as LLVM prints it, whose loops have been given their shape."""
     module = read_module(text)
     splicer = Splicer(module.triple, module.datalayout, text, options.strategy, options.memory)
@@ -77,12 +77,12 @@ def replace_products(text: str, options: Options) -> Rewritten:
     return Rewritten(spliced, tuple(remarks), text, splicer)
 
 
-def _with_bodies(module: Module, bodies: dict[str, Sequence[str]]) -> list[str]:
+def _with_bodies(module: ParsedModule, bodies: dict[str, Sequence[str]]) -> list[str]:
     """The lines of a module, some functions of which have other ones."""
     lines: list[str] = []
     behind = 0
     for name, body in bodies.items():
-        function: Function = module.functions[name]
+        function: FunctionDefinition = module.functions[name]
         lines += [*module.lines[behind : function.start], *body]
         behind = function.start + len(function.lines)
     return [*lines, *module.lines[behind:]]

@@ -8,13 +8,13 @@ from dataclasses import replace
 from tilewright.errors import TilewrightError
 from tilewright.llvm.matrix import MULTIPLY
 from tilewright.loops.llvm.loops import Root, nests
-from tilewright.loops.llvm.module import Function, Module
+from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule
 from tilewright.loops.llvm.prefilter import multiplies_elements
 from tilewright.loops.llvm.symbols import Found
 from tilewright.loops.nests.nest import Refusal
 from tilewright.loops.nests.recognise import recognise
 from tilewright.loops.opt.machines import machine_of
-from tilewright.loops.opt.records import NO_ELEMENTS, Options, Remark
+from tilewright.loops.opt.records import NO_ELEMENTS, ProductOptions, Remark
 from tilewright.loops.opt.wording import described, reason
 from tilewright.loops.splice.splice import Splicer
 from tilewright.machine.machine import Machine
@@ -50,7 +50,9 @@ class Search:
     remarks : one for each nest that is not part of a product.
     """
 
-    def __init__(self, module: Module, function: Function, splicer: Splicer, options: Options) -> None:
+    def __init__(
+        self, module: ParsedModule, function: FunctionDefinition, splicer: Splicer, options: ProductOptions
+    ) -> None:
         self.module, self.function, self.options = module, function, options
         self.lines: Sequence[str] = function.lines
         self.remarks: list[Remark] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tilewright.loops.llvm.loops import Root
 from tilewright.loops.llvm.text import NAME
-from tilewright.loops.nests.nest import Product, Refusal
+from tilewright.loops.nests.nest import MatrixProduct, Refusal
 from tilewright.loops.nests.text import product_text
 from tilewright.loops.opt.records import NO_ELEMENTS
 
@@ -57,7 +57,7 @@ def _loops(root: Root, depth: int = 1) -> Iterator[tuple[Root, int]]:
         yield from _loops(inner, depth + 1)
 
 
-def described(root: Root, product: Product) -> str:
+def described(root: Root, product: MatrixProduct) -> str:
     """A product and its element types, those of A, B and C where they differ."""
     types = dict.fromkeys(str(operand.dtype) for operand in (product.a, product.b, product.c))
     return f"{_in_source(root, product_text(product))}, {' '.join(types)}"

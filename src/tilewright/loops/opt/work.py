@@ -17,7 +17,7 @@ from tilewright.llvm.canonical import drop_unused, optimise_module
 from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.llvm.target import initialize, initialize_assembler
 from tilewright.loops.nests.nest import Where
-from tilewright.loops.opt.records import Form, Optimised, Options, Remark
+from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions, Remark
 from tilewright.loops.opt.rewrite import rewrite
 from tilewright.machine.machine import triple_arch
 from tilewright.preparing import preparing
@@ -38,8 +38,8 @@ class Work:
 
     source: bytes
     name: str
-    form: Form
-    options: Options
+    form: OutputFormat
+    options: ProductOptions
     dump: bool = False
 
 
@@ -114,15 +114,15 @@ def target_machine_of(module: Any, work: Work) -> Any:
     return code
 
 
-def _written(module: Any, target: Any, form: Form) -> bytes:
+def _written(module: Any, target: Any, form: OutputFormat) -> bytes:
     match form:
-        case Form.LL:
+        case OutputFormat.LL:
             return str(module).encode()
-        case Form.BITCODE:
+        case OutputFormat.BITCODE:
             return bytes(module.as_bitcode())
-        case Form.OBJECT:
+        case OutputFormat.OBJECT:
             return bytes(target.emit_object(module))
-        case Form.ASSEMBLY:
+        case OutputFormat.ASSEMBLY:
             return str(target.emit_assembly(module)).encode()
 
 

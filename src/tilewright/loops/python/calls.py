@@ -19,7 +19,7 @@ from tilewright.calls.operands import overlaps_itself
 from tilewright.errors import TilewrightError
 from tilewright.loops.nests.effects import effects
 from tilewright.loops.nests.names import accesses
-from tilewright.loops.nests.nest import Access, Extent, Factor, Product, Role, Triangle
+from tilewright.loops.nests.nest import Access, DimensionRole, Extent, Factor, MatrixProduct, TriangularPart
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 from tilewright.loops.python.elements import PythonNest
 from tilewright.loops.python.views import AsWritten, AxisPlan, operand_plan
@@ -59,7 +59,7 @@ class NestCall:
     last_reason : why the loops ran as written, when they last did.
     """
 
-    def __init__(self, nest: PythonNest, product: Product) -> None:
+    def __init__(self, nest: PythonNest, product: MatrixProduct) -> None:
         self.nest, self.product = nest, product
         self.last_reason = ""
         self._types: dict[tuple[Any, ...], np.dtype[Any]] = {}
@@ -269,7 +269,11 @@ class NestCall:
         roles = {letter: d.role for letter, d in zip(self.letters, self.dimensions, strict=True)}
         left, right, result = self.subscripts.replace("->", ",").split(",")
         shapes = [[roles[letter] for letter in part] for part in (left, right, result)]
-        wanted = ([Role.M, Role.K], [Role.K, Role.N], [Role.M, Role.N])
+        wanted = (
+            [DimensionRole.M, DimensionRole.K],
+            [DimensionRole.K, DimensionRole.N],
+            [DimensionRole.M, DimensionRole.N],
+        )
         for shape, roles_of in zip(shapes, wanted, strict=True):
             if shape not in (roles_of, roles_of[::-1]):
                 return None
@@ -313,13 +317,13 @@ class NestCall:
 
     def triangle(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
         """One triangle of a matrix (m, k) times its transpose, or of two such products."""
-        lower = self.product.triangle is Triangle.LOWER
+        lower = self.product.triangle is TriangularPart.LOWER
         factors = [a] if self.product.second is None else [a, b.T]
         function = "syrk" if self.product.second is None else "syr2k"
         symmetric(function, factors, c, alpha=alpha, beta=beta, lower=lower)
 
 
-def refusal_of(nest: PythonNest, product: Product) -> str:
+def refusal_of(nest: PythonNest, product: MatrixProduct) -> str:
     """Why a product that was found is not computed by a call; empty where it is."""
     used = {product.a.memory.name, product.b.memory.name, product.c.memory.name}
     if beside := sorted(set(nest.arrays) - used):

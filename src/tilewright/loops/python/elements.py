@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from tilewright.loops.nests.nest import Access, Bound, Extent, Loop, Memory, Where
+from tilewright.loops.nests.nest import Access, Bound, CountedLoop, Extent, MemoryObject, Where
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 
 #: Functions that a nest may call: whether a name still means the built-in is looked at when the nest runs.
@@ -17,24 +17,24 @@ class NotAnInteger(Exception):
 
 
 @dataclass(frozen=True)
-class Axis(Symbol):
+class AxisStride(Symbol):
     """The stride of one axis of an array, in elements' places: 1 for one subscript further."""
 
     array: str = ""
     axis: int = 0
 
     @classmethod
-    def of(cls, array: str, axis: int) -> Axis:
+    def of(cls, array: str, axis: int) -> AxisStride:
         """The symbol of an axis.
 
-        >>> Axis.of("A", 1).name
+        >>> AxisStride.of("A", 1).name
         'A.strides[1]'
         """
         return cls(f"{array}.strides[{axis}]", array, axis)
 
 
 @dataclass(frozen=True)
-class Variable:
+class LoopVariable:
     """A loop variable: its name, and what it is in an iteration of its loop."""
 
     name: str
@@ -44,7 +44,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Part:
+class SliceRange:
     """The loop that a slice stands for: its index, and how often it runs."""
 
     index: Index
@@ -70,8 +70,8 @@ class PythonNest:
     """
 
     node: ast.For
-    loop: Loop
-    variables: list[Variable] = field(default_factory=list)
+    loop: CountedLoop
+    variables: list[LoopVariable] = field(default_factory=list)
     arrays: dict[str, int] = field(default_factory=dict)
     integers: dict[Symbol, ast.expr] = field(default_factory=dict)
     scalars: dict[Symbol, ast.expr] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class PythonNest:
     has_floats: bool = False
 
 
-class Elements:
+class SubscriptReader:
     """Integers and elements of arrays in the text of one nest.
 
     Parameters
@@ -96,7 +96,7 @@ class Elements:
     def __init__(self, function: str, nest: PythonNest, bound: frozenset[str]) -> None:
         self.function, self.nest, self.bound = function, nest, bound
         self.ranges: dict[str, Polynomial] = {}
-        self.parts: list[Part] = []
+        self.parts: list[SliceRange] = []
         self.count = 0
 
     def where(self, node: ast.stmt | ast.expr) -> Where:
@@ -190,8 +190,8 @@ class Elements:
         )
         offset = Polynomial()
         for number, subscript in enumerate(subscripts):
-            offset = offset + subscript * Axis.of(name, number)
-        return Access(Memory(Symbol(name), name), offset, None, self.where(node), subscripts)
+            offset = offset + subscript * AxisStride.of(name, number)
+        return Access(MemoryObject(Symbol(name), name), offset, None, self.where(node), subscripts)
 
     def part(self, name: str, place: int, axis: ast.Slice) -> tuple[Polynomial, Polynomial]:
         """The first subscript of a slice, and its length."""
@@ -207,12 +207,12 @@ class Elements:
         slices = [(place, axis) for place, axis in enumerate(axes) if isinstance(axis, ast.Slice)]
         return [self.part(name, place, axis)[1] for place, axis in slices]
 
-    def new_part(self, length: Polynomial) -> Part:
+    def new_part(self, length: Polynomial) -> SliceRange:
         """A loop for a slice, with an index of its own."""
         self.count += 1
-        return Part(Index(f"slice{self.count}"), length)
+        return SliceRange(Index(f"slice{self.count}"), length)
 
-    def element(self, name: str, place: int, axis: ast.Slice, part: Part) -> Polynomial:
+    def element(self, name: str, place: int, axis: ast.Slice, part: SliceRange) -> Polynomial:
         """The subscript of a slice's element in an iteration of the loop that it stands for."""
         first, length = self.part(name, place, axis)
         difference = length - part.length
@@ -225,7 +225,7 @@ class Elements:
     def scalar_access(self, name: str, where: Where) -> Access:
         """A variable as an array without axes."""
         self.nest.arrays[name] = 0
-        return Access(Memory(Symbol(name), name), Polynomial(), None, where)
+        return Access(MemoryObject(Symbol(name), name), Polynomial(), None, where)
 
 
 def flattened(node: ast.Subscript) -> tuple[str, list[ast.expr]]:

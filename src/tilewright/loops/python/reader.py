@@ -14,14 +14,14 @@ from dataclasses import replace
 from tilewright.loops.nests.nest import (
     Assign,
     Cell,
+    CountedLoop,
     Extent,
+    InvariantScalar,
     Load,
-    Loop,
     Minus,
     Number,
     Obstacle,
     Read,
-    Scalar,
     Statement,
     Sum,
     Times,
@@ -31,10 +31,10 @@ from tilewright.loops.nests.nest import (
 )
 from tilewright.loops.nests.polynomial import Index, Symbol
 from tilewright.loops.python.elements import (
-    Elements,
+    LoopVariable,
     NotAnInteger,
     PythonNest,
-    Variable,
+    SubscriptReader,
     slices_of,
 )
 
@@ -79,7 +79,7 @@ def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()
     """
     reader = _Reader(function, node, kept)
     statement = reader.loop(node)
-    if not isinstance(statement, Loop):
+    if not isinstance(statement, CountedLoop):
         statement = replace(reader.nest.loop, body=(statement,))
     reader.nest.loop = statement
     return reader.nest
@@ -91,7 +91,7 @@ def assigned_names(node: ast.AST) -> frozenset[str]:
     return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
 
 
-class _Reader(Elements):
+class _Reader(SubscriptReader):
     """Reads the statements of one nest."""
 
     def __init__(self, function: str, node: ast.For, kept: frozenset[str]) -> None:
@@ -101,7 +101,7 @@ class _Reader(Elements):
             for target in _targets(child)
             if isinstance(target, ast.Name)
         )
-        empty = Loop(Index(""), Extent.of(0), (), Where(function, node.lineno))
+        empty = CountedLoop(Index(""), Extent.of(0), (), Where(function, node.lineno))
         super().__init__(function, PythonNest(node, empty, assigned=targets, kept=kept), assigned_names(node))
         self.waiting: list[Statement] = []
 
@@ -147,7 +147,7 @@ class _Reader(Elements):
         body = (*self.waiting, inner) if inner is not None else ()
         self.waiting.clear()
         for part in reversed(self.parts):
-            body = (Loop(part.index, Extent.of(part.length), body, where),)
+            body = (CountedLoop(part.index, Extent.of(part.length), body, where),)
         self.parts = []
         return body[0]
 
@@ -200,10 +200,10 @@ class _Reader(Elements):
             )
             self.waiting.clear()
         else:
-            self.nest.variables.append(Variable(name, value, index, extent))
+            self.nest.variables.append(LoopVariable(name, value, index, extent))
             inner = tuple(self.body(body))
         del self.ranges[name]
-        return Loop(index, extent, inner, where)
+        return CountedLoop(index, extent, inner, where)
 
     def value(self, node: ast.expr) -> Value:
         """What an expression computes; whatever no sum of products has is `Unreadable`."""
@@ -221,7 +221,7 @@ class _Reader(Elements):
             case ast.Name() | ast.Attribute() if self.is_invariant(node):
                 symbol = Symbol(ast.unparse(node))
                 self.nest.scalars[symbol] = node
-                return Scalar(symbol, None)
+                return InvariantScalar(symbol, None)
             case ast.Subscript():
                 try:
                     return Load(self.access(node))
@@ -273,7 +273,7 @@ class _Reader(Elements):
         self.parts = []
         cell = Cell(f"the product in line {left.lineno}")
         total = Assign(cell, Sum(Read(cell), added, reassociates=True), where)
-        loop = Loop(part.index, Extent.of(part.length), (total,), where)
+        loop = CountedLoop(part.index, Extent.of(part.length), (total,), where)
         self.waiting += [Assign(cell, Number(0), where), loop]
         return Read(cell)
 

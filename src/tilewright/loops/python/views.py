@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.cached import cached_property
-from tilewright.loops.nests.nest import Product
+from tilewright.loops.nests.nest import MatrixProduct
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
-from tilewright.loops.python.elements import Axis, PythonNest
+from tilewright.loops.python.elements import AxisStride, PythonNest
 
 Array: TypeAlias = NDArray[Any]
 #: Of each axis of an array: the first subscript, and how far each dimension moves it with an iteration.
@@ -114,14 +114,14 @@ class OperandPlan:
         )
 
 
-def operand_plan(product: Product, nest: PythonNest, name: str) -> OperandPlan:
+def operand_plan(product: MatrixProduct, nest: PythonNest, name: str) -> OperandPlan:
     """How a nest takes elements of A, B or C, from the record of its product."""
     operand = getattr(product, name)
     strides = [getattr(dimension, name) for dimension in product.dimensions]
     array = operand.memory.name
     axes = []
     for number in range(nest.arrays[array]):
-        axis = Axis.of(array, number)
+        axis = AxisStride.of(array, number)
         steps = (
             (n, _coefficient(stride, axis)) for n, stride in enumerate(strides) if axis in stride.symbols
         )

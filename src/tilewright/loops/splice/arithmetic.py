@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT1, INT64, POINTER, Type, Value, int64
-from tilewright.loops.llvm.symbols import Computed, Operator, Reloaded, SsaValue
+from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded, SsaValue
 from tilewright.loops.nests.nest import Extent
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
@@ -34,7 +34,8 @@ def symbols_below(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
     """Symbols, and those that they are computed from, each behind these.
 
     >>> n = SsaValue.of("%n", "i32")
-    >>> [str(one) for one in symbols_below([Computed.of(Operator.MAXIMUM, Polynomial.of(n), Polynomial())])]
+    >>> larger = Computed.of(IntegerOperation.MAXIMUM, Polynomial.of(n), Polynomial())
+    >>> [str(one) for one in symbols_below([larger])]
     ['%n:i32', 'max(%n:i32, 0)']
     """
     for symbol in symbols:
@@ -138,16 +139,16 @@ class Invariants:
             case _:
                 raise AssertionError(f"{symbol} is not a symbol of LLVM IR")
 
-    def _computed(self, operator: Operator, operands: list[Value]) -> Value:
+    def _computed(self, operator: IntegerOperation, operands: list[Value]) -> Value:
         f = self.f
         match operator:
-            case Operator.MAXIMUM | Operator.MINIMUM:
-                choose = most if operator is Operator.MAXIMUM else least
+            case IntegerOperation.MAXIMUM | IntegerOperation.MINIMUM:
+                choose = most if operator is IntegerOperation.MAXIMUM else least
                 found = operands[0]
                 for other in operands[1:]:
                     found = choose(f, found, other)
                 return found
-            case Operator.QUOTIENT:
+            case IntegerOperation.QUOTIENT:
                 left, right = operands
                 quotient = f.emit(INT64, f"sdiv {left.typed}, {right.text}")
                 rest = f.sub(left, f.mul(quotient, right))

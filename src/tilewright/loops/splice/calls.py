@@ -25,12 +25,20 @@ from tilewright.llvm.values import (
     null,
 )
 from tilewright.loops.llvm.symbols import Reloaded, SsaValue
-from tilewright.loops.nests.nest import Dimension, Extent, Factor, Product, Role, Scalar, Within
+from tilewright.loops.nests.nest import (
+    DimensionRole,
+    Extent,
+    Factor,
+    InvariantScalar,
+    MatrixProduct,
+    ProductDimension,
+    Within,
+)
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, symbols_below
 from tilewright.loops.splice.conditions import Conditions
-from tilewright.loops.splice.kernels import Kernel
-from tilewright.loops.splice.plan import Matrix, Plan, Way
+from tilewright.loops.splice.kernels import EmbeddedKernel
+from tilewright.loops.splice.plan import KernelChoice, KernelMatrix, KernelPlan
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import DTYPES, DType
 from tilewright.spec.problem import Layout
@@ -67,7 +75,7 @@ def define_value(module: Module, name: str, value: Polynomial, kind: str) -> tup
 
 
 @dataclass(frozen=True)
-class Memory:
+class PanelAllocator:
     """Where panels come from.
 
     Attributes
@@ -91,11 +99,15 @@ class Context:
     """
 
     attributes: str
-    memory: Memory
+    memory: PanelAllocator
 
 
 def define_call(
-    module: Module, name: str, plan: Plan, kernels: Sequence[tuple[Way, Kernel]], context: Context
+    module: Module,
+    name: str,
+    plan: KernelPlan,
+    kernels: Sequence[tuple[KernelChoice, EmbeddedKernel]],
+    context: Context,
 ) -> tuple[SsaValue, ...]:
     """A function that runs a product, or returns false and leaves everything as it is.
 
@@ -139,7 +151,7 @@ def define_call(
     return taken
 
 
-def _read_memory(product: Product, invariants: Invariants, checked: ExitStack) -> None:
+def _read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitStack) -> None:
     """What the program keeps in memory, read once the conditions hold under which it reads that too."""
     f, known = invariants.f, set[Symbol]()
     conditions = Conditions(invariants, product, {})
@@ -172,7 +184,7 @@ def _invariants(f: Function, taken: Sequence[SsaValue]) -> Invariants:
     )
 
 
-def _named(product: Product) -> Iterator[Symbol]:
+def _named(product: MatrixProduct) -> Iterator[Symbol]:
     """The symbols that a product's records name."""
     for operand in (product.a, product.b, product.c, *(product.second or ())):
         yield operand.memory.base
@@ -209,9 +221,9 @@ class _Call:
         self,
         f: Function,
         invariants: Invariants,
-        plan: Plan,
-        counts: Mapping[Dimension, Value],
-        memory: Memory,
+        plan: KernelPlan,
+        counts: Mapping[ProductDimension, Value],
+        memory: PanelAllocator,
     ) -> None:
         self.memory = memory
         self.f, self.invariants, self.plan, self.counts = f, invariants, plan, counts
@@ -237,7 +249,7 @@ class _Call:
         sizes = [least(self.f, self.given[name], int64(MOST_COUNTED)) for name in ("m", "n", "k")]
         return self.f.mul(self.f.mul(sizes[0], sizes[1]), sizes[2])
 
-    def _elements(self, stride: Polynomial, matrix: Matrix, conditions: Conditions) -> Value:
+    def _elements(self, stride: Polynomial, matrix: KernelMatrix, conditions: Conditions) -> Value:
         """A stride in elements."""
         f, size = self.f, matrix.dtype.size
         if all(coefficient % size == 0 for _, coefficient in stride.terms):
@@ -247,7 +259,7 @@ class _Call:
         conditions.require(f.icmp("==", f.and_(in_bytes, int64(size - 1)), 0))
         return f.ashr(in_bytes, int64(size.bit_length() - 1))
 
-    def write(self, work: Value, kernels: Sequence[tuple[Way, Kernel]]) -> None:
+    def write(self, work: Value, kernels: Sequence[tuple[KernelChoice, EmbeddedKernel]]) -> None:
         """Calls the first kernel that is for so much work, and returns true."""
         if self.plan.intrinsic:
             with self._around() as (pointers, _, _):
@@ -263,7 +275,7 @@ class _Call:
             self._run(way, kernel)
         self.write(work, rest)
 
-    def _run(self, way: Way, kernel: Kernel) -> None:
+    def _run(self, way: KernelChoice, kernel: EmbeddedKernel) -> None:
         """The loops around the call; memory for panels is taken before, and given back behind them."""
         f = self.f
         if not kernel.scratch_bytes or way.most_work is not None:
@@ -281,7 +293,7 @@ class _Call:
                 f.call(f.module.declare(self.memory.release, VOID, (POINTER,)), [block])
             f.ret(Value(INT1, "true"))
 
-    def _loops(self, kernel: Kernel, scratch: Value) -> None:
+    def _loops(self, kernel: EmbeddedKernel, scratch: Value) -> None:
         f, plan = self.f, self.plan
         acc = plan.types.acc
         alpha, beta = self._factor(plan.product.alpha, acc), self._factor(plan.product.beta, acc)
@@ -305,7 +317,7 @@ class _Call:
             matrix.name: invariants.address(matrix.operand.memory.base, matrix.operand.offset)
             for matrix in self.plan.matrices
         }
-        deep = [one for one in around if one.role is Role.K]
+        deep = [one for one in around if one.role is DimensionRole.K]
         for one in deep:  # where one of several depths is 0, one call of depth 0 does what beta asks for
             some = f.icmp("<", int64(0), counts[one])
             depth = f.select(some, depth, int64(0))
@@ -353,7 +365,7 @@ class _Call:
             return number
         return found if factor.number == 1 else self.f.times(found, number)
 
-    def _scalar(self, scalar: Scalar, acc: DType) -> Value:
+    def _scalar(self, scalar: InvariantScalar, acc: DType) -> Value:
         value = self.invariants.raw(scalar.symbol)
         dtype = scalar.dtype or _SCALARS[value.type.text]
         if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers

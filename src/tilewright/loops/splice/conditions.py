@@ -8,7 +8,15 @@ from itertools import permutations
 
 from tilewright.llvm.values import INT1, INT64, Value, int64
 from tilewright.loops.llvm.symbols import Reloaded
-from tilewright.loops.nests.nest import Dimension, Disjoint, Extent, Injective, Operand, Product, Within
+from tilewright.loops.nests.nest import (
+    Disjoint,
+    Extent,
+    Injective,
+    MatrixOperand,
+    MatrixProduct,
+    ProductDimension,
+    Within,
+)
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.loops.splice.arithmetic import Exact, Invariants, kind_of, least, most
 
@@ -34,8 +42,8 @@ class Conditions:
     """
 
     invariants: Invariants
-    product: Product
-    counts: Mapping[Dimension, Value]
+    product: MatrixProduct
+    counts: Mapping[ProductDimension, Value]
     holds: Value = field(default=TRUE)
 
     def write(self) -> Value:
@@ -64,7 +72,7 @@ class Conditions:
         self.require(self._apart(c, Interval(begin, f.add(begin, bytes_of(kind.text)))))
 
     def _interval(
-        self, operand: Operand, name: str, exact: Exact, pitch: Polynomial | None = None
+        self, operand: MatrixOperand, name: str, exact: Exact, pitch: Polynomial | None = None
     ) -> Interval:
         """The bytes from the first to the last that the loops touch of an operand.
 
@@ -83,7 +91,7 @@ class Conditions:
         start = f.ptrtoint(self.invariants.address(operand.memory.base, operand.offset))
         return Interval(f.add(start, low), f.add(start, high))
 
-    def _disjoint(self, other: Operand, name: str) -> None:
+    def _disjoint(self, other: MatrixOperand, name: str) -> None:
         """No element of C is one of another operand."""
         f, exact, c = self.invariants.f, self.invariants.exact, self.product.c
         far = self._apart(self._interval(c, "c", exact), self._interval(other, name, exact))
@@ -99,7 +107,7 @@ class Conditions:
         f = self.invariants.f
         return f.or_(f.icmp("<=", left.end, right.begin), f.icmp("<=", right.end, left.begin))
 
-    def _common_pitch(self, other: Operand, name: str) -> Polynomial | None:
+    def _common_pitch(self, other: MatrixOperand, name: str) -> Polynomial | None:
         """A stride of C that another operand has, as blocks of one array do; not that of one element."""
         assert self.product.c.dtype is not None
         assert other.dtype is not None
@@ -115,7 +123,7 @@ class Conditions:
             None,
         )
 
-    def _interleaved(self, other: Operand, name: str, pitch: Polynomial) -> Value:
+    def _interleaved(self, other: MatrixOperand, name: str, pitch: Polynomial) -> Value:
         """Whether rows of C and of another operand, as far apart from one another in both, never meet.
 
         All of C lies at the places of its first row plus multiples of the pitch; so does the other operand.
@@ -138,7 +146,7 @@ class Conditions:
         """In some order of C's dimensions, each step is longer than all that the ones before it reach."""
         f, exact = self.invariants.f, self.invariants.exact
         moves = [one for one in self.counts if one.c.terms]
-        steps: dict[Dimension, tuple[Value, Value]] = {}
+        steps: dict[ProductDimension, tuple[Value, Value]] = {}
         for one in moves:
             stride = self.invariants.integer(one.c, exact)
             length = most(f, stride, exact.sub(int64(0), stride))

@@ -17,7 +17,7 @@ _DEFINITION = re.compile(r"^(define .*) \{$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Kernel:
+class EmbeddedKernel:
     """A function that a module gets.
 
     Attributes
@@ -41,12 +41,12 @@ class Kernels:
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._found: dict[tuple[Problem, Machine, int | None, bool], Kernel] = {}
-        self._taken: dict[str, Kernel] = {}
+        self._found: dict[tuple[Problem, Machine, int | None, bool], EmbeddedKernel] = {}
+        self._taken: dict[str, EmbeddedKernel] = {}
 
     def find(
         self, problem: Problem, machine: Machine, depth: int | None = None, *, inlined: bool = False
-    ) -> Kernel:
+    ) -> EmbeddedKernel:
         """The kernel of a problem on a machine, compiled as far as LLVM IR, of panels up to a depth.
 
         One is only inlined if its functions have the same attributes: others, of streaming vectors, are not.
@@ -56,7 +56,7 @@ class Kernels:
             self._found[key] = self._make(*key[:3], inlined=inlined)
         return self._found[key]
 
-    def take(self, kernel: Kernel) -> None:
+    def take(self, kernel: EmbeddedKernel) -> None:
         """Puts a kernel into the module."""
         self._taken[kernel.name] = kernel
 
@@ -72,7 +72,9 @@ class Kernels:
         """The modules of the kernels that were taken: those to be inlined, or the others."""
         return tuple(kernel.text for kernel in self._taken.values() if kernel.inlined is inlined)
 
-    def _make(self, problem: Problem, machine: Machine, depth: int | None, *, inlined: bool) -> Kernel:
+    def _make(
+        self, problem: Problem, machine: Machine, depth: int | None, *, inlined: bool
+    ) -> EmbeddedKernel:
         name = f"{self._prefix}{len(self._found)}_{kernel_name(problem, machine.isa.name)}"
         state = Compilation(problem, machine, name)
         for stage in STAGES:
@@ -87,7 +89,7 @@ class Kernels:
         kinds = {line.partition(") ")[2] for line in _DEFINITION.findall(state.llvm)}
         inlined = inlined and len(kinds) == 1
         attributes = "alwaysinline" if inlined else _compiled_for(machine)
-        return Kernel(
+        return EmbeddedKernel(
             name,
             tuple(signature(state.program)),
             scratch_layout(state.program).bytes,

@@ -10,7 +10,7 @@ from tilewright.errors import TilewrightError
 from tilewright.llvm.matrix import MULTIPLY
 from tilewright.llvm.values import element_type
 from tilewright.loops.llvm.text import closing, split_commas
-from tilewright.loops.splice.kernels import Kernel, Kernels
+from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.text import LABEL
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
@@ -118,7 +118,7 @@ def _may_round(dtype: DType, flags: set[str]) -> bool:
     return "contract" in flags and (dtype.bits >= F32.bits or "reassoc" in flags)
 
 
-def _kernel(product: _Product, kernels: Kernels, machine: Machine) -> Kernel | None:
+def _kernel(product: _Product, kernels: Kernels, machine: Machine) -> EmbeddedKernel | None:
     """The kernel of a product, if it is faster than what LLVM makes of the intrinsic."""
     isa, rows = machine.isa, product.problem.m
     inlined = product.bytes <= INLINED_FILLS * isa.vector_registers * isa.vector_bits // 8

@@ -9,7 +9,15 @@ from math import prod
 from typing import TypeAlias
 
 from tilewright.errors import TilewrightError
-from tilewright.loops.nests.nest import Dimension, Factor, Operand, Product, Refusal, Role, Triangle
+from tilewright.loops.nests.nest import (
+    DimensionRole,
+    Factor,
+    MatrixOperand,
+    MatrixProduct,
+    ProductDimension,
+    Refusal,
+    TriangularPart,
+)
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
@@ -23,7 +31,7 @@ from tilewright.spec.problem import Layout, ProductTypes
 Problem: TypeAlias = Gemm | BatchReduceGemm | Syrk | Syr2k
 
 
-class Strategy(Enum):
+class ProductStrategy(Enum):
     """The strategies for a product of Kuzma et al. 2023, §4.1.3.
 
     AUTO takes what is fastest for the sizes, at run time; GENERIC is the same with register tiles that LLVM
@@ -68,7 +76,7 @@ LEAST_EXACT_WORK = 64
 
 
 @dataclass(frozen=True)
-class Matrix:
+class KernelMatrix:
     """One operand as a kernel sees it.
 
     Attributes
@@ -79,7 +87,7 @@ class Matrix:
     """
 
     name: str
-    operand: Operand
+    operand: MatrixOperand
     rows: Polynomial | None
     columns: Polynomial | None
 
@@ -103,7 +111,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Way:
+class KernelChoice:
     """A kernel, and the products that it is for.
 
     Attributes
@@ -122,7 +130,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Plan:
+class KernelPlan:
     """A product as calls of kernels.
 
     Attributes
@@ -136,18 +144,18 @@ class Plan:
     around : the dimensions of loops around the call, outermost first; those of the depth come last.
     """
 
-    product: Product
-    ways: tuple[Way, ...]
+    product: MatrixProduct
+    ways: tuple[KernelChoice, ...]
     least_work: int
     work: int | None
-    m: Dimension | None
-    n: Dimension | None
-    k: Dimension | None
-    around: tuple[Dimension, ...]
+    m: ProductDimension | None
+    n: ProductDimension | None
+    k: ProductDimension | None
+    around: tuple[ProductDimension, ...]
     intrinsic: bool = False
 
     @property
-    def matrices(self) -> tuple[Matrix, Matrix, Matrix]:
+    def matrices(self) -> tuple[KernelMatrix, KernelMatrix, KernelMatrix]:
         """A, B and C as the kernels see them."""
         return _matrices(self.product, self.m, self.n, self.k)
 
@@ -157,7 +165,9 @@ class Plan:
         return self.ways[-1].problem.types
 
 
-def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO) -> Plan | Refusal:
+def plan(
+    product: MatrixProduct, machine: Machine, strategy: ProductStrategy = ProductStrategy.AUTO
+) -> KernelPlan | Refusal:
     """The kernels of a product on a machine.
 
     Returns
@@ -167,37 +177,37 @@ def plan(product: Product, machine: Machine, strategy: Strategy = Strategy.AUTO)
     types = _types(product)
     if isinstance(types, str):
         return Refusal(product.where, types)
-    roles = {role: [one for one in product.dimensions if one.role is role] for role in Role}
-    m = _walked(roles[Role.M], ("c", types.c), ("a", types.a))
-    n = _walked(roles[Role.N], ("c", types.c), ("b", types.b))
-    k = _walked(roles[Role.K], ("a", types.a), ("b", types.b))
+    roles = {role: [one for one in product.dimensions if one.role is role] for role in DimensionRole}
+    m = _walked(roles[DimensionRole.M], ("c", types.c), ("a", types.a))
+    n = _walked(roles[DimensionRole.N], ("c", types.c), ("b", types.b))
+    k = _walked(roles[DimensionRole.K], ("a", types.a), ("b", types.b))
     around = tuple(one for role in _OUTER for one in roles[role] if one not in (m, n, k))
-    if types.narrows and any(one.role is Role.K for one in around):
+    if types.narrows and any(one.role is DimensionRole.K for one in around):
         return Refusal(product.where, f"sums along several dimensions into {types.c}, which would round")
-    if product.triangle is not None and any(one.role in (Role.M, Role.N) for one in around):
+    if product.triangle is not None and any(one.role in (DimensionRole.M, DimensionRole.N) for one in around):
         return Refusal(product.where, "computes one triangle of a result of several dimensions")
     matrices = _matrices(product, m, n, k)
     sizes = [1 if one is None else one.extent.constant for one in (m, n, k)]
-    sums = [one.extent.constant or 0 for one in around if one.role is Role.K]
+    sums = [one.extent.constant or 0 for one in around if one.role is DimensionRole.K]
     if sums and not (product.beta.is_one and min(sums) > 0):
         # The first call of several does what beta asks for, also where there are no depths.
         sizes[2] = None
     work = None if None in sizes else prod(size for size in sizes if size is not None)
     try:
         machine.isa.tile(types.a, types.b)
-        if strategy is Strategy.INTRINSIC:
+        if strategy is ProductStrategy.INTRINSIC:
             whole = _exact(product, matrices, types, sizes)
-            several = any(one.role is Role.K for one in around)
+            several = any(one.role is DimensionRole.K for one in around)
             small = whole is not None and max(whole.m, whole.n, whole.k) <= LARGEST_INTRINSIC
             if whole is None or several or not (small and types.uniform):
                 return Refusal(product.where, NO_INTRINSIC)
-            return Plan(product, (Way(whole),), 0, work, m, n, k, around, intrinsic=True)
+            return KernelPlan(product, (KernelChoice(whole),), 0, work, m, n, k, around, intrinsic=True)
         ways, least = _ways(product, matrices, types, sizes, strategy)
     except TilewrightError as error:
         return Refusal(product.where, f"has no kernel: {error}")
     if work is not None and work < least:
         return Refusal(product.where, f"makes {work} multiply-adds, for which loops are as fast")
-    return Plan(product, ways, least, work, m, n, k, around)
+    return KernelPlan(product, ways, least, work, m, n, k, around)
 
 
 #: Sizes up to which a matrix is one value: LLVM writes out every vector of it.
@@ -209,34 +219,34 @@ NO_INTRINSIC = (
 )
 
 #: Loops around calls: no iteration of the first three touches what another writes.
-_OUTER = (Role.BATCH, Role.M, Role.N, Role.K)
+_OUTER = (DimensionRole.BATCH, DimensionRole.M, DimensionRole.N, DimensionRole.K)
 
 
 def _ways(
-    product: Product,
-    matrices: Sequence[Matrix],
+    product: MatrixProduct,
+    matrices: Sequence[KernelMatrix],
     types: ProductTypes,
     sizes: Sequence[int | None],
-    strategy: Strategy,
-) -> tuple[tuple[Way, ...], int]:
+    strategy: ProductStrategy,
+) -> tuple[tuple[KernelChoice, ...], int]:
     """The kernels of a product, and multiply-adds below which its loops are faster.
 
     One of exact sizes, or one that leaves operands in place beside one that may pack.
     """
     if product.triangle is not None:
-        return (Way(_triangle(product, product.triangle, matrices, types)),), LEAST_TRIANGLE_WORK
-    if strategy in (Strategy.TILING, Strategy.PACKING):
-        return (Way(_gemm(matrices, types, spec.Strategy(strategy.value))),), 0
+        return (KernelChoice(_triangle(product, product.triangle, matrices, types)),), LEAST_TRIANGLE_WORK
+    if strategy in (ProductStrategy.TILING, ProductStrategy.PACKING):
+        return (KernelChoice(_gemm(matrices, types, spec.Strategy(strategy.value))),), 0
     exact = _exact(product, matrices, types, sizes)
     if exact is not None:
-        return (Way(exact),), LEAST_EXACT_WORK
+        return (KernelChoice(exact),), LEAST_EXACT_WORK
     near, far = (_gemm(matrices, types, one) for one in (spec.Strategy.TILING, spec.Strategy.AUTO))
     streams = _streams(product.dimensions[-1], matrices)
     most = IN_PLACE_VECTOR_WORK if 1 in sizes[:2] else IN_PLACE_WORK
-    return (Way(near, most), Way(far)), LEAST_VECTOR_WORK if streams else LEAST_WORK
+    return (KernelChoice(near, most), KernelChoice(far)), LEAST_VECTOR_WORK if streams else LEAST_WORK
 
 
-def _streams(innermost: Dimension, matrices: Sequence[Matrix]) -> bool:
+def _streams(innermost: ProductDimension, matrices: Sequence[KernelMatrix]) -> bool:
     """Whether a matrix meets a vector in a loop whose iterations read adjacent elements of the matrix."""
     a, b, c = matrices
     if c.columns is not None and c.rows is not None:
@@ -245,13 +255,13 @@ def _streams(innermost: Dimension, matrices: Sequence[Matrix]) -> bool:
     return stride.constant == dtype.size
 
 
-def _gemm(matrices: Sequence[Matrix], types: ProductTypes, strategy: spec.Strategy) -> Gemm:
+def _gemm(matrices: Sequence[KernelMatrix], types: ProductTypes, strategy: spec.Strategy) -> Gemm:
     a, b, c = (matrix.layout for matrix in matrices)
     c = _along(matrices, c)
     return Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, strategy=strategy)
 
 
-def _along(matrices: Sequence[Matrix], c: Layout) -> Layout:
+def _along(matrices: Sequence[KernelMatrix], c: Layout) -> Layout:
     """The layout of C, which has that of the matrix where it is one row or one column of adjacent elements.
 
     Kernels multiply rows of C: those of Cᵀ = Bᵀ·Aᵀ where C is column-major. A column of C as a column-major
@@ -267,7 +277,7 @@ def _along(matrices: Sequence[Matrix], c: Layout) -> Layout:
 
 
 def _exact(
-    product: Product, matrices: Sequence[Matrix], types: ProductTypes, sizes: Sequence[int | None]
+    product: MatrixProduct, matrices: Sequence[KernelMatrix], types: ProductTypes, sizes: Sequence[int | None]
 ) -> BatchReduceGemm | None:
     """The problem of exactly these sizes, if they are known, small, and make a matrix."""
     m, n, k = sizes
@@ -290,18 +300,18 @@ def _exact(
 
 
 def _triangle(
-    product: Product, triangle: Triangle, matrices: Sequence[Matrix], types: ProductTypes
+    product: MatrixProduct, triangle: TriangularPart, matrices: Sequence[KernelMatrix], types: ProductTypes
 ) -> Syrk | Syr2k:
     """The symmetric product; that its factors are those of one is the recogniser's to know."""
     a, b, c = matrices
-    lower = triangle is Triangle.LOWER
+    lower = triangle is TriangularPart.LOWER
     if product.second is None:
         return Syrk(None, None, types.a, a=a.layout, c=c.layout, out_dtype=types.c, lower=lower)
-    turned = Matrix("b", b.operand, b.columns, b.rows)  # the kernel's B has C's rows too
+    turned = KernelMatrix("b", b.operand, b.columns, b.rows)  # the kernel's B has C's rows too
     return Syr2k(None, None, types.a, a=a.layout, b=turned.layout, c=c.layout, out_dtype=types.c, lower=lower)
 
 
-def _types(product: Product) -> ProductTypes | str:
+def _types(product: MatrixProduct) -> ProductTypes | str:
     """The element types of the kernel, or why there is none."""
     a, b, c = (operand.dtype for operand in (product.a, product.b, product.c))
     if a is None or b is None or c is None:
@@ -337,7 +347,7 @@ def _is_plain(factor: Factor, acc: DType) -> bool:
     return whole or not acc.is_integer
 
 
-def _walked(dimensions: list[Dimension], *matrices: tuple[str, DType]) -> Dimension | None:
+def _walked(dimensions: list[ProductDimension], *matrices: tuple[str, DType]) -> ProductDimension | None:
     """The dimension of a role that a kernel walks: one of adjacent elements, or else the innermost."""
     for name, dtype in matrices:
         for dimension in dimensions:
@@ -348,16 +358,16 @@ def _walked(dimensions: list[Dimension], *matrices: tuple[str, DType]) -> Dimens
 
 
 def _matrices(
-    product: Product, m: Dimension | None, n: Dimension | None, k: Dimension | None
-) -> tuple[Matrix, Matrix, Matrix]:
+    product: MatrixProduct, m: ProductDimension | None, n: ProductDimension | None, k: ProductDimension | None
+) -> tuple[KernelMatrix, KernelMatrix, KernelMatrix]:
     return (
-        Matrix("a", product.a, _stride(m, "a"), _stride(k, "a")),
-        Matrix("b", product.b, _stride(k, "b"), _stride(n, "b")),
-        Matrix("c", product.c, _stride(m, "c"), _stride(n, "c")),
+        KernelMatrix("a", product.a, _stride(m, "a"), _stride(k, "a")),
+        KernelMatrix("b", product.b, _stride(k, "b"), _stride(n, "b")),
+        KernelMatrix("c", product.c, _stride(m, "c"), _stride(n, "c")),
     )
 
 
-def _stride(dimension: Dimension | None, name: str) -> Polynomial | None:
+def _stride(dimension: ProductDimension | None, name: str) -> Polynomial | None:
     """How far an operand moves with a dimension."""
     found: Polynomial | None = None if dimension is None else getattr(dimension, name)
     return found

@@ -12,10 +12,10 @@ from tilewright.llvm.target import parse, target_machine
 from tilewright.loops.llvm.symbols import Found, SsaValue
 from tilewright.loops.nests.nest import Refusal
 from tilewright.loops.nests.polynomial import Polynomial
-from tilewright.loops.splice.calls import Context, Memory, define_call, define_value
-from tilewright.loops.splice.kernels import Kernel, Kernels
+from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, define_value
+from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.matrices import multiply_by_tiles
-from tilewright.loops.splice.plan import FRAME_BYTES, Plan, Strategy, Way, plan
+from tilewright.loops.splice.plan import FRAME_BYTES, KernelChoice, KernelPlan, ProductStrategy, plan
 from tilewright.loops.splice.text import phis, put_ahead
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
@@ -37,10 +37,10 @@ class Splicer:
         triple: str,
         data_layout: str,
         text: str = "",
-        strategy: Strategy = Strategy.AUTO,
-        memory: Memory | None = None,
+        strategy: ProductStrategy = ProductStrategy.AUTO,
+        memory: PanelAllocator | None = None,
     ) -> None:
-        self._strategy, self._memory = strategy, memory or Memory()
+        self._strategy, self._memory = strategy, memory or PanelAllocator()
         self._module = Module("tilewright", triple, data_layout)
         prefixes = (f"tilewright_{number}_" for number in count())
         self._prefix = next(prefix for prefix in prefixes if f"@{prefix}" not in text)
@@ -96,18 +96,18 @@ class Splicer:
         self, lines: Sequence[str], machine: Machine, *, assume_reassociation: bool
     ) -> list[str]:
         """A function whose `llvm.matrix.multiply` are products of register tiles; see there."""
-        if self._strategy is Strategy.GENERIC:
+        if self._strategy is ProductStrategy.GENERIC:
             return list(lines)
         return multiply_by_tiles(lines, self._kernels, machine, assume_reassociation=assume_reassociation)
 
-    def _kernels_of(self, planned: Plan, machine: Machine) -> list[tuple[Way, Kernel]]:
+    def _kernels_of(self, planned: KernelPlan, machine: Machine) -> list[tuple[KernelChoice, EmbeddedKernel]]:
         """The ways of a plan that are taken; one for little work only where the frame holds its panels.
 
         Of products whose work is known, that is one.
         """
         if planned.intrinsic:
             return []
-        if self._strategy is Strategy.GENERIC:
+        if self._strategy is ProductStrategy.GENERIC:
             machine = machine.with_lowering(Lowering.GENERIC)
         found = [(way, self._kernels.find(way.problem, machine, way.panel_depth)) for way in planned.ways]
         kept = [one for one in found if one[0].most_work is None or one[1].scratch_bytes <= FRAME_BYTES]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.loops.llvm.symbols import Place
+from tilewright.loops.llvm.symbols import NestLocation
 from tilewright.loops.llvm.text import NAME
 
 #: How the first line of a block begins.
@@ -15,26 +15,26 @@ _PHI = re.compile(rf"^  (%{NAME}) = phi (.+?) \[ ")
 
 
 @dataclass(frozen=True)
-class Phi:
+class ExitPhi:
     """A phi of the block behind a nest: its name, its type."""
 
     name: str
     kind: str
 
 
-def phis(lines: Sequence[str], label: str) -> tuple[Phi, ...]:
+def phis(lines: Sequence[str], label: str) -> tuple[ExitPhi, ...]:
     """The phis that a block begins with.
 
     >>> phis(["done:", "  %end = phi i64 [ %i, %loop ]", "  ret void"], "done")
-    (Phi(name='%end', kind='i64'),)
+    (ExitPhi(name='%end', kind='i64'),)
     """
     first, end = _block(lines, label)
     found = (_PHI.match(line) for line in lines[first:end])
-    return tuple(Phi(match[1], match[2]) for match in found if match)
+    return tuple(ExitPhi(match[1], match[2]) for match in found if match)
 
 
 def put_ahead(
-    lines: Sequence[str], place: Place, block: str, code: Sequence[str], leaving: Mapping[str, str]
+    lines: Sequence[str], place: NestLocation, block: str, code: Sequence[str], leaving: Mapping[str, str]
 ) -> list[str]:
     """A function whose nest is entered by way of a new block.
 

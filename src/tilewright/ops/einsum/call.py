@@ -24,7 +24,7 @@ from tilewright.calls.promotion import (
     store,
     summed_in,
 )
-from tilewright.calls.recipes import Call
+from tilewright.calls.recipes import EinsumCall
 from tilewright.errors import (
     EinsumCast,
     OutOverlapsItself,
@@ -350,7 +350,7 @@ def einsum(
         operands = [converted(operand, types.computed) for operand in operands]
     with afterwards("einsum"):
         if isinstance(subscripts, str):
-            _keep_steps(Call(subscripts, options.optimize, given, options.out), plan, options, types)
+            _keep_steps(EinsumCall(subscripts, options.optimize, given, options.out), plan, options, types)
         if out is None:
             _remember(key, plan, types, given)
     if out is None:
@@ -369,7 +369,7 @@ def _remember(key: tuple[Any, ...] | None, plan: Plan, types: Types, values: Seq
     calls[key] = _direct(key[0], plan, values, types)
 
 
-def _keep_steps(call: Call, plan: Plan, options: Options, types: Types) -> None:
+def _keep_steps(call: EinsumCall, plan: Plan, options: Options, types: Types) -> None:
     """Lets machine code repeat a call on plain arrays of the type that all steps have."""
     plain = options.dtype is None and options.order == "K" and options.casting == "safe"
     alike = all(

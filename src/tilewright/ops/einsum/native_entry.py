@@ -40,11 +40,11 @@ from tilewright.calls.recipes import (
     MOST_WORDS,
     NUMBERS,
     Action,
-    Call,
+    EinsumCall,
     Made,
     Recipe,
+    RecipeStep,
     RecipeTable,
-    Step,
     View,
 )
 from tilewright.llvm.build import Callee, Module
@@ -215,7 +215,7 @@ class _Steps:
         f.place(begin)
         f.store(null(), self.made, 8)
         number = f.load(INT64, self.number, 8)
-        self._step(f.at(self.steps, f.mul(number, ctypes.sizeof(Step))))
+        self._step(f.at(self.steps, f.mul(number, ctypes.sizeof(RecipeStep))))
         f.jump(self.done)
         f.place(self.failed)
         f.store(null(), self.made, 8)
@@ -250,8 +250,8 @@ class _Steps:
     def _step(self, step: Value) -> None:
         """One step, into `made`."""
         entry, f = self.entry, self.f
-        action = entry.word(step, Step.action)
-        view = f.at(step, Step.views.offset)
+        action = entry.word(step, RecipeStep.action)
+        view = f.at(step, RecipeStep.views.offset)
         with f.branch(f.icmp("==", action, int(Action.KERNEL))) as (kernel, others):
             with kernel:
                 self._kernel(step)
@@ -266,12 +266,15 @@ class _Steps:
     def _product(self, step: Value) -> None:
         """A view of the product of views of two arrays, or `out`, which receives it."""
         entry, f, module = self.entry, self.f, self.entry.module
-        result, into_out = f.at(step, Step.result.offset), f.icmp("!=", entry.word(step, Step.into_out), 0)
+        result, into_out = (
+            f.at(step, RecipeStep.result.offset),
+            f.icmp("!=", entry.word(step, RecipeStep.into_out), 0),
+        )
         for number in range(3):
             f.store(null(), f.at(self.factors, 8 * number), 8)
         given_up, whole = f.new_block("given_up"), f.new_block("whole")
         for number in range(2):
-            view = f.at(step, Step.views.offset + number * ctypes.sizeof(View))
+            view = f.at(step, RecipeStep.views.offset + number * ctypes.sizeof(View))
             self._factor(number, self._array(view), view, given_up)
         with f.when(into_out):
             self._factor(2, self.out, result, given_up)
@@ -323,11 +326,11 @@ class _Steps:
     def _kernel(self, step: Value) -> None:
         """What a kernel makes: an array, `out`, or a number from a place on the stack."""
         entry, f, module = self.entry, self.f, self.entry.module
-        result, dtype = f.at(step, Step.result.offset), entry.field(step, Step.dtype.offset)
-        scalar = f.icmp("!=", entry.word(step, Step.scalar), 0)
+        result, dtype = f.at(step, RecipeStep.result.offset), entry.field(step, RecipeStep.dtype.offset)
+        scalar = f.icmp("!=", entry.word(step, RecipeStep.scalar), 0)
         place = f.alloca(POINTER, 1, 8)
         buffer = f.alloca(INT64, MOST_BYTES // 8, MOST_BYTES)
-        with f.branch(f.icmp("!=", entry.word(step, Step.into_out), 0)) as (given, new):
+        with f.branch(f.icmp("!=", entry.word(step, RecipeStep.into_out), 0)) as (given, new):
             with given:
                 f.call(entry.increment, [self.out])
                 f.store(self.out, self.made, 8)
@@ -340,7 +343,7 @@ class _Steps:
                     made = self._new(axes, f.at(result, View.shape.offset), dtype)
                     f.store(made, self.made, 8)
                     f.store(entry.field(made, ARRAY_DATA), place, 8)
-        data, work = f.load(POINTER, place, 8), entry.word(step, Step.work)
+        data, work = f.load(POINTER, place, 8), entry.word(step, RecipeStep.work)
         # Of several steps, the largest alone takes a team.
         wanted = f.and_(self.wish.wanted, f.icmp("==", work, self.work))
         wish = TeamWish(self.wish.state, wanted, self.wish.threads, self.wish.long)
@@ -370,11 +373,13 @@ class _Steps:
     def _call(self, step: Value, data: Value, team: Value) -> None:
         """Calls the kernel of a step, on one array or two."""
         entry, f = self.entry, self.f
-        code = Callee(VOID, entry.field(step, Step.code.offset).text)
-        numbers = [entry.field(step, Step.numbers.offset + 8 * number, INT64) for number in range(NUMBERS)]
-        views = [f.at(step, Step.views.offset + number * ctypes.sizeof(View)) for number in range(2)]
+        code = Callee(VOID, entry.field(step, RecipeStep.code.offset).text)
+        numbers = [
+            entry.field(step, RecipeStep.numbers.offset + 8 * number, INT64) for number in range(NUMBERS)
+        ]
+        views = [f.at(step, RecipeStep.views.offset + number * ctypes.sizeof(View)) for number in range(2)]
         factors = [entry.field(self._array(view), ARRAY_DATA) for view in views]
-        with f.branch(f.icmp("==", entry.word(step, Step.factors), 1)) as (one, two):
+        with f.branch(f.icmp("==", entry.word(step, RecipeStep.factors), 1)) as (one, two):
             with one:
                 f.call(code, [factors[0], data, *numbers, team])
             with two:
@@ -418,6 +423,6 @@ class NativeEinsum:
         self._code = Linked(code, (_NAME,), imports)
         builtin.install(self._code.address(_NAME), self)
 
-    def add(self, call: Call, steps: Sequence[Made]) -> None:
+    def add(self, call: EinsumCall, steps: Sequence[Made]) -> None:
         """Makes the steps of a call reachable from the entry."""
         self.table.add(call, steps)

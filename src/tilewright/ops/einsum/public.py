@@ -20,7 +20,7 @@ from tilewright.spec.arguments import as_items, as_text
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from tilewright.calls.recipes import Call, Made
+    from tilewright.calls.recipes import EinsumCall, Made
     from tilewright.ops.einsum.native_entry import NativeEinsum
 
 _remembering = Section()
@@ -198,7 +198,7 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return (text, *arguments[0 : 2 * pairs : 2])
 
 
-def keep_steps(call: Call, steps: Sequence[Made]) -> None:
+def keep_steps(call: EinsumCall, steps: Sequence[Made]) -> None:
     """Lets machine code serve calls like one that was decided, where the interpreter has such an entry."""
     with importing:
         from tilewright.calls.fastcall import native_entry_possible

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.calls.fastcall import FastFunction, Matrix, TeamWish
+from tilewright.calls.fastcall import FastFunction, MatrixValues, TeamWish
 from tilewright.llvm.build import Callee, Function
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
 from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape
@@ -124,7 +124,7 @@ class _Read(NamedTuple):
     leading: Value
 
 
-def _read(f: Function, matrix: Matrix) -> _Read:
+def _read(f: Function, matrix: MatrixValues) -> _Read:
     by_row = f.and_(f.icmp("==", matrix.column, 1), f.icmp(">=", matrix.row, matrix.columns))
     by_column = f.and_(f.icmp("==", matrix.row, 1), f.icmp(">=", matrix.column, matrix.rows))
     leading = f.select(by_row, matrix.row, matrix.column)
@@ -139,7 +139,9 @@ class ExactCall(NamedTuple):
     leading: tuple[Value, Value, Value]
 
 
-def find_exact(entry: FastFunction, number: Value, matrices: tuple[Matrix, ...], unused: Value) -> ExactCall:
+def find_exact(
+    entry: FastFunction, number: Value, matrices: tuple[MatrixValues, ...], unused: Value
+) -> ExactCall:
     """Looks a product up, and counts it where it has no kernel.
 
     The product that makes its shape wanted goes through Python; it gives up the reference `unused`.
@@ -178,7 +180,7 @@ def find_exact(entry: FastFunction, number: Value, matrices: tuple[Matrix, ...],
 def run_exact(
     entry: FastFunction,
     call: ExactCall,
-    matrices: tuple[Matrix, ...],
+    matrices: tuple[MatrixValues, ...],
     long_running: Value,
     wish: TeamWish,
 ) -> None:
@@ -201,7 +203,7 @@ def run_exact(
 
 
 def _one_after_the_other(
-    entry: FastFunction, code: Value, call: ExactCall, matrices: tuple[Matrix, ...]
+    entry: FastFunction, code: Value, call: ExactCall, matrices: tuple[MatrixValues, ...]
 ) -> None:
     """The products of a batch on this thread."""
     f, pointers = entry.f, [matrix.data for matrix in matrices]

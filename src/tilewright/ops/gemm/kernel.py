@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.batch import (
-    Axis,
+    BatchAxis,
     batch_function,
     fixed_batch_function,
     merge_axes,
@@ -200,7 +200,7 @@ class GemmKernel(Kernel):
                 run(kernel.address, longest.length, *steps, *places, *vectors, *sizes, *rest)
 
     def _run_special(
-        self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[Axis]
+        self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[BatchAxis]
     ) -> bool:
         """A batch of one small shape through its own kernel, if it has one; the same bits either way.
 

@@ -27,7 +27,7 @@ from tilewright.calls.fastcall import (
     OBJECT_TYPE,
     WRITEABLE,
     FastFunction,
-    Matrix,
+    MatrixValues,
     Turns,
     better_turned,
     column_major,
@@ -84,10 +84,10 @@ class _Entry(FastFunction):
         data = self.field(array, ARRAY_DATA)
         return _Operand(data, vector, batched, length, step, (rows, columns), (row, column))
 
-    def matrix_of(self, operand: _Operand, rows: Value, columns: Value) -> Matrix:
+    def matrix_of(self, operand: _Operand, rows: Value, columns: Value) -> MatrixValues:
         """The matrix of an operand, with the length of a vector's missing axis."""
         row, column = operand.apart
-        return self.contiguous(Matrix(operand.data, rows, columns, row, column, operand.step))
+        return self.contiguous(MatrixValues(operand.data, rows, columns, row, column, operand.step))
 
 
 class _Operand(NamedTuple):
@@ -234,7 +234,9 @@ class _Axes(NamedTuple):
     shape: Value  # that many lengths, on the stack
 
     @classmethod
-    def of(cls, entry: _Entry, operands: tuple[_Operand, _Operand], matrices: tuple[Matrix, Matrix]) -> _Axes:
+    def of(
+        cls, entry: _Entry, operands: tuple[_Operand, _Operand], matrices: tuple[MatrixValues, MatrixValues]
+    ) -> _Axes:
         """A vector's missing axis is missing in the result; a batch axis of either operand is there."""
         f = entry.f
         a, b = operands
@@ -248,7 +250,7 @@ class _Axes(NamedTuple):
             count = f.add(count, f.select(there, int64(1), int64(0)))
         return cls(present, lengths, count, shape)
 
-    def matrix(self, entry: _Entry, array: Value, shift: Value) -> Matrix:
+    def matrix(self, entry: _Entry, array: Value, shift: Value) -> MatrixValues:
         """The matrices of an array with these axes."""
         f = entry.f
         at, strides = entry.field(array, ARRAY_STRIDES), []
@@ -270,10 +272,12 @@ class _Axes(NamedTuple):
         apart = entry.elements(f.select(has_columns, strides[2], int64(0)), shift, columns)
         column = f.select(has_columns, apart, int64(1))
         data = entry.field(array, ARRAY_DATA)
-        return entry.contiguous(Matrix(data, rows, columns, row, column, step))
+        return entry.contiguous(MatrixValues(data, rows, columns, row, column, step))
 
 
-def _result(entry: _Entry, out: Value, axes: _Axes, operands: tuple[Matrix, Matrix], row: _FoundRow) -> Value:
+def _result(
+    entry: _Entry, out: Value, axes: _Axes, operands: tuple[MatrixValues, MatrixValues], row: _FoundRow
+) -> Value:
     """A new reference to `out` after its checks, or to a new array."""
     f, module = entry.f, entry.module
     dtype, shift = row.pointer("dtypes", 2), row.word("shifts", 2)
@@ -308,8 +312,8 @@ def _result(entry: _Entry, out: Value, axes: _Axes, operands: tuple[Matrix, Matr
 
 
 def _merged(
-    f: Function, in_a: tuple[Matrix, Value], in_c: tuple[Matrix, Value], b: _Operand, batch: Value
-) -> tuple[Matrix, Matrix, Value]:
+    f: Function, in_a: tuple[MatrixValues, Value], in_c: tuple[MatrixValues, Value], b: _Operand, batch: Value
+) -> tuple[MatrixValues, MatrixValues, Value]:
     """Batches of A over one B as one tall product, where rows of A and of C go on evenly.
 
     A and C come with the shifts that are the sizes of their elements.
@@ -337,7 +341,7 @@ def _returned(entry: _Entry, result: Value, axes: _Axes) -> Value:
 
 
 def _multiply(
-    entry: _Entry, row: _FoundRow, matrices: tuple[Matrix, ...], scratch: Value, team: Value
+    entry: _Entry, row: _FoundRow, matrices: tuple[MatrixValues, ...], scratch: Value, team: Value
 ) -> None:
     """Every product of the batch through the kernel of its element types."""
     f = entry.f

@@ -22,7 +22,7 @@ from tilewright.calls.fastcall import (
     OBJECT_TYPE,
     WRITEABLE,
     FastFunction,
-    Matrix,
+    MatrixValues,
     numpy_api,
     python_symbols,
 )
@@ -101,7 +101,7 @@ def _emit() -> str:
     return str(module)
 
 
-def _result(entry: _Entry, out: Value, a: Matrix, dtype: Value, shift: Value) -> Value:
+def _result(entry: _Entry, out: Value, a: MatrixValues, dtype: Value, shift: Value) -> Value:
     """A new reference to `out` after its checks, or to a new array."""
     f, module = entry.f, entry.module
     size = f.shl(int64(1), shift)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tilewright.tools.explore.attention_cases import AttentionCase
-    from tilewright.tools.explore.measure import Plan, Report
+    from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport
 
 
 @dataclass(frozen=True)
 class AttentionBench:
     """What is measured: a plan of attention, its cases again by their type, and whether memory is too."""
 
-    plan: Plan
+    plan: BenchmarkPlan
     cases: tuple[AttentionCase, ...]
     memory: bool = False
 
@@ -36,7 +36,7 @@ class AttentionReport:
     """What was found."""
 
     bench: AttentionBench
-    report: Report
+    report: BenchmarkReport
     memory: tuple[MemoryRow, ...]
 
     @property
@@ -45,7 +45,7 @@ class AttentionReport:
         return report_title(self.bench.plan, self.report)
 
     def to_json(self) -> str:
-        """The report as a JSON text: that of `Report`, and the rows of memory where it was measured."""
+        """The report as a JSON text: that of `BenchmarkReport`, with the rows of memory if measured."""
         fields = json.loads(self.report.to_json())
         if self.bench.memory:
             fields["memory"] = [row.json_fields for row in self.memory]

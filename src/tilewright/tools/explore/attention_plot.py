@@ -13,13 +13,15 @@ from tilewright.tools.explore.present import report_title
 if TYPE_CHECKING:
     from tilewright.tools.explore.attention_cases import AttentionCase
     from tilewright.tools.explore.attention_memory import MemoryRow
-    from tilewright.tools.explore.measure import Plan, Report
+    from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport
 
 #: A line of one system: sequence lengths, values, and how far below and above each its interval goes.
 Line = tuple[list[int], list[float], list[float], list[float]]
 
 
-def draw_times(plan: Plan, report: Report, cases: Sequence[AttentionCase], path: Path) -> None:
+def draw_times(
+    plan: BenchmarkPlan, report: BenchmarkReport, cases: Sequence[AttentionCase], path: Path
+) -> None:
     """Milliseconds of one call by the number of keys, both axes logarithmic.
 
     Raises

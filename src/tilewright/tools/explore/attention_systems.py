@@ -20,7 +20,7 @@ import numpy as np
 from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype
 from tilewright.spec.dtype import parse_dtype
 from tilewright.threads.scratch import resident_scratch_bytes
-from tilewright.tools.explore.systems import Named, array_tensor
+from tilewright.tools.explore.systems import NamedSystem, array_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ class AttentionRun:
         return self._read(last)
 
 
-class AttentionSystem(Named, Protocol):
+class AttentionSystem(NamedSystem, Protocol):
     """Something that computes attention."""
 
     def check(self, case: AttentionCase) -> None:

@@ -88,7 +88,7 @@ class LoopEstimate:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class KernelEstimate:
     """The loops of one kernel on one CPU.
 
     Attributes
@@ -131,7 +131,7 @@ def _version(path: str) -> int:
     return int(found[1]) if found else 0
 
 
-def estimate_kernel(kernel: Kernel) -> Estimate:
+def estimate_kernel(kernel: Kernel) -> KernelEstimate:
     """Simulates the innermost loops that multiply, each alone and endless, operands in the first cache.
 
     The bound is the same CPU's: its multiply instructions without anything else, operands in registers.
@@ -156,7 +156,9 @@ def estimate_kernel(kernel: Kernel) -> Estimate:
     if not loops:
         raise NoInnerLoop(kernel=kernel.name)
     report = _simulate(tool, kernel.machine, regions(loops))
-    return Estimate(kernel.name, report["TargetInfo"]["CPUName"], tool, tuple(read_report(report, loops)))
+    return KernelEstimate(
+        kernel.name, report["TargetInfo"]["CPUName"], tool, tuple(read_report(report, loops))
+    )
 
 
 def regions(loops: Sequence[AssemblyLoop]) -> str:
@@ -236,7 +238,7 @@ def read_report(report: dict[str, Any], loops: Sequence[AssemblyLoop]) -> Iterat
         )
 
 
-def estimate_table(estimate: Estimate) -> Table:
+def estimate_table(estimate: KernelEstimate) -> Table:
     """One line per loop; counts are of one turn, cycles of one depth step."""
     from rich.table import Table
 

@@ -75,7 +75,7 @@ _START = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchmarkPlan:
     """What is measured.
 
     Attributes
@@ -133,7 +133,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchmarkRow:
     """One system on one problem; the fields are the JSON form, that of `sizes` in its place.
 
     `gflops_ci` is the 95 % confidence interval of the median; `ratio_to` maps each other system to
@@ -164,7 +164,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchmarkReport:
     """A finished measurement; the fields are the JSON form.
 
     `machine` names where it ran, `target` whose kernels did; `unit` is the instruction that tilewright
@@ -176,14 +176,14 @@ class Report:
     target: str
     unit: str
     peak_gflops: float
-    rows: tuple[Row, ...]
+    rows: tuple[BenchmarkRow, ...]
 
     def to_json(self) -> str:
         """The report as a JSON text."""
         fields = {**vars(self), "rows": [row.json_fields for row in self.rows]}
         return json.dumps(fields, indent=2) + "\n"
 
-    def row(self, problem: str, system: str) -> Row:
+    def row(self, problem: str, system: str) -> BenchmarkRow:
         """The row of one system on one problem."""
         return next(row for row in self.rows if (row.problem, row.system) == (problem, system))
 
@@ -289,7 +289,9 @@ class WorkerProcess:
         return f"its process ended with status {status}: {last}"
 
 
-def measure(plan: Plan, machine: Mapping[str, object], on_step: Callable[[], None] = lambda: None) -> Report:
+def measure(
+    plan: BenchmarkPlan, machine: Mapping[str, object], on_step: Callable[[], None] = lambda: None
+) -> BenchmarkReport:
     """Carry out a plan; the method is described at the head of this file.
 
     Parameters
@@ -339,10 +341,10 @@ def measure(plan: Plan, machine: Mapping[str, object], on_step: Callable[[], Non
         if units[system] == units[TILEWRIGHT.name]
     ]
     rows = make_rows(plan, samples, environments)
-    return Report(machine, plan.target or "host", _unit_name(plan), median(peaks), rows)
+    return BenchmarkReport(machine, plan.target or "host", _unit_name(plan), median(peaks), rows)
 
 
-def start_worker(plan: Plan, system: str) -> WorkerProcess:
+def start_worker(plan: BenchmarkPlan, system: str) -> WorkerProcess:
     """The process of one system, in the fastest of its environments.
 
     An environment in which the system fails is left out: its kernels need instructions that the CPU lacks.
@@ -404,7 +406,7 @@ def _unit_fields(types: ProductTypes) -> dict[str, str]:
     return {"dtype": str(types.a), "b_dtype": str(types.b)}
 
 
-def _unit_name(plan: Plan) -> str:
+def _unit_name(plan: BenchmarkPlan) -> str:
     from tilewright.compiler.peak import peak_name
     from tilewright.compiler.target import resolve_target
 
@@ -417,10 +419,10 @@ def _prepare(worker: WorkerProcess, index: int, case: Measured, seed: int) -> fl
 
 
 def make_rows(
-    plan: Plan,
+    plan: BenchmarkPlan,
     samples: Mapping[tuple[int, str], Sequence[Sample]],
     environments: Mapping[str, Environment] = MappingProxyType({}),
-) -> tuple[Row, ...]:
+) -> tuple[BenchmarkRow, ...]:
     """The rows of a report from all measurements, which are keyed by case index and system."""
     medians = {key: median([sample.gflops for sample in series]) for key, series in samples.items()}
     rows = []
@@ -428,7 +430,7 @@ def make_rows(
         case = plan.cases[index]
         speed = medians[index, system]
         rows.append(
-            Row(
+            BenchmarkRow(
                 problem=case.name,
                 dtype=case.types.name,
                 sizes=case.size_fields,
@@ -446,7 +448,7 @@ def make_rows(
     return tuple(rows)
 
 
-def best_peer(report: Report, peers: Sequence[str]) -> str | None:
+def best_peer(report: BenchmarkReport, peers: Sequence[str]) -> str | None:
     """The fastest of some systems by the geometric mean of their speeds, or None for an empty list."""
 
     def mean(system: str) -> float:
@@ -455,7 +457,7 @@ def best_peer(report: Report, peers: Sequence[str]) -> str | None:
     return max(peers, key=mean, default=None)
 
 
-def summarise(report: Report, system: str = TILEWRIGHT.name) -> tuple[Summary, ...]:
+def summarise(report: BenchmarkReport, system: str = TILEWRIGHT.name) -> tuple[Summary, ...]:
     """Geometric mean and worst of one system's share of peak and of its ratio to each other system.
 
     Where there are several peers, the first ratios are those to the best one, by the geometric mean of its

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from tilewright.tools.explore.measure import Plan, Report, Row
+    from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, BenchmarkRow
 
 #: Colour of each system (Okabe and Ito's palette, darkened where it is pale); others take `_OTHER_COLOURS`.
 #: The picture is an opaque white card on dark pages too; every colour has a contrast of at least 3 to it.
@@ -66,7 +66,7 @@ def check_plot_path(path: Path) -> None:
         raise PackageMissing(purpose="drawing a plot", package="matplotlib", install="tilewright[bench]")
 
 
-def draw_report(plan: Plan, report: Report, path: Path) -> None:
+def draw_report(plan: BenchmarkPlan, report: BenchmarkReport, path: Path) -> None:
     """Draw each system's share of the peak measured in the same run, from zero, and write the picture.
 
     Lines by size where the cases are square products of increasing sizes, groups of bars otherwise. Where the
@@ -128,13 +128,13 @@ def draw_report(plan: Plan, report: Report, path: Path) -> None:
 _Value = tuple[float, float, float]
 
 
-def _value(row: Row, shares: bool) -> _Value:
+def _value(row: BenchmarkRow, shares: bool) -> _Value:
     """The plotted value of a row: per cent of the peak, or GFLOPS."""
     scale = 100 * row.share_of_peak / row.gflops_median if shares else 1.0
     return row.gflops_median * scale, row.gflops_ci[0] * scale, row.gflops_ci[1] * scale
 
 
-def _is_series(plan: Plan) -> bool:
+def _is_series(plan: BenchmarkPlan) -> bool:
     """Return whether the cases are square products of increasing size, which lines may connect."""
     if len(plan.cases) < 2 or not all(case.label.isdecimal() for case in plan.cases):
         return False
@@ -154,7 +154,7 @@ def system_colours(systems: Iterable[str]) -> dict[str, str]:
     return {system: COLOURS.get(system) or next(others) for system in systems}
 
 
-def _title(report: Report, system: str) -> str:
+def _title(report: BenchmarkReport, system: str) -> str:
     """A system as labels name it, with the setting that was chosen for it."""
     if system == "numpy-best":
         row = next(row for row in report.rows if row.system == system)
@@ -163,7 +163,11 @@ def _title(report: Report, system: str) -> str:
 
 
 def _draw_lines(
-    axes: Any, plan: Plan, report: Report, values: Mapping[tuple[str, str], _Value], peak: float
+    axes: Any,
+    plan: BenchmarkPlan,
+    report: BenchmarkReport,
+    values: Mapping[tuple[str, str], _Value],
+    peak: float,
 ) -> None:
     """One line per system, with its interval at each size and its name at its end."""
     places = range(len(plan.cases))
@@ -240,7 +244,11 @@ def _span(group: Sequence[str], heights: Mapping[str, float], gap: float) -> tup
 
 
 def _draw_bars(
-    axes: Any, plan: Plan, report: Report, values: Mapping[tuple[str, str], _Value], peak: float
+    axes: Any,
+    plan: BenchmarkPlan,
+    report: BenchmarkReport,
+    values: Mapping[tuple[str, str], _Value],
+    peak: float,
 ) -> None:
     """A bar per system and case, with its interval; of a few peers the ratios are above."""
     width = _BAR_SPACE / len(plan.systems)
@@ -263,7 +271,7 @@ def _draw_bars(
     )
 
 
-def _draw_ratios(axes: Any, plan: Plan, report: Report, peer: str, height: float) -> None:
+def _draw_ratios(axes: Any, plan: BenchmarkPlan, report: BenchmarkReport, peer: str, height: float) -> None:
     """A row of figures above all bars: how many times faster than one peer, less than 1 where slower."""
     for index, case in enumerate(plan.cases):
         ratio = report.row(case.name, TILEWRIGHT.name).ratio_to[peer]

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tilewright.tools.explore.measure import Plan, Report, Row
+    from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, BenchmarkRow
 
 
 #: Peers that still have columns of their own in a terminal of 80 columns.
 MOST_COLUMNS = 1
 
 
-def measure_with_progress(plan: Plan, console: Console) -> Report:
+def measure_with_progress(plan: BenchmarkPlan, console: Console) -> BenchmarkReport:
     """Carry out a plan under a progress bar; see `measure`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -34,14 +34,14 @@ def measure_with_progress(plan: Plan, console: Console) -> Report:
         return measure(plan, describe_machine(detect_host()), lambda: progress.advance(task))
 
 
-def report_title(plan: Plan, report: Report) -> str:
+def report_title(plan: BenchmarkPlan, report: BenchmarkReport) -> str:
     """What was measured where, in one line."""
     threads = "1 thread" if plan.threads == 1 else f"{plan.threads} threads"
     target = "" if plan.target is None else f", kernels for {plan.target}"
     return f"{plan.types.name} {plan.cases[0].subject} on {machine_title(report.machine)}{target}, {threads}"
 
 
-def report_table(plan: Plan, report: Report) -> Table:
+def report_table(plan: BenchmarkPlan, report: BenchmarkReport) -> Table:
     """One line per case: each system's speed, tilewright's ratio to each peer, its share of the peak.
 
     With more than `MOST_COLUMNS` peers there is one line per case and system instead.
@@ -66,7 +66,7 @@ def report_table(plan: Plan, report: Report) -> Table:
     return table
 
 
-def _table_of_systems(plan: Plan, report: Report) -> Table:
+def _table_of_systems(plan: BenchmarkPlan, report: BenchmarkReport) -> Table:
     """One line per case and system: speed, share of the peak, and tilewright's ratio to it."""
     table = Table(title=report_title(plan, report), caption=_caption(plan, report))
     table.add_column("size")
@@ -95,21 +95,21 @@ def _in_lines(system: str) -> str:
     return system.replace("-", "\n")
 
 
-def _speed(plan: Plan, row: Row) -> str:
+def _speed(plan: BenchmarkPlan, row: BenchmarkRow) -> str:
     lower, upper = row.gflops_ci
     digits = 0 if upper >= 100 else 1
     speed = f"{row.gflops_median:.1f} [dim]{lower:.{digits}f}..{upper:.{digits}f}[/dim]"
     return f"{speed} [dim]({row.measurements})[/dim]" if row.measurements < plan.repeat else speed
 
 
-def interval_note(plan: Plan) -> str:
+def interval_note(plan: BenchmarkPlan) -> str:
     """What the numbers of a report are: few measurements have no 95 % interval, only a range."""
     if plan.repeat < FEWEST_FOR_INTERVAL:
         return f"median and range of {plan.repeat} measurements"
     return f"median of {plan.repeat} measurements with its 95 % confidence interval"
 
 
-def _caption(plan: Plan, report: Report) -> str:
+def _caption(plan: BenchmarkPlan, report: BenchmarkReport) -> str:
     exact = "exact integers" if plan.types.a.is_integer else "float64"
     fewer = ""
     if any(row.measurements < plan.repeat for row in report.rows):
@@ -120,7 +120,7 @@ def _caption(plan: Plan, report: Report) -> str:
     )
 
 
-def summary_table(plan: Plan, report: Report) -> Table:
+def summary_table(plan: BenchmarkPlan, report: BenchmarkReport) -> Table:
     """Geometric means over all cases, and the worst case of each figure; the best peer comes first."""
     labels = {case.name: case.label for case in plan.cases}
     table = Table(title="tilewright over all sizes")
@@ -133,7 +133,7 @@ def summary_table(plan: Plan, report: Report) -> Table:
     return table
 
 
-def slower_lines(plan: Plan, report: Report) -> tuple[str, ...]:
+def slower_lines(plan: BenchmarkPlan, report: BenchmarkReport) -> tuple[str, ...]:
     """Where a peer is faster, one sentence per peer; "nowhere" is said too."""
     lines = []
     for peer in plan.peers:
@@ -143,7 +143,7 @@ def slower_lines(plan: Plan, report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def call_lines(plan: Plan, report: Report) -> tuple[str, ...]:
+def call_lines(plan: BenchmarkPlan, report: BenchmarkReport) -> tuple[str, ...]:
     """Footnotes: what a peer computes if it differs from the others, and its chosen settings."""
     rows = [report.row(plan.cases[0].name, peer) for peer in plan.peers]
     plain = all(plan.types_of(row.system) == plan.types and plan.types.a == plan.types.c for row in rows)
@@ -165,7 +165,7 @@ def chosen_setting(environment: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in environment.items()) or "none: as shipped"
 
 
-def print_report(plan: Plan, report: Report, console: Console) -> None:
+def print_report(plan: BenchmarkPlan, report: BenchmarkReport, console: Console) -> None:
     """Print everything a finished measurement says."""
     console.print(report_table(plan, report))
     console.print(summary_table(plan, report))

@@ -37,7 +37,7 @@ CORE_TYPES = ("Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
 
 
 @dataclass(frozen=True)
-class Product:
+class PreparedProduct:
     """One prepared product; every system is called the same way, so the overhead of the loop is equal."""
 
     function: Callable[..., object]
@@ -56,7 +56,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class ReturningProduct(Product):
+class ReturningProduct(PreparedProduct):
     """One product by a system that returns a new array of its own; `out` receives it before the check."""
 
     last: list[Any] = field(default_factory=list, compare=False)
@@ -75,7 +75,7 @@ class ReturningProduct(Product):
 
 
 @dataclass(frozen=True)
-class KernelProduct(Product):
+class KernelProduct(PreparedProduct):
     """One product by a compiled kernel, which takes C behind its operands."""
 
     def run(self, calls: int) -> None:
@@ -85,7 +85,7 @@ class KernelProduct(Product):
             function(a, b, out)
 
 
-class Named(Protocol):
+class NamedSystem(Protocol):
     """A system of any kind; it is loaded only in its own worker process."""
 
     @property
@@ -97,7 +97,7 @@ class Named(Protocol):
         """The package that must be installed."""
 
 
-class System(Named, Protocol):
+class System(NamedSystem, Protocol):
     """Something that multiplies matrices."""
 
     def environments(self, threads: int) -> tuple[Environment, ...]:
@@ -114,7 +114,7 @@ class System(Named, Protocol):
     def call(self, types: ProductTypes) -> str:
         """What is called for element types of its own, as reports name it."""
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:
         """Bring arrays of its own types into the system's form, without copying, on `threads` threads."""
 
 
@@ -148,14 +148,14 @@ class Tilewright:
         row = "" if self.isa is None else f", kernels of the row {self.isa}"
         return f"tilewright, {types.name}{row}" + (", generic lowering" if self.lowering != "target" else "")
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
         """`matmul` on this host; the thread count comes from the worker's environment.
 
         For another target, or by another lowering, the kernel that `matmul` would take there.
         """
         package = import_module(self.package)
         if target is None and self.lowering == "target":
-            return Product(package.matmul, *arrays)
+            return PreparedProduct(package.matmul, *arrays)
         if arrays[2].ndim > 2:
             raise InvalidChoice(name="case", found="a batch", allowed="single products, which kernels take")
         layouts = dict.fromkeys("abc", "strided")
@@ -195,7 +195,7 @@ class NumPy:
         dtype = "" if types.a == types.b == types.c else f", dtype={types.c.numpy}"
         return f"numpy.matmul({types.a}, {types.b}{dtype})"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
         """The environment bounds the threads of the BLAS; threadpoolctl, where installed, sets them."""
         function = import_module(self.package).matmul
         with contextlib.suppress(ImportError):
@@ -203,7 +203,7 @@ class NumPy:
         types = gemm.types
         if not types.a == types.b == types.c:
             function = partial(function, dtype=types.c.numpy)
-        return Product(function, *arrays)
+        return PreparedProduct(function, *arrays)
 
 
 @dataclass(frozen=True)
@@ -232,14 +232,14 @@ class Torch:
         name = "torch.matmul" if types.a == types.c else "torch._int_mm"
         return f"{name}({types.a}, {types.b})"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
         """Outside of autograd, on `threads` intra-op threads."""
         torch = import_module(self.package)
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         types = gemm.types
         function = torch.matmul if types.a == types.c else torch._int_mm  # noqa: SLF001  (it has no other)
-        return Product(function, *(array_tensor(torch, array, types.a) for array in arrays))
+        return PreparedProduct(function, *(array_tensor(torch, array, types.a) for array in arrays))
 
 
 def array_tensor(torch: Any, array: NDArray[Any], dtype: DType) -> Any:
@@ -271,7 +271,7 @@ class Jax:
         """The function that is compiled."""
         return f"jax.jit(jax.numpy.matmul)({types.a}, {types.b})"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
         """Operands copied to JAX as they are stored; a transposed one is transposed in the compiled call."""
         jax = import_module(self.package)
         jax.config.update("jax_cpu_enable_async_dispatch", False)
@@ -311,7 +311,7 @@ class OnnxRuntime:
         """The node."""
         return f"onnxruntime MatMul({types.a}, {types.b})"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> Product:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
         """A session of `threads` threads; a transposed operand is a Transpose node, which is fused."""
         onnxruntime, onnx = import_module(self.package), import_module("onnx")
         kind = onnx.TensorProto.FLOAT if gemm.types.a == F32 else onnx.TensorProto.DOUBLE
@@ -346,7 +346,7 @@ class OnnxRuntime:
         def run(_a: object, _b: object, out: object) -> None:  # noqa: ARG001
             session.run_with_iobinding(binding)
 
-        return Product(run, *arrays)
+        return PreparedProduct(run, *arrays)
 
 
 def stored(array: NDArray[Any]) -> tuple[NDArray[Any], bool]:
@@ -358,7 +358,7 @@ def stored(array: NDArray[Any]) -> tuple[NDArray[Any], bool]:
 #: An operator set, and the version of the format that came with it, which ONNX Runtime reads since 2023.
 _ONNX_OPSET, _ONNX_IR = 18, 8
 
-AnySystem = TypeVar("AnySystem", bound=Named)
+AnySystem = TypeVar("AnySystem", bound=NamedSystem)
 
 TILEWRIGHT = Tilewright()
 #: The systems that tilewright is compared with. A new peer is a row here.
@@ -405,7 +405,7 @@ def find_system(name: str, rows: Sequence[AnySystem] | None = None) -> AnySystem
     raise InvalidChoice(name="system", found=shown(name), allowed=", ".join(row.name for row in known))
 
 
-def parse_peers(text: str, peers: Sequence[Named] = PEERS) -> tuple[str, ...]:
+def parse_peers(text: str, peers: Sequence[NamedSystem] = PEERS) -> tuple[str, ...]:
     """The peers of a comma list, which may be empty; tilewright itself is not one.
 
     >>> parse_peers("numpy")

@@ -54,7 +54,7 @@ SETTLE_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Prepared:
+class TimedProduct:
     """A product that is ready to be measured.
 
     Attributes
@@ -79,7 +79,7 @@ class Worker:
     system: str
     threads: int
     target: str | None = None
-    prepared: dict[int, Prepared] = field(default_factory=dict)
+    prepared: dict[int, TimedProduct] = field(default_factory=dict)
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
         """Carry out one command; see the head of this file."""
@@ -101,7 +101,7 @@ class Worker:
             case _:
                 raise AssertionError(command)
 
-    def _prepare(self, case: Measured, seed: int) -> Prepared:
+    def _prepare(self, case: Measured, seed: int) -> TimedProduct:
         """Allocate, compute once, check the result, warm up, and count the calls of one measurement."""
         started = case.start(self.system, seed, self.threads, self.target)
         product = started.product
@@ -116,9 +116,9 @@ class Worker:
             spent += total
         calls = _calls_lasting(MEASUREMENT_SECONDS, seconds)
         untimed = math.ceil(calls / 4) if seconds < UNTIMED_BELOW_SECONDS else 0
-        return Prepared(product, calls, calls * seconds, untimed)
+        return TimedProduct(product, calls, calls * seconds, untimed)
 
-    def _measure(self, prepared: Prepared) -> float:
+    def _measure(self, prepared: TimedProduct) -> float:
         """Seconds of one call, the mean over the calls of one measurement."""
         prepared.product.run(prepared.untimed_calls)
         seconds = _seconds(prepared.product.run, prepared.calls) / prepared.calls
