@@ -19,9 +19,8 @@ from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.passes import PASSES
 from tilewright.spec.dtype import DTYPES
-from tilewright.tools import cli
-from tilewright.tools.cli import app
-from tilewright.tools.explore import mca
+from tilewright.tools.cli import COMMANDS as TOP
+from tilewright.tools.cli import app, emit, terminal
 from tilewright.tools.explore.mca import KernelEstimate, LoopEstimate, Tool
 
 runner = CliRunner()
@@ -97,6 +96,19 @@ def test_help_shows_what_was_written(path: tuple[str, ...]) -> None:
 def test_lists_of_commands_are_not_cut(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert "..." not in run(*path, "--help").partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("name", TOP)
+def test_the_list_says_what_the_command_says(name: str) -> None:
+    assert TOP[name][1] == COMMANDS[(name,)].get_short_help_str(200)
+
+
+def test_help_imports_no_command() -> None:
+    question = (
+        "import sys; from tilewright.tools.cli import app; app(['--help'], standalone_mode=False); "
+        "sys.exit(any(name.startswith('tilewright.aot') for name in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", question], check=True, capture_output=True)
 
 
 def test_a_misspelt_command_gets_a_suggestion() -> None:
@@ -353,7 +365,7 @@ def test_emit_with_an_epilogue() -> None:
 
 
 def test_emit_refuses_binary_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "_is_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
     assert BinaryToTerminal.message in refused("emit", "gemm", "--emit", "obj")
 
 
@@ -428,7 +440,7 @@ def test_emit_mca(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append((kernel.machine.name, kernel.problem.m))
         return KernelEstimate(kernel.name, "the-cpu", Tool("llvm-mca", 19), (loop,))
 
-    monkeypatch.setattr(mca, "estimate_kernel", estimate)
+    monkeypatch.setattr(emit, "estimate_kernel", estimate)
     words = ("--m", "16", "--n", "6", "--k", "64", "--target", "neoverse-v2", "--mca")
     text = run("emit", command, *words)
     assert asked == [("neoverse-v2", 16)]

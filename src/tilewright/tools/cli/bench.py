@@ -1,0 +1,221 @@
+"""`tilewright bench`: speed against peers and the peak."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress, track
+
+from tilewright.compiler.target import resolve_target
+from tilewright.machine.host import detect_host
+from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.tools.cli import terminal
+from tilewright.tools.cli.options import Dtype, OutDtype, group
+from tilewright.tools.explore import kernels
+from tilewright.tools.explore.attention_bench import AttentionBench, run_bench
+from tilewright.tools.explore.attention_cases import parse_shapes
+from tilewright.tools.explore.attention_systems import ATTENTION_PEERS, default_attention_peers
+from tilewright.tools.explore.cases import parse_sizes
+from tilewright.tools.explore.facts import describe_machine, machine_title
+from tilewright.tools.explore.measure import BenchmarkPlan
+from tilewright.tools.explore.moves import MovePlan, measure_moves
+from tilewright.tools.explore.plot import check_plot_path, draw_report
+from tilewright.tools.explore.present import measure_with_progress, print_report
+from tilewright.tools.explore.statistics import geometric_mean
+from tilewright.tools.explore.systems import PEERS, VARIANTS, default_peers, parse_peers
+
+app = group("Measure speed against peers and the peak.")
+
+
+@app.command("gemm")
+def bench_gemm(
+    sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "256,512,768,1024,2048",
+    dtype: Dtype = "f32",
+    out_dtype: OutDtype = None,
+    target: Annotated[
+        str, typer.Option(help="host, or a target whose kernels this host runs, such as x86-64-v3.")
+    ] = "host",
+    threads: Annotated[int, typer.Option(min=1, help="Threads that each system may use.")] = 1,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma list of numpy, numpy-best, torch, jax, onnxruntime, tilewright-f32, "
+            "tilewright-generic, tilewright-avx2; may be empty. By default numpy, or torch where NumPy lacks "
+            "the type. numpy runs as shipped; numpy-best with the fastest OPENBLAS_CORETYPE."
+        ),
+    ] = None,
+    trans: Annotated[str, typer.Option(help="Operands that are transposed views: n, a, b or ab.")] = "n",
+    repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each size.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the operands and of the order.")] = 0,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
+    plot_path: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the share of the peak here (.png, .svg or .pdf).")
+    ] = None,
+) -> None:
+    """Measure matrix products and compare with peers.
+
+    Systems run interleaved in random order, each in its own process. Every result is first checked against
+    float64, or exact integers. The table gives the median speed with its 95 % confidence interval, the ratio
+    to each peer, and the share of the peak measured in the same run: of the FMA, or of the dot-product or
+    matrix instruction of the element types.
+    """
+    cases = parse_sizes(sizes, dtype, trans, out_dtype)
+    beside = default_peers(cases[0].gemm.types) if peers is None else parse_peers(peers, PEERS + VARIANTS)
+    resolve_target(target)  # a name that no machine has is refused before anything is measured
+    plan = BenchmarkPlan(cases, beside, threads, repeat, seed, None if target == "host" else target)
+    for path in (json_path, plot_path):
+        if path is not None:
+            terminal.check_writable(path)
+    if plot_path is not None:
+        check_plot_path(plot_path)
+    console = terminal.console()
+    report = measure_with_progress(plan, console)
+    print_report(plan, report, console)
+    if json_path is not None:
+        terminal.write(json_path, report.to_json())
+    if plot_path is not None:
+        draw_report(plan, report, plot_path)
+
+
+@app.command("brgemm")
+def bench_brgemm(
+    sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "16,32,48,64,96,128",
+    count: Annotated[int, typer.Option(min=1, help="Products summed by one call.")] = 1,
+    dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
+    grid: Annotated[
+        bool, typer.Option("--grid", help="All 20,480 shapes of m, n up to 64 and k of 1, 16, 32, 64, 128.")
+    ] = False,
+    sample: Annotated[int, typer.Option(min=0, help="With --grid: a random sample of this many.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of that sample.")] = 0,
+    csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line a kernel here.")] = None,
+) -> None:
+    """Measure batch-reduce kernels of hardcoded sizes.
+
+    Kernels run in a compiled loop; the FMA peak is measured next to each.
+    """
+    if csv_path is not None:
+        terminal.check_writable(csv_path)
+    shapes = tuple(case.sizes for case in parse_sizes(sizes, dtype, "n"))
+    if grid:
+        shapes = kernels.sample_grid(sample, seed) if sample else tuple(kernels.grid())
+    console = terminal.console()
+    rows = [
+        kernels.measure_kernel(BatchReduceGemm(m, n, k, count, dtype), repeat=1 if grid else 9)
+        for m, n, k in track(shapes, description="measure", console=console, transient=True)
+    ]
+    if not grid:
+        lines = [
+            (f"{row.m}x{row.n}x{row.k}", f"{row.gflops:.1f}", f"{row.share_of_peak:.1%}") for row in rows
+        ]
+        terminal.print_table(
+            console, f"{dtype} batch-reduce kernels, {count} products", ("size", "GFLOPS", "of peak"), lines
+        )
+    mean = sum(row.gflops for row in rows) / len(rows)
+    share = geometric_mean([row.share_of_peak for row in rows])
+    console.print(
+        f"{len(rows)} kernels: arithmetic mean {mean:.1f} GFLOPS, geometric mean {share:.1%} of peak"
+    )
+    if csv_path is not None:
+        kernels.write_csv(rows, csv_path)
+
+
+@app.command("attention")
+def bench_attention(
+    shapes: Annotated[
+        str,
+        typer.Option(
+            help="Comma list of BATCHxHEADS[/KV_HEADS]xQUERIES[:KEYS]xHEAD_DIM, "
+            "or of bert, decoders, lengths."
+        ),
+    ] = "1x12x384x64,8x12x384x64,1x16x2048x64,1x8x4096x128",
+    dtype: Annotated[str, typer.Option(help="Element type: f32, bf16, f16 or f64.")] = "f32",
+    causal: Annotated[
+        bool, typer.Option("--causal", help="Causal attention: a query sees the keys up to its own position.")
+    ] = False,
+    window: Annotated[
+        str | None, typer.Option(help="LEFT or LEFT,RIGHT: keys that a query sees on either side of its own.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that each system may use.")] = 1,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma list of torch, onnxruntime, numpy, tilewright-unfused; may be empty. "
+            "By default torch where it is installed, else numpy."
+        ),
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each shape.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the operands and of the order.")] = 0,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Also measure memory beyond operands and result (Linux).")
+    ] = False,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
+    plot_path: Annotated[
+        Path | None, typer.Option("--plot", help="Draw time by sequence length here (.png, .svg or .pdf).")
+    ] = None,
+    memory_plot_path: Annotated[
+        Path | None,
+        typer.Option("--memory-plot", help="Draw memory by sequence length here; implies --memory."),
+    ] = None,
+) -> None:
+    """Measure attention and compare with peers.
+
+    Systems run interleaved in random order, each in its own process. Operations are counted as
+    4 x batch x heads x queries x keys x head, half of that for causal attention, and only the visible keys
+    for a window. Every result is first checked against float64. The table gives the median speed with its
+    95 % confidence interval, the ratio to each peer, and the share of the peak measured in the same run.
+    """
+    cases = parse_shapes(shapes, dtype, causal=causal, window=window)
+    beside = default_attention_peers(dtype) if peers is None else parse_peers(peers, ATTENTION_PEERS)
+    plan = BenchmarkPlan(cases, beside, threads, repeat, seed)
+    for path in (json_path, plot_path, memory_plot_path):
+        if path is not None:
+            terminal.check_writable(path)
+    for path in (plot_path, memory_plot_path):
+        if path is not None:
+            check_plot_path(path)
+    bench = AttentionBench(plan, cases, memory or memory_plot_path is not None)
+    found = run_bench(bench, terminal.console())
+    if json_path is not None:
+        terminal.write(json_path, found.to_json())
+    if plot_path is not None:
+        found.draw_times(plot_path)
+    if memory_plot_path is not None:
+        found.draw_memory(memory_plot_path)
+
+
+@app.command("transpose")
+def bench_transpose(
+    sizes: Annotated[str, typer.Option(help="Comma list of N or MxN.")] = "64,512,2048,8192",
+    dtype: Annotated[str, typer.Option(help="Element type, such as i8, f32, f64 or c128.")] = "f32",
+    peers: Annotated[str, typer.Option(help="Comma list of numpy, torch; may be empty.")] = "numpy",
+    repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each size.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the operands and of the order.")] = 0,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
+) -> None:
+    """Measure transposes and compare with peers.
+
+    Speeds are GiB/s read and written, next to memcpy measured in the same run.
+    """
+    plan = MovePlan.parse(sizes, dtype, peers, repeat, seed)
+    if json_path is not None:
+        terminal.check_writable(json_path)
+    console = terminal.console()
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("check and measure", total=plan.repeat * len(plan.shapes))
+        report = measure_moves(plan, describe_machine(detect_host()), lambda: progress.advance(task))
+    lines = [
+        (
+            f"{row.rows}x{row.columns}",
+            row.system,
+            f"{row.gib_per_second:.1f}  {row.gib_per_second_ci[0]:.1f}..{row.gib_per_second_ci[1]:.1f}",
+            f"{row.memcpy_gib_per_second:.1f}",
+            f"{row.share_of_memcpy:.2f}",
+        )
+        for row in report.rows
+    ]
+    title = f"{plan.dtype} transposes on {machine_title(report.machine)}, 1 thread"
+    terminal.print_table(console, title, ("size", "system", "GiB/s", "memcpy", "share of memcpy"), lines)
+    if json_path is not None:
+        terminal.write(json_path, report.to_json())
