@@ -191,11 +191,11 @@ def compile_einsum(
     np.float64(12.0)
     """
     with importing:
-        from tilewright.ops.einsum.compiled import Network, known_places
+        from tilewright.ops.einsum.compiled import TensorNetwork, known_places
         from tilewright.ops.einsum.drawn import CompiledEinsum
 
     shapes, strides, found = known_places(operands, dtype)
-    network = Network.of_subscripts(subscripts, shapes, optimize)
+    network = TensorNetwork.of_subscripts(subscripts, shapes, optimize)
     return CompiledEinsum(network, found, strides, fixed=dtype is not None, order=order)
 
 
@@ -242,10 +242,10 @@ def einsum_tree(
     (5, 2)
     """
     with importing:
-        from tilewright.ops.einsum.compiled import Network, known_places
+        from tilewright.ops.einsum.compiled import TensorNetwork, known_places
         from tilewright.ops.einsum.drawn import CompiledEinsum
 
-    network = Network.of_tree(tree, sizes, optimize)
+    network = TensorNetwork.of_tree(tree, sizes, optimize)
     _, _, found = known_places((), dtype)
     return CompiledEinsum(network, found, [None] * len(network.shapes), fixed=dtype is not None)
 

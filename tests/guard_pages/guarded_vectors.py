@@ -18,8 +18,8 @@ from functools import cache
 from guarded import Bench, Case
 
 import tilewright as tw
+from tilewright.macro.cost import in_place_limits
 from tilewright.ops.gemm.kernel import GemmKernel
-from tilewright.ops.gemm.nest import thresholds
 from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
 
 COEFFICIENTS = ((1.0, 0.0), (0.5, 0.0), (1.0, 1.0), (-2.0, 0.5), (0.0, 0.5), (0.0, 0.0), (1.0, 0.0))
@@ -38,7 +38,7 @@ class Sizes:
 
     Parameters
     ----------
-    kernel : a kernel of `auto`, for its row, register tile and thresholds.
+    kernel : a kernel of `auto`, for its row, register tile and limits.
     """
 
     def __init__(self, kernel: GemmKernel) -> None:
@@ -46,7 +46,9 @@ class Sizes:
         self.lanes = machine.isa.lanes(dtype)
         self.width, self.block = STREAMED_VECTORS * self.lanes, SUMS_BYTES // dtype.size
         self.kc = kernel.blocking.kc
-        self.far = thresholds(kernel.blocking, kernel.types, machine.l2.size).in_place_b
+        self.far = in_place_limits(
+            kernel.blocking.mr, kernel.blocking.nr, kernel.types, machine.l2.size
+        ).in_place_b
 
     def dots(self) -> Iterator[tuple[int, int, int]]:
         """One column; the deep ones with few rows."""

@@ -20,15 +20,14 @@ from tilewright.macro.blocking import (
     DEPTH_UNIT,
     LAST_CACHE_SHARE,
     PANEL_WITHOUT_L3,
-    UPDATE_CYCLES_PER_VECTOR,
     UPDATE_SHARE,
     Blocking,
-    RegisterTile,
     choose_blocking,
     register_tile,
     register_tiles,
     row_block,
 )
+from tilewright.macro.cost import RegisterTile
 from tilewright.ops.chain.nest import ROW_BLOCKS, rows_of_block
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.gemm.nest import build_gemm
@@ -243,7 +242,7 @@ def test_kc(name: str, dtype: DType) -> None:
     kc, row_bytes = blocking.kc, blocking.nr * dtype.size
     assert kc % DEPTH_UNIT == 0
     per_cycle = machine.isa.tile(dtype).per_cycle or machine.isa.fma_per_cycle
-    update_share = UPDATE_CYCLES_PER_VECTOR / (kc / per_cycle)
+    update_share = machine.core.update_cycles / (kc / per_cycle)
     panels_bytes = 2 * kc * row_bytes
     half_l1 = machine.l1.size // 2
     assert kc + DEPTH_UNIT > half_l1 / row_bytes, "Kuzma et al. 2023 (1): a panel in half of L1 is the least"

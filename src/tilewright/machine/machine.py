@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
+from tilewright.machine.cores import Core
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import ISAS, Isa, Lowering, usable_isas
 
@@ -121,6 +122,7 @@ class Machine:
     vector_bits, streaming_bits : lengths of scalable vectors, and of those of the matrix unit of Arm (SME);
         0 where there are none, or nobody knows.
     named : whether a user named the CPU or features of a host: LLVM is asked about them before it compiles.
+    core : cycles of everything but multiply-adds, for the cost model.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Machine:
     vector_bits: int = 0
     streaming_bits: int = 0
     named: bool = False
+    core: Core = field(default=Core(), hash=False)
 
     def __post_init__(self) -> None:
         check_calling(self.triple, self.arch, [entry for entry in self.features.split(",") if entry])
@@ -158,7 +161,7 @@ class Machine:
     @property
     def full_text(self) -> str:
         """Every field of this record and of the records in it: what keys of the object cache are made of."""
-        return ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self))
 
     @property
     def arch(self) -> str:

@@ -8,6 +8,7 @@ from functools import cache
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
+from tilewright.macro.cost import RegisterTile, tile_cycles
 
 #: Share of a tile's time that its load-add-store of C in cache may cost (see `depth_block`). Large C goes to
 #: memory and back each time: half a percent instead of one made n = 3000 five percent faster.
@@ -18,9 +19,6 @@ PANELS_L2_PART = 4
 
 #: Register tiles that the block of A has at least: a micro-panel of B is read from L3 once for all of them.
 ROW_TILES = 2
-
-#: Cycles to update one vector of C: prefetch, load, add and store are 4 of the 2 memory slots a cycle.
-UPDATE_CYCLES_PER_VECTOR = 2.5
 
 #: A register tile may give up this share of the best CMR to fit its rows in the ways of L1.
 CMR_SLACK = 0.125
@@ -55,22 +53,6 @@ class Blocking:
                 raise BlockNotMultiple(
                     block=block, size=getattr(self, block), of=unit, unit=getattr(self, unit)
                 )
-
-
-@dataclass(frozen=True)
-class RegisterTile:
-    """A candidate mr×nr with what it costs."""
-
-    mr: int
-    nr: int
-    accumulators: int
-    registers: int
-    loads_per_depth: int
-
-    @property
-    def cmr(self) -> float:
-        """Computation-to-memory ratio 2·mr·nr/(mr+nr), Fu et al. 2024 (8)."""
-        return 2 * self.mr * self.nr / (self.mr + self.nr)
 
 
 def _candidate(isa: Isa, instruction: TileFma, mr: int, across: int) -> RegisterTile:
@@ -208,52 +190,8 @@ class Cover:
     widths: tuple[tuple[int, int], ...]
 
 
-#: Cycles a tile costs besides its depth: call of the loop, addresses, first and last latency.
-TILE_CYCLES = 12
-
-#: What the L2 of the catalogued cores sustains towards L1 (half of their peak of 64 bytes, and less
-#: where loads cross lines).
-L2_BYTES_PER_CYCLE = 24
-
 #: Registers that a straight tile leaves to the scheduler: its depth is unrolled, and loads move up.
 SPARE_REGISTERS = 2
-
-#: Cycles for the addresses of one more row of the broadcast operand and of C, once per tile.
-ROW_CYCLES = 1.0
-
-#: Cycles that a second height of tiles costs: it is another piece of code, at whose border loops end and
-#: branches are predicted less well. 32 rows as four times 8 measured 3 % faster than as 11, 11 and 10
-#: (32x32x32 f32, AVX-512).
-SECOND_HEIGHT_CYCLES = 16
-
-#: Rows whose addresses fit the integer registers of x86-64 beside everything else (measured: at 13
-#: rows and more, reloaded addresses cost about half a cycle a depth).
-ADDRESSED_ROWS = 12
-
-
-def tile_cycles(
-    machine: Machine, instruction: TileFma, tile: RegisterTile, depth: int, *, masked: bool
-) -> float:
-    """Estimated cycles of one register tile over a depth: the slowest of FMA, loads, latency and L2.
-
-    The vector operand is read once per row of tiles; beyond half of L1 it comes from L2. A masked vector
-    is two loads, its own and that of the element which its missing lanes repeat.
-    """
-    isa = machine.isa
-    vectors = tile.nr // isa.lanes(instruction.acc)
-    bytes_a_step = tile.nr * instruction.b.size * instruction.k
-    steps = -(-depth // instruction.k)
-    streamed = bytes_a_step / L2_BYTES_PER_CYCLE if bytes_a_step * steps > machine.l1.size / 2 else 0.0
-    step = max(
-        tile.accumulators / (instruction.per_cycle or isa.fma_per_cycle),
-        (tile.loads_per_depth + masked) / isa.loads_per_cycle,
-        float(instruction.latency or isa.fma_latency),
-        streamed,
-    )
-    if tile.mr > ADDRESSED_ROWS:
-        step += 0.5
-    update = UPDATE_CYCLES_PER_VECTOR / 2 * tile.mr * vectors
-    return step * steps + TILE_CYCLES + ROW_CYCLES * tile.mr + update
 
 
 def _even(total: int, parts: int) -> tuple[tuple[int, int], ...]:
@@ -319,7 +257,7 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
                 for height, count in heights
                 for width, times in widths
             )
-            cycles += SECOND_HEIGHT_CYCLES * (len(heights) - 1)
+            cycles += machine.core.tile_height_cycles * (len(heights) - 1)
             if best is None or cycles < best[0]:
                 best = (cycles, Cover(heights, widths))
             per_cycle, latency = (
@@ -396,8 +334,8 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
     stream from L2, and a longer kc pays, because each tile of C is loaded, added and stored once
     per kc:
 
-        update share = UPDATE_CYCLES_PER_VECTOR / (kc / fma_per_cycle) ≤ UPDATE_SHARE
-        kc ≥ UPDATE_CYCLES_PER_VECTOR · fma_per_cycle / UPDATE_SHARE           (1000 at 2 FMAs)
+        update share = update_cycles / (kc / fma_per_cycle) ≤ UPDATE_SHARE
+        kc ≥ update_cycles · fma_per_cycle / UPDATE_SHARE                     (1000 at 2 FMAs)
 
     bounded by (1') two micro-panels of B (the one in use and the next) ≤ L2/4, so that most of L2
     stays with the block of A, and (1'') that block, which has a third of the rest, holds `ROW_TILES` tiles:
@@ -407,7 +345,7 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
     instruction that takes several depths at once takes as many times more of them.
     """
     per_cycle = instruction.per_cycle or machine.isa.fma_per_cycle
-    wanted = UPDATE_CYCLES_PER_VECTOR * per_cycle / UPDATE_SHARE
+    wanted = machine.core.update_cycles * per_cycle / UPDATE_SHARE
     wanted = -(-int(wanted) // 64) * 64 * instruction.k
     in_l1 = machine.l1.size / 2 / (tile.nr * instruction.b.size)
     in_l2 = machine.l2.size / PANELS_L2_PART / (2 * tile.nr * instruction.b.size)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.ops.attention.cost import attention_cost, decode_queries
-from tilewright.ops.attention.decode import MOST_ROWS
+from tilewright.ops.attention.decode import MOST_ROWS, attention_cost, decode_queries
 from tilewright.ops.attention.problem import Attention
 
 ZEN5 = find_machine("znver5")

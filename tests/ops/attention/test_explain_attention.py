@@ -26,7 +26,7 @@ def test_blocks_and_what_they_skip() -> None:
     assert found.kernel.startswith("attention_f32_64x64_bounded_blocks_")
     assert said(found, "50% of the scores are out of bounds")
     assert said(found, "one thread")
-    assert said(found, "steps for a key")
+    assert said(found, "cycles for a key")
     assert said(found, f"{2 * 2 * 8 * 300 * 301 // 2 * 128:,} flops")
     assert not said(tw.explain(tw.attention, q, k, k), "out of bounds")
 

@@ -17,7 +17,7 @@ from tilewright.errors import (
     SizeOverflow,
 )
 from tilewright.ops.contraction.problem import Contraction, Dimension, Main
-from tilewright.ops.einsum.contraction import Place, einsum_dimensions
+from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
 
 M = Dimension("m", "primitive", 4, in0=1, out=1)
 N = Dimension("n", "primitive", 5, in1=6, out=4)
@@ -151,7 +151,7 @@ TOO_LONG = (
 def test_sizes_beyond_64_bits(sizes: tuple[int, int, int], reason: str) -> None:
     i, j, k = sizes
     with pytest.raises((SizeOverflow, InvalidSize), match=reason):
-        Contraction(einsum_dimensions("ij,jk->ik", [Place((i, j)), Place((j, k))]))
+        Contraction(einsum_dimensions("ij,jk->ik", [StridedOperand((i, j)), StridedOperand((j, k))]))
 
 
 def test_strides_beyond_64_bits() -> None:

@@ -15,15 +15,16 @@ from support import Array, within
 from tilewright.errors import ContractionPrimitive, InvalidChoice
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
+from tilewright.macro.cost import rows_held
 from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, ExecutionType, Main
 from tilewright.ops.contraction.reference import reach
-from tilewright.ops.contraction.schedule.cost import estimate, rows_held
+from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.fuse import fuse
 from tilewright.ops.contraction.schedule.identify import ways
 from tilewright.ops.contraction.schedule.passes import PASSES, schedule
 from tilewright.ops.contraction.schedule.reorder import reorder
 from tilewright.ops.contraction.schedule.split import balance, cut_at, divisors, tasks_of, work_of
-from tilewright.ops.einsum.contraction import Place, einsum_dimensions
+from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
 from tilewright.spec.problem import exact_dtype
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -34,7 +35,7 @@ ONE_CORE = replace(find_machine("znver5"), cores=1)
 def einsum(
     subscripts: str, *shapes: tuple[int, ...], dtype: str = "f32", main: str | None = None
 ) -> Contraction:
-    dimensions = einsum_dimensions(subscripts, [Place(shape) for shape in shapes])
+    dimensions = einsum_dimensions(subscripts, [StridedOperand(shape) for shape in shapes])
     return Contraction(dimensions, dtype, main=main or Main.PACKED_GEMM)
 
 
@@ -118,7 +119,7 @@ def contractions(draw: st.DrawFn) -> Contraction:
     for role in ("cmk", "cnk", "cmn"):
         own = [name for name, kind in zip(names, labels, strict=True) if kind in role]
         operands.append("".join(draw(st.permutations(own))))
-    shapes = [Place(tuple(sizes[label] for label in term)) for term in operands[:2]]
+    shapes = [StridedOperand(tuple(sizes[label] for label in term)) for term in operands[:2]]
     dtype = draw(st.sampled_from(["f32", "f64", "i32", "c64", "bf16"]))
     out_dtype = "f32" if dtype == "bf16" and labels.count("k") > 2 else None
     dimensions = einsum_dimensions("{},{}->{}".format(*operands), shapes)

@@ -34,9 +34,10 @@ from tilewright.errors import (
     UnexpectedKeyword,
     UnsupportedDtype,
 )
-from tilewright.ops.einsum.pair import Pairing, plan_pairing
+from tilewright.ops.einsum.matmul_pair import MatmulPair
+from tilewright.ops.einsum.pair import plan_pair
 from tilewright.ops.einsum.public import MOST_CALLS, calls
-from tilewright.ops.einsum.scattered_pairs import ByTables
+from tilewright.ops.einsum.scattered_pair import ScatteredPair
 
 
 def _each(*texts: str, **sizes: int) -> dict[str, dict[str, int]]:
@@ -403,8 +404,8 @@ def test_what_is_copied(
     copied: tuple[bool, bool],
 ) -> None:
     strides = tuple(np.zeros(shape).strides for shape in shapes)
-    pairing = plan_pairing(labels, shapes, (strides[0], strides[1]))
-    assert isinstance(pairing, Pairing), "too few elements for tables"
+    pairing = plan_pair(labels, shapes, (strides[0], strides[1]))
+    assert isinstance(pairing, MatmulPair), "too few elements for tables"
     assert (pairing.a.copied, pairing.b.copied) == copied
 
 
@@ -416,8 +417,8 @@ def test_large_operands_are_multiplied_where_they_stand(dtype: type) -> None:
     b: Array = random.standard_normal((19, 60, 16, 48)).astype(dtype).swapaxes(0, 2)
     subscripts = "acgx,ygbx->abcy"
     labels = ("acgx", "ygbx", "abcy")
-    pairing = plan_pairing(labels, (a.shape, b.shape), (a.strides, b.strides))
-    assert isinstance(pairing, ByTables)
+    pairing = plan_pair(labels, (a.shape, b.shape), (a.strides, b.strides))
+    assert isinstance(pairing, ScatteredPair)
     expected = np.einsum(subscripts, a.astype(np.float64), b.astype(np.float64))
     rtol, atol = (1e-4, 1e-3) if dtype is np.float32 else (1e-12, 1e-11)
     np.testing.assert_allclose(tw.einsum(subscripts, a, b), expected, rtol=rtol, atol=atol)

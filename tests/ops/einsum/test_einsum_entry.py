@@ -22,8 +22,8 @@ from tilewright.calls.recipes import EinsumCall, Made, Recipe, RecipeTable, slot
 from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape, SublistLabel
 from tilewright.ops.einsum import call as implementation
 from tilewright.ops.einsum import public as einsum_front
-from tilewright.ops.einsum.element_pairs import ByProducts
-from tilewright.ops.einsum.pair import plan_pairing
+from tilewright.ops.einsum.elementwise_pair import ElementwisePair
+from tilewright.ops.einsum.pair import plan_pair
 from tilewright.ops.gemm import call as arrays
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
@@ -483,9 +483,9 @@ def test_what_no_recipe_is_for() -> None:
     assert view_step(many, many, 0) is None
     assert view_step(a, a.copy(), 0) is None
     large = np.broadcast_to(a, (1 << 24, 3))
-    pair = plan_pairing(("ij", "kj", "ik"), (large.shape, (3, 3)), (large.strides, (24, 8)))
+    pair = plan_pair(("ij", "kj", "ik"), (large.shape, (3, 3)), (large.strides, (24, 8)))
     assert pair.step(((0, large), (1, np.ones((3, 3)))), None, last=True) is None, "a result of 400 MB"
-    pairing = plan_pairing(("i", "i", ""), (a.shape,) * 2, (a.strides,) * 2)
-    assert isinstance(pairing, ByProducts)
+    pairing = plan_pair(("i", "i", ""), (a.shape,) * 2, (a.strides,) * 2)
+    assert isinstance(pairing, ElementwisePair)
     for last in (False, True):  # what `matmul` makes of vectors is a number
         assert (pairing.otherwise.step(((0, a), (1, a)), None, last=last) is not None) is last

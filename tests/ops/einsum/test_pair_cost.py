@@ -6,46 +6,47 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.ops.einsum.element_pairs import ByProducts
+from tilewright.ops.einsum.elementwise_pair import ElementwisePair
 from tilewright.ops.einsum.labels import Axes, Roles, neighbours, run_of
-from tilewright.ops.einsum.pair import Pairing, plan_pairing
-from tilewright.ops.einsum.pair_cost import Pricing, Way
-from tilewright.ops.einsum.scattered_pairs import ByTables
+from tilewright.ops.einsum.matmul_pair import MatmulPair
+from tilewright.ops.einsum.pair import plan_pair
+from tilewright.ops.einsum.scattered_pair import ScatteredPair
+from tilewright.ops.einsum.strategies import PairCosts, PairMethod
 
 #: A machine with two multiply-adds of 16 elements in a cycle, and 1 MiB of L2.
-F32 = Pricing(itemsize=4, rate=32.0, by_tables=True, near_bytes=1 << 20)
+F32 = PairCosts(itemsize=4, rate=32.0, by_tables=True, l2_bytes=1 << 20)
 
 #: Labels of both operands in the order of their memory, of the result ("*": its order is free), sizes; the
 #: way, what is copied, and labels of loops.
-WAYS: list[tuple[str, dict[str, int], Way, str, str]] = [
-    ("ij,jk->ik", {}, Way.IN_PLACE, "", ""),
-    ("ij,jk->ki", {}, Way.IN_PLACE, "", ""),
-    ("bij,bjk->bik", {}, Way.IN_PLACE, "", ""),
-    ("aij,jk->aik", {}, Way.IN_PLACE, "", ""),
+WAYS: list[tuple[str, dict[str, int], PairMethod, str, str]] = [
+    ("ij,jk->ik", {}, PairMethod.IN_PLACE, "", ""),
+    ("ij,jk->ki", {}, PairMethod.IN_PLACE, "", ""),
+    ("bij,bjk->bik", {}, PairMethod.IN_PLACE, "", ""),
+    ("aij,jk->aik", {}, PairMethod.IN_PLACE, "", ""),
     # one factor repeats along what does not become one axis with the rest
-    ("iaj,jk->aik", {}, Way.LOOPS, "", "a"),
-    ("ikj,kl->*ijl", {}, Way.LOOPS, "", "i"),
-    ("ji,akj->aki", {}, Way.IN_PLACE, "", ""),
-    ("kc,jcdi->*kjdi", {"k": 48, "j": 48}, Way.LOOPS, "", "j"),
+    ("iaj,jk->aik", {}, PairMethod.LOOPS, "", "a"),
+    ("ikj,kl->*ijl", {}, PairMethod.LOOPS, "", "i"),
+    ("ji,akj->aki", {}, PairMethod.IN_PLACE, "", ""),
+    ("kc,jcdi->*kjdi", {"k": 48, "j": 48}, PairMethod.LOOPS, "", "j"),
     # a batch that is adjacent is moved: each product would take an element of every line
-    ("ijb,jkb->bik", {"b": 64}, Way.IN_PLACE, "ab", ""),
-    ("ijb,jkb->bik", {"i": 256, "j": 256, "k": 256, "b": 16}, Way.IN_PLACE, "ab", ""),
-    ("ij,jkb->bik", {"b": 64}, Way.LOOPS, "b", "b"),
+    ("ijb,jkb->bik", {"b": 64}, PairMethod.IN_PLACE, "ab", ""),
+    ("ijb,jkb->bik", {"i": 256, "j": 256, "k": 256, "b": 16}, PairMethod.IN_PLACE, "ab", ""),
+    ("ij,jkb->bik", {"b": 64}, PairMethod.LOOPS, "b", "b"),
     # sums that are not one axis: small operands are copied, large ones are not
-    ("ipq,qpk->ik", {"p": 8, "q": 8}, Way.IN_PLACE, "a", ""),
-    ("ipq,qpk->ik", {"i": 512, "k": 512, "p": 24, "q": 24}, Way.TABLES, "", ""),
-    ("aibj,jcid->abcd", dict.fromkeys("abcdij", 24), Way.TABLES, "", ""),
+    ("ipq,qpk->ik", {"p": 8, "q": 8}, PairMethod.IN_PLACE, "a", ""),
+    ("ipq,qpk->ik", {"i": 512, "k": 512, "p": 24, "q": 24}, PairMethod.TABLES, "", ""),
+    ("aibj,jcid->abcd", dict.fromkeys("abcdij", 24), PairMethod.TABLES, "", ""),
 ]
 
 
 @pytest.mark.parametrize(("subscripts", "sizes", "way", "moved", "loops"), WAYS)
-def test_ways(subscripts: str, sizes: dict[str, int], way: Way, moved: str, loops: str) -> None:
+def test_ways(subscripts: str, sizes: dict[str, int], way: PairMethod, moved: str, loops: str) -> None:
     text, _, output = subscripts.partition("->")
     labels = [*text.split(","), output.lstrip("*")]
     sizes = {**dict.fromkeys("".join(labels), 32), **sizes}
     a, b, c = (Axes.adjacent(own, sizes, F32.itemsize) for own in labels)
     price = F32.cheapest(Roles.of(*labels), a, b, None if "*" in output else c)
-    assert (price.way, price.moved, price.loops) == (way, moved, loops)
+    assert (price.method, price.copied, price.loops) == (way, moved, loops)
 
 
 def test_operands_without_elements() -> None:
@@ -58,7 +59,7 @@ def test_types_without_tables_are_copied() -> None:
     sizes = dict.fromkeys("abcdij", 24)
     a, b = Axes.adjacent("aibj", sizes, 4), Axes.adjacent("jcid", sizes, 4)
     price = F32._replace(by_tables=False).cheapest(Roles.of("aibj", "jcid", "abcd"), a, b)
-    assert price.moved
+    assert price.copied
 
 
 def test_reading_apart_costs_more_beyond_the_cache() -> None:
@@ -66,7 +67,7 @@ def test_reading_apart_costs_more_beyond_the_cache() -> None:
     roles = Roles.of("ijb", "jkb", "bik")
     a, b = Axes.adjacent("ijb", sizes, 4), Axes.adjacent("jkb", sizes, 4)
     near, beyond = (
-        next(iter(F32._replace(near_bytes=size).ways(roles, a, b))).cycles for size in (1 << 30, 1 << 10)
+        next(iter(F32._replace(l2_bytes=size).candidates(roles, a, b))).cycles for size in (1 << 30, 1 << 10)
     )
     assert beyond > 2 * near
 
@@ -97,29 +98,31 @@ def test_loops_compute_what_numpy_does(subscripts: str) -> None:
         np.testing.assert_array_equal(out, expected)
 
 
-def planned(subscripts: str, sizes: dict[str, int], dtype: str = "f4") -> Pairing | ByTables | ByProducts:
+def planned(
+    subscripts: str, sizes: dict[str, int], dtype: str = "f4"
+) -> MatmulPair | ScatteredPair | ElementwisePair:
     """What is decided for C-contiguous operands."""
     labels = tuple(subscripts.replace("->", ",").split(","))
     arrays = [np.zeros([sizes[label] for label in own], np.dtype(dtype)) for own in labels[:2]]
     shapes, strides = ((arrays[0].shape, arrays[1].shape), (arrays[0].strides, arrays[1].strides))
-    return plan_pairing((labels[0], labels[1], labels[2]), shapes, strides, None, np.dtype(dtype))
+    return plan_pair((labels[0], labels[1], labels[2]), shapes, strides, None, np.dtype(dtype))
 
 
 @pytest.mark.parametrize("subscripts", ["b,ab->a", "b,ba->a", "ab,b->a", "ba,b->a"])
 def test_a_matrix_comes_before_a_long_vector(subscripts: str) -> None:
     """Its rows are then read several at a time: twice as fast from L3."""
     found = planned(subscripts, {"a": 1600, "b": 600})
-    assert isinstance(found, Pairing)
+    assert isinstance(found, MatmulPair)
     assert found.turned is (subscripts[1] == ",")
 
 
 def test_a_matrix_that_would_be_copied_is_multiplied_by_elements() -> None:
     """Two summed axes are not one where the matrix stands: copying it takes longer than reading it."""
     found = planned("cd,bdac->ba", {"a": 37, "b": 41, "c": 22, "d": 27})
-    assert isinstance(found, ByProducts)
+    assert isinstance(found, ElementwisePair)
 
 
-@pytest.mark.parametrize(("b", "expected"), [(5, Pairing), (200, ByProducts)])
+@pytest.mark.parametrize(("b", "expected"), [(5, MatmulPair), (200, ElementwisePair)])
 def test_short_runs_of_elements_are_matrices(b: int, expected: type) -> None:
     """Rows of 17 times 5 adjacent elements, of which a kernel of elements walks on 5 in this result."""
     assert isinstance(planned("cdab,cd->adb", {"a": 17, "b": b, "c": 406, "d": 22}, "f8"), expected)
@@ -132,5 +135,5 @@ def test_short_runs_of_elements_are_matrices(b: int, expected: type) -> None:
 def test_few_columns_become_rows(subscripts: str, turned: bool) -> None:
     """The longer side is that of vectors, where it is adjacent: 1.8 times as fast."""
     found = planned(subscripts, {"a": 4000, "k": 300, "n": 12})
-    assert isinstance(found, Pairing)
+    assert isinstance(found, MatmulPair)
     assert found.turned is turned

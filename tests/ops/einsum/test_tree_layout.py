@@ -14,9 +14,10 @@ from support import Array, filled
 
 import tilewright as tw
 from tilewright.ops.einsum import call as implementation
-from tilewright.ops.einsum import tree_layout, tree_steps
+from tilewright.ops.einsum import steps, tree_layout
 from tilewright.ops.einsum.labels import Axes
-from tilewright.ops.einsum.pair_cost import Pricing
+from tilewright.ops.einsum.steps import PairStep, PermuteStep, steps_of
+from tilewright.ops.einsum.strategies import PairCosts
 from tilewright.ops.einsum.tree import (
     Leaf,
     Pair,
@@ -28,9 +29,8 @@ from tilewright.ops.einsum.tree import (
     walk,
 )
 from tilewright.ops.einsum.tree_layout import laid_out, without_permutations
-from tilewright.ops.einsum.tree_steps import Move, Step, steps_of
 
-F32 = Pricing(itemsize=4, rate=32.0, by_tables=True, near_bytes=1 << 20)
+F32 = PairCosts(itemsize=4, rate=32.0, by_tables=True, l2_bytes=1 << 20)
 
 #: Subscripts (operands meet from left to right), sizes, the tree as it comes and as it is laid out.
 GOLDEN: list[tuple[str, dict[str, int], str, str]] = [
@@ -104,12 +104,14 @@ def test_permutations_that_nothing_needs(before: str, after: str) -> None:
 def test_steps() -> None:
     tree = Pair(Leaf("ij", 1), Permutation(Pair(Leaf("kl", 0), Leaf("lj", 2), "kj"), "jk"), "ik")
     assert steps_of(tree, 3, dict.fromkeys("ijkl", 64)) == (
-        Step(0, 2, ("kl", "lj", "kj"), (64, 64)),
-        Move(3, (1, 0)),
-        Step(1, 4, ("ij", "jk", "ik"), (64, 64)),
+        PairStep(0, 2, ("kl", "lj", "kj"), (64, 64)),
+        PermuteStep(3, (1, 0)),
+        PairStep(1, 4, ("ij", "jk", "ik"), (64, 64)),
     )
     assert all(
-        step.shape is None for step in steps_of(tree, 3, dict.fromkeys("ijkl", 2)) if isinstance(step, Step)
+        step.shape is None
+        for step in steps_of(tree, 3, dict.fromkeys("ijkl", 2))
+        if isinstance(step, PairStep)
     )
 
 
@@ -117,7 +119,7 @@ def test_steps() -> None:
 def every_size_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Orders are chosen for the smallest trees too."""
     monkeypatch.setattr(tree_layout, "LEAST_PLACED", 1)
-    monkeypatch.setattr(tree_steps, "LEAST_PLACED", 1)
+    monkeypatch.setattr(steps, "LEAST_PLACED", 1)
 
 
 @st.composite

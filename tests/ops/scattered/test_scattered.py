@@ -14,14 +14,14 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives import NO_STEP
 from tilewright.ir.text import print_program
-from tilewright.ops.einsum.pair import Pairing
-from tilewright.ops.einsum.scattered_pairs import ByTables
+from tilewright.ops.einsum.matmul_pair import MatmulPair
+from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.scattered import panels as scattered_panels
 from tilewright.ops.scattered.kernel import ScatteredKernel, Tables
 from tilewright.ops.scattered.nest import TABLES
-from tilewright.ops.scattered.panels import Cut, Panels, cut_panels
+from tilewright.ops.scattered.panels import PanelShape, ScatterPanels, cut_panels
 from tilewright.ops.scattered.problem import SCATTERED_DTYPES, ScatteredGemm
-from tilewright.ops.scattered.roles import Axis, arrange
+from tilewright.ops.scattered.roles import StridedAxis, arrange
 from tilewright.spec.dtype import DTYPES
 from tilewright.threads.pool import limited
 
@@ -59,7 +59,7 @@ def kernel_of(dtype: str, target: str = "host") -> ScatteredKernel:
     return tw.compile(ScatteredGemm(dtype), target)
 
 
-def axes_of(subscripts: str, arrays: tuple[Array, Array, Array]) -> list[Axis]:
+def axes_of(subscripts: str, arrays: tuple[Array, Array, Array]) -> list[StridedAxis]:
     """The dimensions of a contraction of arrays as they stand."""
     inputs, out = subscripts.split("->")
     labels = (*inputs.split(","), out)
@@ -68,7 +68,7 @@ def axes_of(subscripts: str, arrays: tuple[Array, Array, Array]) -> list[Axis]:
         for names, array in zip(labels, arrays, strict=True)
     ]
     sizes = dict(zip("".join(labels), sum((array.shape for array in arrays), ()), strict=True))
-    return [Axis(size, *(found.get(label) for found in strides)) for label, size in sizes.items()]
+    return [StridedAxis(size, *(found.get(label) for found in strides)) for label, size in sizes.items()]
 
 
 def prepared(subscripts: str, a: Array, b: Array, c: Array, target: str = "host") -> tuple[Any, ...]:
@@ -238,7 +238,12 @@ def test_nothing_outside_of_operands_is_touched(
 def test_tables() -> None:
     kernel = kernel_of("f32")
     mr, nr = kernel.blocking.mr, kernel.blocking.nr
-    tables: Tables = kernel.tables((), [Axis(2, 100, None, 9)], [Axis(3, None, 1, 1)], [Axis(2, 5, 7, None)])
+    tables: Tables = kernel.tables(
+        (),
+        [StridedAxis(2, 100, None, 9)],
+        [StridedAxis(3, None, 1, 1)],
+        [StridedAxis(2, 5, 7, None)],
+    )
     named = dict(zip(TABLES, tables.arrays, strict=True))
     assert [tables.sizes[name] for name in ("batch", "m", "n", "k")] == [1, mr, nr, 2]
     assert named["am"].tolist() == [0] + [100] * (mr - 1)
@@ -254,19 +259,21 @@ def test_tables() -> None:
 class TestPanels:
     """How lanes are cut, for tiles of 14 x 32 with vectors of 16."""
 
-    def panels(self, axes: list[Axis], depth: int = 100, others: int = 1000) -> Panels:
-        return cut_panels(axes, "b", Cut(32, 16, depth, 16, 32), others)
+    def panels(self, axes: list[StridedAxis], depth: int = 100, others: int = 1000) -> ScatterPanels:
+        return cut_panels(axes, "b", PanelShape(32, 16, depth, 16, 32), others)
 
     def test_a_dimension_that_no_panel_divides_ends_one(self) -> None:
-        found = self.panels([Axis(2, None, 1000, 90), Axis(80, None, 1, 1)])
+        found = self.panels([StridedAxis(2, None, 1000, 90), StridedAxis(80, None, 1, 1)])
         assert found.counts.tolist() == [32, 32, 16] * 2
         assert found.steps.tolist() == found.c_steps.tolist() == [1] * 6
 
     def test_neighbours_that_follow_each_other_are_one(self) -> None:
-        assert self.panels([Axis(2, None, 84, 84), Axis(84, None, 1, 1)]).counts.tolist() == [32] * 5 + [8]
+        assert self.panels([StridedAxis(2, None, 84, 84), StridedAxis(84, None, 1, 1)]).counts.tolist() == [
+            32
+        ] * 5 + [8]
 
     def test_a_short_dimension_does_not_end_panels_of_deep_products(self) -> None:
-        axes = [Axis(40, None, 1000, 90), Axis(9, None, 1, 1)]
+        axes = [StridedAxis(40, None, 1000, 90), StridedAxis(9, None, 1, 1)]
         found = self.panels(axes)
         assert found.counts.tolist() == [32] * 11 + [8]
         assert NO_STEP in found.steps
@@ -274,11 +281,17 @@ class TestPanels:
 
     def test_the_operand_s_adjacent_dimension_follows(self) -> None:
         """Panels that follow each other are one element apart."""
-        found = self.panels([Axis(20, None, 1, 700), Axis(3, None, 5000, 90), Axis(32, None, 40, 1)])
+        found = self.panels(
+            [
+                StridedAxis(20, None, 1, 700),
+                StridedAxis(3, None, 5000, 90),
+                StridedAxis(32, None, 40, 1),
+            ]
+        )
         assert found.shifts.tolist() == [*range(20, 1, -1), 0] * 3
 
     def test_nothing(self) -> None:
-        assert len(self.panels([Axis(0, None, 1, 1)]).counts) == 0
+        assert len(self.panels([StridedAxis(0, None, 1, 1)]).counts) == 0
 
 
 @each_contraction
@@ -289,8 +302,10 @@ def test_new_results_in_the_order_of_their_operands(subscripts: str, sizes: dict
     first, second = inputs.split(",")
     order = dict.fromkeys(first + second)
     shape = tuple(sizes[label] for label in out)
-    never_asked = cast("Pairing", None)
-    by_tables = ByTables((first, second, out), tuple(sizes[label] for label in order), shape, never_asked)
+    never_asked = cast("MatmulPair", None)
+    by_tables = ScatteredPair(
+        (first, second, out), tuple(sizes[label] for label in order), shape, never_asked
+    )
     close(
         np.asarray(by_tables.multiply(a, b)),
         exact(subscripts, a, b),

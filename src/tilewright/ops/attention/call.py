@@ -13,7 +13,7 @@ from tilewright.calls.afterwards import afterwards
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import store
 from tilewright.machine.host import host_machine
-from tilewright.ops.attention.cost import decode_queries
+from tilewright.ops.attention.decode import decode_queries
 from tilewright.ops.attention.kernel import AttentionCall, AttentionKernel
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Isa, TileFma
 from tilewright.machine.machine import Cache, Machine
-from tilewright.macro.blocking import RegisterTile, register_tile
+from tilewright.macro.blocking import register_tile
+from tilewright.macro.cost import RegisterTile
 from tilewright.ops.attention.problem import Attention
 from tilewright.spec.dtype import DType
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -40,6 +41,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.primitives import Begin, KeyScores, Merge, Normalise, Softmax, SumValues
 from tilewright.machine.machine import Machine
+from tilewright.macro import cost
 from tilewright.macro.partition import parallel
 from tilewright.ops.attention.nest import (
     STRIP_PADDING,
@@ -391,3 +393,72 @@ class _Nest:
 def build_decode(problem: Attention, cut: DecodeCut, machine: Machine, name: str) -> Program:
     """The tile IR of attention with few queries."""
     return _Nest(problem, cut, machine).program(name)
+
+
+# --- when it is taken ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AttentionCost:
+    """Predicted cycles for one key of one head of keys, for the queries of all heads that share it.
+
+    The number of keys, of sequences and of threads drops out, so that no bit of a result depends on these.
+
+    Attributes
+    ----------
+    blocks : panels of keys, multiplied by blocks of queries.
+    decode : keys in place, multiplied by all queries.
+    unfused : products and softmax one after the other.
+    """
+
+    blocks: float
+    decode: float
+    unfused: float
+
+
+def attention_cost(problem: Attention, machine: Machine, queries: int, group: int) -> AttentionCost:
+    """The cost of so many queries per head, where `group` heads of queries share a head of keys.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> one = attention_cost(Attention(128), find_machine("znver5"), queries=1, group=4)
+    >>> one.decode < one.blocks < one.unfused
+    True
+    """
+    isa = machine.isa
+    tile = isa.tile(problem.dtype, problem.dtype)
+    lanes = isa.lanes(problem.acc)
+    products = problem.head_dim + problem.value_dim  # of one row and key
+    rows = queries * group
+    softmax = rows * cost.SOFTMAX_OPERATIONS / lanes
+    # Multiply-adds of whole vectors in the time of one of the unit's.
+    rate = tile.products * (tile.per_cycle or isa.fma_per_cycle) / (lanes * isa.fma_per_cycle)
+    multiply = rows * products / (lanes * rate)
+    pack = group * cost.KEY_PACK_OPERATIONS * problem.head_dim / lanes
+    pairs = isa.pair_tile(problem.dtype, problem.kv_dtype) is not None
+    row = rows * products / lanes * (cost.KEY_ROW_PAIR_OPERATIONS if pairs else cost.KEY_ROW_OPERATIONS)
+    vectors = products * problem.kv_dtype.bits / isa.vector_bits
+    read = cost.KEY_OPERATIONS + cost.KEY_READ_OPERATIONS * vectors
+    times = -(-rows // MOST_ROWS)  # rows that do not fit read the keys again
+    scores = rows * cost.SCORE_OPERATIONS * cost.SCORE_PASSES / lanes
+    blocks = pack + multiply + softmax
+    operations = (blocks, times * read + row + softmax, blocks + scores)
+    return AttentionCost(*(one / isa.fma_per_cycle for one in operations))
+
+
+@lru_cache(maxsize=256)
+def decode_queries(problem: Attention, machine: Machine, group: int) -> int:
+    """The most queries for which keys are read in place; 0 where blocks are always faster.
+
+    >>> from tilewright.machine.catalog import find_machine
+    >>> decode_queries(Attention(128), find_machine("znver5"), group=4)
+    16
+    """
+    most = 0
+    for queries in range(1, max(1, MOST_ROWS // max(group, 1)) + 1):
+        found = attention_cost(problem, machine, queries, group)
+        if found.decode > found.blocks:
+            break
+        most = queries
+    return most

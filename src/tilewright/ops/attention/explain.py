@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.call import Part, Strategy, call_key, choose, kernel_of
-from tilewright.ops.attention.cost import attention_cost
+from tilewright.ops.attention.decode import attention_cost
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
 from tilewright.ops.attention.prepared import PreparedAttention
@@ -50,11 +50,11 @@ def _reasons(prepared: PreparedAttention, part: Part, wanted: Strategy) -> tuple
     if not all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
         return ("elements of a key or value are not adjacent, so that they are packed",)
     group = call.q.shape[1] // max(call.k.shape[1], 1)
-    cost = attention_cost(problem, host_machine(), call.queries, group)
-    steps = f"{cost.blocks:.0f} in blocks, {cost.decode:.0f} by few queries, {cost.unfused:.0f} unfused"
+    found = attention_cost(problem, host_machine(), call.queries, group)
+    cycles = f"{found.blocks:.0f} in blocks, {found.decode:.0f} by few queries, {found.unfused:.0f} unfused"
     return (
         f"{len(call.items)} sequences of at most {call.queries} queries, {group} heads share a head of keys",
-        f"steps for a key: {steps}",
+        f"cycles for a key: {cycles}",
     )
 
 

@@ -6,7 +6,7 @@ from tilewright.compiler.target import compile_problem, resolve_target
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.problem import Contraction, DimensionType, ExecutionType, Main
 from tilewright.ops.contraction.schedule.block import block
-from tilewright.ops.contraction.schedule.cost import estimate
+from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.fuse import fuse
 from tilewright.ops.contraction.schedule.identify import ways
 from tilewright.ops.contraction.schedule.passes import schedule

@@ -16,7 +16,7 @@ from tilewright.compiler.lower import has_tasks
 from tilewright.errors import OutOverlapsItself
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.nest import ContractionCut
-from tilewright.ops.contraction.primitive import Way, swaps, table_axes
+from tilewright.ops.contraction.primitive import PrimitiveForm, swaps, table_axes
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.reference import check_memory, reach
 from tilewright.ops.gemm.kernel import scratch_of
@@ -33,7 +33,7 @@ from tilewright.threads.scratch import ScratchPool
 REMEMBERED_SIZES = 64
 
 
-class Call(NamedTuple):
+class ContractionCall(NamedTuple):
     """What a call of some sizes comes to.
 
     Attributes
@@ -109,7 +109,7 @@ class ContractionKernel(Kernel):
         return self.problem.names.index("out")
 
     @cached_property
-    def _calls(self) -> dict[tuple[int, ...], Call]:
+    def _calls(self) -> dict[tuple[int, ...], ContractionCall]:
         return {}
 
     def __call__(self, *operands: Array, bias: Array | None = None, sizes: Sequence[int] = ()) -> Array:  # type: ignore[override]
@@ -154,7 +154,7 @@ class ContractionKernel(Kernel):
             _fill(call.problem, dict(zip(names, given, strict=True)))
         return out
 
-    def _described(self, sizes: tuple[int, ...]) -> Call:
+    def _described(self, sizes: tuple[int, ...]) -> ContractionCall:
         """The prepared call for these sizes, without its tables."""
         problem = self.problem.sized(sizes)
         written = problem.having("out")
@@ -167,14 +167,14 @@ class ContractionKernel(Kernel):
         work = elements * (ELEMENT_WORK if problem.is_unary else 1)
         shortest = min((one.size or 0 for one in problem.dimensions), default=1)
         reaches = tuple(reach(problem, name) for name in problem.names)
-        return Call(problem, work, None, reaches, shortest)
+        return ContractionCall(problem, work, None, reaches, shortest)
 
-    def prepared(self, sizes: tuple[int, ...]) -> Call:
+    def prepared(self, sizes: tuple[int, ...]) -> ContractionCall:
         """The prepared call for these sizes, from the cache."""
         return self._with_tables(self._described(sizes), sizes)
 
-    def _with_tables(self, call: Call, sizes: tuple[int, ...]) -> Call:
-        if Way.of(self.problem) is Way.TABLES and call.shortest > 0:
+    def _with_tables(self, call: ContractionCall, sizes: tuple[int, ...]) -> ContractionCall:
+        if PrimitiveForm.of(self.problem) is PrimitiveForm.TABLES and call.shortest > 0:
             cut = self.blocking
             assert isinstance(cut, Blocking)
             axes = table_axes(call.problem, swapped=swaps(self.problem))
@@ -185,7 +185,7 @@ class ContractionKernel(Kernel):
         self._calls[sizes] = call
         return call
 
-    def _check(self, call: Call, arrays: tuple[Any, ...], out: Array) -> None:
+    def _check(self, call: ContractionCall, arrays: tuple[Any, ...], out: Array) -> None:
         """Refuses what the machine code could not take."""
         problem = call.problem
         for array, (name, dtype), (low, high) in zip(arrays, self._elements, call.reaches, strict=True):
@@ -204,7 +204,7 @@ class ContractionKernel(Kernel):
             if name != "out" and np.may_share_memory(array, out) and not _same_place(problem, array, out):
                 self._refuse(_operand(problem, name), "memory", "shared with out", "separate from out")
 
-    def _run(self, call: Call, arrays: tuple[Array, ...], sizes: tuple[int, ...]) -> None:
+    def _run(self, call: ContractionCall, arrays: tuple[Array, ...], sizes: tuple[int, ...]) -> None:
         """The machine code on arrays that fit."""
         function, tables = self.function, call.tables
         arguments: list[int | None] = [data_address(array) for array in arrays]

@@ -32,7 +32,7 @@ from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.primitive import (
     ContractionCut,
-    Named,
+    DimensionLoop,
     choose_contraction,
     lay_primitive,
     named,
@@ -112,7 +112,7 @@ def _stored(problem: Contraction, operand: str) -> DType:
     return found.real if operand in ("out", "bias") and _parts(problem) == 2 else found
 
 
-def _offset(problem: Contraction, loops: tuple[Named, ...], operand: str) -> Expression:
+def _offset(problem: Contraction, loops: tuple[DimensionLoop, ...], operand: str) -> Expression:
     """Where the block of an operand begins, in elements of its buffer."""
     parts = _parts(problem) if operand in ("out", "bias") else 1
     found: Expression = Constant(0)
@@ -126,7 +126,7 @@ def _own(buffer: Buffer) -> Buffer:
     return replace(buffer, space=Space.THREAD) if buffer.space is Space.SHARED else buffer
 
 
-def _around(loops: tuple[Named, ...], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _around(loops: tuple[DimensionLoop, ...], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The loops, outermost first; inside of a task all others run in sequence.
 
     Parallel loops directly inside of one another are one space of tasks.
@@ -146,7 +146,9 @@ def _around(loops: tuple[Named, ...], body: tuple[Statement, ...]) -> tuple[Stat
 # --- first and last touch -------------------------------------------------------------------------
 
 
-def _first_touch(problem: Contraction, inner: tuple[Named, ...], sums: list[Named]) -> tuple[Statement, ...]:
+def _first_touch(
+    problem: Contraction, inner: tuple[DimensionLoop, ...], sums: list[DimensionLoop]
+) -> tuple[Statement, ...]:
     """Zeros or elements of the bias, before the first product of a block is added."""
     if problem.first is FirstTouch.NONE:
         return ()
@@ -154,17 +156,21 @@ def _first_touch(problem: Contraction, inner: tuple[Named, ...], sums: list[Name
     return _guarded(first, sums, _over_block(problem, inner, _begin))
 
 
-def _last_touch(problem: Contraction, inner: tuple[Named, ...], sums: list[Named]) -> tuple[Statement, ...]:
+def _last_touch(
+    problem: Contraction, inner: tuple[DimensionLoop, ...], sums: list[DimensionLoop]
+) -> tuple[Statement, ...]:
     """The steps of the epilogue, in place, once the last product of a block has been added."""
     last = AnyOf((AllOf(tuple(Compare(Relation.LE, one.extent, Name(one.axis) + 1) for one in sums)),))
     return _guarded(last, sums, _over_block(problem, inner, _finish))
 
 
-def _guarded(condition: AnyOf, sums: list[Named], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _guarded(
+    condition: AnyOf, sums: list[DimensionLoop], body: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
     return (If(condition, body),) if sums else body
 
 
-class _Block(NamedTuple):
+class _OutBlock(NamedTuple):
     """Two dimensions of a block of out: lengths, and strides by row and column in out and bias."""
 
     problem: Contraction
@@ -175,7 +181,9 @@ class _Block(NamedTuple):
 
 
 def _over_block(
-    problem: Contraction, inner: tuple[Named, ...], touch: Callable[[_Block], tuple[Statement, ...]]
+    problem: Contraction,
+    inner: tuple[DimensionLoop, ...],
+    touch: Callable[[_OutBlock], tuple[Statement, ...]],
 ) -> tuple[Statement, ...]:
     """A touch of every element that one primitive writes, by the two dimensions nearest in out."""
     written = [one for one in inner if "out" in one.dimension.type.operands]
@@ -192,14 +200,14 @@ def _over_block(
         offset = offset + Name(one.axis) * (one.dimension.out * parts)
         from_bias = from_bias + Name(one.axis) * (one.dimension.bias * parts)
     body = touch(
-        _Block(problem, (sizes[0], sizes[1]), (offset, from_bias), (out[0], out[1]), (bias[0], bias[1]))
+        _OutBlock(problem, (sizes[0], sizes[1]), (offset, from_bias), (out[0], out[1]), (bias[0], bias[1]))
     )
     for one in reversed(outer):
         body = (Loop(one.axis, Constant(0), one.extent, Constant(1), body),)
     return body
 
 
-def _begin(block: _Block) -> tuple[Statement, ...]:
+def _begin(block: _OutBlock) -> tuple[Statement, ...]:
     """Zeros, or a copy of the bias; of pairs of numbers one part after the other."""
     problem, parts = block.problem, _parts(block.problem)
     found = []
@@ -212,7 +220,7 @@ def _begin(block: _Block) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-def _finish(block: _Block) -> tuple[Statement, ...]:
+def _finish(block: _OutBlock) -> tuple[Statement, ...]:
     """Steps on elements of out, whose columns are adjacent, or taken one by one."""
     problem, types = block.problem, block.problem.types
     steps = Finish(tuple(Applied(one.step) for one in problem.last.typed(types.sums, types.c)))

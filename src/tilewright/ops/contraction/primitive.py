@@ -17,7 +17,7 @@ from tilewright.ops.gemm.nest import lay_gemm
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, Steps
 from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES, build_scattered, choose_scattered
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import Axis, is_swapped, ordered
+from tilewright.ops.scattered.roles import StridedAxis, is_swapped, ordered
 from tilewright.ops.unary.nest import Blocks, choose_blocks, lay_unary
 from tilewright.ops.unary.problem import Unary
 from tilewright.spec.dtype import I64
@@ -31,7 +31,7 @@ ContractionCut: TypeAlias = Cover | Blocking | Blocks
 OPEN_SIZE = 2
 
 
-class Way(Enum):
+class PrimitiveForm(Enum):
     """What a main primitive becomes.
 
     TILES: straight register tiles, sizes hardcoded. NEST: the loops of a GEMM, for sizes given at run time or
@@ -45,11 +45,11 @@ class Way(Enum):
     FUNCTION = "function"
 
     @classmethod
-    def of(cls, problem: Contraction) -> Way:
+    def of(cls, problem: Contraction) -> PrimitiveForm:
         """That of a contraction.
 
-        >>> Way.of(Contraction([Dimension("m", "primitive", in0=1, out=1)], main="gemm"))
-        <Way.NEST: 'nest'>
+        >>> PrimitiveForm.of(Contraction([Dimension("m", "primitive", in0=1, out=1)], main="gemm"))
+        <PrimitiveForm.NEST: 'nest'>
         """
         if problem.is_unary:
             return cls.FUNCTION
@@ -58,7 +58,7 @@ class Way(Enum):
         return cls.TILES if problem.hardcoded else cls.NEST
 
 
-class Named(NamedTuple):
+class DimensionLoop(NamedTuple):
     """A dimension and its name in tile IR."""
 
     axis: str
@@ -71,19 +71,19 @@ class Named(NamedTuple):
         return Name(f"{self.axis}_size") if size is None else Constant(size)
 
 
-def named(problem: Contraction) -> tuple[Named, ...]:
+def named(problem: Contraction) -> tuple[DimensionLoop, ...]:
     """The dimensions with their names: type and place.
 
     >>> named(Contraction([Dimension("c", "primitive", in0=1, out=1)], main="relu"))[0].axis
     'c_0'
     """
     return tuple(
-        Named(f"{dimension.type.value}_{place}", dimension)
+        DimensionLoop(f"{dimension.type.value}_{place}", dimension)
         for place, dimension in enumerate(problem.dimensions)
     )
 
 
-def split(problem: Contraction) -> tuple[tuple[Named, ...], tuple[Named, ...]]:
+def split(problem: Contraction) -> tuple[tuple[DimensionLoop, ...], tuple[DimensionLoop, ...]]:
     """The dimensions that run as loops, and those of the primitive.
 
     The batch of a brgemm is a loop too where tiles can't sum it in registers: its C then stays in the cache.
@@ -91,13 +91,13 @@ def split(problem: Contraction) -> tuple[tuple[Named, ...], tuple[Named, ...]]:
     found = named(problem)
     loops = len(problem.loops)
     inner = found[loops:]
-    if Way.of(problem) is Way.NEST and problem.batch is not None:
+    if PrimitiveForm.of(problem) is PrimitiveForm.NEST and problem.batch is not None:
         first = next(one for one in inner if one.dimension.type is DimensionType.K)
         return (*found[:loops], first), tuple(one for one in inner if one is not first)
     return found[:loops], inner
 
 
-class Laid(NamedTuple):
+class PrimitiveIR(NamedTuple):
     """A primitive as tile IR.
 
     Attributes
@@ -115,7 +115,7 @@ class Laid(NamedTuple):
 # --- products -------------------------------------------------------------------------------------
 
 
-class _Axis(NamedTuple):
+class _ProductAxis(NamedTuple):
     """Rows, columns or depths of a product: length, and strides in the operand and in out."""
 
     size: Expression
@@ -127,19 +127,19 @@ class _Axis(NamedTuple):
         return self.size == Constant(1)
 
 
-def _axis(problem: Contraction, kind: DimensionType, name: str) -> _Axis:
+def _axis(problem: Contraction, kind: DimensionType, name: str) -> _ProductAxis:
     """The one primitive dimension of a type, or one of length 1, whose strides do not count."""
     found = [one for one in split(problem)[1] if one.dimension.type is kind]
     if not found or found[-1].dimension.size == 1:
-        return _Axis(Constant(1), 1, 1)
+        return _ProductAxis(Constant(1), 1, 1)
     one = found[-1]
-    return _Axis(one.extent, getattr(one.dimension, name), one.dimension.out)
+    return _ProductAxis(one.extent, getattr(one.dimension, name), one.dimension.out)
 
 
-def _turned(m: _Axis, n: _Axis) -> bool:
+def _turned(m: _ProductAxis, n: _ProductAxis) -> bool:
     """Whether vectors run along m: where out is adjacent there and not along n, or only in0 is adjacent."""
 
-    def fitness(axis: _Axis) -> tuple[bool, bool, bool]:
+    def fitness(axis: _ProductAxis) -> tuple[bool, bool, bool]:
         several = not axis.is_one
         return several and axis.out == 1, several and axis.input == 1, several
 
@@ -152,7 +152,7 @@ def _product(problem: Contraction, *, adds: bool, steps: bool) -> Product:
     depth, batch = _depth(problem), problem.batch
     count = 1 if batch is None else batch.size or 1
 
-    def side(name: str, lanes: _Axis) -> Side:
+    def side(name: str, lanes: _ProductAxis) -> Side:
         step = 0 if batch is None else getattr(batch, name)
         lane, down = Constant(lanes.input), Constant(getattr(depth, name))
         return Side(name, lane, down, Constant(step), problem.element_of(name))
@@ -187,7 +187,9 @@ def _applied(problem: Contraction) -> tuple[Applied, ...]:
     return tuple(Applied(one.step) for one in problem.last.typed(types.sums, types.c))
 
 
-def _lay_nest(problem: Contraction, blocking: Blocking, machine: Machine, *, adds: bool, steps: bool) -> Laid:
+def _lay_nest(
+    problem: Contraction, blocking: Blocking, machine: Machine, *, adds: bool, steps: bool
+) -> PrimitiveIR:
     """The loops of a GEMM whose strides are known."""
     m, n, depth = (
         _axis(problem, DimensionType.M, "in0"),
@@ -209,7 +211,7 @@ def _lay_nest(problem: Contraction, blocking: Blocking, machine: Machine, *, add
     body, buffers = lay_gemm(nest, Strategy.AUTO, machine)
     places = {"a": Place("in0"), "b": Place("in1"), "c": Place("out")}
     factors = dict(zip(SCALARS, (1.0, float(adds)), strict=True))
-    return Laid(Relocation(places, factors, in_task=False).block(body), buffers)
+    return PrimitiveIR(Relocation(places, factors, in_task=False).block(body), buffers)
 
 
 def _instruction(problem: Contraction, machine: Machine) -> TileFma:
@@ -229,36 +231,36 @@ def swaps(problem: Contraction) -> bool:
 
 def table_axes(
     problem: Contraction, *, swapped: bool
-) -> tuple[list[Axis], list[Axis], list[Axis], list[Axis]]:
+) -> tuple[list[StridedAxis], list[StridedAxis], list[StridedAxis], list[StridedAxis]]:
     """The primitive dimensions of a packed_gemm in the order of its tables: batch, rows, columns, depths."""
     return ordered(_axes(problem), swapped=swapped)
 
 
-def _axes(problem: Contraction) -> list[Axis]:
+def _axes(problem: Contraction) -> list[StridedAxis]:
     axes = []
     for one in problem.primitive:
         given = {
             letter: getattr(one, name) if name in one.type.operands else None
             for letter, name in zip("abc", ("in0", "in1", "out"), strict=True)
         }
-        axes.append(Axis(OPEN_SIZE if one.size is None else one.size, **given))
+        axes.append(StridedAxis(OPEN_SIZE if one.size is None else one.size, **given))
     return axes
 
 
-def _lay_tables(problem: Contraction, blocking: Blocking, machine: Machine, *, adds: bool) -> Laid:
+def _lay_tables(problem: Contraction, blocking: Blocking, machine: Machine, *, adds: bool) -> PrimitiveIR:
     """The five loops over tables, which are arguments of the program."""
     program = build_scattered(ScatteredGemm(problem.dtype), blocking, machine, "tables")
     operands = ("in1", "in0") if swaps(problem) else ("in0", "in1")
     places = {letter: Place(name) for letter, name in zip("abc", (*operands, "out"), strict=True)}
     body = Relocation(places, {"alpha": 1.0, "beta": float(adds)}, in_task=False).block(program.body)
     tables = tuple(Buffer(table, I64, Space.ARGUMENT) for table in TABLES)
-    return Laid(body, (*tables, *program.scratch), SCATTERED_SIZES)
+    return PrimitiveIR(body, (*tables, *program.scratch), SCATTERED_SIZES)
 
 
 # --- functions of elements ------------------------------------------------------------------------
 
 
-def _lay_function(problem: Contraction, blocks: Blocks, *, led: bool) -> Laid:
+def _lay_function(problem: Contraction, blocks: Blocks, *, led: bool) -> PrimitiveIR:
     """One function over up to two dimensions, in the order that suits their strides."""
     assert isinstance(problem.main, UnaryOp)
     one = Constant(1)
@@ -279,7 +281,7 @@ def _lay_function(problem: Contraction, blocks: Blocks, *, led: bool) -> Laid:
         sizes, a, b = (m, n), (Constant(m_in), Constant(n_in)), (Constant(m_out), Constant(n_out))
     body = lay_unary(Unary(problem.main, dtype=problem.dtype), blocks, sizes, (a, b), led=led)
     places = {"a": Place("in0"), "b": Place("out")}
-    return Laid(Relocation(places, {}, in_task=False).block(body))
+    return PrimitiveIR(Relocation(places, {}, in_task=False).block(body))
 
 
 # --- any of them ----------------------------------------------------------------------------------
@@ -294,26 +296,26 @@ def choose_contraction(problem: Contraction, machine: Machine) -> ContractionCut
     """
     if not problem.is_unary:
         check_loops(problem)
-    match Way.of(problem):
-        case Way.FUNCTION:
+    match PrimitiveForm.of(problem):
+        case PrimitiveForm.FUNCTION:
             assert isinstance(problem.main, UnaryOp)
             return choose_blocks(Unary(problem.main, dtype=problem.dtype), machine)
-        case Way.TABLES:
+        case PrimitiveForm.TABLES:
             return choose_scattered(ScatteredGemm(problem.dtype), machine)
-        case Way.NEST:
+        case PrimitiveForm.NEST:
             return choose_blocking(machine, _instruction(problem, machine))
-        case Way.TILES:
+        case PrimitiveForm.TILES:
             return cover_product(_product(problem, adds=False, steps=False), machine)
 
 
 def takes_steps(problem: Contraction) -> bool:
     """Whether a primitive can apply the last touch before it stores."""
-    return Way.of(problem) in (Way.TILES, Way.NEST)
+    return PrimitiveForm.of(problem) in (PrimitiveForm.TILES, PrimitiveForm.NEST)
 
 
 def lay_primitive(
     problem: Contraction, cut: ContractionCut, machine: Machine, *, adds: bool, steps: bool, led: bool
-) -> Laid:
+) -> PrimitiveIR:
     """The primitive of a contraction, on operands that begin with the first element of the block.
 
     Parameters
@@ -322,16 +324,16 @@ def lay_primitive(
     steps : the last touch is applied before sums are stored.
     led : the block is all of the operands.
     """
-    match Way.of(problem), cut:
-        case Way.TILES, Cover() as cover:
+    match PrimitiveForm.of(problem), cut:
+        case PrimitiveForm.TILES, Cover() as cover:
             product = _product(problem, adds=adds, steps=steps)
             buffers = product_buffers(product, cover, machine.isa, Space.THREAD)
-            return Laid(lay_product(product, cover, machine.isa), tuple(buffers))
-        case Way.NEST, Blocking() as blocking:
+            return PrimitiveIR(lay_product(product, cover, machine.isa), tuple(buffers))
+        case PrimitiveForm.NEST, Blocking() as blocking:
             return _lay_nest(problem, blocking, machine, adds=adds, steps=steps)
-        case Way.TABLES, Blocking() as blocking:
+        case PrimitiveForm.TABLES, Blocking() as blocking:
             return _lay_tables(problem, blocking, machine, adds=adds)
-        case Way.FUNCTION, Blocks() as blocks:
+        case PrimitiveForm.FUNCTION, Blocks() as blocks:
             return _lay_function(problem, blocks, led=led)
         case _:
             raise AssertionError(f"{problem} was cut as {cut}")

@@ -32,18 +32,19 @@ from tilewright.errors import (
     OutShape,
 )
 from tilewright.ops.einsum.collapse import Collapse, plan_collapse
-from tilewright.ops.einsum.element_pairs import ByProducts
+from tilewright.ops.einsum.elementwise_pair import ElementwisePair
 from tilewright.ops.einsum.labels import Axes
-from tilewright.ops.einsum.pair import Pairing, contract, plan_pairing
-from tilewright.ops.einsum.pair_cost import Pricing
+from tilewright.ops.einsum.matmul_pair import MatmulPair
+from tilewright.ops.einsum.pair import contract, plan_pair
 from tilewright.ops.einsum.public import MOST_CALLS, calls, keep_steps
 from tilewright.ops.einsum.public import einsum as front
 from tilewright.ops.einsum.recipe import steps_of_plan
-from tilewright.ops.einsum.scattered_pairs import TABLE_TYPES, ByTables
+from tilewright.ops.einsum.scattered_pair import TABLE_TYPES, ScatteredPair
+from tilewright.ops.einsum.steps import PairStep, PermuteStep, Steps, steps_of
+from tilewright.ops.einsum.strategies import PairCosts
 from tilewright.ops.einsum.subscripts import Indexing, check_search, find_path, lay_over, parse
 from tilewright.ops.einsum.tree import tree_of_path
 from tilewright.ops.einsum.tree_layout import laid_out
-from tilewright.ops.einsum.tree_steps import Move, Step, Steps, steps_of
 from tilewright.ops.gemm.call import check_array, find_dtype, result_dtype
 from tilewright.ops.gemm.gufuncs import CASTINGS, in_order, memory_order
 from tilewright.ops.transpose.call import transpose
@@ -51,7 +52,7 @@ from tilewright.spec.arguments import as_dtype, check_word
 from tilewright.spec.problem import check_elements
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
-_Place: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
+_OperandKey: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
 
 #: Two operands meet in one way; results of more stand in orders that are chosen.
 _OPERANDS_OF_ONE_PAIR = 2
@@ -63,7 +64,7 @@ _BYTES_BY_TABLES = {dtype.itemsize for dtype in TABLE_TYPES}
 _PLANS = 1024
 
 
-class Plan(NamedTuple):
+class EinsumPlan(NamedTuple):
     """What is done to operands of known shapes and strides.
 
     Attributes
@@ -84,24 +85,26 @@ class Plan(NamedTuple):
         """Whether the result is a view of the one operand."""
         return not self.steps and self.collapses[0] is not None and self.collapses[0].is_view
 
-    def pairing(self, arrays: Sequence[Array]) -> Pairing | ByTables | ByProducts | None:
+    def pair(self, arrays: Sequence[Array]) -> MatmulPair | ScatteredPair | ElementwisePair | None:
         """How two operands meet where nothing else is done."""
         match self.steps:
-            case (Step(labels=labels, shape=None),) if self.collapses == (None, None) and not self.squeezed:
+            case (PairStep(labels=labels, shape=None),) if (
+                self.collapses == (None, None) and not self.squeezed
+            ):
                 a, b = arrays
-                return plan_pairing(labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
+                return plan_pair(labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
             case _:
                 return None
 
     def run(self, operands: Sequence[Array], out: Array | None, types: Types) -> Array:
         """The result, or `out`, which shares no memory with an operand."""
-        one = Run(self, operands, out, types, FRESH)
+        one = EinsumRun(self, operands, out, types, FRESH)
         for place in range(len(self.steps)):
             one.step(place)
         return one.result()
 
 
-class Memory(Protocol):
+class ResultMemory(Protocol):
     """Where results on the way stand."""
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -125,7 +128,7 @@ class _Fresh:
 FRESH = _Fresh()
 
 
-class Run:
+class EinsumRun:
     """One computation of a plan: `step` for each step in order, then `result`.
 
     Parameters
@@ -135,20 +138,25 @@ class Run:
     """
 
     def __init__(
-        self, plan: Plan, operands: Sequence[Array], out: Array | None, types: Types, memory: Memory
+        self,
+        plan: EinsumPlan,
+        operands: Sequence[Array],
+        out: Array | None,
+        types: Types,
+        memory: ResultMemory,
     ) -> None:
         self.plan, self.out, self.types, self.memory = plan, out, types, memory
         self.arrays: list[Any] = [
             operand if collapse is None else collapse.compute(operand, types.of_sum(operand, plan.steps))
             for collapse, operand in zip(plan.collapses, operands, strict=True)
         ]
-        pairs = (place for place, step in enumerate(plan.steps) if isinstance(step, Step))
+        pairs = (place for place, step in enumerate(plan.steps) if isinstance(step, PairStep))
         self.product = max(pairs, default=-1)
 
     def step(self, place: int) -> None:
         """Computes one step."""
         step, arrays, types = self.plan.steps[place], self.arrays, self.types
-        if isinstance(step, Move):
+        if isinstance(step, PermuteStep):
             array = arrays[step.place]
             arrays[step.place] = None  # its memory may be free from here on
             shape = tuple(array.shape[axis] for axis in step.axes)
@@ -224,12 +232,12 @@ def _copied(found: Array, out: Array) -> Array:
 
 
 @lru_cache(maxsize=_PLANS)
-def _plan(subscripts: str, places: tuple[_Place, ...], optimize: Any) -> Plan:
+def _plan(subscripts: str, places: tuple[_OperandKey, ...], optimize: Any) -> EinsumPlan:
     """What is done to operands at these places; `optimize` where it can be a key."""
     return make_plan(subscripts, places, optimize)
 
 
-def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
+def make_plan(subscripts: str, places: Sequence[_OperandKey], optimize: Any) -> EinsumPlan:
     """What is done to operands of these shapes and strides.
 
     Raises
@@ -239,13 +247,13 @@ def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
     Examples
     --------
     >>> make_plan("ij,jk->ki", [((2, 3), (24, 8), "f"), ((3, 4), (32, 8), "f")], "auto").steps
-    (Step(left=0, right=1, labels=('ij', 'jk', 'ki'), shape=None),)
+    (PairStep(left=0, right=1, labels=('ij', 'jk', 'ki'), shape=None),)
     """
     indexing = lay_over(parse(subscripts), [shape for shape, _, _ in places])
     path = find_path(indexing, optimize)
     if len(places) == 1:
         collapse = plan_collapse(indexing.inputs[0], places[0][0], indexing.output)
-        return Plan((collapse,), (), indexing.shape, ())
+        return EinsumPlan((collapse,), (), indexing.shape, ())
     terms = kept_labels(indexing, [shape for shape, _, _ in places])
     collapses = tuple(
         None if labels == term else plan_collapse(labels, shape, term)
@@ -255,16 +263,16 @@ def make_plan(subscripts: str, places: Sequence[_Place], optimize: Any) -> Plan:
     squeezed = tuple(axis for axis, size in enumerate(indexing.shape) if size == 1)
     tree = tree_of_path(terms, output, path)
     if len(terms) == _OPERANDS_OF_ONE_PAIR:
-        return Plan(collapses, steps_of(tree, len(places)), indexing.shape, squeezed)
+        return EinsumPlan(collapses, steps_of(tree, len(places)), indexing.shape, squeezed)
     operands = place_operands(terms, indexing.sizes, places, collapses)
-    tree = laid_out(tree, operands, pricing_of(places, operands))
-    return Plan(collapses, steps_of(tree, len(places), indexing.sizes), indexing.shape, squeezed)
+    tree = laid_out(tree, operands, costs_of(places, operands))
+    return EinsumPlan(collapses, steps_of(tree, len(places), indexing.sizes), indexing.shape, squeezed)
 
 
 def place_operands(
     terms: Sequence[str],
     sizes: Mapping[str, int],
-    places: Sequence[_Place],
+    places: Sequence[_OperandKey],
     collapses: Sequence[Collapse | None],
 ) -> tuple[Axes, ...]:
     """Where the labels of operands stand; sums are new arrays."""
@@ -275,11 +283,11 @@ def place_operands(
     )
 
 
-def pricing_of(places: Sequence[_Place], operands: Sequence[Axes]) -> Pricing:
+def costs_of(places: Sequence[_OperandKey], operands: Sequence[Axes]) -> PairCosts:
     """What costs are those of: elements as large as the smallest step, by tables where all are floats."""
-    pricing = Pricing.of(None, operands)
+    costs = PairCosts.of(None, operands)
     floats = all(kind == "f" for _, _, kind in places)
-    return pricing._replace(by_tables=floats and pricing.itemsize in _BYTES_BY_TABLES)
+    return costs._replace(by_tables=floats and costs.itemsize in _BYTES_BY_TABLES)
 
 
 def kept_labels(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
@@ -298,7 +306,7 @@ def kept_labels(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[
 # --- calls --------------------------------------------------------------------------------------
 
 
-class Options(NamedTuple):
+class EinsumOptions(NamedTuple):
     """The keywords of a call."""
 
     out: Array | None
@@ -329,7 +337,7 @@ _CONVERTED_FIRST = 1 << 12
 
 
 def einsum(
-    subscripts: str | bytes, given: Sequence[Any], options: Options, key: tuple[Any, ...] | None = None
+    subscripts: str | bytes, given: Sequence[Any], options: EinsumOptions, key: tuple[Any, ...] | None = None
 ) -> Array:
     """A call that no earlier one has decided, which is kept by its key; see `tilewright.einsum`."""
     text = subscripts.decode("latin-1") if isinstance(subscripts, bytes) else subscripts
@@ -360,7 +368,7 @@ def einsum(
     return _copied(plan.run(operands, None, types), out)
 
 
-def _remember(key: tuple[Any, ...] | None, plan: Plan, types: Types, values: Sequence[Any]) -> None:
+def _remember(key: tuple[Any, ...] | None, plan: EinsumPlan, types: Types, values: Sequence[Any]) -> None:
     """Keeps what a call on plain arrays computes, so that its repetition only looks it up."""
     if key is None or any(type(value) is not np.ndarray or value.dtype.char in "qQ" for value in values):
         return  # C's long long is equal to int64 as a key
@@ -369,7 +377,7 @@ def _remember(key: tuple[Any, ...] | None, plan: Plan, types: Types, values: Seq
     calls[key] = _direct(key[0], plan, values, types)
 
 
-def _keep_steps(call: EinsumCall, plan: Plan, options: Options, types: Types) -> None:
+def _keep_steps(call: EinsumCall, plan: EinsumPlan, options: EinsumOptions, types: Types) -> None:
     """Lets machine code repeat a call on plain arrays of the type that all steps have."""
     plain = options.dtype is None and options.order == "K" and options.casting == "safe"
     alike = all(
@@ -385,7 +393,7 @@ def _keep_steps(call: EinsumCall, plan: Plan, options: Options, types: Types) ->
         keep_steps(call, steps)
 
 
-def _direct(text: str, plan: Plan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:
+def _direct(text: str, plan: EinsumPlan, arrays: Sequence[Array], types: Types) -> Callable[..., Array]:
     """The least that a call with this plan has to do, as a function of the operands."""
     if any(array.dtype != types.result for array in arrays):
         if all(converted(array, types.result).dtype == types.result for array in arrays):  # then it is alike
@@ -396,9 +404,9 @@ def _direct(text: str, plan: Plan, arrays: Sequence[Array], types: Types) -> Cal
         turned = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
         order = alone.axes or tuple(range(len(alone.shape)))
         return methodcaller("transpose", order) if turned else alone.total
-    pairing = plan.pairing(arrays) if plan.shape else None
-    if pairing is not None:
-        return pairing.multiply
+    pair = plan.pair(arrays) if plan.shape else None
+    if pair is not None:
+        return pair.multiply
     return lambda *operands: plan.run(operands, None, types)
 
 
@@ -410,7 +418,7 @@ def plain_array(value: Any, number: int) -> Array:
     return as_array(value, str(number))
 
 
-def types_of(operands: Sequence[Array], options: Options) -> Types:
+def types_of(operands: Sequence[Array], options: EinsumOptions) -> Types:
     """The type of the result: asked for, or NumPy's promotion of operands and `out`.
 
     Raises

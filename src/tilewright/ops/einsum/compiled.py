@@ -16,19 +16,19 @@ from tilewright.calls.operands import Array
 from tilewright.calls.promotion import no_common_dtype, promoted_dtype, store
 from tilewright.errors import CompiledOperand, OperandCount
 from tilewright.ops.einsum.call import (
-    Options,
-    Plan,
-    Run,
+    EinsumOptions,
+    EinsumPlan,
+    EinsumRun,
     check_out,
     converted,
+    costs_of,
     kept_labels,
     place_operands,
     plain_array,
-    pricing_of,
     types_of,
 )
 from tilewright.ops.einsum.collapse import plan_collapse
-from tilewright.ops.einsum.explain_tree import TreeExplanation, explain_tree
+from tilewright.ops.einsum.steps import steps_of
 from tilewright.ops.einsum.subscripts import Indexing, check_search, find_path, lay_over
 from tilewright.ops.einsum.subscripts import parse as parse_subscripts
 from tilewright.ops.einsum.tree import (
@@ -42,7 +42,7 @@ from tilewright.ops.einsum.tree import (
     walk,
 )
 from tilewright.ops.einsum.tree_layout import laid_out
-from tilewright.ops.einsum.tree_steps import steps_of
+from tilewright.ops.einsum.tree_report import TreeExplanation, explain_tree
 from tilewright.ops.gemm.call import result_dtype
 from tilewright.ops.gemm.gufuncs import in_order, memory_order
 from tilewright.spec.arguments import as_sizes, check_integer, check_text
@@ -54,7 +54,7 @@ _PLANS = 64
 
 
 @dataclass(frozen=True)
-class Network:
+class TensorNetwork:
     """What is computed: labels, sizes, and what meets what.
 
     Attributes
@@ -78,7 +78,7 @@ class Network:
     as_given: bool = False
 
     @classmethod
-    def of_subscripts(cls, text: str, shapes: Sequence[tuple[int, ...]], optimize: Any) -> Network:
+    def of_subscripts(cls, text: str, shapes: Sequence[tuple[int, ...]], optimize: Any) -> TensorNetwork:
         """That of einsum's subscripts.
 
         Raises
@@ -96,7 +96,7 @@ class Network:
         )
 
     @classmethod
-    def of_tree(cls, text: str, sizes: Sequence[int] | Mapping[int, int], optimize: Any) -> Network:
+    def of_tree(cls, text: str, sizes: Sequence[int] | Mapping[int, int], optimize: Any) -> TensorNetwork:
         """That of a tree in brackets.
 
         Raises
@@ -131,15 +131,15 @@ def _long(output: str, sizes: Mapping[str, int], operands: int) -> str:
 MOST_REPETITIONS = 1_000_000
 
 
-class Laid(NamedTuple):
+class NetworkPlan(NamedTuple):
     """A plan, and the tree of which it is."""
 
-    plan: Plan
+    plan: EinsumPlan
     tree: Tree
 
 
 class Workspace:
-    """Memory of results on the way, kept from call to call."""
+    """ResultMemory of results on the way, kept from call to call."""
 
     def __init__(self) -> None:
         self._free: list[Array] = []
@@ -185,7 +185,7 @@ class TreeCall:
 
     def __init__(
         self,
-        network: Network,
+        network: TensorNetwork,
         dtype: np.dtype[Any],
         strides: Sequence[Any],
         *,
@@ -193,7 +193,7 @@ class TreeCall:
         order: Any = ANY_ORDER,
     ) -> None:
         self.network, self.dtype, self._fixed, self._order = network, dtype, fixed, memory_order(order)
-        self._plans: dict[Any, Laid] = {}
+        self._plans: dict[Any, NetworkPlan] = {}
         self._workspaces: list[Workspace] = []
         for number, shape in enumerate(network.shapes):
             check_elements(f"{network.function}: operand {number}", shape)
@@ -250,7 +250,7 @@ class TreeCall:
             ):
                 target = None
             workspace = self._workspaces.pop() if self._workspaces else Workspace()
-            run = Run(laid.plan, arrays, target, types, workspace)
+            run = EinsumRun(laid.plan, arrays, target, types, workspace)
             for place in range(len(laid.plan.steps)):
                 run.step(place)
             found = run.result()
@@ -274,10 +274,10 @@ class TreeCall:
         >>> [node.how for node in run.explain().nodes]
         ['in place', 'in place']
         """
-        pricing = pricing_of(self._places, self._operands(self._places))
+        costs = costs_of(self._places, self._operands(self._places))
         subject = f"{repr(self).strip('<>')} in {self.dtype}"
         operands = self._operands(self._places)
-        return explain_tree(subject, self.laid_tree, operands, pricing, as_given=self.network.as_given)
+        return explain_tree(subject, self.laid_tree, operands, costs, as_given=self.network.as_given)
 
     def seconds(self, *operands: Any, repeat: int = 5) -> list[float]:
         """The time of each contraction and permutation, in the order in which they run: the least of several.
@@ -293,7 +293,7 @@ class TreeCall:
         found = [float("inf")] * steps
         for _ in range(check_integer(repeat, "repeat", 1, MOST_REPETITIONS) + 1):  # the first one compiles
             given = [converted(array, types.computed) for array in arrays]
-            run = Run(laid.plan, given, None, types, workspace)
+            run = EinsumRun(laid.plan, given, None, types, workspace)
             for place in range(steps):
                 start = perf_counter()
                 run.step(place)
@@ -308,7 +308,9 @@ class TreeCall:
     def __repr__(self) -> str:
         return f"<{self.network.function} {self.network.text} of {', '.join(map(str, self.network.shapes))}>"
 
-    def _prepared(self, operands: Sequence[Any], out: Array | None) -> tuple[list[Array], Laid, Options]:
+    def _prepared(
+        self, operands: Sequence[Any], out: Array | None
+    ) -> tuple[list[Array], NetworkPlan, EinsumOptions]:
         """Operands as arrays, and the plan for where they stand."""
         network = self.network
         if len(operands) != len(network.shapes):
@@ -320,7 +322,7 @@ class TreeCall:
                 raise CompiledOperand(name=name, number=number, found=array.shape, required=shape)
         if out is not None:
             check_out(out, network.shape)
-        options = Options(out, self.dtype if self._fixed else None, "K", "safe", None)
+        options = EinsumOptions(out, self.dtype if self._fixed else None, "K", "safe", None)
         places = tuple((array.shape, array.strides, array.dtype.kind) for array in arrays)
         laid = self._plans.get(places)
         return arrays, self._lay(places) if laid is None else laid, options
@@ -340,17 +342,17 @@ class TreeCall:
             for labels, (shape, _, _), term in zip(self.network.inputs, places, terms, strict=True)
         )
 
-    def _lay(self, places: Any) -> Laid:
+    def _lay(self, places: Any) -> NetworkPlan:
         """The plan for operands at these places, which is kept."""
         network, terms = self.network, self._terms()
         operands = self._operands(places)
         tree = network.tree
         if not network.as_given:
-            tree = laid_out(tree, operands, pricing_of(places, operands))
+            tree = laid_out(tree, operands, costs_of(places, operands))
         steps = steps_of(tree, len(places), network.sizes, all_placed=network.as_given)
         shape = network.shape
         missing = tuple(axis for axis, label in enumerate(network.output) if label not in tree.labels)
-        laid = Laid(Plan(self._collapses(terms, places), steps, shape, missing), tree)
+        laid = NetworkPlan(EinsumPlan(self._collapses(terms, places), steps, shape, missing), tree)
         if len(self._plans) >= _PLANS:
             self._plans.clear()
         self._plans[places] = laid

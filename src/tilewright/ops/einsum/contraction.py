@@ -25,7 +25,7 @@ _TYPES = {
 }
 
 
-class Place(NamedTuple):
+class StridedOperand(NamedTuple):
     """An operand: the lengths of its axes, and elements from one index to the next; None: row-major."""
 
     shape: tuple[int, ...]
@@ -58,7 +58,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def einsum_dimensions(
-    subscripts: str, operands: Sequence[Place], out_strides: Sequence[int] | None = None
+    subscripts: str, operands: Sequence[StridedOperand], out_strides: Sequence[int] | None = None
 ) -> tuple[Dimension, ...]:
     """The dimensions of a contraction given by subscripts: those of the result in order, then sums.
 
@@ -75,7 +75,7 @@ def einsum_dimensions(
 
     Examples
     --------
-    >>> for dimension in einsum_dimensions("ij,jk->ik", [Place((2, 3)), Place((3, 4))]):
+    >>> for dimension in einsum_dimensions("ij,jk->ik", [StridedOperand((2, 3)), StridedOperand((3, 4))]):
     ...     print(dimension)
     m sequential 2 in0=3 in1=0 out=4
     n sequential 4 in0=0 in1=1 out=1

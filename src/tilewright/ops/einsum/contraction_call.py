@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.errors import InvalidOperand, shown
 from tilewright.ops.contraction.problem import Contraction
-from tilewright.ops.einsum.contraction import Place, einsum_dimensions
+from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
 from tilewright.ops.gemm.call import find_dtype
 from tilewright.spec.arguments import as_sizes
 from tilewright.spec.functions import UnaryOp
@@ -31,15 +31,15 @@ def einsum_contraction(
     return Contraction(einsum_dimensions(subscripts, places, out_strides), **given)
 
 
-def _place(operand: Any, number: int) -> Place:
+def _place(operand: Any, number: int) -> StridedOperand:
     """The shape and strides of an operand."""
     if isinstance(operand, np.ndarray):
-        return Place(operand.shape, _elements(operand, number))
+        return StridedOperand(operand.shape, _elements(operand, number))
     sizes = as_sizes(operand)
     if sizes is None:
         reason = f"found {shown(operand)}, must be an array or the shape of one"
         raise InvalidOperand(name=str(number), reason=reason)
-    return Place(sizes)
+    return StridedOperand(sizes)
 
 
 def _elements(array: Array, number: int) -> tuple[int, ...]:

@@ -11,15 +11,16 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.compiler.names import kernel_name
 from tilewright.machine.host import host_machine
-from tilewright.ops.einsum.call import Options, Plan, make_plan, plain_array, types_of
+from tilewright.ops.einsum.call import EinsumOptions, EinsumPlan, make_plan, plain_array, types_of
 from tilewright.ops.einsum.collapse import Collapse
-from tilewright.ops.einsum.element_pairs import ByProducts
+from tilewright.ops.einsum.elementwise_pair import ElementwisePair
 from tilewright.ops.einsum.labels import Axes, Roles
-from tilewright.ops.einsum.pair import Fused, Pairing, plan_pairing
-from tilewright.ops.einsum.pair_cost import Price, Pricing, Way
-from tilewright.ops.einsum.scattered_pairs import ByTables
+from tilewright.ops.einsum.matmul_pair import MatmulPair, MatrixView
+from tilewright.ops.einsum.pair import plan_pair
+from tilewright.ops.einsum.scattered_pair import ScatteredPair
+from tilewright.ops.einsum.steps import PairStep, PermuteStep
+from tilewright.ops.einsum.strategies import PairCosts, PairMethod, PairStrategy
 from tilewright.ops.einsum.subscripts import interleaved
-from tilewright.ops.einsum.tree_steps import Move, Step
 from tilewright.ops.explain import Explanation, explain_matmul, thread_note
 from tilewright.ops.gemm.call import find_dtype
 from tilewright.ops.scattered.problem import ScatteredGemm
@@ -73,7 +74,7 @@ def _explain(subscripts: Any, given: Sequence[Any], keywords: dict[str, Any]) ->
         (subscripts, list(given)) if isinstance(subscripts, str) else interleaved((subscripts, *given))
     )
     defaults = {"out": None, "dtype": None, "order": "K", "casting": "safe", "optimize": "auto"}
-    options = Options(**{**defaults, **keywords})
+    options = EinsumOptions(**{**defaults, **keywords})
     options.check()
     arrays = [plain_array(value, number) for number, value in enumerate(values)]
     types = types_of(arrays, options)
@@ -82,7 +83,7 @@ def _explain(subscripts: Any, given: Sequence[Any], keywords: dict[str, Any]) ->
     told = [_collapsed(collapse, array) for collapse, array in zip(plan.collapses, arrays, strict=True)]
     seen, steps = [one.made for one in told], list[Told]()
     for step in plan.steps:
-        steps.append(_moved(step, seen) if isinstance(step, Move) else _met(step, seen, types.partial))
+        steps.append(_moved(step, seen) if isinstance(step, PermuteStep) else _met(step, seen, types.partial))
         seen.append(steps[-1].made)
     products = [one for one in steps if one.work]
     largest = max(products, key=lambda one: one.work, default=None)
@@ -104,7 +105,7 @@ def _explain(subscripts: Any, given: Sequence[Any], keywords: dict[str, Any]) ->
     )
 
 
-def _strategy(plan: Plan, told: Sequence[Told], steps: Sequence[Told]) -> str:
+def _strategy(plan: EinsumPlan, told: Sequence[Told], steps: Sequence[Told]) -> str:
     """All of it in words."""
     match steps:
         case []:
@@ -112,12 +113,12 @@ def _strategy(plan: Plan, told: Sequence[Told], steps: Sequence[Told]) -> str:
         case [only]:
             return only.words
         case _:
-            products = sum(isinstance(step, Step) for step in plan.steps)
+            products = sum(isinstance(step, PairStep) for step in plan.steps)
             return f"{products} pairs, one after the other; {len(steps) - products} results are moved"
 
 
 def _untouched(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """Memory of an array that is asked about, and never written."""
+    """ResultMemory of an array that is asked about, and never written."""
     check_elements("einsum: a result", shape)
     return np.empty(shape, dtype)
 
@@ -141,61 +142,63 @@ def _walk(call: ProductsCall) -> str:
     return WALKS[call.problem.walk]
 
 
-def _moved(step: Move, seen: Sequence[Array]) -> Told:
+def _moved(step: PermuteStep, seen: Sequence[Array]) -> Told:
     """A result that is copied into another order."""
     array = seen[step.place]
     made = _untouched(tuple(array.shape[axis] for axis in step.axes), array.dtype)
     return Told(made, f"array {step.place} is copied into the order {step.axes} of its axes")
 
 
-def _met(step: Step, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
+def _met(step: PairStep, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
     """Two arrays that meet."""
     a, b = seen[step.left], seen[step.right]
-    pairing = plan_pairing(step.labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
+    pair = plan_pair(step.labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
     left, right = (
         Axes.of(own, array.shape, array.strides) for own, array in zip(step.labels, (a, b), strict=False)
     )
     roles, sizes = Roles.of(*step.labels), {**left.sizes, **right.sizes}
     work, name = prod(sizes.values()), "{},{}->{}".format(*step.labels)
     decisions = (
-        _decisions(name, Pricing.of(a.dtype, (left, right)), roles, (left, right)) if roles.summed else ()
+        _decisions(name, PairCosts.of(a.dtype, (left, right)), roles, (left, right)) if roles.summed else ()
     )
-    call = pairing.call(a, b) if isinstance(pairing, ByProducts) else None
+    call = pair.call(a, b) if isinstance(pair, ElementwisePair) else None
     if call is not None:
         kernel = kernel_name(call.problem, host_machine().isa.name)
         return Told(
-            _untouched(call.shape, dtype), f"{name} {Way.ELEMENTS.value}: {_walk(call)}", kernel, (), work
+            _untouched(call.shape, dtype),
+            f"{name} {PairMethod.ELEMENTS.value}: {_walk(call)}",
+            kernel,
+            (),
+            work,
         )
-    match pairing.otherwise if isinstance(pairing, ByProducts) else pairing:
-        case ByTables():
+    match pair.otherwise if isinstance(pair, ElementwisePair) else pair:
+        case ScatteredPair():
             made = _untouched(tuple(sizes[label] for label in step.labels[2]), dtype)
             problem = ScatteredGemm(find_dtype(a.dtype))
             kernel = kernel_name(problem, host_machine().isa.name)
-            words = (
-                f"{name} {Way.TABLES.value}: five loops around operands packed where tables say they stand"
-            )
+            words = f"{name} {PairMethod.TABLES.value}: five loops around operands packed through tables"
             return Told(made, words, kernel, decisions, work)
-        case Pairing() as views:
+        case MatmulPair() as views:
             made = views.result.of(_untouched(views.result.product, dtype))
             if views.by_elements:
-                return Told(made, f"{name} {Way.ELEMENTS.value}: NumPy", "", (), work)
+                return Told(made, f"{name} {PairMethod.ELEMENTS.value}: NumPy", "", (), work)
             return Told(made, *_by_matmul(name, views, a, b), decisions, work)
 
 
-def _by_matmul(name: str, pairing: Pairing, a: Array, b: Array) -> tuple[str, str]:
+def _by_matmul(name: str, pair: MatmulPair, a: Array, b: Array) -> tuple[str, str]:
     """The words and the kernel of a pair that `matmul` multiplies."""
-    first, second = _seen(pairing.a, a), _seen(pairing.b, b)
-    if pairing.turned:
+    first, second = _seen(pair.a, a), _seen(pair.b, b)
+    if pair.turned:
         first, second = second, first
     inside = explain_matmul(first, second)
-    copied = [label for label, view in (("the first", pairing.a), ("the second", pairing.b)) if view.copied]
-    where = f"{' and '.join(copied)} copied" if copied else Way.IN_PLACE.value
-    loops = f", in {prod(pairing.stacks)} calls" if pairing.stacks else ""
+    copied = [label for label, view in (("the first", pair.a), ("the second", pair.b)) if view.copied]
+    where = f"{' and '.join(copied)} copied" if copied else PairMethod.IN_PLACE.value
+    loops = f", in {prod(pair.stacks)} calls" if pair.stacks else ""
     words = f"{name} {where}: matmul {first.shape} @ {second.shape}{loops}, {inside.strategy}"
     return words, inside.kernel
 
 
-def _seen(view: Fused, array: Array) -> Array:
+def _seen(view: MatrixView, array: Array) -> Array:
     """An operand as a product takes it; where that is a copy, memory that is never touched."""
     if not view.copied:
         return view.of(array)
@@ -203,15 +206,18 @@ def _seen(view: Fused, array: Array) -> Array:
     return _untouched(view.shape or shape, array.dtype)
 
 
-def _decisions(name: str, pricing: Pricing, roles: Roles, operands: tuple[Axes, Axes]) -> tuple[str, ...]:
+def _decisions(name: str, costs: PairCosts, roles: Roles, operands: tuple[Axes, Axes]) -> tuple[str, ...]:
     """The ways to multiply a pair, the one that is taken first."""
-    taken = pricing.cheapest(roles, *operands)
-    others = [price for price in pricing.ways(roles, *operands) if price != taken]
-    others.sort(key=lambda price: price.cycles)
-    return (f"yes  {name} {_priced(taken)}", *(f"no   {name} {_priced(price)}" for price in others[:_OTHERS]))
+    taken = costs.cheapest(roles, *operands)
+    others = [strategy for strategy in costs.candidates(roles, *operands) if strategy != taken]
+    others.sort(key=lambda strategy: strategy.cycles)
+    return (
+        f"yes  {name} {_described(taken)}",
+        *(f"no   {name} {_described(strategy)}" for strategy in others[:_OTHERS]),
+    )
 
 
-def _priced(price: Price) -> str:
+def _described(strategy: PairStrategy) -> str:
     """One way and its cost."""
-    copied = f", {' and '.join(price.moved)} copied" if price.moved else ""
-    return f"{price.way.value}{copied}: {price.cycles:,.0f} cycles estimated"
+    copied = f", {' and '.join(strategy.copied)} copied" if strategy.copied else ""
+    return f"{strategy.method.value}{copied}: {strategy.cycles:,.0f} cycles estimated"

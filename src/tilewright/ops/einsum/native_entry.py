@@ -66,7 +66,7 @@ MOST_BYTES = 16
 _OPTIMIZE, _AUTO = sys.intern("optimize"), sys.intern("auto")
 
 
-class _Entry(RecipeEntry):
+class _EinsumEntry(RecipeEntry):
     """Emits `einsum(subscripts, *operands, out=None, optimize="auto")`."""
 
     def __init__(self, module: Module, name: str) -> None:
@@ -182,10 +182,10 @@ class _Entry(RecipeEntry):
         self.f.place(following)
 
 
-class _Steps:
+class _RecipeSteps:
     """The steps of a recipe, one after the other; `place` is that of the step that is done."""
 
-    def __init__(self, entry: _Entry, recipe: Value, out: Value) -> None:
+    def __init__(self, entry: _EinsumEntry, recipe: Value, out: Value) -> None:
         self.entry, self.f, self.out = entry, entry.f, out
         self.uses = entry.f.at(recipe, Recipe.uses.offset)
         f = entry.f
@@ -390,10 +390,10 @@ def _emit() -> str:
     """The module: the recipe of the call, then its steps."""
     machine = host_machine()
     module = Module(_MODULE, machine.triple, data_layout(machine))
-    entry = _Entry(module, _NAME)
+    entry = _EinsumEntry(module, _NAME)
     recipe, out = entry.known()
     entry.require_apart(out, recipe)
-    entry.finish(_Steps(entry, recipe, out).run())
+    entry.finish(_RecipeSteps(entry, recipe, out).run())
     return str(module)
 
 

@@ -138,7 +138,7 @@ def _einsum(
     with importing:
         from tilewright.ops.einsum import call as implementation
 
-    options = implementation.Options(out, dtype, order, casting, optimize)
+    options = implementation.EinsumOptions(out, dtype, order, casting, optimize)
     return implementation.einsum(subscripts, operands, options, key)
 
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from tilewright.calls.operands import Array
 from tilewright.calls.recipes import Made, view_step
-from tilewright.ops.einsum.pair import plan_pairing
-from tilewright.ops.einsum.tree_steps import Step
+from tilewright.ops.einsum.pair import plan_pair
+from tilewright.ops.einsum.steps import PairStep
 
 if TYPE_CHECKING:
-    from tilewright.ops.einsum.call import Plan
+    from tilewright.ops.einsum.call import EinsumPlan
     from tilewright.ops.einsum.collapse import Collapse
 
 
-def steps_of_plan(plan: Plan, operands: Sequence[Array], out: Array | None) -> list[Made] | None:
+def steps_of_plan(plan: EinsumPlan, operands: Sequence[Array], out: Array | None) -> list[Made] | None:
     """The steps that machine code repeats a plan in; None where it does not.
 
     Parameters
@@ -38,7 +38,7 @@ def steps_of_plan(plan: Plan, operands: Sequence[Array], out: Array | None) -> l
         places.append(len(arrays))
         arrays.append(one.result)
     for number, step in enumerate(plan.steps, 1):
-        if not isinstance(step, Step):
+        if not isinstance(step, PairStep):
             return None
         last = number == len(plan.steps)
         if step.shape is not None and not last:
@@ -47,8 +47,8 @@ def steps_of_plan(plan: Plan, operands: Sequence[Array], out: Array | None) -> l
         a, b = arrays[left], arrays[right]
         target = None if out is None or not last else out.squeeze(plan.squeezed)
         into = None if target is None else target.strides
-        pairing = plan_pairing(step.labels, (a.shape, b.shape), (a.strides, b.strides), into, a.dtype)
-        one = pairing.step(((left, a), (right, b)), target, last=last and not plan.squeezed)
+        pair = plan_pair(step.labels, (a.shape, b.shape), (a.strides, b.strides), into, a.dtype)
+        one = pair.step(((left, a), (right, b)), target, last=last and not plan.squeezed)
         if one is None:
             return None
         made.append(one)

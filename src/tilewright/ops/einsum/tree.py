@@ -193,7 +193,7 @@ def parse_tree(text: str) -> Tree:
     >>> [names_of(node.labels) for node in walk(tree)]
     ['[8,4]', '[7,3,8]', '[7,3,4]', '[4,0]', '[7,3,0]']
     """
-    return _Parser(text).parse()
+    return _TreeParser(text).parse()
 
 
 class _Open(NamedTuple):
@@ -203,7 +203,7 @@ class _Open(NamedTuple):
     bracket: bool
 
 
-class _Parser:
+class _TreeParser:
     """One pass over the text, with a list in place of recursion: trees are as deep as a chain is long."""
 
     def __init__(self, text: str) -> None:

@@ -9,9 +9,9 @@ from math import prod
 from typing import NamedTuple
 
 from tilewright.ops.einsum.labels import Axes, Roles
-from tilewright.ops.einsum.pair_cost import Price, Pricing
+from tilewright.ops.einsum.steps import LEAST_PLACED
+from tilewright.ops.einsum.strategies import PairCosts, PairStrategy
 from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, rebuilt, walk
-from tilewright.ops.einsum.tree_steps import LEAST_PLACED
 
 #: Orders of both operands that a pair looks at, those that cost least to make: beside one that stands, and
 #: where both may.
@@ -58,12 +58,12 @@ def work_of(node: Pair, sizes: Mapping[str, int]) -> int:
     return prod(sizes[label] for label in node.of_both)
 
 
-def laid_out(tree: Tree, operands: Sequence[Axes], pricing: Pricing) -> Tree:
+def laid_out(tree: Tree, operands: Sequence[Axes], costs: PairCosts) -> Tree:
     """The tree with the orders of its results chosen, and operands moved first where that pays.
 
     Each result may stand as its product makes it (rows, then columns, or the other way round), or as its
     consumer wants it (what is summed next to each other, at either end), or so that both come close. Costs
-    are those of `Pricing`; the cheapest choice for the whole tree is found from the operands upwards. What
+    are those of `PairCosts`; the cheapest choice for the whole tree is found from the operands upwards. What
     meets what stays as it is.
 
     Parameters
@@ -77,7 +77,7 @@ def laid_out(tree: Tree, operands: Sequence[Axes], pricing: Pricing) -> Tree:
     if not isinstance(tree, Pair):
         return tree
     sizes = {label: size for axes in operands for label, size in axes.sizes.items()}
-    search = _Search(tree, operands, sizes, pricing)
+    search = _Search(tree, operands, sizes, costs)
     return search.tree()
 
 
@@ -85,9 +85,9 @@ class _Search:
     """The choices of one tree, nodes by their number in the order of `walk`."""
 
     def __init__(
-        self, tree: Pair, operands: Sequence[Axes], sizes: Mapping[str, int], pricing: Pricing
+        self, tree: Pair, operands: Sequence[Axes], sizes: Mapping[str, int], costs: PairCosts
     ) -> None:
-        self.operands, self.sizes, self.pricing = operands, sizes, pricing
+        self.operands, self.sizes, self.costs = operands, sizes, costs
         self.nodes = list(walk(tree))
         self.below = _children(self.nodes)
         self.wishes = self._wishes()
@@ -127,18 +127,18 @@ class _Search:
         left, right = (_best(choices, most) for choices in each)
         found = {}
         for order in self._orders(number, node):
-            target = Axes.adjacent(order, self.sizes, self.pricing.itemsize)
+            target = Axes.adjacent(order, self.sizes, self.costs.itemsize)
             c = target if number in self.wishes else None
             cycles, children = min(
-                (self._price(node, order, a, b, c).cycles + a.cycles + b.cycles, (first, second))
+                (self._strategy(node, order, a, b, c).cycles + a.cycles + b.cycles, (first, second))
                 for (first, a), (second, b) in product(left, right)
             )
             found[order] = _Choice(cycles, target, children)
         return found
 
-    def _price(self, node: Pair, order: str, a: _Choice, b: _Choice, c: Axes | None) -> Price:
+    def _strategy(self, node: Pair, order: str, a: _Choice, b: _Choice, c: Axes | None) -> PairStrategy:
         roles = Roles.of(node.left.labels, node.right.labels, order)
-        return self.pricing.cheapest(roles, a.axes, b.axes, c)
+        return self.costs.cheapest(roles, a.axes, b.axes, c)
 
     def _orders(self, number: int, node: Pair) -> list[str]:
         """Orders of a result: as the product makes it, as the consumer wants it, and between the two."""
@@ -195,14 +195,14 @@ class _Search:
         order = chosen[number]
         c = self.choices[number][order].axes if number in self.wishes else None
         if work_of(node, self.sizes) >= LEAST_PLACED:
-            price = self._price(node, order, a, b, c)
+            strategy = self._strategy(node, order, a, b, c)
             roles = Roles.of(left.labels, right.labels, order)
-            if "a" in price.moved:
+            if "a" in strategy.copied:
                 rows = (c or a.axes).outermost_first(roles.rows)
-                left = Permutation(left, roles.batch + rows + price.summed)
-            if "b" in price.moved:
+                left = Permutation(left, roles.batch + rows + strategy.summed)
+            if "b" in strategy.copied:
                 columns = (c or b.axes).outermost_first(roles.columns)
-                right = Permutation(right, roles.batch + price.summed + columns)
+                right = Permutation(right, roles.batch + strategy.summed + columns)
         return Pair(left, right, order)
 
 

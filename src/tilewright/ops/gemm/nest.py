@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -32,6 +32,7 @@ from tilewright.ir.nodes import (
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, depth_unit
+from tilewright.macro.cost import InPlaceLimits, in_place_limits
 from tilewright.macro.partition import (
     COLUMN_TASKS,
     LEAST_COLUMN_TILES,
@@ -60,51 +61,14 @@ from tilewright.ops.gemm.product_nest import (
 )
 from tilewright.ops.gemm.streaming import STREAMED_ROWS, SUMS_ROWS, columns, dots, streaming, sums_buffer
 from tilewright.spec.dtype import F32
-from tilewright.spec.problem import ProductTypes, Strategy
+from tilewright.spec.problem import Strategy
 
 #: Columns of the block of `SUMS_ROWS` rows in which sums of a narrower C wait for the next depth block: B is
 #: packed again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
 SUMS_COLUMNS = 1024
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """Up to where `auto` leaves operands in place; see `thresholds`.
-
-    Attributes
-    ----------
-    in_place_b : elements of a kc×n slice of B.
-    in_place_a : elements of an m×kc slice of A.
-    few_rows, few_columns : m and n.
-    streamed_rows : m up to which B is streamed.
-    """
-
-    in_place_b: int
-    in_place_a: int
-    few_rows: int
-    few_columns: int
-    streamed_rows: int
-
-
-def thresholds(blocking: Blocking, types: ProductTypes, l2_bytes: int) -> Thresholds:
-    """The sizes at which packing starts to pay.
-
-    B in place is read once per mr rows, 128 bytes a row: while its kc×n slice fits in L2 those
-    reads cost no more than packed ones; or m is at most two tiles, and packing would cost as much as
-    both reads. A in place is read once per nr columns, along its rows: the stream is prefetched from
-    the next cache while the m×kc slice is at most one and a half L2; or n is at most four tiles.
-    Measured in docs/decisions/007-in-place-or-packed.md.
-    """
-    return Thresholds(
-        in_place_b=l2_bytes // types.b.size,
-        in_place_a=3 * l2_bytes // (2 * types.a.size),
-        few_rows=2 * blocking.mr,
-        few_columns=4 * blocking.nr,
-        streamed_rows=STREAMED_ROWS,
-    )
-
-
-def tiling(nest: Nest, limits: Thresholds | None = None) -> tuple[Statement, ...]:
+def tiling(nest: Nest, limits: InPlaceLimits | None = None) -> tuple[Statement, ...]:
     """A in place; B in place or, one micro-panel at a time, in a small reused buffer.
 
     The register tile loads vectors of B along n. So a micro-panel is copied first where its lanes
@@ -244,7 +208,7 @@ def _most_depths(nest: Nest) -> int:
     return max(unit, -(-nest.blocking.kc // nest.parts // unit) * unit)
 
 
-def _near(nest: Nest, limits: Thresholds, words: tuple[Compare, ...]) -> AnyOf:
+def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
     """When A is small or seldom read, so that tiles read it in place."""
     sizes = nest.sizes
     choices: tuple[Compare, ...] = (
@@ -273,7 +237,7 @@ def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statem
     return decide(AnyOf((condition,)), narrow(nest, isa, elements), body)
 
 
-def _prepacked(nest: Nest, limits: Thresholds, isa: Isa) -> tuple[Statement, ...]:
+def _prepacked(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[Statement, ...]:
     """Operands whose panels exist: five loops around them, or A in place beside panels of B.
 
     Tiles and depth blocks are those of every other nest, so that each sum has the same order.
@@ -296,7 +260,7 @@ def _beside_column(nest: Nest) -> Nest:
     return replace(nest, sums=Slice("sums", Name("i") * row, (Constant(row), Constant(1))))
 
 
-def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
+def _auto(nest: Nest, limits: InPlaceLimits, lanes: int) -> tuple[Statement, ...]:
     """One column: dot products; few rows: stream B; A small or seldom read: in place; else five loops."""
     sizes = nest.sizes
     body = packing(nest)
@@ -309,7 +273,7 @@ def _auto(nest: Nest, limits: Thresholds, lanes: int) -> tuple[Statement, ...]:
         some = Compare(Relation.LT, Constant(0), Name("depths"))
         adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
         single = AllOf((*adjacent, one_row))
-        several = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(limits.streamed_rows)), far))
+        several = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS)), far))
         body = decide(AnyOf((single, several)), streaming(nest, nest.types.acc, lanes), body)
         if nest.uniform and sizes.cs_b != Constant(1):
             deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
@@ -335,7 +299,7 @@ def lay_gemm(
     They name operands as the nest does, and take the scalars alpha and beta.
     """
     types, blocking, isa = nest.types, nest.blocking, machine.isa
-    limits = thresholds(blocking, types, machine.l2.size)
+    limits = in_place_limits(blocking.mr, blocking.nr, types, machine.l2.size)
     match strategy:
         case _ if nest.packed or nest.weights:
             body = _prepacked(nest, limits, isa)

@@ -31,7 +31,8 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import Spend
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, RegisterTile, choose_blocking, depth_unit, register_candidates
+from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit, register_candidates
+from tilewright.macro.cost import RegisterTile
 from tilewright.macro.partition import ROW_TASKS, THREAD_TASKS, parallel, share, tasks
 from tilewright.ops.gemm.nest import SUMS_COLUMNS, balanced
 from tilewright.ops.gemm.streaming import SUMS_ROWS

@@ -14,9 +14,9 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES
-from tilewright.ops.scattered.panels import Cut, cut_panels, offsets_of
+from tilewright.ops.scattered.panels import PanelShape, cut_panels, offsets_of
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import Axis
+from tilewright.ops.scattered.roles import StridedAxis
 from tilewright.preparing import once_property
 from tilewright.threads.pool import call_team
 from tilewright.threads.scratch import ScratchPool
@@ -87,7 +87,12 @@ def tables_of(
     problem: ScatteredGemm,
     machine: Machine,
     cut: Blocking,
-    axes: tuple[Sequence[Axis], Sequence[Axis], Sequence[Axis], Sequence[Axis]],
+    axes: tuple[
+        Sequence[StridedAxis],
+        Sequence[StridedAxis],
+        Sequence[StridedAxis],
+        Sequence[StridedAxis],
+    ],
 ) -> Tables:
     """The tables of a contraction that is cut so.
 
@@ -100,8 +105,8 @@ def tables_of(
     lanes = machine.isa.lanes(problem.acc)
     vectors = (depth, lanes, lanes * machine.isa.fma_per_cycle)
     sides = (
-        ("m", "a", m, Cut(cut.mr, 1, *vectors), columns),
-        ("n", "b", n, Cut(cut.nr, lanes, *vectors), rows),
+        ("m", "a", m, PanelShape(cut.mr, 1, *vectors), columns),
+        ("n", "b", n, PanelShape(cut.nr, lanes, *vectors), rows),
     )
     for side, operand, part, form, others in sides:
         panels = cut_panels(part, operand, form, others)
@@ -150,7 +155,11 @@ class ScatteredKernel(Kernel):
         return scratch_of(self)
 
     def tables(
-        self, batch: Sequence[Axis], m: Sequence[Axis], n: Sequence[Axis], k: Sequence[Axis]
+        self,
+        batch: Sequence[StridedAxis],
+        m: Sequence[StridedAxis],
+        n: Sequence[StridedAxis],
+        k: Sequence[StridedAxis],
     ) -> Tables:
         """The tables of a contraction; the last of each kind of dimension is the fastest."""
         return tables_of(self.problem, self.machine, self.blocking, (batch, m, n, k))

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.ir.primitives import NO_STEP
 from tilewright.micro.tiles.dispatch import PARTIAL_HEIGHTS
-from tilewright.ops.scattered.roles import Axis
+from tilewright.ops.scattered.roles import StridedAxis
 
 #: What a register tile takes longer whose part of C has no steps, in depths: it is stored in a buffer and
 #: copied, by estimate six cycles for a vector of C, of which a depth computes two in a cycle.
@@ -26,10 +26,10 @@ VECTOR_CYCLES, ELEMENT_CYCLES = 0.7, 2.0
 LEAST_ROWS = 4
 
 
-def offsets_of(axes: Sequence[Axis], operand: str) -> Array:
+def offsets_of(axes: Sequence[StridedAxis], operand: str) -> Array:
     """Offsets of an operand over all indices of some dimensions, the last one fastest.
 
-    >>> offsets_of([Axis(2, 10, None, 0), Axis(3, 1, None, 0)], "a")
+    >>> offsets_of([StridedAxis(2, 10, None, 0), StridedAxis(3, 1, None, 0)], "a")
     array([ 0,  1,  2, 10, 11, 12])
     """
     found = np.zeros(1, np.int64)
@@ -39,13 +39,13 @@ def offsets_of(axes: Sequence[Axis], operand: str) -> Array:
     return found
 
 
-def fused(axes: Sequence[Axis]) -> list[Axis]:
+def fused(axes: Sequence[StridedAxis]) -> list[StridedAxis]:
     """Neighbours become one dimension where one stride leads through both, in every operand.
 
-    >>> fused([Axis(2, 60, None, 30), Axis(3, 20, None, 10), Axis(5, 1, None, 2)])
-    [Axis(size=6, a=20, b=None, c=10), Axis(size=5, a=1, b=None, c=2)]
+    >>> fused([StridedAxis(2, 60, None, 30), StridedAxis(3, 20, None, 10), StridedAxis(5, 1, None, 2)])
+    [StridedAxis(size=6, a=20, b=None, c=10), StridedAxis(size=5, a=1, b=None, c=2)]
     """
-    found: list[Axis] = []
+    found: list[StridedAxis] = []
     for axis in axes:
         if found and all(found[-1].step(name) == axis.step(name) * axis.size for name in "abc"):
             found[-1] = axis._replace(size=found[-1].size * axis.size)
@@ -54,7 +54,7 @@ def fused(axes: Sequence[Axis]) -> list[Axis]:
     return found
 
 
-class Panels(NamedTuple):
+class ScatterPanels(NamedTuple):
     """The lanes of one side, panel after panel, each of the same width; missing lanes repeat the last.
 
     Attributes
@@ -73,7 +73,7 @@ class Panels(NamedTuple):
     shifts: Array
 
     @classmethod
-    def of(cls, at: Array, c_at: Array, counts: Array) -> Panels:
+    def of(cls, at: Array, c_at: Array, counts: Array) -> ScatterPanels:
         """Those of lanes (panels, width)."""
         shifted = np.zeros(len(at), np.int64)
         if len(at) > 1:
@@ -100,7 +100,7 @@ def _steps(at: Array, counts: Array) -> Array:
     return np.where(counts == 1, 1, np.where(even, distances[:, 0], NO_STEP))
 
 
-class Cut(NamedTuple):
+class PanelShape(NamedTuple):
     """What panels are for.
 
     Attributes
@@ -119,11 +119,13 @@ class Cut(NamedTuple):
     rate: float
 
 
-def _chunks(size: int, cut: Cut) -> Array:
+def _chunks(size: int, cut: PanelShape) -> Array:
     """Lengths of the parts of a dimension that are a panel each: columns alike, rows as whole as may be.
 
-    >>> _chunks(84, Cut(32, 16, 1, 16, 32)).tolist(), _chunks(28, Cut(12, 1, 1, 16, 32)).tolist()
-    ([32, 32, 20], [12, 12, 4])
+    >>> _chunks(84, PanelShape(32, 16, 1, 16, 32)).tolist()
+    [32, 32, 20]
+    >>> _chunks(28, PanelShape(12, 1, 1, 16, 32)).tolist()
+    [12, 12, 4]
     """
     if cut.unit == 1:
         full, rest = divmod(size, cut.width)
@@ -134,11 +136,11 @@ def _chunks(size: int, cut: Cut) -> Array:
     return np.array([each] * full + [rest] * bool(rest), np.int64)
 
 
-def _computed(lanes: int, cut: Cut) -> int:
+def _computed(lanes: int, cut: PanelShape) -> int:
     """Lanes in whose time a panel is multiplied: whole units; of rows by the tiles whose heights sum to them.
 
-    >>> rows = Cut(12, 1, 1, 16, 32)
-    >>> _computed(25, Cut(32, 16, 1, 16, 32)), _computed(12, rows), _computed(9, rows)
+    >>> rows = PanelShape(12, 1, 1, 16, 32)
+    >>> _computed(25, PanelShape(32, 16, 1, 16, 32)), _computed(12, rows), _computed(9, rows)
     (32, 12, 12)
     """
     if cut.unit > 1 or lanes == cut.width:
@@ -150,7 +152,7 @@ def _computed(lanes: int, cut: Cut) -> int:
     return found
 
 
-def _cuts(axes: Sequence[Axis], cut: Cut, others: int, *, near: Axis | None) -> bool:
+def _cuts(axes: Sequence[StridedAxis], cut: PanelShape, others: int, *, near: StridedAxis | None) -> bool:
     """Whether panels end where the last dimension does, by what packing and multiplying its lanes takes.
 
     Cut there, panels lack lanes that are packed and computed all the same. Otherwise some lie across such an
@@ -170,7 +172,7 @@ def _cuts(axes: Sequence[Axis], cut: Cut, others: int, *, near: Axis | None) -> 
     return computed / size * multiply + packed_whole <= (1 + copied) * multiply + packed
 
 
-def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Panels:
+def cut_panels(axes: Sequence[StridedAxis], operand: str, cut: PanelShape, others: int) -> ScatterPanels:
     """The panels of one side.
 
     Parameters
@@ -182,15 +184,15 @@ def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Pan
     Where the operand's adjacent elements belong to another dimension than the last one, this one comes next:
     panels that follow each other are then one element apart, and are packed in squares.
 
-    >>> axes = [Axis(2, 1, None, 9), Axis(5, 2, None, 1)]
-    >>> cut_panels(axes, "a", Cut(4, 1, 1, 16, 32), 1000).at.reshape(-1, 4).tolist()
+    >>> axes = [StridedAxis(2, 1, None, 9), StridedAxis(5, 2, None, 1)]
+    >>> cut_panels(axes, "a", PanelShape(4, 1, 1, 16, 32), 1000).at.reshape(-1, 4).tolist()
     [[0, 2, 4, 4], [1, 3, 5, 5], [6, 8, 8, 8], [7, 9, 9, 9]]
     """
     width = cut.width
     if not all(axis.size for axis in axes):
         none = np.zeros((0, width), np.int64)
-        return Panels.of(none, none, none[:, 0])
-    axes = fused(axes) or [Axis(1, 0, 0, 0)]
+        return ScatterPanels.of(none, none, none[:, 0])
+    axes = fused(axes) or [StridedAxis(1, 0, 0, 0)]
     last = axes[-1]
     near = min(reversed(axes), key=lambda axis: abs(axis.step(operand)))
     rest = [axis for axis in axes[:-1] if axis is not near]
@@ -203,7 +205,7 @@ def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Pan
         index = np.minimum(np.arange(parts * width), len(at) - 1)
         counts = np.full(parts, width, np.int64)
         counts[-1] = len(at) - (parts - 1) * width
-        return Panels.of(at[index].reshape(parts, width), c_at[index].reshape(parts, width), counts)
+        return ScatterPanels.of(at[index].reshape(parts, width), c_at[index].reshape(parts, width), counts)
     lengths = _chunks(last.size, cut)
     begins = np.cumsum(lengths) - lengths
     index = begins[:, np.newaxis] + np.minimum(np.arange(width), lengths[:, np.newaxis] - 1)
@@ -217,4 +219,4 @@ def cut_panels(axes: Sequence[Axis], operand: str, cut: Cut, others: int) -> Pan
     counts = np.tile(
         np.repeat(lengths, prod(axis.size for axis in between)), prod(axis.size for axis in rest)
     )
-    return Panels.of(lanes(operand), lanes("c"), counts)
+    return ScatterPanels.of(lanes(operand), lanes("c"), counts)

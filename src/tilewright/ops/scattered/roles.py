@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Axis(NamedTuple):
+class StridedAxis(NamedTuple):
     """A dimension of a contraction: how long, and its stride in each operand that has it, in elements."""
 
     size: int
@@ -25,7 +25,9 @@ class Axis(NamedTuple):
         return found or 0
 
 
-def arrange(axes: Sequence[Axis]) -> tuple[bool, list[Axis], list[Axis], list[Axis], list[Axis]]:
+def arrange(
+    axes: Sequence[StridedAxis],
+) -> tuple[bool, list[StridedAxis], list[StridedAxis], list[StridedAxis], list[StridedAxis]]:
     """Dimensions by their role, in the order that moves memory best, and whether A and B changed places.
 
     Adjacent elements of C should be columns: if they are those of A, A and B change places. The fastest
@@ -33,7 +35,7 @@ def arrange(axes: Sequence[Axis]) -> tuple[bool, list[Axis], list[Axis], list[Ax
     whose strides order the others: for each depth a panel reads elements of another page, and the next one
     should go on there.
 
-    >>> m, n, k = Axis(5, 1, None, 3), Axis(3, None, 7, 1), Axis(7, 5, 1, None)
+    >>> m, n, k = StridedAxis(5, 1, None, 3), StridedAxis(3, None, 7, 1), StridedAxis(7, 5, 1, None)
     >>> arrange([m, n, k])[0]
     False
     """
@@ -41,20 +43,22 @@ def arrange(axes: Sequence[Axis]) -> tuple[bool, list[Axis], list[Axis], list[Ax
     return (swapped, *ordered(axes, swapped=swapped))
 
 
-def is_swapped(axes: Sequence[Axis]) -> bool:
+def is_swapped(axes: Sequence[StridedAxis]) -> bool:
     """Whether A and B change places, so that adjacent elements of C are columns."""
     written = [axis for axis in axes if axis.c is not None and axis.size > 1]
     nearest = min(written, key=lambda axis: abs(axis.c or 0), default=None)
     return nearest is not None and nearest.role == (True, False, True)
 
 
-def ordered(axes: Sequence[Axis], *, swapped: bool) -> tuple[list[Axis], list[Axis], list[Axis], list[Axis]]:
+def ordered(
+    axes: Sequence[StridedAxis], *, swapped: bool
+) -> tuple[list[StridedAxis], list[StridedAxis], list[StridedAxis], list[StridedAxis]]:
     """Batch, rows, columns and depths, the fastest dimension of each last; see `arrange`."""
     if swapped:
-        axes = [Axis(axis.size, axis.b, axis.a, axis.c) for axis in axes]
+        axes = [StridedAxis(axis.size, axis.b, axis.a, axis.c) for axis in axes]
 
-    def order(role: tuple[bool, bool, bool], *operands: str) -> list[Axis]:
-        def strides(axis: Axis) -> tuple[int, int]:
+    def order(role: tuple[bool, bool, bool], *operands: str) -> list[StridedAxis]:
+        def strides(axis: StridedAxis) -> tuple[int, int]:
             found = [abs(getattr(axis, name)) for name in operands]
             return min(found), max(found)
 
@@ -68,7 +72,7 @@ def ordered(axes: Sequence[Axis], *, swapped: bool) -> tuple[list[Axis], list[Ax
     )
 
 
-def _adjacent_last(columns: list[Axis]) -> list[Axis]:
+def _adjacent_last(columns: list[StridedAxis]) -> list[StridedAxis]:
     """The same with the dimension last that has the smallest stride in C."""
     last = min(reversed(columns), key=lambda axis: abs(axis.c or 0), default=None)
     return columns if last is None else [*(axis for axis in columns if axis is not last), last]

@@ -78,26 +78,26 @@ def _computed(dtype: np.dtype[Any]) -> DType | None:
     return found if found in SUM_DTYPES else None
 
 
-class _Axis(NamedTuple):
+class _CommonAxis(NamedTuple):
     """An axis of all arrays: its length, and elements from one position to the next in each."""
 
     length: int
     steps: tuple[int, ...]
 
 
-def _merged(axes: Sequence[_Axis]) -> list[_Axis]:
+def _merged(axes: Sequence[_CommonAxis]) -> list[_CommonAxis]:
     """Axes, outermost first, with neighbours fused that every array walks on evenly.
 
-    >>> _merged([_Axis(3, (20, 4)), _Axis(5, (4, 0)), _Axis(4, (1, 0))])
-    [_Axis(length=3, steps=(20, 4)), _Axis(length=20, steps=(1, 0))]
+    >>> _merged([_CommonAxis(3, (20, 4)), _CommonAxis(5, (4, 0)), _CommonAxis(4, (1, 0))])
+    [_CommonAxis(length=3, steps=(20, 4)), _CommonAxis(length=20, steps=(1, 0))]
     """
-    found: list[_Axis] = []
+    found: list[_CommonAxis] = []
     for axis in axes:
         evenly = found and all(
             outer == axis.length * inner for outer, inner in zip(found[-1].steps, axis.steps, strict=True)
         )
         if evenly:
-            found[-1] = _Axis(found[-1].length * axis.length, axis.steps)
+            found[-1] = _CommonAxis(found[-1].length * axis.length, axis.steps)
         else:
             found.append(axis)
     return found
@@ -192,7 +192,7 @@ def plan_products(
     for label in reversed(wanted):
         result[label], step = step, step * sizes[label]
     axes = {
-        label: _Axis(size, (*(found.get(label, 0) for found in steps), result.get(label, 0)))
+        label: _CommonAxis(size, (*(found.get(label, 0) for found in steps), result.get(label, 0)))
         for label, size in sizes.items()
         if size > 1
     }
@@ -207,7 +207,7 @@ def plan_products(
 
 
 def _arranged(
-    kind: DType, kept: list[_Axis], summed: list[_Axis], shape: tuple[int, ...], factors: int
+    kind: DType, kept: list[_CommonAxis], summed: list[_CommonAxis], shape: tuple[int, ...], factors: int
 ) -> ProductsCall | None:
     """Which axes are rows, columns and turns."""
     if summed:
@@ -238,17 +238,17 @@ _ORDERS: dict[tuple[int, bool], tuple[int | None, ...]] = {
 _FEW = 1 << 12
 
 
-def _few(axes: Sequence[_Axis]) -> bool:
+def _few(axes: Sequence[_CommonAxis]) -> bool:
     return prod(axis.length for axis in axes) <= _FEW
 
 
-def _none(factors: int) -> _Axis:
-    return _Axis(1, (0,) * (factors + 1))
+def _none(factors: int) -> _CommonAxis:
+    return _CommonAxis(1, (0,) * (factors + 1))
 
 
 def _sums(
-    kept: list[_Axis], summed: list[_Axis], factors: int
-) -> tuple[tuple[Walk, tuple[_Axis, ...]] | None, bool]:
+    kept: list[_CommonAxis], summed: list[_CommonAxis], factors: int
+) -> tuple[tuple[Walk, tuple[_CommonAxis, ...]] | None, bool]:
     """Up to three axes that are kept and two that are summed; adjacent elements make the vectors.
 
     Whether the second operand is x comes with it.
@@ -272,7 +272,7 @@ def _sums(
             return ((Walk.APART, axes) if factors == 1 or _few(kept + summed) else None), False
 
 
-def _products(kept: list[_Axis]) -> tuple[tuple[Walk, tuple[_Axis, ...]] | None, bool]:
+def _products(kept: list[_CommonAxis]) -> tuple[tuple[Walk, tuple[_CommonAxis, ...]] | None, bool]:
     """Up to five axes; the last is that of vectors. Whether the second operand is x comes with it."""
     if len(kept) > 5 or not kept:
         return None, False

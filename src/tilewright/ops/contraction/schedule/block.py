@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from tilewright.machine.machine import Machine
+from tilewright.macro.cost import in_place_limits
 from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, Main
 from tilewright.ops.contraction.schedule.split import cut_at, divisors
-from tilewright.ops.contraction.schedule.units import Units, units_of
-from tilewright.ops.gemm.nest import thresholds
+from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 
 #: A cut into parts of less than this share of what is allowed costs more than it saves: primes stay whole.
 LEAST_SHARE = 0.25
@@ -38,14 +38,15 @@ def block(contraction: Contraction, machine: Machine) -> Contraction:
     whole = types.narrows or types.c.real != types.acc
     found = contraction if whole else _cut(contraction, DimensionType.K, units.blocking.kc, 1)
     depth = prod(d.size or 1 for d in found.primitive if d.type is DimensionType.K)
-    limits = thresholds(units.blocking, contraction.types, machine.l2.size)
+    cut = units.blocking
+    limits = in_place_limits(cut.mr, cut.nr, contraction.types, machine.l2.size)
     kinds = ((units.rows, limits.in_place_a), (units.columns, limits.in_place_b))
     for kind, elements in kinds:
         found = _cut(found, kind, elements // depth, _unit(units, kind))
     return found
 
 
-def _unit(units: Units, kind: DimensionType) -> int:
+def _unit(units: ContractionTiles, kind: DimensionType) -> int:
     return units.blocking.nr if kind is units.columns else units.blocking.mr
 
 

@@ -9,9 +9,9 @@ from itertools import permutations
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, ExecutionType, Main
 from tilewright.ops.contraction.schedule.block import block
-from tilewright.ops.contraction.schedule.cost import estimate
+from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.reorder import reorder
-from tilewright.ops.contraction.schedule.units import Units, units_of
+from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 from tilewright.ops.scattered.problem import SCATTERED_DTYPES
 
 #: Sides of what a unary primitive moves: rows of in0, and rows of out.
@@ -66,7 +66,7 @@ def _packed(contraction: Contraction, inside: Iterable[Dimension]) -> Contractio
     return _inside(contraction.with_dimensions(contraction.dimensions, Main.PACKED_GEMM), inside)
 
 
-def _in_place(contraction: Contraction, units: Units) -> Iterator[Contraction]:
+def _in_place(contraction: Contraction, units: ContractionTiles) -> Iterator[Contraction]:
     """Primitives on operands where they stand: one dimension of rows, of columns, one or two of depths."""
     sums = contraction.of_type(DimensionType.K)
     # As many sums as there are run inside of the primitive, which keeps them in registers.

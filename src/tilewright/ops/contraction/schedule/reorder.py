@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, Main
-from tilewright.ops.contraction.schedule.units import Units, units_of
+from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 
 
 def reorder(contraction: Contraction, machine: Machine) -> Contraction:
@@ -43,7 +43,7 @@ def _loop_order(dimension: Dimension) -> tuple[bool, int]:
     return summed, -far
 
 
-def _packed_order(dimension: Dimension, units: Units) -> tuple[int, int, int]:
+def _packed_order(dimension: Dimension, units: ContractionTiles) -> tuple[int, int, int]:
     """By type, then from far to near in what the type is packed from, or written to."""
     kind = "cmnk".index(dimension.type.value)
     if dimension.type is DimensionType.K:

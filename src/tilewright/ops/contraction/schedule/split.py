@@ -10,7 +10,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.partition import LEAST_TILES
 from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, ExecutionType, Main
 from tilewright.ops.contraction.schedule.fuse import OPERANDS
-from tilewright.ops.contraction.schedule.units import Units, units_of
+from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 
 #: Threads that work at the same time, of all, from which a loop is shared well enough.
 BALANCED = 0.9
@@ -108,7 +108,7 @@ def divisors(number: int, most: int) -> Iterator[int]:
 
 
 def _cuts(
-    contraction: Contraction, units: Units, threads: int
+    contraction: Contraction, units: ContractionTiles, threads: int
 ) -> Iterator[tuple[Dimension, Dimension, Dimension]]:
     """Ways to make a loop of a part of a primitive dimension: the loop, what stays, what it was before."""
     work, least = work_of(contraction) // tasks_of(contraction), least_work(contraction)

@@ -11,7 +11,7 @@ from tilewright.ops.contraction.problem import Contraction, Dimension, Dimension
 
 
 @dataclass(frozen=True)
-class Units:
+class ContractionTiles:
     """What a contraction is cut into.
 
     Attributes
@@ -45,7 +45,7 @@ class Units:
         return {self.columns: self.blocking.nr, self.rows: self.blocking.mr}.get(dimension.type, 1)
 
 
-def units_of(contraction: Contraction, machine: Machine) -> Units:
+def units_of(contraction: Contraction, machine: Machine) -> ContractionTiles:
     """The register tile of a contraction, turned so that adjacent elements of out make vectors.
 
     >>> from tilewright.machine.catalog import find_machine
@@ -61,7 +61,7 @@ def units_of(contraction: Contraction, machine: Machine) -> Units:
     turned = nearest is not None and nearest.type is DimensionType.M
     types = (contraction.dtype, contraction.in1_dtype)
     instruction = machine.isa.tile(*(reversed(types) if turned else types))
-    return Units(
+    return ContractionTiles(
         DimensionType.M if turned else DimensionType.N,
         instruction,
         choose_blocking(machine, instruction),

@@ -8,8 +8,9 @@ from functools import lru_cache
 
 from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
+from tilewright.macro.cost import copy_cycles
 from tilewright.ops.einsum.labels import Axes, Roles, count
-from tilewright.ops.einsum.pair_cost import CALL, MOVE, READ_NEAR, WRITE_NEAR, Pricing, Way
+from tilewright.ops.einsum.strategies import PairCosts, PairMethod
 from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, name_of, names_of, path_of_tree, walk
 from tilewright.spec.dtype import F32
 
@@ -108,7 +109,7 @@ def node_text(node: Pair | Permutation) -> str:
 
 
 def explain_tree(
-    subject: str, tree: Tree, operands: Sequence[Axes], pricing: Pricing, *, as_given: bool
+    subject: str, tree: Tree, operands: Sequence[Axes], costs: PairCosts, *, as_given: bool
 ) -> TreeExplanation:
     """The report of a tree.
 
@@ -126,16 +127,17 @@ def explain_tree(
                 places.append(operands[operand])
                 continue
             case Permutation():
-                cycles, how = count(node.labels, sizes) * MOVE + CALL, "permutation"
+                elements = count(node.labels, sizes)
+                cycles, how = copy_cycles(costs.core, elements, in_l2=True), "permutation"
                 taken, flops = [places.pop()], 0
             case Pair():
                 taken = [places.pop(), places.pop()][::-1]
-                target = Axes.adjacent(node.labels, sizes, pricing.itemsize)
+                target = Axes.adjacent(node.labels, sizes, costs.itemsize)
                 c = target if as_given or node is not tree else None
-                cycles, how = _priced(node, (taken[0], taken[1]), c, pricing)
+                cycles, how = _described(node, (taken[0], taken[1]), c, costs)
                 flops = 2 * count(node.of_both, sizes)
-        made = Axes.adjacent(node.labels, sizes, pricing.itemsize)
-        moved = sum(axes.elements for axes in (*taken, made)) * pricing.itemsize
+        made = Axes.adjacent(node.labels, sizes, costs.itemsize)
+        moved = sum(axes.elements for axes in (*taken, made)) * costs.itemsize
         nodes.append(
             NodeReport(node_text(node), _sizes(node, sizes), flops, moved, how, cycles * cycle_seconds())
         )
@@ -148,12 +150,16 @@ def _sizes(node: Pair | Permutation, sizes: Mapping[str, int]) -> str:
     return " ".join(f"{name_of(label)}={sizes[label]}" for label in labels)
 
 
-def _priced(node: Pair, operands: tuple[Axes, Axes], c: Axes | None, pricing: Pricing) -> tuple[float, str]:
+def _described(
+    node: Pair, operands: tuple[Axes, Axes], c: Axes | None, costs: PairCosts
+) -> tuple[float, str]:
     """The cycles of a pair, and its way in words."""
     roles = Roles.of(node.left.labels, node.right.labels, node.labels)
     if not roles.summed:
         written = count(node.labels, {**operands[0].sizes, **operands[1].sizes})
-        return written * (WRITE_NEAR + 2 * READ_NEAR) + CALL, Way.ELEMENTS.value
-    price = pricing.cheapest(roles, *operands, c)
+        core = costs.core
+        each = core.store_cycles + 2 * core.load_cycles
+        return written * each + core.call_cycles, PairMethod.ELEMENTS.value
+    strategy = costs.cheapest(roles, *operands, c)
     copied = {"": "", "a": ", the first copied", "b": ", the second copied", "ab": ", both copied"}
-    return price.cycles, price.way.value + copied[price.moved]
+    return strategy.cycles, strategy.method.value + copied[strategy.copied]

@@ -13,7 +13,7 @@ from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, walk
 LEAST_PLACED = 1 << 17
 
 
-class Step(NamedTuple):
+class PairStep(NamedTuple):
     """Two arrays that meet.
 
     Attributes
@@ -30,7 +30,7 @@ class Step(NamedTuple):
     shape: tuple[int, ...] | None = None
 
 
-class Move(NamedTuple):
+class PermuteStep(NamedTuple):
     """An array copied into another order of its axes.
 
     Attributes
@@ -43,7 +43,7 @@ class Move(NamedTuple):
     axes: tuple[int, ...]
 
 
-Steps: TypeAlias = tuple[Step | Move, ...]
+Steps: TypeAlias = tuple[PairStep | PermuteStep, ...]
 
 
 def steps_of(
@@ -60,9 +60,9 @@ def steps_of(
     Examples
     --------
     >>> steps_of(Pair(Leaf("ij", 0), Permutation(Leaf("kj", 1), "jk"), "ik"), 2)
-    (Move(place=1, axes=(1, 0)), Step(left=0, right=2, labels=('ij', 'jk', 'ik'), shape=None))
+    (PermuteStep(place=1, axes=(1, 0)), PairStep(left=0, right=2, labels=('ij', 'jk', 'ik'), shape=None))
     """
-    steps: list[Step | Move] = []
+    steps: list[PairStep | PermuteStep] = []
     waiting: list[int] = []
     for node in walk(tree):
         match node:
@@ -71,13 +71,13 @@ def steps_of(
                 continue
             case Permutation(child=child, labels=labels):
                 axes = tuple(child.labels.index(label) for label in labels)
-                steps.append(Move(waiting.pop(), axes))
+                steps.append(PermuteStep(waiting.pop(), axes))
             case Pair(left=left, right=right, labels=labels) as node:
                 second, first = waiting.pop(), waiting.pop()
                 shape = None
                 least = 0 if all_placed else LEAST_PLACED
                 if sizes is not None and prod(sizes[label] for label in node.of_both) >= least:
                     shape = tuple(sizes[label] for label in labels)
-                steps.append(Step(first, second, (left.labels, right.labels, labels), shape))
+                steps.append(PairStep(first, second, (left.labels, right.labels, labels), shape))
         waiting.append(operands + len(steps) - 1)
     return tuple(steps)

@@ -11,11 +11,11 @@ from tilewright.calls.recipes import Made, Placed
 from tilewright.ops.sum_of_products.kernel import ProductsCall, plan_products
 
 if TYPE_CHECKING:
-    from tilewright.ops.einsum.pair import Pairing
-    from tilewright.ops.einsum.scattered_pairs import ByTables
+    from tilewright.ops.einsum.matmul_pair import MatmulPair
+    from tilewright.ops.einsum.scattered_pair import ScatteredPair
 
 
-class ByProducts(NamedTuple):
+class ElementwisePair(NamedTuple):
     """Nothing is summed, or one operand has no axis of its own.
 
     Attributes
@@ -25,7 +25,7 @@ class ByProducts(NamedTuple):
     """
 
     labels: tuple[str, str, str]
-    otherwise: Pairing | ByTables
+    otherwise: MatmulPair | ScatteredPair
 
     def call(self, a: Array, b: Array) -> ProductsCall | None:
         """What the kernel does with arrays; None where there is no kernel that suits."""

@@ -11,12 +11,12 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.ops.scattered.kernel import ScatteredKernel, Tables
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import Axis, arrange
+from tilewright.ops.scattered.roles import StridedAxis, arrange
 from tilewright.preparing import once
 
 if TYPE_CHECKING:
     from tilewright.calls.recipes import Placed
-    from tilewright.ops.einsum.pair import Pairing
+    from tilewright.ops.einsum.matmul_pair import MatmulPair
 
 #: NumPy's types whose sums are kept in the same type, and the kernel's name of each.
 TABLE_TYPES: dict[np.dtype[Any], str] = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
@@ -31,7 +31,7 @@ LEAST_NEAR = 16
 _CALLS = 128
 
 
-class _Call(NamedTuple):
+class _ScatteredCall(NamedTuple):
     """One contraction of arrays of some type, shapes and strides."""
 
     kernel: ScatteredKernel
@@ -51,7 +51,7 @@ def _call(
     labels: tuple[str, str, str],
     sizes: tuple[int, ...],
     strides: tuple[tuple[int, ...], ...],
-) -> _Call:
+) -> _ScatteredCall:
     """Kernel and tables; `sizes` are those of the labels in their first order, strides in bytes."""
     kernel = _kernel(TABLE_TYPES[dtype])
     steps = [
@@ -60,10 +60,11 @@ def _call(
     ]
     order = dict.fromkeys("".join(labels[:2]))
     axes = [
-        Axis(size, *(found.get(label) for found in steps)) for label, size in zip(order, sizes, strict=True)
+        StridedAxis(size, *(found.get(label) for found in steps))
+        for label, size in zip(order, sizes, strict=True)
     ]
     swapped, batch, m, n, k = arrange(axes)
-    return _Call(kernel, swapped, kernel.tables(batch, m, n, k))
+    return _ScatteredCall(kernel, swapped, kernel.tables(batch, m, n, k))
 
 
 def _memory_order(
@@ -98,7 +99,7 @@ def _memory_order(
     return tuple(out.index(label) for label in order)
 
 
-class ByTables(NamedTuple):
+class ScatteredPair(NamedTuple):
     """A pair of operands that would have to be copied for `matmul`.
 
     Attributes
@@ -112,7 +113,7 @@ class ByTables(NamedTuple):
     labels: tuple[str, str, str]
     sizes: tuple[int, ...]
     shape: tuple[int, ...]
-    copying: Pairing
+    copying: MatmulPair
 
     def multiply(self, a: Array, b: Array) -> Array:
         """The result in memory of its own."""

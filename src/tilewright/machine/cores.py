@@ -1,0 +1,92 @@
+"""One core in cycles: bandwidths, moving single elements, and calls; the numbers of the cost model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Core:
+    """What one core takes for everything but multiply-adds, whose rate and latency are in the `Isa` row.
+
+    The defaults were measured on a Zen 5 (AVX-512, 48 KiB of L1, 1 MiB of L2, 32 MiB of L3, 4.4 GHz). Cycles
+    "per element" are averages over whole products, less the multiply-adds, and were the same for float32 and
+    float64. A core of which nothing is known has the defaults.
+
+    Attributes
+    ----------
+    l2_bytes_per_cycle : sustained from L2 to L1: half of the peak of 64 bytes, less where loads cross lines.
+    l3_bytes_per_cycle : from beyond L2 in an order that the prefetcher does not follow.
+    l3_overlap : share of the time of sequential reads from beyond L2 in which multiply-adds go on (blocks of
+        matrices of 600 to 1600).
+    l2_line_cycles, l3_line_cycles : for one element of a cache line of its own, from L2 and from beyond it.
+    load_cycles, store_cycles : for each of adjacent elements of an operand and of the result.
+    strided_store_cycles : for each element of a result that is not contiguous.
+    pack_cycles : to copy an element into a panel (0.6 to 1 from 128x128 to 800x800 of float32).
+    gather_run_cycles, gather_cycles : to pack an element through a table of offsets, in runs of at least a
+        vector and in shorter ones (dimensions of 25).
+    scatter_tile_cycles, scatter_run_cycles, scatter_cycles : to write an element through a table of offsets:
+        of a matrix, into runs of at least two vectors, into shorter ones.
+    copy_cycles, far_copy_cycles : to copy an element into another order of axes, within L2 and beyond it.
+    page_slowdown : of a register tile whose broadcast rows are each in a page of their own: translations miss
+        (64 rows 160 KB apart compared with 25 of 100 bytes).
+    update_cycles : to update a vector of C: prefetch, load, add and store take 4 of 2 memory slots a cycle.
+    tile_cycles : of a register tile beside its depth: call of the loop, addresses, first and last latency.
+    tile_row_cycles : for the addresses of each row of the broadcast operand and of C, once per tile.
+    tile_height_cycles : of a second height of tiles, another piece of code whose branches are predicted less
+        well: 32 rows as four times 8 are 3 % faster than as 11, 11 and 10 (32x32x32 of float32).
+    addressed_rows : rows whose addresses fit the integer registers; a tile of more reloads some, which takes
+        half a cycle a depth.
+    matrix_cycles : of one of the products of a batch.
+    nest_cycles : of the five loops around packed operands: bounds, tables, a first panel without prefetch.
+    call_cycles : of a call of `matmul` or `transpose` from Python.
+    table_call_cycles : of such a call that looks up tables of offsets.
+    batch_call_cycles, batch_item_cycles : of a call of products whose batch has several axes, in which Python
+        takes part, and of each of these products.
+    peak_share : of the multiply-add peak, reached by a product whose operands are in the caches.
+    kernel_call_cycles, exact_call_cycles : of a native call of a kernel for any sizes (33 ns), and of one
+        compiled for known sizes.
+    packed_call_cycles : of a native call of a kernel that always packs.
+    loop_rate, vector_loop_rate : multiply-adds per cycle of loops that LLVM compiled, where sizes are a few
+        elements, and where whole vectors are computed.
+    """
+
+    l2_bytes_per_cycle: float = 24.0
+    l3_bytes_per_cycle: float = 12.0
+    l3_overlap: float = 0.75
+    l2_line_cycles: float = 4.5
+    l3_line_cycles: float = 15.0
+    load_cycles: float = 0.4
+    store_cycles: float = 0.25
+    strided_store_cycles: float = 1.5
+    pack_cycles: float = 0.8
+    gather_run_cycles: float = 1.2
+    gather_cycles: float = 2.5
+    scatter_tile_cycles: float = 0.8
+    scatter_run_cycles: float = 2.5
+    scatter_cycles: float = 4.0
+    copy_cycles: float = 1.5
+    far_copy_cycles: float = 3.0
+    page_slowdown: float = 1.1
+    update_cycles: float = 2.5
+    tile_cycles: float = 12.0
+    tile_row_cycles: float = 1.0
+    tile_height_cycles: float = 16.0
+    addressed_rows: int = 12
+    matrix_cycles: float = 40.0
+    nest_cycles: float = 2_000.0
+    call_cycles: float = 4_000.0
+    table_call_cycles: float = 20_000.0
+    batch_call_cycles: float = 200_000.0
+    batch_item_cycles: float = 900.0
+    peak_share: float = 0.88
+    kernel_call_cycles: float = 128.0
+    exact_call_cycles: float = 64.0
+    packed_call_cycles: float = 1_024.0
+    loop_rate: float = 1.0
+    vector_loop_rate: float = 8.0
+
+    @property
+    def exposed_l3_bytes_per_cycle(self) -> float:
+        """Bytes from beyond L2 per cycle that multiply-adds wait for them, read in sequence."""
+        return self.l3_bytes_per_cycle / (1.0 - self.l3_overlap)

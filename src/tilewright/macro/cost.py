@@ -1,0 +1,189 @@
+"""The cost model: cycles of register tiles, of moving elements, of calls, and where strategies break even.
+
+Every number is a fact of the machine: rates of its ISA row, sizes of its caches, cycles of its `Core`.
+Operations count what is moved and computed, each for its own problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from tilewright.machine.cores import Core
+from tilewright.machine.isa import TileFma
+from tilewright.machine.machine import Cache, Machine
+from tilewright.spec.problem import ProductTypes
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """A register tile of mr×nr: what it needs in registers, and what it loads."""
+
+    mr: int
+    nr: int
+    accumulators: int
+    registers: int
+    loads_per_depth: int
+
+    @property
+    def cmr(self) -> float:
+        """Computation-to-memory ratio 2·mr·nr/(mr+nr) (Fu et al. 2024, equation 8)."""
+        return 2 * self.mr * self.nr / (self.mr + self.nr)
+
+
+def tile_cycles(
+    machine: Machine, instruction: TileFma, tile: RegisterTile, depth: int, *, masked: bool
+) -> float:
+    """Cycles of one register tile over a depth: the slowest of FMA, loads, latency and L2.
+
+    The vector operand is read once per row of tiles; beyond half of L1 it comes from L2. A masked vector
+    is two loads, its own and that of the element which its missing lanes repeat.
+    """
+    isa, core = machine.isa, machine.core
+    vectors = tile.nr // isa.lanes(instruction.acc)
+    bytes_a_step = tile.nr * instruction.b.size * instruction.k
+    steps = -(-depth // instruction.k)
+    from_l2 = bytes_a_step * steps > machine.l1.size / 2
+    step = max(
+        tile.accumulators / (instruction.per_cycle or isa.fma_per_cycle),
+        (tile.loads_per_depth + masked) / isa.loads_per_cycle,
+        float(instruction.latency or isa.fma_latency),
+        bytes_a_step / core.l2_bytes_per_cycle if from_l2 else 0.0,
+    )
+    if tile.mr > core.addressed_rows:
+        step += 0.5
+    update = core.update_cycles / 2 * tile.mr * vectors
+    return step * steps + core.tile_cycles + core.tile_row_cycles * tile.mr + update
+
+
+# --- elements and caches ---------------------------------------------------------------------------------
+
+#: Share of a cache in which one of several operands is expected to survive.
+KEPT_SHARE = 0.5
+
+
+def load_cycles(core: Core, *, adjacent: bool, in_l2: bool) -> float:
+    """Cycles to read an element: one of adjacent ones, or each from a cache line of its own."""
+    if adjacent:
+        return core.load_cycles
+    return core.l2_line_cycles if in_l2 else core.l3_line_cycles
+
+
+def store_cycles(core: Core, *, adjacent: bool) -> float:
+    """Cycles to write an element of the result."""
+    return core.store_cycles if adjacent else core.strided_store_cycles
+
+
+def copy_cycles(core: Core, elements: int, *, in_l2: bool) -> float:
+    """Cycles of a call that copies an operand into another order of its axes."""
+    return elements * (core.copy_cycles if in_l2 else core.far_copy_cycles) + core.call_cycles
+
+
+def rows_held(stride_bytes: int, cache: Cache) -> int:
+    """How many lines at equal distances a cache can hold: strides of powers of two fall into few sets.
+
+    >>> l2 = Cache(size=1 << 20, ways=16, line=64)
+    >>> rows_held(6400, l2), rows_held(8192, l2)
+    (4096, 128)
+    """
+    lines = max(1, stride_bytes // cache.line)
+    return cache.ways * cache.sets // gcd(lines, cache.sets)
+
+
+# --- packed or in place ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InPlaceLimits:
+    """Sizes up to which operands are multiplied in place; see `in_place_limits`.
+
+    Attributes
+    ----------
+    in_place_b : elements of a kc×n slice of B.
+    in_place_a : elements of an m×kc slice of A.
+    few_rows, few_columns : m and n.
+    """
+
+    in_place_b: int
+    in_place_a: int
+    few_rows: int
+    few_columns: int
+
+
+def in_place_limits(mr: int, nr: int, types: ProductTypes, l2_bytes: int) -> InPlaceLimits:
+    """The sizes at which packing starts to pay, for a register tile of mr×nr.
+
+    B in place is read once per mr rows, 128 bytes a row: while its kc×n slice fits in L2 those
+    reads cost no more than packed ones; or m is at most two tiles, and packing would cost as much as
+    both reads. A in place is read once per nr columns, along its rows: the stream is prefetched from
+    the next cache while the m×kc slice is at most one and a half L2; or n is at most four tiles.
+    Measured in docs/decisions/007-in-place-or-packed.md.
+    """
+    return InPlaceLimits(
+        in_place_b=l2_bytes // types.b.size,
+        in_place_a=3 * l2_bytes // (2 * types.a.size),
+        few_rows=2 * mr,
+        few_columns=4 * nr,
+    )
+
+
+# --- a call or the loops as they were ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """Multiply-adds (m·n·k) from which a native call is faster than compiled loops; see `call_limits`.
+
+    Attributes
+    ----------
+    kernel : of a kernel for any sizes.
+    exact : of a kernel for known sizes.
+    triangle : of a kernel for one triangle of the result, which always packs.
+    vector : of a matrix times a vector where the innermost loop runs along the rows of the matrix.
+    in_place, in_place_vector : up to which operands stay in place, so that nothing is allocated.
+    """
+
+    kernel: int
+    exact: int
+    triangle: int
+    vector: int = 1 << 21
+    in_place: int = 1 << 18
+    in_place_vector: int = 1 << 14
+
+
+def call_limits(core: Core) -> CallLimits:
+    """Where calls and loops take equal time (docs/decisions/036-spliced-products.md).
+
+    A call pays off from as many multiply-adds as loops make in its cycles. Measured in float32 on Zen 5:
+    5·5·5 takes 41 to 66 ns as loops and 33 as a call, 4·4·4 takes 23 to 35 and 28; with known sizes
+    3·3·3 takes 9 ns either way, 4·4·4 takes 5 as a call and 20 as loops. A triangle of 24·24·24 takes 431 ns
+    (SYR2K: 608) as loops and 361 (555) as a call, of 16·16·16 140 (235) and 218 (329).
+
+    LLVM compiles a matrix times a vector, read along its rows, to the code of the kernel: 1024·1024 takes 48
+    us as loops and 45 as a kernel, 512·512 takes 9 and 20, 2048·2048 takes 245 and 180, because the kernel
+    prefetches. In place, 64·64·64 takes 2.4 us, and memory for panels about 40 ns; a matrix of 128·128 times
+    a vector takes 0.5 us either way, one of 512·512 takes 19 us by tiles and 9 by the kernel that streams it.
+    """
+    return CallLimits(
+        kernel=int(core.kernel_call_cycles * core.loop_rate),
+        exact=int(core.exact_call_cycles * core.loop_rate),
+        triangle=int(core.packed_call_cycles * core.vector_loop_rate),
+    )
+
+
+# --- attention ---------------------------------------------------------------------------------------------
+
+# Work of attention beside its products, in multiply-adds of whole vectors that take as long: fitted to
+# the times of both kernels on Zen 5 (heads of 64 and 128, 1 to 64 rows, 4096 keys), within a third.
+
+#: To read and pack a vector of a key, which every head of queries does for panels of its own.
+KEY_PACK_OPERATIONS = 16.0
+#: Softmax of a vector of scores: scale, maximum, exponential, sum.
+SOFTMAX_OPERATIONS = 36.0
+#: To go on to the next key where keys are not packed, and to read each vector of a key or value in place.
+KEY_OPERATIONS, KEY_READ_OPERATIONS = 20.0, 2.0
+#: For each row and vector of such a key instead of 1: reduction of sums along vectors, broadcast of weights;
+#: and where instructions add products of pairs, which save half of the multiply-adds only.
+KEY_ROW_OPERATIONS, KEY_ROW_PAIR_OPERATIONS = 1.3, 1.1
+#: A vector of scores through memory, once for each of maximum, difference, exponential, sum and two products.
+SCORE_OPERATIONS, SCORE_PASSES = 10.0, 6

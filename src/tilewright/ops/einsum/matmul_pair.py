@@ -1,0 +1,202 @@
+"""Two arrays summed over labels they share: views of them that `matmul` multiplies where they stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.calls.operands import Array, broadcast_shapes, merges
+from tilewright.calls.pieces import PIECE, pieces
+from tilewright.calls.promotion import computing_dtype, rounds_twice, store
+from tilewright.calls.recipes import Made, Placed, product_step
+from tilewright.ops.matmul.public import matmul
+from tilewright.ops.transpose.call import transpose
+from tilewright.spec.problem import check_elements
+
+#: Elements up to which NumPy copies in less time than it takes to call the compiled moves: 1 us.
+_MOVED_BY_NUMPY = 1 << 10
+
+
+class MatrixView(NamedTuple):
+    """How an operand becomes a stack of matrices: its axes permuted, then neighbours fused.
+
+    Attributes
+    ----------
+    axes : the order of its axes; None where it is theirs.
+    shape : after that; None where nothing is fused.
+    copied : whether axes that become one are not one where they stand.
+    """
+
+    axes: tuple[int, ...] | None
+    shape: tuple[int, ...] | None
+    copied: bool = False
+
+    @classmethod
+    def make(cls, labels: str, order: str, sizes: Mapping[str, int], shape: tuple[int, ...]) -> MatrixView:
+        """The view whose axes stand in `order`, reshaped."""
+        axes = tuple(labels.index(label) for label in order)
+        before = tuple(sizes[label] for label in order)
+        return cls(None if order == labels else axes, None if before == shape else shape)
+
+    def of(self, array: Array) -> Array:
+        """The array as seen so."""
+        if self.copied:
+            return _moved(array, self)
+        if self.axes is not None:
+            array = array.transpose(self.axes)
+        return array if self.shape is None else array.reshape(self.shape)
+
+
+def _moved(array: Array, view: MatrixView) -> Array:
+    """A copy in which the axes of a view do become one: a permutation by compiled code, of few by NumPy."""
+    if array.size <= _MOVED_BY_NUMPY:
+        turned = array if view.axes is None else array.transpose(view.axes)
+        return turned.copy() if view.shape is None else turned.reshape(view.shape)
+    moved = transpose(array, range(array.ndim) if view.axes is None else view.axes)
+    return moved if view.shape is None else moved.reshape(view.shape)
+
+
+class ResultView(NamedTuple):
+    """How the result of a product becomes that of a contraction: axes cut, then permuted.
+
+    Attributes
+    ----------
+    product : the shape that the product returns.
+    shape : with the axes it was fused of; None where none was.
+    axes : their order; None where it is the wanted one.
+    back : the order in which axes of the result stand as the product makes them.
+    """
+
+    product: tuple[int, ...]
+    shape: tuple[int, ...] | None
+    axes: tuple[int, ...] | None
+    back: tuple[int, ...]
+
+    @classmethod
+    def make(cls, made: str, wanted: str, sizes: Mapping[str, int], shape: tuple[int, ...]) -> ResultView:
+        """From the order of axes that is made, in this shape, to the one that is wanted."""
+        cut = tuple(sizes[label] for label in made)
+        axes = tuple(made.index(label) for label in wanted)
+        back = tuple(wanted.index(label) for label in made)
+        return cls(shape, None if cut == shape else cut, None if made == wanted else axes, back)
+
+    def of(self, found: Array) -> Array:
+        """What a product returned, as the result."""
+        if self.shape is not None:
+            found = found.reshape(self.shape)
+        return found if self.axes is None else found.transpose(self.axes)
+
+    def target(self, out: Array) -> Array | None:
+        """The view of `out` that a product writes; None where no view is of the product's shape."""
+        view = out.transpose(self.back)
+        if out.size and not merges(view, self.product):
+            return None
+        view.shape = self.product
+        return view
+
+
+class MatmulPair(NamedTuple):
+    """How two operands are multiplied.
+
+    Attributes
+    ----------
+    a, b : views of them as the product takes them.
+    result : what becomes of its result.
+    by_elements : whether elements are multiplied, none summed: by `numpy.multiply`.
+    turned : whether the product takes b first.
+    stacks : the lengths of axes of a batch around its last one, if they are few products.
+    """
+
+    a: MatrixView
+    b: MatrixView
+    result: ResultView
+    by_elements: bool
+    turned: bool
+    stacks: tuple[int, ...] = ()
+
+    def multiply(self, a: Array, b: Array) -> Array:
+        """The result in memory of its own."""
+        first, second = self.a.of(a), self.b.of(b)
+        if self.by_elements:
+            check_elements("einsum: a result", self.result.product)
+            return self.result.of(_multiplied(first, second, None, None))
+        if self.turned:
+            first, second = second, first
+        if self.stacks and first.dtype == second.dtype:
+            check_elements("einsum: a result", self.result.product)
+            return self.result.of(self._each(first, second, np.empty(self.result.product, first.dtype)))
+        return self.result.of(matmul(first, second))
+
+    def _each(self, first: Array, second: Array, found: Array) -> Array:
+        """The product of stacks in several axes: machine code takes the last of these, a loop the others."""
+        axes = len(self.stacks)
+        if first.shape[:axes] != self.stacks:  # repeated along a loop over labels of the other
+            first = np.broadcast_to(first, (*self.stacks, *first.shape[axes:]))
+        if second.shape[:axes] != self.stacks:
+            second = np.broadcast_to(second, (*self.stacks, *second.shape[axes:]))
+        for place in np.ndindex(self.stacks):
+            matmul(first[place], second[place], found[place])
+        return found
+
+    def step(self, arrays: Placed, out: Array | None, *, last: bool) -> Made | None:
+        """The same for machine code; None where operands are copied, or many products are one result."""
+        if self.by_elements or self.stacks or self.a.copied or self.b.copied:
+            return None
+        (left, a), (right, b) = arrays
+        factors = [(left, a, self.a.of(a)), (right, b, self.b.of(b))]
+        return product_step(factors[::-1] if self.turned else factors, self.result, out, last=last)
+
+    def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
+        """The result in `out`, or in memory of its own; computed in a type of its own."""
+        first, second = self.a.of(a), self.b.of(b)
+        if self.turned:
+            first, second = second, first
+        target = None if out is None else self.result.target(out)
+        if (
+            target is not None
+            and self.stacks
+            and first.dtype == second.dtype == target.dtype
+            and dtype is None
+        ):
+            self._each(first, second, target)
+            assert out is not None
+            return out
+        if self.by_elements:
+            found = _multiplied(first, second, target, dtype)
+        else:
+            found = (
+                matmul(first, second, target) if dtype is None else matmul(first, second, target, dtype=dtype)
+            )
+        if out is None:
+            return self.result.of(found)
+        if target is None:
+            store(self.result.of(found), out)
+        return out
+
+
+def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
+    """Products of elements, rounded once to the type of the result; large ones in pieces."""
+    shape = broadcast_shapes(a.shape, b.shape) if out is None else out.shape
+    assert shape is not None  # labels have been checked
+    if math.prod(shape) > PIECE:
+        if out is None:
+            out = np.empty(shape, np.result_type(a, b) if dtype is None else dtype)
+        a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+        for part in pieces(shape, out.strides):
+            _multiplied(a[part], b[part], out[part], dtype)
+        return out
+    if dtype is None:
+        return np.multiply(a, b, out=out, order="C")
+    wide = computing_dtype((a.dtype, b.dtype), dtype)
+    if wide == dtype:
+        return np.multiply(a, b, out=out, dtype=dtype, casting="unsafe", order="C")
+    found = np.empty(shape, dtype) if out is None else out
+    with np.errstate(over="ignore"):  # as in results of kernels
+        if rounds_twice(wide, dtype):
+            store(np.multiply(a, b, dtype=wide, casting="unsafe"), found)
+        else:  # in `wide` and rounded to `dtype`, by pieces that fit NumPy's buffer
+            np.multiply(a, b, out=found, dtype=wide, casting="unsafe")
+    return found
