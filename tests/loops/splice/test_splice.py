@@ -40,10 +40,13 @@ from tilewright.loops.nests.nest import (
     TriangularPart,
 )
 from tilewright.loops.nests.polynomial import Polynomial
-from tilewright.loops.splice.plan import LEAST_VECTOR_WORK, LEAST_WORK, ProductStrategy, plan
+from tilewright.loops.splice.plan import ProductStrategy, plan
 from tilewright.machine.host import host_machine
+from tilewright.macro.cost import call_limits
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
+
+LIMITS = call_limits(host_machine().core)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +67,7 @@ def test_product_goes_around_its_loop(adds: Spliced, m: int, n: int, k: int) -> 
 
 def test_little_work_is_left_to_the_loop(adds: Spliced) -> None:
     a, b, c = np.ones((4, 4), "f4"), np.ones((4, 4), "f4"), np.zeros((4, 4), "f4")
-    assert LEAST_WORK > 4**3
+    assert LIMITS.kernel > 4**3
     assert adds(a, b, c, 4, 4, 4, 4, 4, 4).looped
     assert adds(a, b, c, 1000, 0, 1000, 1000, 1000, 1000).looped
     assert adds(a, b, c, -5, 100, 1000, 1000, 1000, 1000).looped
@@ -304,11 +307,11 @@ def test_loops_that_walk_a_matrix_in_order_stay_until_it_is_large() -> None:
 
     size = 3000
     along, across = (DimensionRole.K, size, 1, 1, 0), (DimensionRole.M, size, size, 0, 1)
-    assert least(across, along) == LEAST_VECTOR_WORK
-    assert least(along, across) == LEAST_WORK  # the innermost loop skips from row to row
+    assert least(across, along) == LIMITS.vector
+    assert least(along, across) == LIMITS.kernel  # the innermost loop skips from row to row
     along, across = (DimensionRole.K, size, 1, size, 0), (DimensionRole.N, size, 0, 1, 1)
-    assert least(along, across) == LEAST_VECTOR_WORK
-    assert least(along, across, (DimensionRole.M, 5, size, 0, size)) == LEAST_WORK
+    assert least(along, across) == LIMITS.vector
+    assert least(along, across, (DimensionRole.M, 5, size, 0, size)) == LIMITS.kernel
 
 
 def test_an_arena_in_the_place_of_malloc() -> None:

@@ -20,6 +20,7 @@ from tilewright.loops.nests.nest import (
 )
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.machine.machine import Machine
+from tilewright.macro.cost import CallLimits, call_limits
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
@@ -45,34 +46,13 @@ class ProductStrategy(Enum):
     GENERIC = "generic"
 
 
-#: Multiply-adds (m·n·k) below which the loops as they were are faster: 5·5·5 of f32 took 41 to 66 ns as
-#: loops and 33 as a call of a kernel, 4·4·4 took 23 to 35 and 28 (docs/decisions/036-spliced-products.md).
-LEAST_WORK = 128
-
-#: The same for products of triangles, whose kernels always pack: 24·24·24 took 431 ns (SYR2K: 608) as loops
-#: and 361 (555) as a call, 16·16·16 took 140 (235) and 218 (329).
-LEAST_TRIANGLE_WORK = 1 << 13
-
-#: The same where one operand is a vector and the innermost loop walks rows of the matrix: LLVM makes of it
-#: what a kernel is. 1024·1024 of f32 took 48 us as loops and 45 as a kernel, 512·512 took 9 and 20 (for sums
-#: along the rows 8 and 9), 2048·2048 took 245 and 180: there the kernel fetches ahead.
-LEAST_VECTOR_WORK = 1 << 21
-
-#: Multiply-adds up to which operands stay in place, so that nothing is allocated: 64·64·64 takes 2.4 us,
-#: and memory for panels about 40 ns. A matrix times a vector: 128·128 takes 0.5 us either way, and 512·512
-#: takes 19 us by tiles and 9 by the kernel that streams it.
-IN_PLACE_WORK = 1 << 18
-IN_PLACE_VECTOR_WORK = 1 << 14
-
 #: Depths of a panel in the frame, and bytes of all that stands there: a panel of 32 columns of f64 has
 #: 64 KiB, and threads have stacks of 512 KiB and more.
 FRAME_DEPTH = 256
 FRAME_BYTES = 64 << 10
 
-#: Sizes up to which known ones get a kernel of their own, of straight register tiles, and multiply-adds from
-#: which they do: 3·3·3 of f32 took 9 ns either way, 4·4·4 took 5 and 20.
+#: Sizes up to which known ones get a kernel of their own, of straight register tiles.
 LARGEST_EXACT = 64
-LEAST_EXACT_WORK = 64
 
 
 @dataclass(frozen=True)
@@ -202,7 +182,7 @@ def plan(
             if whole is None or several or not (small and types.uniform):
                 return Refusal(product.where, NO_INTRINSIC)
             return KernelPlan(product, (KernelChoice(whole),), 0, work, m, n, k, around, intrinsic=True)
-        ways, least = _ways(product, matrices, types, sizes, strategy)
+        ways, least = _ways(product, matrices, types, sizes, strategy, call_limits(machine.core))
     except TilewrightError as error:
         return Refusal(product.where, f"has no kernel: {error}")
     if work is not None and work < least:
@@ -228,22 +208,23 @@ def _ways(
     types: ProductTypes,
     sizes: Sequence[int | None],
     strategy: ProductStrategy,
+    limits: CallLimits,
 ) -> tuple[tuple[KernelChoice, ...], int]:
     """The kernels of a product, and multiply-adds below which its loops are faster.
 
     One of exact sizes, or one that leaves operands in place beside one that may pack.
     """
     if product.triangle is not None:
-        return (KernelChoice(_triangle(product, product.triangle, matrices, types)),), LEAST_TRIANGLE_WORK
+        return (KernelChoice(_triangle(product, product.triangle, matrices, types)),), limits.triangle
     if strategy in (ProductStrategy.TILING, ProductStrategy.PACKING):
         return (KernelChoice(_gemm(matrices, types, spec.Strategy(strategy.value))),), 0
     exact = _exact(product, matrices, types, sizes)
     if exact is not None:
-        return (KernelChoice(exact),), LEAST_EXACT_WORK
+        return (KernelChoice(exact),), limits.exact
     near, far = (_gemm(matrices, types, one) for one in (spec.Strategy.TILING, spec.Strategy.AUTO))
     streams = _streams(product.dimensions[-1], matrices)
-    most = IN_PLACE_VECTOR_WORK if 1 in sizes[:2] else IN_PLACE_WORK
-    return (KernelChoice(near, most), KernelChoice(far)), LEAST_VECTOR_WORK if streams else LEAST_WORK
+    most = limits.in_place_vector if 1 in sizes[:2] else limits.in_place
+    return (KernelChoice(near, most), KernelChoice(far)), limits.vector if streams else limits.kernel
 
 
 def _streams(innermost: ProductDimension, matrices: Sequence[KernelMatrix]) -> bool:

@@ -37,7 +37,7 @@ def plan_pair(
 
     Axes of one role become one where all their neighbours are evenly apart; others are loops around the
     product, or an operand is copied, or tables say where elements stand: whatever costs least
-    (`pair_cost.py`).
+    (`strategies.py`).
 
     Parameters
     ----------
