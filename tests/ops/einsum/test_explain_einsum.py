@@ -10,8 +10,7 @@ from support import Array
 
 import tilewright as tw
 from tilewright.errors import LabelSizes
-from tilewright.ops.einsum import pair as contract
-from tilewright.ops.einsum import scattered_pair
+from tilewright.ops.einsum import matmul_pair, scattered_pair
 from tilewright.ops.einsum.explain import WALKS, explain_einsum
 from tilewright.ops.sum_of_products.problem import Walk
 
@@ -77,7 +76,7 @@ def test_nothing_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operands whose product would take minutes; no array of the size of a result is written."""
     large = np.lib.stride_tricks.as_strided(ones(1), (200, 20_000, 200), (0, 0, 0))
     monkeypatch.setattr(scattered_pair.ScatteredPair, "multiply", None)
-    monkeypatch.setattr(contract, "_moved", None)
+    monkeypatch.setattr(matmul_pair, "_moved", None)
     small = ones(4, 8, 4)
     assert "copied" in tw.explain(tw.einsum, "aib,bja->ij", small, small).strategy
     out = np.full((3, 5), 7, np.float32)
