@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
-from tilewright.compiler.c_header import c_type
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.pipeline import Problem
 from tilewright.ir.text import print_program
@@ -204,8 +203,8 @@ def test_a_call_from_c(tmp_path: Path) -> None:
 def test_every_element_type_has_a_spelling() -> None:
     words = {"f64": "double", "f32": "float", "c64": "void", "c128": "void"}
     words |= {"i8": "int8_t", "u8": "uint8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t"}
-    assert {name: c_type(DTYPES[name]) for name in words} == words
-    assert c_type(DType("f16", 16, Kind.FLOAT, "float16")) == "void"
+    assert {name: DTYPES[name].c_name for name in words} == words
+    assert DType("f16", 16, Kind.FLOAT, "float16").c_name == "void"
 
 
 def test_a_kernel_of_weights_declares_its_vectors() -> None:

@@ -25,15 +25,6 @@ _OPERANDS = ("a", "b", "c")
 _FIXED = "tw_batch_fixed"
 
 
-#: What alpha and beta are in C, by the type of the sums.
-C_TYPES: dict[str, Any] = {
-    "f32": ctypes.c_float,
-    "f64": ctypes.c_double,
-    "i32": ctypes.c_int32,
-    "i64": ctypes.c_int64,
-}
-
-
 class BatchAxis(NamedTuple):
     """One batch axis: its length, and bytes from one matrix to the next in a, b and c."""
 
@@ -219,7 +210,7 @@ def batch_function(acc: DType, vectors: int = 0) -> Any:
 
     Kernels with an epilogue may have some vectors behind C, the same for all products.
     """
-    scalar = C_TYPES[acc.name]
+    scalar = acc.ctypes
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
     kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2
     kinds += [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]

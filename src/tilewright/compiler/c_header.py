@@ -26,7 +26,7 @@ from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import importing
-from tilewright.spec.dtype import DType, Kind, accumulator
+from tilewright.spec.dtype import accumulator
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout, Operand
 
@@ -78,22 +78,6 @@ class Parameter(NamedTuple):
         'a'
         """
         return self.declaration.rpartition(" ")[2].lstrip("*")
-
-
-def c_type(dtype: DType) -> str:
-    """The C type of an element; "void" for complex and narrow floats, which C and C++ spell differently.
-
-    >>> from tilewright.spec.dtype import C64, F64, U8
-    >>> c_type(F64), c_type(U8), c_type(C64)
-    ('double', 'uint8_t', 'void')
-    """
-    match dtype.kind:
-        case Kind.FLOAT:
-            return {32: "float", 64: "double"}.get(dtype.bits, "void")
-        case Kind.SIGNED | Kind.UNSIGNED:
-            return f"{'u' if dtype.kind is Kind.UNSIGNED else ''}int{dtype.bits}_t"
-        case Kind.COMPLEX:
-            return "void"
 
 
 def c_header(kernel: Kernel) -> str:
@@ -263,19 +247,19 @@ def _parameters(kernel: Kernel) -> Iterator[Parameter]:
     for buffer in program.arguments:
         match buffer.name:
             case name if name == written:
-                yield Parameter(f"{c_type(operands[name].dtype)} *{name}", _matrix(kernel, operands[name]))
+                yield Parameter(f"{operands[name].dtype.c_name} *{name}", _matrix(kernel, operands[name]))
             case name if name in operands:
                 yield _input(kernel, operands[name])
             case name if name in given:
-                yield Parameter(f"const {c_type(given[name].dtype)} *{name}", _step_operand(given[name]))
+                yield Parameter(f"const {given[name].dtype.c_name} *{name}", _step_operand(given[name]))
             case name:
-                yield Parameter(f"const {c_type(buffer.dtype)} *{name}", f"{name} of the packed weight")
+                yield Parameter(f"const {buffer.dtype.c_name} *{name}", f"{name} of the packed weight")
     operands |= given
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", _integer(kernel, name, operands))
     for name in program.scalars:
         acc = kernel.problem.types.acc if isinstance(kernel.problem, (Gemm, Syrk, Trmm)) else None
-        scalar = c_type(acc or accumulator(*(buffer.dtype.real for buffer in program.arguments[:2])))
+        scalar = (acc or accumulator(*(buffer.dtype.real for buffer in program.arguments[:2]))).c_name
         product = {Syrk: "what is added to C", Syr2k: "what is added to C", Trmm: "the product"}.get(
             type(kernel.problem), "A * B"
         )
@@ -290,8 +274,8 @@ def _packing(problem: Packing, program: Program) -> Iterator[Parameter]:
     """The parameters of a kernel that packs."""
     source, panels = program.arguments
     shape = "lanes x depth" if problem.role is Role.A else "depth x lanes"
-    yield Parameter(f"const {c_type(source.dtype)} *source", f"{shape} of {source.dtype}, any strides")
-    yield Parameter(f"{c_type(panels.dtype)} *panels", f"panels of {panels.dtype}")
+    yield Parameter(f"const {source.dtype.c_name} *source", f"{shape} of {source.dtype}, any strides")
+    yield Parameter(f"{panels.dtype.c_name} *panels", f"panels of {panels.dtype}")
     meanings = {
         "lanes": f"{_LANES[problem.role]} of the matrix",
         "depth": "the other of its sizes",
@@ -310,12 +294,12 @@ def _mmt4d(problem: Mmt4d, program: Program) -> Iterator[Parameter]:
         constant = "" if buffer.name == "out" else "const "
         counts, rows, columns = tiles[buffer.name]
         meaning = f"{counts} x {rows} x {columns} of {buffer.dtype}"
-        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+        yield Parameter(f"{constant}{buffer.dtype.c_name} *{buffer.name}", meaning)
     for name in program.sizes:
         known = getattr(problem, name)
         meaning = f"tiles in {name[0]}" if known is None else f"tiles in {name[0]}; not read, it is {known}"
         yield Parameter(f"int64_t {name}", meaning)
-    yield Parameter(f"{c_type(problem.types.acc)} beta", "factor of out: 0 or 1")
+    yield Parameter(f"{problem.types.acc.c_name} beta", "factor of out: 0 or 1")
     yield Parameter("void *scratch", scratch_meaning(program))
     yield Parameter("struct tw_team *team", TEAM_MEANING)
 
@@ -327,7 +311,7 @@ def _chain(problem: LinearChain, program: Program) -> Iterator[Parameter]:
         shape = meanings.get(operand.name, f"{operand.rows} x {operand.columns}")
         constant = "" if operand.name == "y" else "const "
         meaning = f"{shape} of {buffer.dtype}, {_WORDS[operand.layout]}"
-        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{operand.name}", meaning)
+        yield Parameter(f"{constant}{buffer.dtype.c_name} *{operand.name}", meaning)
     yield Parameter("int64_t m", "rows of x and y")
     for name in ("x", "y"):
         yield Parameter(f"int64_t rs_{name}", f"from one of the rows of {name} to the next")
@@ -391,7 +375,7 @@ def _attention(kernel: Kernel) -> Iterator[Parameter]:
     for buffer in program.arguments:
         constant = "" if buffer.name in outputs else "const "
         meaning = meanings.get(buffer.name, f"batch x heads x rows x columns of {buffer.dtype}, any strides")
-        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+        yield Parameter(f"{constant}{buffer.dtype.c_name} *{buffer.name}", meaning)
     used = set(re.findall(r"\w+", print_program(program).split("argument", maxsplit=1)[1]))
     for name in program.sizes:
         array, _, axis = name.rpartition("_")
@@ -401,7 +385,7 @@ def _attention(kernel: Kernel) -> Iterator[Parameter]:
         yield Parameter(f"int64_t {name}", meaning if name in used else unread)
     state = next(buffer.dtype for buffer in program.arguments if buffer.name in ("row_max", "lse"))
     for name in program.scalars:
-        yield Parameter(f"{c_type(state)} {name}", _ATTENTION[name])
+        yield Parameter(f"{state.c_name} {name}", _ATTENTION[name])
     yield Parameter("void *scratch", scratch_meaning(program))
     yield Parameter("struct tw_team *team", TEAM_MEANING)
 
@@ -411,10 +395,10 @@ def _scattered(program: Program) -> Iterator[Parameter]:
     for buffer in program.arguments:
         constant = "" if buffer.name == "c" else "const "
         meaning = "elements" if len(buffer.name) == 1 else "table of offsets, runs or steps, in elements"
-        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+        yield Parameter(f"{constant}{buffer.dtype.c_name} *{buffer.name}", meaning)
     for name in program.sizes:
         yield Parameter(f"int64_t {name}", "products" if name == "batch" else "entries of its tables")
-    scalar = c_type(accumulator(*(buffer.dtype for buffer in program.arguments[:2])))
+    scalar = accumulator(*(buffer.dtype for buffer in program.arguments[:2])).c_name
     for name in program.scalars:
         yield Parameter(f"{scalar} {name}", {"alpha": "factor of A * B", "beta": "factor of C"}[name])
     yield Parameter("void *scratch", scratch_meaning(program))
@@ -443,13 +427,13 @@ def _row_function(problem: RowFunction | Elementwise, program: Program) -> Itera
         meaning = _ROW_FUNCTION[buffer.name].format(buffer.dtype, along)
         if buffer.name == "y" and isinstance(problem, RowFunction) and problem.op.reduces:
             meaning = f"batch x outer x rows of {buffer.dtype}, apart from x"
-        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+        yield Parameter(f"{constant}{buffer.dtype.c_name} *{buffer.name}", meaning)
     for name in program.sizes:
         array, _, axis = name.partition("_")
         step = f"of {array}, from one {line if axis == 'line' else axis} to the next"
         yield Parameter(f"int64_t {name}", _ROW_FUNCTION.get(name, step))
     for name in program.scalars:
-        yield Parameter(f"{c_type(problem.acc)} {name}", _ROW_FUNCTION[name])
+        yield Parameter(f"{problem.acc.c_name} {name}", _ROW_FUNCTION[name])
     if program.needs_scratch:
         yield Parameter("void *scratch", scratch_meaning(program))
     yield Parameter("struct tw_team *team", TEAM_MEANING)
@@ -459,7 +443,7 @@ def _products(program: Program) -> Iterator[Parameter]:
     """The parameters of products of elements."""
     for buffer in program.arguments:
         constant = "" if buffer.name == "z" else "const "
-        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", f"elements of {buffer.dtype}")
+        yield Parameter(f"{constant}{buffer.dtype.c_name} *{buffer.name}", f"elements of {buffer.dtype}")
     for name in program.sizes:
         array, _, axis = name.partition("_")
         step = f"of {array}, from one {axis} to the next; 0 repeats"
@@ -480,7 +464,7 @@ def _axes(kernel: Kernel, operand: Operand) -> str:
 
 def _step_operand(operand: Operand) -> str:
     """What an operand of the epilogue is."""
-    many = "numbers" if c_type(operand.dtype) != "void" else f"numbers of {operand.dtype}"
+    many = "numbers" if operand.dtype.c_name != "void" else f"numbers of {operand.dtype}"
     rows = "m" if operand.rows is None else str(operand.rows)
     columns = "n" if operand.columns is None else str(operand.columns)
     match operand.name.partition("_")[0], operand.layout:
@@ -497,12 +481,12 @@ def _step_operand(operand: Operand) -> str:
 def _matrix(kernel: Kernel, operand: Operand) -> str:
     sizes = zip(_axes(kernel, operand), (operand.rows, operand.columns), strict=True)
     rows, columns = (letter if size is None else size for letter, size in sizes)
-    unspelled = f" of {operand.dtype}" if c_type(operand.dtype) == "void" else ""
+    unspelled = f" of {operand.dtype}" if operand.dtype.c_name == "void" else ""
     return f"{operand.name.upper()}: {rows} x {columns}{unspelled}, {_WORDS[operand.layout]}"
 
 
 def _input(kernel: Kernel, operand: Operand) -> Parameter:
-    matrix, kind = _matrix(kernel, operand), c_type(operand.dtype)
+    matrix, kind = _matrix(kernel, operand), operand.dtype.c_name
     match kernel.problem:
         case BatchReduceGemm(batch=BatchMode.ADDRESS, count=count):
             return Parameter(f"const {kind} *const *{operand.name}", f"{count} pointers to {matrix}")

@@ -21,19 +21,17 @@ from tilewright.machine.machine import Machine, enabled_features
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.preparing import importing, once_property
 from tilewright.spec.arguments import MAX_SIZE, check_integer
+from tilewright.spec.dtype import find_llvm_type
 from tilewright.spec.problem import Operand
 
 if TYPE_CHECKING:
     from tilewright.compiler.registers import RegisterUse
 
-#: What ctypes calls the types that arguments of kernels have.
-C_ARGUMENTS: dict[str, Any] = {
-    "ptr": ctypes.c_void_p,
-    "i64": ctypes.c_int64,
-    "i32": ctypes.c_int32,
-    "float": ctypes.c_float,
-    "double": ctypes.c_double,
-}
+
+def c_argument(llvm_name: str) -> Any:
+    """The type in ctypes of an argument of a kernel, which LLVM spells as a pointer or a number."""
+    dtype = find_llvm_type(llvm_name)
+    return ctypes.c_void_p if dtype is None else dtype.ctypes
 
 
 class Kernel:
@@ -186,7 +184,7 @@ class Kernel:
 
         As the program has them: it takes no scratch where there is none, and no team without tasks.
         """
-        return self._code.function(self.symbol, [C_ARGUMENTS[kind.text] for _, kind in signature(self.nest)])
+        return self._code.function(self.symbol, [c_argument(kind.text) for _, kind in signature(self.nest)])
 
     @once_property
     def native(self) -> Callable[..., Any]:

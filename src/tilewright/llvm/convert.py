@@ -1,19 +1,18 @@
 """Conversions between element types, in registers: exact where they widen, one rounding where they narrow.
 
-Floats of 16 bits are their bits (`memory_type`). Nothing here calls a library: targets without the
-instructions compute on integers.
+Floats of 16 bits and fewer are their bits (`memory_type`), and columns of `DType` say how these are divided.
+Nothing here calls a library: targets without the instructions compute on integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilewright.errors import UnsupportedDtype
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Type, Value, element_type, memory_type, truth_of, vector_of, zero
-from tilewright.spec.dtype import BF16, F16, F32, DType, Kind
+from tilewright.llvm.values import INT32, Type, Value, element_type, memory_type, truth_of, vector_of, zero
+from tilewright.spec.dtype import F16, F32, DType, Kind
 
-_INT32 = Type("i32", "i32")
-_INT16 = Type("i16", "i16")
 _FLOAT = element_type(F32)
 
 #: Lanes that the narrowest conversion of x86 reads (VCVTPH2PS, VCVTPS2PH).
@@ -61,10 +60,10 @@ class Convert:
         """
         f = self.f
         if source == to:
-            return self._low_half(value, source) if source.significand == 4 else value
+            return self._low_half(value, source) if source.is_nibble else value
         if source.kind is Kind.FLOAT:
             return self._floats(value, source, to)
-        if source.significand == 4:
+        if source.is_nibble:
             value = self._low_half(value, source)
         if to.kind is Kind.FLOAT:
             wide = to if to.bits >= F32.bits else F32
@@ -87,10 +86,8 @@ class Convert:
 
     def _floats(self, value: Value, source: DType, to: DType) -> Value:
         f = self.f
-        if source == BF16:
-            value, source = self._from_bf16(value), F32
-        elif source == F16:
-            value, source = self._from_f16(value), F32
+        if source.is_narrow_float:
+            value, source = self._widened(value, source), F32
         if source == to:
             return value
         if to.bits >= 32:
@@ -99,7 +96,28 @@ class Convert:
             return f.emit(kind, f"{word} {value.typed} to {kind.text}")
         if source.bits > F32.bits:
             value = self._to_odd(value)
-        return self._to_bf16(value) if to == BF16 else self._to_f16(value)
+        return self._narrowed(value, to)
+
+    def _widened(self, value: Value, source: DType) -> Value:
+        """The bits of narrow floats as float32, exactly."""
+        if _is_upper_part(source):
+            return self._from_upper_part(value, source)
+        if self.half and _is_upper_part(source, F16):
+            return self._from_halves(self._shifted_up(value, source, F16))
+        return self._from_fields(value, source)
+
+    def _narrowed(self, value: Value, to: DType) -> Value:
+        """float32 as the bits of narrow floats, rounded to nearest, ties to even."""
+        if _is_upper_part(to):
+            return self._to_upper_half(value, to)
+        return self._to_halves(value) if to == F16 and self.half else self._to_fields(value, to)
+
+    def _shifted_up(self, value: Value, source: DType, to: DType) -> Value:
+        """The bits of a type with the exponent of a wider one as bits of that one."""
+        if source == to:
+            return value
+        wide = self.f.zext(value, _like(memory_type(to), value))
+        return self.f.shl(wide, _every(wide, to.bits - source.bits))
 
     def _to_odd(self, value: Value) -> Value:
         """float64 to float32, to the odd one of two neighbours where it is neither.
@@ -107,7 +125,7 @@ class Convert:
         Rounded so, a second rounding to half the bits gives what one rounding from float64 would (Boldo
         and Melquiond, IEEE Trans. Computers 57(4), 2008).
         """
-        f, floats, words = self.f, _like(_FLOAT, value), _like(_INT32, value)
+        f, floats, words = self.f, _like(_FLOAT, value), _like(INT32, value)
         near = f.emit(floats, f"fptrunc {value.typed} to {floats.text}")
         back = f.emit(value.type, f"fpext {near.typed} to {value.type.text}")
         truth = truth_of(value.type)
@@ -123,49 +141,45 @@ class Convert:
         odd = f.select(f.and_(inexact, even), f.add(bits, step), bits)
         return f.bitcast(odd, floats)
 
-    # --- bfloat16: the upper half of a float32 ---------------------------------------------------
+    # --- the upper part of a float32: bfloat16 ---------------------------------------------------
 
-    def _from_bf16(self, value: Value) -> Value:
-        f, words = self.f, _like(_INT32, value)
+    def _from_upper_part(self, value: Value, source: DType) -> Value:
+        f, words = self.f, _like(INT32, value)
         wide = f.emit(words, f"zext {value.typed} to {words.text}")
-        return f.bitcast(f.shl(wide, _every(wide, 16)), _like(_FLOAT, value))
+        return f.bitcast(f.shl(wide, _every(wide, F32.bits - source.bits)), _like(_FLOAT, value))
 
-    def _to_bf16(self, value: Value) -> Value:
+    def _to_upper_half(self, value: Value, to: DType) -> Value:
         """VCVTNEPS2BF16 would flush subnormals, so the rounding is integer arithmetic everywhere.
 
         Half of the last place less one is added, and one more where that place is odd. A NaN would round
-        up to infinity: its upper half is kept, made quiet.
+        up to infinity: its upper part is kept, made quiet.
         """
-        f = self.f
-        bits = f.bitcast(value, _like(_INT32, value))
-        upper = f.emit(bits.type, f"lshr {bits.typed}, {_every(bits, 16).text}")
+        f, dropped = self.f, F32.bits - to.bits
+        bits = f.bitcast(value, _like(INT32, value))
+        upper = f.emit(bits.type, f"lshr {bits.typed}, {_every(bits, dropped).text}")
         odd = f.and_(upper, _every(bits, 1))
-        rounded = f.add(f.add(bits, _every(bits, 0x7FFF)), odd)
-        rounded = f.emit(bits.type, f"lshr {rounded.typed}, {_every(bits, 16).text}")
-        quiet = f.or_(upper, _every(bits, 0x40))
+        rounded = f.add(f.add(bits, _every(bits, (1 << dropped - 1) - 1)), odd)
+        rounded = f.emit(bits.type, f"lshr {rounded.typed}, {_every(bits, dropped).text}")
+        quiet = f.or_(upper, _every(bits, 1 << to.significand - 2))
         nan = f.emit(truth_of(value.type), f"fcmp uno {value.typed}, {value.text}")
-        return f.trunc(f.select(nan, quiet, rounded), _like(_INT16, value))
+        return f.trunc(f.select(nan, quiet, rounded), _like(memory_type(to), value))
 
-    # --- float16 ---------------------------------------------------------------------------------
+    # --- float16 by instructions -----------------------------------------------------------------
 
-    def _from_f16(self, value: Value) -> Value:
+    def _from_halves(self, value: Value) -> Value:
+        if value.type.lanes < _LEAST_HALVES:
+            return self._few(value, self._from_halves)
         f, floats = self.f, _like(_FLOAT, value)
-        if self.half and value.type.lanes < _LEAST_HALVES:
-            return self._few(value, self._from_f16)
-        if self.half:
-            halves = f.bitcast(value, _like(element_type(F16), value))
-            return f.emit(floats, f"fpext {halves.typed} to {floats.text}")
-        # The 15 bits below the sign, moved to float32's place, are too small by 2^112, the difference of
-        # the exponents' biases; multiplying by it is exact, subnormals included. Infinities and NaNs,
-        # which then stand at 2^16 and above, get float32's largest exponent.
-        wide = f.emit(_like(_INT32, value), f"zext {value.typed} to {_like(_INT32, value).text}")
-        sign = f.shl(f.and_(wide, _every(wide, 0x8000)), _every(wide, 16))
-        shifted = f.shl(f.and_(wide, _every(wide, 0x7FFF)), _every(wide, 13))
-        scaled = f.times(f.bitcast(shifted, floats), _float(value, (127 + 112) << 23))
-        bits = f.bitcast(scaled, wide.type)
-        special = f.icmp(">=", shifted, _every(wide, 0x7C00 << 13))
-        bits = f.select(special, f.or_(shifted, _every(wide, 0xFF << 23)), bits)
-        return f.bitcast(f.or_(bits, sign), floats)
+        halves = f.bitcast(value, _like(element_type(F16), value))
+        return f.emit(floats, f"fpext {halves.typed} to {floats.text}")
+
+    def _to_halves(self, value: Value) -> Value:
+        if value.type.lanes < _LEAST_HALVES:
+            return self._few(value, self._to_halves)
+        f, kind = self.f, _like(element_type(F16), value)
+        return f.bitcast(
+            f.emit(kind, f"fptrunc {value.typed} to {kind.text}"), _like(memory_type(F16), value)
+        )
 
     def _few(self, value: Value, convert: Callable[[Value], Value]) -> Value:
         """A scalar or a few lanes beside zeros: what an instruction finds in the others would raise flags."""
@@ -175,34 +189,77 @@ class Convert:
         whole = convert(f.shuffle(vector, zero(vector.type), places))
         return f.shuffle(whole, whole, range(lanes)) if lanes else f.extract(whole, 0)
 
-    def _to_f16(self, value: Value) -> Value:
-        f = self.f
-        shorts = _like(_INT16, value)
-        if self.half and value.type.lanes < _LEAST_HALVES:
-            return self._few(value, self._to_f16)
-        if self.half:
-            kind = _like(element_type(F16), value)
-            return f.bitcast(f.emit(kind, f"fptrunc {value.typed} to {kind.text}"), shorts)
-        # Adding a power of two whose last place is the last place of the float16 result rounds to it, in
-        # the FPU's rounding mode: 2^13 times the value's own power, at least that of the smallest normal.
-        bits = f.bitcast(value, _like(_INT32, value))
-        sign = f.and_(f.emit(bits.type, f"lshr {bits.typed}, {_every(bits, 16).text}"), _every(bits, 0x8000))
+    # --- any floats with a shorter exponent, by their fields ------------------------------------
+
+    def _from_fields(self, value: Value, source: DType) -> Value:
+        f, floats = self.f, _like(_FLOAT, value)
+        sign_bit, moved = 1 << source.bits - 1, F32.significand - source.significand
+        # The bits below the sign, moved to float32's place, are too small by a power of two, the difference
+        # of the exponents' biases; multiplying by it is exact, subnormals included. Infinities and NaNs are
+        # the largest of these bits, and get float32's largest exponent.
+        wide = f.emit(_like(INT32, value), f"zext {value.typed} to {_like(INT32, value).text}")
+        sign = f.shl(f.and_(wide, _every(wide, sign_bit)), _every(wide, F32.bits - source.bits))
+        shifted = f.shl(f.and_(wide, _every(wide, sign_bit - 1)), _every(wide, moved))
+        scaled = f.times(f.bitcast(shifted, floats), _float(value, (2 * F32.bias - source.bias) << 23))
+        bits = f.bitcast(scaled, wide.type)
+        special = f.icmp(">=", shifted, _every(wide, _first_special(source) << moved))
+        bits = f.select(special, f.or_(shifted, _every(wide, 0xFF << 23)), bits)
+        return f.bitcast(f.or_(bits, sign), floats)
+
+    def _to_fields(self, value: Value, to: DType) -> Value:
+        f, dropped = self.f, F32.significand - to.significand
+        # Adding a power of two whose last place is the last place of the narrow result rounds to it, in the
+        # FPU's rounding mode: 2^dropped times the value's own power, at least that of the smallest normal.
+        bits = f.bitcast(value, _like(INT32, value))
+        above = _every(bits, F32.bits - to.bits)
+        sign = f.and_(f.emit(bits.type, f"lshr {bits.typed}, {above.text}"), _every(bits, 1 << to.bits - 1))
         magnitude = f.and_(bits, _every(bits, 0x7FFFFFFF))
-        # Above the largest float16 everything becomes the same: 2^16, which rounds to infinity.
-        largest = _every(bits, 0x47800000)
+        # Above the largest number everything becomes the same: the first value without a pattern of its own,
+        # whose pattern is that of infinity, or of NaN where there is no infinity.
+        special = _first_special(to)
+        largest = _every(bits, (F32.bias - to.bias << 23) + (special << dropped))
         clamped = f.select(f.icmp("<", magnitude, largest), magnitude, largest)
         exponent = f.and_(clamped, _every(bits, 0x7F800000))
-        smallest = _every(bits, (127 - 14) << 23)
+        smallest = _every(bits, (F32.bias + 1 - to.bias) << 23)
         exponent = f.select(f.icmp(">", exponent, smallest), exponent, smallest)
-        magic = f.add(exponent, _every(bits, 13 << 23))
+        magic = f.add(exponent, _every(bits, dropped << 23))
         floats = value.type
         total = f.plus(f.bitcast(clamped, floats), f.bitcast(magic, floats))
         # The sum's last bits are the significand, its leading bit included, which carries into the exponent.
         significand = f.sub(f.bitcast(total, bits.type), magic)
         places = f.sub(exponent, smallest)
-        places = f.emit(bits.type, f"lshr {places.typed}, {_every(bits, 13).text}")
+        places = f.emit(bits.type, f"lshr {places.typed}, {_every(bits, dropped).text}")
         result = f.add(significand, places)
         nan = f.icmp(">", magnitude, _every(bits, 0x7F800000))
-        payload = f.emit(bits.type, f"lshr {magnitude.typed}, {_every(bits, 13).text}")
-        payload = f.or_(f.and_(payload, _every(bits, 0x3FF)), _every(bits, 0x7E00))
-        return f.trunc(f.or_(f.select(nan, payload, result), sign), shorts)
+        payload = f.emit(bits.type, f"lshr {magnitude.typed}, {_every(bits, dropped).text}")
+        fraction = 1 << to.significand - 1
+        quiet = (1 << to.bits - 1) - (fraction >> 1) if to.infinities else special
+        payload = f.or_(f.and_(payload, _every(bits, fraction - 1)), _every(bits, quiet))
+        narrow = f.or_(f.select(nan, payload, result), sign)
+        return f.trunc(narrow, _like(memory_type(to), value))
+
+
+def _is_upper_part(dtype: DType, of: DType = F32) -> bool:
+    """Whether the bits of a float are the first ones of a wider type: the same exponent, fewer digits.
+
+    >>> from tilewright.spec.dtype import BF16
+    >>> _is_upper_part(BF16), _is_upper_part(F16)
+    (True, False)
+    """
+    return dtype.exponent == of.exponent and dtype.infinities
+
+
+def _first_special(dtype: DType) -> int:
+    """The smallest bits, the sign left out, that are no finite number.
+
+    Raises
+    ------
+    UnsupportedDtype : nothing says how the type's bits are divided.
+
+    >>> hex(_first_special(F16))
+    '0x7c00'
+    """
+    if not dtype.exponent:
+        raise UnsupportedDtype(dtype=f"conversion of {dtype}", supported="floats with a known exponent")
+    every = (1 << dtype.bits - 1) - 1
+    return every + 1 - (1 << dtype.significand - 1) if dtype.infinities else every

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
-from tilewright.spec.dtype import DType, Kind
+from tilewright.errors import UnsupportedDtype
+from tilewright.spec.dtype import DType, find_llvm_type
 
 
 class Type(NamedTuple):
@@ -24,23 +26,43 @@ INT64 = Type("i64", "i64")
 POINTER = Type("ptr", "p0")
 VOID = Type("void", "")
 
-_FLOATS = {16: Type("half", "f16"), 32: Type("float", "f32"), 64: Type("double", "f64")}
 
-
+@cache
 def element_type(dtype: DType) -> Type:
-    """The LLVM type of one element, or of a part of a complex one."""
+    """The LLVM type of one element, or of a part of a complex one.
+
+    Raises
+    ------
+    UnsupportedDtype : LLVM has no such type; its elements are converted before they are computed with.
+
+    >>> from tilewright.spec.dtype import BF16, I8
+    >>> element_type(BF16), element_type(I8)
+    (Type(text='bfloat', suffix='bf16', lanes=0), Type(text='i8', suffix='i8', lanes=0))
+    """
     dtype = dtype.real
-    return _FLOATS[dtype.bits] if dtype.kind is Kind.FLOAT else Type(f"i{dtype.bits}", f"i{dtype.bits}")
+    if not dtype.llvm_name:
+        raise UnsupportedDtype(dtype=f"{dtype} in arithmetic", supported="types that LLVM has")
+    return Type(dtype.llvm_name, dtype.bits_type if dtype.is_integer else dtype.name)
 
 
 def memory_type(dtype: DType) -> Type:
-    """The LLVM type that loads and stores of one element use: integers for floats of 16 bits.
+    """The LLVM type that loads and stores of one element use: integers for floats of 16 bits and fewer.
 
     Not every target can hold such floats in registers; conversions work on their bits.
     """
-    if dtype.bits >= 32:
+    return Type(dtype.bits_type, dtype.bits_type) if dtype.bits < 32 else element_type(dtype)
+
+
+def named_type(name: str) -> Type:
+    """A scalar type from LLVM's spelling: "ptr", "bfloat", "i17".
+
+    >>> named_type("half")
+    Type(text='half', suffix='f16', lanes=0)
+    """
+    dtype = find_llvm_type(name)
+    if dtype is not None:
         return element_type(dtype)
-    return Type(f"i{dtype.bits}", f"i{dtype.bits}")
+    return POINTER if name == POINTER.text else Type(name, name)
 
 
 def vector_of(element: Type, lanes: int) -> Type:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, Flag, auto
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,9 +28,23 @@ class Kind(Enum):
     COMPLEX = "complex"
 
 
+class Use(Flag):
+    """Features that take a type, beside products, copies and transposes, which take all of them."""
+
+    NONE = 0
+    FUNCTIONS = auto()  # elementwise functions, softmax, norms and reductions of rows
+    ATTENTION = auto()
+    ATTENTION_GRADIENTS = auto()
+    SCATTERED = auto()  # operands and results that a product gathers and scatters through tables
+    SUMS = auto()  # sums of products over any axes, one result at a time
+    ACCUMULATOR = auto()  # sums are kept in it
+    ACTIVATIONS = auto()  # left operands of products with packed weights of narrower elements
+    QUANTISED_ROWS = auto()  # activations that are quantised without a conversion to float32
+
+
 @dataclass(frozen=True)
 class DType:
-    """One element type.
+    """One element type: everything that the package knows of it.
 
     Attributes
     ----------
@@ -39,7 +54,15 @@ class DType:
     kind : float, signed or unsigned integer, or complex number.
     numpy_name : what ``numpy.dtype`` accepts for it, or its name in ml_dtypes.
     significand : bits of precision of a float, the hidden one included; all the bits of an integer.
+    exponent : bits of the exponent of a float, from which its conversions follow; its bias is
+        2^(exponent - 1) - 1.
+    infinities : the largest exponent is that of infinities and NaNs. Without, only the pattern of all ones
+        is NaN, and what is too large becomes NaN.
     extension : the type is one of ml_dtypes.
+    llvm_name : LLVM's type of an element in arithmetic; of integers "i" and their bits. Empty where LLVM has
+        none: such elements are widened before anything is computed.
+    c_name : the type in C; of integers the one of ``stdint.h``. "void" where C and C++ have no common name.
+    uses : which features beside products take the type.
     """
 
     name: str
@@ -47,7 +70,20 @@ class DType:
     kind: Kind
     numpy_name: str
     significand: int = 0
+    exponent: int = 0
+    infinities: bool = True
     extension: bool = False
+    llvm_name: str = ""
+    c_name: str = "void"
+    uses: Use = Use.NONE
+
+    def __post_init__(self) -> None:
+        if self.is_integer:
+            object.__setattr__(self, "llvm_name", self.bits_type)
+            object.__setattr__(self, "c_name", f"{'u' * (self.kind is Kind.UNSIGNED)}int{self.bits}_t")
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # problems are keys of caches, and are hashed with their types
 
     @property
     def size(self) -> int:
@@ -64,6 +100,40 @@ class DType:
             found: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, self.numpy_name))
             return found
         return np.dtype(self.numpy_name)
+
+    @property
+    def ctypes(self) -> Any:
+        """The type of an argument in ctypes: that of `c_name`.
+
+        >>> F32.ctypes.__name__, I32.ctypes is getattr(ctypes, "c_int32")
+        ('c_float', True)
+        """
+        return getattr(ctypes, f"c_{self.c_name.removesuffix('_t')}")
+
+    @property
+    def bits_type(self) -> str:
+        """LLVM's integer type of as many bits."""
+        return f"i{self.bits}"
+
+    @property
+    def bias(self) -> int:
+        """Of a float's exponent."""
+        return (1 << self.exponent - 1) - 1
+
+    @property
+    def is_narrow_float(self) -> bool:
+        """Whether values are floats that are widened before anything is computed of them."""
+        return self.kind is Kind.FLOAT and self.bits < 32
+
+    @property
+    def is_nibble(self) -> bool:
+        """Whether values are integers of which only the low half of a byte counts."""
+        return self.is_integer and self.significand == 4
+
+    @property
+    def unsigned_numpy_name(self) -> str | None:
+        """NumPy's unsigned type whose products and sums have the same bits; None for types without one."""
+        return f"u{self.numpy_name}" if self.kind is Kind.SIGNED and self.significand > 8 else None
 
     @property
     def is_integer(self) -> bool:
@@ -93,7 +163,8 @@ class DType:
         if self == other:
             return True
         if self.kind is other.kind and not self.is_integer:
-            return self.bits >= 2 * other.bits
+            own, its = self.real, other.real
+            return own.significand >= its.significand and own.exponent >= its.exponent
         if not (self.is_integer and other.is_integer):
             return False
         if self.kind is other.kind:
@@ -104,19 +175,48 @@ class DType:
         return self.name
 
 
-F64 = DType("f64", 64, Kind.FLOAT, "float64", 53)
-F32 = DType("f32", 32, Kind.FLOAT, "float32", 24)
-BF16 = DType("bf16", 16, Kind.FLOAT, "bfloat16", 8, extension=True)
-F16 = DType("f16", 16, Kind.FLOAT, "float16", 11)
+_FLOATS = Use.FUNCTIONS | Use.ATTENTION | Use.SCATTERED | Use.SUMS
+_FULL = _FLOATS | Use.ACCUMULATOR
+_TRAINED = _FLOATS | Use.ATTENTION_GRADIENTS | Use.ACTIVATIONS | Use.QUANTISED_ROWS
+_WHOLE = Use.SUMS | Use.ACCUMULATOR
+
+F64 = DType(
+    "f64", 64, Kind.FLOAT, "float64", 53, exponent=11, llvm_name="double", c_name="double", uses=_FULL
+)
+F32 = DType(
+    "f32",
+    32,
+    Kind.FLOAT,
+    "float32",
+    24,
+    exponent=8,
+    llvm_name="float",
+    c_name="float",
+    uses=_TRAINED | Use.ACCUMULATOR,
+)
+BF16 = DType(
+    "bf16",
+    16,
+    Kind.FLOAT,
+    "bfloat16",
+    8,
+    exponent=8,
+    extension=True,
+    llvm_name="bfloat",
+    uses=_TRAINED,
+)
+F16 = DType(
+    "f16", 16, Kind.FLOAT, "float16", 11, exponent=5, llvm_name="half", uses=_FLOATS | Use.QUANTISED_ROWS
+)
 I4 = DType("i4", 8, Kind.SIGNED, "int4", 4, extension=True)
 U4 = DType("u4", 8, Kind.UNSIGNED, "uint4", 4, extension=True)
-I8 = DType("i8", 8, Kind.SIGNED, "int8", 8)
+I8 = DType("i8", 8, Kind.SIGNED, "int8", 8, uses=Use.SUMS)
 U8 = DType("u8", 8, Kind.UNSIGNED, "uint8", 8)
-I16 = DType("i16", 16, Kind.SIGNED, "int16", 16)
-I32 = DType("i32", 32, Kind.SIGNED, "int32", 32)
-I64 = DType("i64", 64, Kind.SIGNED, "int64", 64)
-C64 = DType("c64", 64, Kind.COMPLEX, "complex64")
-C128 = DType("c128", 128, Kind.COMPLEX, "complex128")
+I16 = DType("i16", 16, Kind.SIGNED, "int16", 16, uses=Use.SUMS)
+I32 = DType("i32", 32, Kind.SIGNED, "int32", 32, uses=_WHOLE)
+I64 = DType("i64", 64, Kind.SIGNED, "int64", 64, uses=_WHOLE)
+C64 = DType("c64", 64, Kind.COMPLEX, "complex64", uses=Use.SUMS)
+C128 = DType("c128", 128, Kind.COMPLEX, "complex128", uses=Use.SUMS)
 
 #: Every element type the project can name, by name. A new type is a row here.
 DTYPES: dict[str, DType] = {
@@ -126,11 +226,36 @@ DTYPES: dict[str, DType] = {
 #: The types that `matmul` and `Gemm` have kernels for; the first two come first in compiled tables.
 GEMM_DTYPES: tuple[DType, ...] = (F32, F64, *(d for d in DTYPES.values() if d not in (F32, F64)))
 
+#: A type's name in names of kernels, which write several one after the other.
+DTYPE_NAME = "|".join(sorted(DTYPES, key=len, reverse=True))
+
+
+def dtypes_for(use: Use) -> tuple[DType, ...]:
+    """The types that a feature takes, in the order of `GEMM_DTYPES`.
+
+    >>> [str(dtype) for dtype in dtypes_for(Use.ATTENTION)]
+    ['f32', 'f64', 'bf16', 'f16']
+    """
+    return tuple(dtype for dtype in GEMM_DTYPES if use in dtype.uses)
+
+
 #: The types that sums are kept in: see `accumulator`.
-ACCUMULATORS: tuple[DType, ...] = (F32, F64, I32, I64)
+ACCUMULATORS: tuple[DType, ...] = dtypes_for(Use.ACCUMULATOR)
 
 #: The types whose elementwise functions exist beside moves.
-FUNCTION_DTYPES: tuple[DType, ...] = (F32, F64, BF16, F16)
+FUNCTION_DTYPES: tuple[DType, ...] = dtypes_for(Use.FUNCTIONS)
+
+#: The float types in LLVM's spelling, and the integers whose signs are their instructions'.
+_LLVM_NAMES = {dtype.llvm_name: dtype for dtype in (F64, F32, BF16, F16, I8, I16, I32, I64)}
+
+
+def find_llvm_type(name: str) -> DType | None:
+    """The element type of one of LLVM's; integers count as signed. None for types that no array has.
+
+    >>> find_llvm_type("bfloat").name, find_llvm_type("i8").name, find_llvm_type("ptr")
+    ('bf16', 'i8', None)
+    """
+    return _LLVM_NAMES.get(name)
 
 
 def parse_dtype(value: DType | str | DTypeLike, supported: Sequence[DType] | None = None) -> DType:

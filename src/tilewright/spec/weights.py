@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import InvalidChoice, InvalidGroup, shown
 from tilewright.spec.arguments import check_text
-from tilewright.spec.dtype import BF16, F16, F32, I32, DType
+from tilewright.spec.dtype import DTYPES, F32, I32, DType
 
 #: Depths that may share one scale: whole words of every form, whole steps of every multiply instruction, and
 #: at most as many as one depth block has room for.
@@ -33,14 +33,23 @@ class Elements(Enum):
     I4 = "i4"
 
     @property
+    def dtype(self) -> DType:
+        """The element type; of integers without a sign, the signed one of as many bits."""
+        return DTYPES[self.value]
+
+    @property
     def bits(self) -> int:
         """Of one element."""
-        return {"f32": 32, "bf16": 16, "f16": 16, "i8": 8, "i4": 4}[self.value]
+        return self.dtype.significand if self.scaled else self.dtype.bits
 
     @property
     def depths(self) -> int:
-        """Consecutive depths of a column in one word; halves are converted side by side, one in a word."""
-        return 1 if self is Elements.F16 else 32 // self.bits
+        """Consecutive depths of a column in one word.
+
+        Integers and the upper halves of floats are taken out of words of 32 bits; floats of another exponent
+        are converted side by side, one in a word.
+        """
+        return 32 // self.bits if self.scaled or self.dtype.exponent == F32.exponent else 1
 
     @property
     def word_bytes(self) -> int:
@@ -50,7 +59,7 @@ class Elements(Enum):
     @property
     def storage(self) -> DType:
         """The element type of the buffer: of floats their own, of integers whole words."""
-        return {"f32": F32, "bf16": BF16, "f16": F16}.get(self.value, I32)
+        return I32 if self.scaled else self.dtype
 
     @property
     def unit(self) -> int:
@@ -60,7 +69,7 @@ class Elements(Enum):
     @property
     def scaled(self) -> bool:
         """Whether elements are integers with a scale."""
-        return self in (Elements.I8, Elements.I4)
+        return self.dtype.is_integer
 
     @property
     def middle(self) -> int:
@@ -75,7 +84,12 @@ class Elements(Enum):
         >>> Elements.I4.value_type(BF16).name, Elements.F16.value_type(F32).name
         ('bf16', 'f16')
         """
-        return {"f32": F32, "bf16": BF16, "f16": F16}.get(self.value, activation)
+        return activation if self.scaled else self.dtype
+
+
+#: The elements that are narrower than those of products.
+NARROW = tuple(elements.value for elements in Elements if elements is not Elements.F32)
+_FORM = re.compile(rf"({'|'.join(NARROW)})(?:g(\d{{1,18}}))?(z?)")
 
 
 @dataclass(frozen=True)
@@ -104,7 +118,7 @@ class Weights:
     def __post_init__(self) -> None:
         assert self.elements.scaled or not self.zeros
         if self.elements is Elements.F32:
-            raise InvalidChoice(name="elements of a weight", found="f32", allowed="bf16, f16, i8, i4")
+            raise InvalidChoice(name="elements of a weight", found="f32", allowed=", ".join(NARROW))
         if self.group not in ((0, *GROUPS) if self.elements.scaled else (0,)):
             raise InvalidGroup(group=self.group, allowed=", ".join(map(str, GROUPS)))
 
@@ -125,9 +139,10 @@ class Weights:
         >>> Weights.parse("i4g64z")
         Weights(elements=<Elements.I4: 'i4'>, group=64, zeros=True)
         """
-        found = re.fullmatch(r"(bf16|f16|i8|i4)(?:g(\d{1,18}))?(z?)", check_text(name, "form of a weight"))
-        if found is None or (found[3] and not found[1].startswith("i")):
-            raise InvalidChoice(name="form of a weight", found=shown(name), allowed="bf16, f16, i8 or i4g64z")
+        found = _FORM.fullmatch(check_text(name, "form of a weight"))
+        if found is None or (found[3] and not Elements(found[1]).scaled):
+            allowed = f"{', '.join(NARROW[:-1])} or i4g64z"
+            raise InvalidChoice(name="form of a weight", found=shown(name), allowed=allowed)
         return cls(Elements(found[1]), int(found[2] or 0), bool(found[3]))
 
     @property

@@ -7,9 +7,10 @@ import re
 from tilewright.loops.llvm.control_flow import NaturalLoop
 from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.trip_counts import Counts
-from tilewright.loops.llvm.values import TYPES, Values
+from tilewright.loops.llvm.values import Values
 from tilewright.loops.nests.nest import Access, Assign, Bound, CountedLoop, Extent, Number
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.spec.dtype import DType, find_llvm_type
 
 #: Calls that change nothing that a nest has: what they say is for optimisers and debuggers.
 _SILENT = re.compile(r"@llvm\.(?:assume|dbg|experimental\.noalias|invariant|donothing|prefetch|sideeffect)\b")
@@ -53,23 +54,25 @@ def filled(
     element = _element_at(counts, place[0])
     if element is None:
         return None
-    size = TYPES[element].size
+    size = element.size
     if any(factor % size for _, factor in span.terms) or not counts.require(span, 0):
         return None
     count = Polynomial(tuple((monomial, factor // size) for monomial, factor in span.terms))
     where = values.where(instruction)
     offset = place[1] + Polynomial.of(index) * size
-    target = Access(values.memory(place[0]), offset, TYPES[element], where)
+    target = Access(values.memory(place[0]), offset, element, where)
     values.note_store(target, "", loop)
     return CountedLoop(index, Extent((Bound(count),)), (Assign(target, Number(0), where),), where)
 
 
-def _element_at(counts: Counts, base: Symbol) -> str | None:
+def _element_at(counts: Counts, base: Symbol) -> DType | None:
     """The type that the nest stores into some memory."""
     for label in counts.root.blocks:
         for instruction in counts.function.blocks[label].instructions:
-            if instruction.opcode == "store" and instruction.operands[0].kind in TYPES:
-                target = counts.address(instruction.operands[1].text, counts.flow.innermost(label))
-                if target is not None and target[0] == base:
-                    return instruction.operands[0].kind
+            if instruction.opcode != "store":
+                continue
+            element = find_llvm_type(instruction.operands[0].kind)
+            target = counts.address(instruction.operands[1].text, counts.flow.innermost(label))
+            if element is not None and target is not None and target[0] == base:
+                return element
     return None

@@ -13,7 +13,7 @@ from tilewright.loops.llvm.symbols import Candidate, NestLocation
 from tilewright.loops.llvm.tidy import accesses, sunk, with_knowledge, without_dead_stores
 from tilewright.loops.llvm.trip_counts import Comparison, Counts
 from tilewright.loops.llvm.type_layout import BITS, pointer_bits
-from tilewright.loops.llvm.values import TYPES, NotANest, Values, number_of
+from tilewright.loops.llvm.values import NotANest, Values, number_of
 from tilewright.loops.nests.nest import (
     Access,
     Assign,
@@ -25,6 +25,7 @@ from tilewright.loops.nests.nest import (
     Where,
 )
 from tilewright.loops.nests.polynomial import Index, Polynomial
+from tilewright.spec.dtype import find_llvm_type
 
 _WORDS = {
     "atomicrmw": "changes memory atomically",
@@ -205,7 +206,7 @@ class Reader:
         """Make a variable of a phi; what it is in the next iteration."""
         latching = [pair.text for pair in phi.incoming if pair.label in loop.blocks]
         entering = [pair.text for pair in phi.incoming if pair.label not in loop.blocks]
-        if len(latching) != 1 or len(entering) != 1 or phi.kind not in TYPES:
+        if len(latching) != 1 or len(entering) != 1 or find_llvm_type(phi.kind) is None:
             raise self._refuse("carries a value that is neither a number nor affine", phi)
         parent = self._counts.parents[loop.header]
         if parent is None:

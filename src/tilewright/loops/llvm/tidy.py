@@ -130,11 +130,8 @@ def with_knowledge(nest: CountedLoop, evolutions: Evolutions) -> tuple[CountedLo
 def _reloaded(access: Access) -> InvariantScalar:
     """An element that no iteration moves away from, as a number that is read before the nest."""
     assert access.dtype is not None
-    symbol = Reloaded.of(access.memory.base, access.offset, _KINDS.get(access.dtype.name, access.dtype.name))
+    symbol = Reloaded.of(access.memory.base, access.offset, access.dtype.llvm_name)
     return InvariantScalar(symbol, access.dtype)
-
-
-_KINDS = {"f64": "double", "f32": "float", "bf16": "bfloat", "f16": "half", "u8": "i8"}
 
 
 def _rebuilt(node: Any, change: Callable[[object], object]) -> Any:

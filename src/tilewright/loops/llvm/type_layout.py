@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 
 from tilewright.loops.llvm.text import split_commas
+from tilewright.spec.dtype import find_llvm_type
 
 _INTEGER = re.compile(r"i(\d+)$")
 _ARRAY = re.compile(r"\[(\d+) x (.*)\]$", re.DOTALL)
 _STRUCTURE = re.compile(r"(<?)\{ ?(.*?) ?\}>?$", re.DOTALL)
-#: Bytes, and bytes of alignment, of types that are the same wherever pointers have 64 bits.
-_PLAIN = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
+#: Bytes of a pointer, where sizes and addresses are understood.
+POINTER_BYTES = 8
 #: Integers are aligned to their size rounded up to a power of two, wide ones to this.
 _WIDEST_ALIGNMENT = 16
 
@@ -91,8 +92,10 @@ class DataLayout:
 
     def _measure(self, kind: str) -> tuple[int, int] | None:
         kind = self._names.get(kind, kind)
-        if kind in _PLAIN:
-            return _PLAIN[kind], _PLAIN[kind]
+        dtype = find_llvm_type(kind)
+        if dtype is not None or kind == "ptr":
+            size = POINTER_BYTES if dtype is None else dtype.size
+            return size, size
         integer = _INTEGER.match(kind)
         if integer:
             stored = (int(integer[1]) + 7) // 8

@@ -30,19 +30,8 @@ from tilewright.loops.nests.nest import (
     Where,
 )
 from tilewright.loops.nests.polynomial import Symbol
-from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8
+from tilewright.spec.dtype import I8, U8, find_llvm_type
 
-#: Element types by their names in LLVM. Integers have a sign only where they are widened.
-TYPES = {
-    "double": F64,
-    "float": F32,
-    "bfloat": BF16,
-    "half": F16,
-    "i8": I8,
-    "i16": I16,
-    "i32": I32,
-    "i64": I64,
-}
 _UNSIGNED = {I8: U8}
 _DECIMAL = re.compile(r"-?\d+(?:\.\d*(?:e[+-]?\d+)?)?$")
 _HEXADECIMAL = re.compile(r"(f?)0x([HR]?)([0-9A-Fa-f]+)$")
@@ -70,7 +59,8 @@ def number_of(kind: str, text: str) -> float | int | None:
     if text == "zeroinitializer":
         return 0
     if _DECIMAL.match(text):
-        return float(text) if kind in ("float", "double", "half", "bfloat") else int(text)
+        dtype = find_llvm_type(kind)
+        return int(text) if dtype is None or dtype.is_integer else float(text)
     found = _HEXADECIMAL.match(text)
     if found is None:
         return None
@@ -128,7 +118,7 @@ class Values:
 
     def access(self, instruction: Instruction, kind: str, pointer: str, at: NaturalLoop) -> Access:
         """The element that a load or a store touches; refused where its place is no polynomial."""
-        place, dtype = self.counts.address(pointer, at), TYPES.get(kind)
+        place, dtype = self.counts.address(pointer, at), find_llvm_type(kind)
         if dtype is None:
             raise NotANest(Refusal(self.where(instruction), f"touches memory as {kind}"))
         if place is None:
@@ -179,7 +169,7 @@ class Values:
         if home is None:
             if text[:1] != "%":
                 return Unreadable(f"computes with {text}", self.where(None))
-            return InvariantScalar(SsaValue.of(text, kind), TYPES.get(kind))
+            return InvariantScalar(SsaValue.of(text, kind), find_llvm_type(kind))
         assert instruction is not None
         if text in self.cells and at.header in home.blocks:
             return Read(self.cells[text])
@@ -259,7 +249,7 @@ class Values:
         return Minus(self._of(*instruction.operands[0], at))
 
     def _conversion(self, instruction: Instruction, at: NaturalLoop) -> Value:
-        value, dtype = self._of(*instruction.operands[0], at), TYPES.get(instruction.kind)
+        value, dtype = self._of(*instruction.operands[0], at), find_llvm_type(instruction.kind)
         if dtype is None:
             return Unreadable(f"computes in {instruction.kind}", self.where(instruction))
         if instruction.opcode == "zext":

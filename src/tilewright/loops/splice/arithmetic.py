@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import INT1, INT64, POINTER, Type, Value, int64
+from tilewright.llvm.values import INT1, INT64, POINTER, Type, Value, int64, named_type
 from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded, SsaValue
 from tilewright.loops.nests.nest import Extent
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
@@ -14,20 +14,12 @@ from tilewright.loops.nests.polynomial import Polynomial, Symbol
 #: Loads of what a program keeps in memory; its own load may be aligned better, which nobody told us.
 UNKNOWN_ALIGNMENT = 1
 
-#: How LLVM spells the types that symbols have, beside integers.
-_KINDS = {
-    "ptr": POINTER,
-    "half": Type("half", "f16"),
-    "bfloat": Type("bfloat", "bf16"),
-    "float": Type("float", "f32"),
-    "double": Type("double", "f64"),
-}
 _CHECKED = Type("{ i64, i1 }", "")
 
 
 def kind_of(symbol: SsaValue | Reloaded) -> Type:
     """The LLVM type of a symbol's value."""
-    return _KINDS.get(symbol.kind) or Type(symbol.kind, symbol.kind)
+    return named_type(symbol.kind)
 
 
 def symbols_below(symbols: Iterable[Symbol]) -> Iterator[Symbol]:

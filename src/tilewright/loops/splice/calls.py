@@ -40,17 +40,11 @@ from tilewright.loops.splice.conditions import Conditions
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.plan import KernelChoice, KernelMatrix, KernelPlan
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
-from tilewright.spec.dtype import DTYPES, DType
+from tilewright.spec.dtype import DType, find_llvm_type
 from tilewright.spec.problem import Layout
 
 #: What sizes count for at most where they are multiplied: three of them are no overflow.
 MOST_COUNTED = 1 << 20
-
-#: Element types of scalars, by their types in LLVM.
-_SCALARS = {element_type(dtype).text: dtype for dtype in DTYPES.values() if dtype.real == dtype} | {
-    "bfloat": DTYPES["bf16"],
-    "half": DTYPES["f16"],
-}
 
 
 def arguments_of(polynomials: Sequence[Polynomial]) -> tuple[SsaValue, ...]:
@@ -367,7 +361,8 @@ class _Call:
 
     def _scalar(self, scalar: InvariantScalar, acc: DType) -> Value:
         value = self.invariants.raw(scalar.symbol)
-        dtype = scalar.dtype or _SCALARS[value.type.text]
+        dtype = scalar.dtype or find_llvm_type(value.type.text)
+        assert dtype is not None
         if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers
             value = self.f.bitcast(value, memory_type(dtype))
         return Convert(self.f, half=False)(value, dtype, acc)

@@ -8,6 +8,7 @@ from itertools import permutations
 
 from tilewright.llvm.values import INT1, INT64, Value, int64
 from tilewright.loops.llvm.symbols import Reloaded
+from tilewright.loops.llvm.type_layout import POINTER_BYTES
 from tilewright.loops.nests.nest import (
     Disjoint,
     Extent,
@@ -19,6 +20,7 @@ from tilewright.loops.nests.nest import (
 )
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.loops.splice.arithmetic import Exact, Invariants, kind_of, least, most
+from tilewright.spec.dtype import find_llvm_type
 
 TRUE = Value(INT1, "true")
 
@@ -198,5 +200,7 @@ def bytes_of(kind: str) -> int:
     >>> bytes_of("i32"), bytes_of("i1"), bytes_of("double"), bytes_of("ptr")
     (4, 1, 8, 8)
     """
-    floats = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
-    return floats.get(kind) or -(-int(kind[1:]) // 8)
+    dtype = find_llvm_type(kind)
+    if dtype is not None:
+        return dtype.size
+    return POINTER_BYTES if kind == "ptr" else -(-int(kind[1:]) // 8)

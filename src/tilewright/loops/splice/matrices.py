@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from tilewright.errors import TilewrightError
 from tilewright.llvm.matrix import MULTIPLY
-from tilewright.llvm.values import element_type
 from tilewright.loops.llvm.text import closing, split_commas
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.text import LABEL
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
-from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, DType
+from tilewright.spec.dtype import F32, DType, find_llvm_type
 
 #: Vectors in the frame begin on a cache line.
 ALIGNMENT = 64
@@ -28,10 +27,6 @@ _CALL = re.compile(
     r"^\s*(?P<result>%\S+) = (?:(?:tail|notail|musttail) )?call (?P<flags>(?:[a-z]+ )*)"
     r"(?P<kind><(?P<lanes>\d+) x (?P<element>\w+)>) @llvm\.matrix\.multiply\.[\w.]+(?P<operands>\(.*)$"
 )
-#: The element types that have kernels.
-_ELEMENTS = {element_type(dtype).text: dtype for dtype in (F64, F32, F16, I8, I16, I32, I64)} | {
-    "bfloat": BF16
-}
 
 
 @dataclass(frozen=True)
@@ -94,9 +89,10 @@ def multiply_by_tiles(
 def _product(line: str, *, assume_reassociation: bool) -> _Product | None:
     """The call in a line, if it is one that may be rounded as kernels do."""
     match = _CALL.match(line) if MULTIPLY in line else None
-    if match is None or match["element"] not in _ELEMENTS:
+    dtype = find_llvm_type(match["element"]) if match is not None else None
+    if match is None or dtype is None:
         return None
-    operands, dtype, flags = match["operands"], _ELEMENTS[match["element"]], set(match["flags"].split())
+    operands, flags = match["operands"], set(match["flags"].split())
     if not (assume_reassociation or _may_round(dtype, flags)):
         return None
     end = closing(operands, 0)

@@ -277,7 +277,7 @@ class SoftmaxCode:
         match to.dtype:
             case self.acc:
                 narrow = weights
-            case DType(name="bf16"):
+            case dtype if dtype == BF16:
                 narrow = self.rounded(weights)
             case _:
                 narrow = self.convert(weights, self.acc, to.dtype)
@@ -290,8 +290,7 @@ class SoftmaxCode:
         """
         f, v = self.f, self.floats(weights.type)
         bits = f.plus(v.bits(weights), v.integer(1 << 15))
-        word = Type("i32", "i32")
-        high = f.emit(bits.type, f"lshr {bits.typed}, splat ({word.text} 16)")
+        high = f.emit(bits.type, f"lshr {bits.typed}, splat (i32 16)")
         return f.trunc(high, vector_type(BF16, self.lanes))
 
     def zeros(self, row: Value, begin: Value, end: Value) -> None:

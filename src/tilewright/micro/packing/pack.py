@@ -11,6 +11,7 @@ from tilewright.ir.nodes import Parts
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import (
+    INT8,
     INT64,
     POINTER,
     VOID,
@@ -180,7 +181,7 @@ class PackKernel:
             return
         begin = f.mul(f.ceildiv(f.arguments["depth"], int64(self.kr)), self.group_bytes)
         width = self.chunks[-1][1] * self.word_bits // 8  # which divides the bytes of each word of every lane
-        bytes_ = vector_of(Type("i8", "i8"), width)
+        bytes_ = vector_of(INT8, width)
         with f.loop(begin, panel_bytes, int64(width), "clear") as at:
             f.store(zero(bytes_), f.at(destination, at), 1)
 

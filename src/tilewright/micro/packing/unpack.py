@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, vector_of, zero
+from tilewright.llvm.values import INT8, INT64, POINTER, VOID, Value, int64, vector_of, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.packing.transpose import interleave
 from tilewright.micro.packing.words import Words
@@ -70,7 +70,7 @@ class UnpackKernel:
         begin = f.mul(f.ceildiv(f.arguments["depth"], int64(self.kr)), self.row_bytes)
         width = self.lanes * self.to.size
         with f.loop(begin, panel_bytes, int64(width), "clear") as at:
-            f.store(zero(vector_of(Type("i8", "i8"), width)), f.at(to, at), 1)
+            f.store(zero(vector_of(INT8, width)), f.at(to, at), 1)
 
     def _panel(self, f: Function, to: Value, source: Value, zeros: Value) -> None:
         """One panel, group by group: each has zero points of its own."""

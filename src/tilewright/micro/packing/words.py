@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
-from tilewright.llvm.values import INT32, Type, Value, int32, vector_of
+from tilewright.llvm.values import INT32, Type, Value, element_type, int32, vector_of
 from tilewright.machine.isa import Isa
-from tilewright.spec.dtype import F16, F32
+from tilewright.spec.dtype import F32
 from tilewright.spec.weights import Elements
 
 #: Bits of a float32 below its exponent, and the exponent's bias.
@@ -34,7 +34,7 @@ class Words:
 
     def __init__(self, f: Function, isa: Isa, elements: Elements, lanes: int) -> None:
         self.f, self.isa, self.elements, self.lanes = f, isa, elements, lanes
-        self.integers, self.kind = vector_of(INT32, lanes), vector_of(Type("float", "f32"), lanes)
+        self.integers, self.kind = vector_of(INT32, lanes), vector_of(element_type(F32), lanes)
         self.floats = Floats(f, F32, self.kind, fused=isa.fused)
 
     @property
@@ -97,8 +97,8 @@ class Words:
         match self.elements:
             case Elements.F32:
                 return words
-            case Elements.F16:
-                return Convert(f, half=self.isa.half)(words, F16, F32)
+            case elements if elements.depths == 1:
+                return Convert(f, half=self.isa.half)(words, elements.dtype, F32)
             case _ if depth == 0:
                 return f.bitcast(f.shl(words, floats.integer(16)), self.kind)
             case _:

@@ -8,11 +8,11 @@ from tilewright.llvm.build import Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import (
+    INT8,
     INT32,
     INT64,
     POINTER,
     VOID,
-    Type,
     Value,
     element_type,
     int64,
@@ -35,8 +35,6 @@ _ROUNDING = 12582912.0
 
 #: Vectors of one turn of the loops: their maxima and sums do not wait for each other.
 VECTORS = 4
-
-_INT8 = Type("i8", "i8")
 
 
 class _State(NamedTuple):
@@ -133,7 +131,7 @@ class RowKernel:
             moved = floats.bits(floats.add(quotient, rounding))
             number = f.sub(moved, floats.bits(rounding))
             found = f.select(state.finite, number, zero(number.type))
-            kind = vector_of(_INT8, lanes) if lanes else _INT8
+            kind = vector_of(INT8, lanes) if lanes else INT8
             f.store(f.trunc(found, kind), f.at(q, column), 1)
             return found
 

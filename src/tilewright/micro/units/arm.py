@@ -23,16 +23,6 @@ from tilewright.micro.units.multiply import Multiply, VectorMultiply
 from tilewright.spec.dtype import BF16, DType, Kind
 
 _REGISTER_BITS = 128
-_BFLOAT = Type("bfloat", "bf16")
-
-
-def operand_element(dtype: DType) -> Type:
-    """The element type of an operand as Arm's intrinsics spell it: bfloat is a type of its own.
-
-    >>> operand_element(BF16).text
-    'bfloat'
-    """
-    return _BFLOAT if dtype == BF16 else element_type(dtype)
 
 
 class ArmDot(VectorMultiply):
@@ -117,7 +107,7 @@ class ArmDot(VectorMultiply):
             return f.shuffle(both, both, [0])
         words = self._per_lane * width
         a, b = _first_lanes(f, a, width, words), _first_lanes(f, b, width, words)
-        kind = vector_of(operand_element(self.tile.a), words * self.tile.kr)
+        kind = vector_of(element_type(self.tile.a), words * self.tile.kr)
         spread, vector = f.bitcast(a, kind), f.bitcast(b, kind)
         unsigned_first = (self.tile.a.kind, self.tile.b.kind) == (Kind.UNSIGNED, Kind.SIGNED)
         operands = (spread, vector) if unsigned_first else (vector, spread)
@@ -140,7 +130,7 @@ def _load_two(f: Function, pointer: Value, lanes: int) -> list[Value]:
     LLVM 22 selects BFDOT by element only where the register comes from an operation on bfloat; it turns
     a plain load into one of integers, and copies each lane.
     """
-    kind = vector_of(_BFLOAT, lanes)
+    kind = vector_of(element_type(BF16), lanes)
     both = Type(f"{{ {kind.text}, {kind.text} }}", "")
     callee = f.module.declare(f"llvm.aarch64.neon.ld1x2.{kind.suffix}.p0", both, (POINTER,))
     pair = f.call(callee, [pointer])
@@ -183,7 +173,7 @@ class Mmla(Multiply):
         return self._load(f, pointer, self.tile.b)
 
     def _load(self, f: Function, pointer: Value, dtype: DType) -> Value:
-        return f.load(vector_of(operand_element(dtype), _REGISTER_BITS // dtype.bits), pointer, dtype.size)
+        return f.load(vector_of(element_type(dtype), _REGISTER_BITS // dtype.bits), pointer, dtype.size)
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
         first, second = (b, a) if self._transposed else (a, b)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from tilewright.errors import InvalidChoice
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Type, Value, element_type, vector_of, zero
+from tilewright.llvm.values import INT32, Value, element_type, vector_of, zero
 from tilewright.machine.isa import MULTIPLY_ADD, Isa, TileFma
 from tilewright.micro.units.amx import Amx
 from tilewright.micro.units.arm import ArmDot, Mmla
@@ -24,9 +24,7 @@ _LEAST_BITS = 128
 #: The sign bits of four bytes: exclusive or with them adds 128 to int8 and makes it uint8.
 SIGNS_OF_BYTES = 0x80808080 - (1 << 32)
 
-_INT8, _INT16, _INT32 = (Type(f"i{bits}", f"i{bits}") for bits in (8, 16, 32))
 _PMADDWD = {128: "sse2.pmadd.wd", 256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"}
-_BFLOAT = Type("bfloat", "bf16")
 
 
 class MultiplyAdd(VectorMultiply):
@@ -46,17 +44,14 @@ class X86Dot(VectorMultiply):
     takes subnormal operands for zero, flushes subnormal results and rounds to nearest whatever MXCSR says.
     """
 
-    #: Intrinsics by register width, and the type of the operands' elements.
-    _NAMES: Mapping[str, tuple[Callable[[int], str], Type]] = {
-        "pmaddwd": (
-            lambda bits: f"llvm.x86.{_PMADDWD[bits]}",
-            _INT16,
-        ),
-        "vpdpwssd": (lambda bits: f"llvm.x86.avx512.vpdpwssd.{bits}", _INT16),
-        "vpdpbusd": (lambda bits: f"llvm.x86.avx512.vpdpbusd.{bits}", _INT8),
-        "vpdpbusd_swapped": (lambda bits: f"llvm.x86.avx512.vpdpbusd.{bits}", _INT8),
-        "vpdpbusd_biased": (lambda bits: f"llvm.x86.avx512.vpdpbusd.{bits}", _INT8),
-        "vdpbf16ps": (lambda bits: f"llvm.x86.avx512bf16.dpbf16ps.{bits}", _BFLOAT),
+    #: Intrinsics by register width.
+    _NAMES: Mapping[str, Callable[[int], str]] = {
+        "pmaddwd": lambda bits: f"llvm.x86.{_PMADDWD[bits]}",
+        "vpdpwssd": lambda bits: f"llvm.x86.avx512.vpdpwssd.{bits}",
+        "vpdpbusd": lambda bits: f"llvm.x86.avx512.vpdpbusd.{bits}",
+        "vpdpbusd_swapped": lambda bits: f"llvm.x86.avx512.vpdpbusd.{bits}",
+        "vpdpbusd_biased": lambda bits: f"llvm.x86.avx512.vpdpbusd.{bits}",
+        "vdpbf16ps": lambda bits: f"llvm.x86.avx512bf16.dpbf16ps.{bits}",
     }
 
     def __init__(self, isa: Isa, tile: TileFma) -> None:
@@ -70,8 +65,8 @@ class X86Dot(VectorMultiply):
             a, b, acc = (f.shuffle(value, zero(value.type), lanes) for value in (a, b, acc))
             whole = self.multiply(f, a, b, acc)
             return f.shuffle(whole, whole, range(width))
-        name, element = self._NAMES[self.tile.instruction]
-        operands = vector_of(element, 32 // int(element.suffix.lstrip("bfi")) * width)
+        name = self._NAMES[self.tile.instruction]
+        operands = vector_of(element_type(self.tile.a), 32 // self.tile.a.bits * width)
         a, b = f.bitcast(a, operands), f.bitcast(b, operands)
         kind = vector_of(element_type(self.tile.acc), width)
         if self.tile.instruction == "pmaddwd":
@@ -88,7 +83,7 @@ class X86Dot(VectorMultiply):
 
     def biased_word(self, f: Function, width: int) -> Value:
         """128 in every byte: multiplied with B, what the bias of A adds to each sum."""
-        return Value(vector_of(_INT32, width), f"splat (i32 {SIGNS_OF_BYTES})")
+        return Value(vector_of(INT32, width), f"splat (i32 {SIGNS_OF_BYTES})")
 
 
 _MMA = (

@@ -45,7 +45,6 @@ from tilewright.llvm.values import (
     vector_of,
 )
 from tilewright.machine.isa import Isa, TileFma
-from tilewright.micro.units.arm import operand_element
 from tilewright.micro.units.multiply import Multiply
 from tilewright.micro.units.sve import every_lane, scalable_of, to_fixed, to_scalable
 
@@ -153,7 +152,7 @@ class Sme(Multiply):
         tile = self.tile
         bits = tile.a.bits * tile.kr
         words = vector_of(Type(f"i{bits}", f"i{bits}"), tile.n)
-        register = scalable_of(operand_element(tile.a))
+        register = scalable_of(element_type(tile.a))
         return f.bitcast(to_scalable(f, f.load(words, pointer, tile.a.size)), register)
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:

@@ -31,7 +31,6 @@ from tilewright.llvm.values import (
     vector_of,
     zero,
 )
-from tilewright.micro.units.arm import operand_element
 from tilewright.micro.units.multiply import Multiply, VectorMultiply
 from tilewright.spec.dtype import Kind
 
@@ -139,7 +138,7 @@ class SveDot(VectorMultiply):
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
         a = _first_lanes(f, a, acc.type.lanes)
-        register = scalable_of(operand_element(self.tile.a))
+        register = scalable_of(element_type(self.tile.a))
         left, right = (f.bitcast(to_scalable(f, words), register) for words in (a, b))
         if (self.tile.a.kind, self.tile.b.kind) == (Kind.SIGNED, Kind.UNSIGNED):
             left, right = right, left
@@ -195,14 +194,14 @@ class SveMmla(Multiply):
         return zero(vector_of(element_type(self.tile.acc), self.tile.m * self.tile.n))
 
     def load_a(self, f: Function, pointer: Value, down: int) -> Value:
-        kind = scalable_of(operand_element(self.tile.a))
+        kind = scalable_of(element_type(self.tile.a))
         callee = f.module.declare(f"llvm.aarch64.sve.ld1rq.{kind.suffix}", kind, (mask_of(kind), POINTER))
         return f.call(callee, [every_lane(f, kind), pointer])
 
     def load_b(self, f: Function, pointer: Value, across: int) -> Value:
         # Vectors of bfloat of a fixed length are not among LLVM's types for registers; words are.
         words = vector_of(INT32, self.tile.n * self.tile.k * self.tile.b.bits // _bits(INT32))
-        register = scalable_of(operand_element(self.tile.b))
+        register = scalable_of(element_type(self.tile.b))
         return f.bitcast(to_scalable(f, f.load(words, pointer, self.tile.b.size)), register)
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:

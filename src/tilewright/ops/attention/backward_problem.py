@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from tilewright.ops.attention.problem import MASK_DTYPES, MAX_HEAD
 from tilewright.spec.arguments import check_flag, check_integer
-from tilewright.spec.dtype import BF16, F32, DType, parse_dtype
+from tilewright.spec.dtype import F32, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import Operand
 
 #: Element types that have gradients.
-BACKWARD_DTYPES = (F32, BF16)
+BACKWARD_DTYPES = dtypes_for(Use.ATTENTION_GRADIENTS)
 
 
 @dataclass(frozen=True, init=False)

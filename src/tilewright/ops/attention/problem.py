@@ -8,11 +8,11 @@ from functools import lru_cache
 
 from tilewright.errors import UnsupportedDtype
 from tilewright.spec.arguments import check_flag, check_integer, parse_choice
-from tilewright.spec.dtype import BF16, F16, F32, F64, I8, U8, DType, parse_dtype
+from tilewright.spec.dtype import F32, I8, U8, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import Operand
 
 #: Element types of queries, and so of results.
-ATTENTION_DTYPES = (F32, F64, BF16, F16)
+ATTENTION_DTYPES = dtypes_for(Use.ATTENTION)
 #: Element types of masks: truths as bytes, and numbers that are added to the scores.
 MASK_DTYPES = (U8, *ATTENTION_DTYPES)
 #: Largest head: its tiles and panels stay in cache.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.compiler.c_header import TEAM_MEANING, Parameter, c_type, scratch_meaning
+from tilewright.compiler.c_header import TEAM_MEANING, Parameter, scratch_meaning
 from tilewright.compiler.lower import has_tasks
 from tilewright.ir.nodes import Program
 from tilewright.ops.contraction.problem import Contraction
@@ -23,7 +23,7 @@ def contraction_parameters(problem: Contraction, program: Program) -> Iterator[P
     for buffer in program.arguments:
         constant, table = "" if buffer.name == "out" else "const ", buffer.name not in problem.names
         meaning = "table of offsets, runs or steps, in elements" if table else "the element of index 0"
-        yield Parameter(f"{constant}{c_type(buffer.dtype)} *{buffer.name}", meaning)
+        yield Parameter(f"{constant}{buffer.dtype.c_name} *{buffer.name}", meaning)
     for name in program.sizes:
         axis = name.removesuffix("_size")
         meaning = f"length of dimension {axis}" if axis != name else "entries of its tables"

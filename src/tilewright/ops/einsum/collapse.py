@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, pieces
-from tilewright.calls.promotion import computing_dtype, narrowed, summed_in
+from tilewright.calls.promotion import computing_dtype, kind_of, narrowed, summed_in
 from tilewright.ops.sum_of_products.kernel import ProductsCall, plan_products
 
 _COLLAPSES = 1024
@@ -132,8 +132,8 @@ def _reduce(array: Array, axes: tuple[int, ...], dtype: np.dtype[Any] | None) ->
     if found == np.bool_:
         return _reduced(np.logical_or, array, axes, found)
     acc = summed_in(computing_dtype((array.dtype,), found))
-    if found.kind == "V" and found.itemsize == 1:
-        acc = np.dtype(np.int32)
+    if kind_of(found) != found.kind and kind_of(found) in "iu":
+        acc = np.dtype(np.int32)  # integers of ml_dtypes, which NumPy does not sum
     return narrowed(_reduced(np.add, array, axes, acc), found)
 
 

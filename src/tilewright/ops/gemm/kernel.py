@@ -373,10 +373,6 @@ def matmul_kernel(types: ProductTypes | DType, epilogue: Epilogue = _NOTHING) ->
     return kernel
 
 
-#: Unsigned types, each beside the type whose kernel computes the same bits.
-_UNSIGNED = {"i16": "uint16", "i32": "uint32", "i64": "uint64"}
-
-
 def native_kernels() -> list[tuple[tuple[np.dtype[Any], ...], GemmKernel]]:
     """The kernels that native callers can reach, which use the common scratch, with their NumPy types."""
     reachable: list[tuple[tuple[np.dtype[Any], ...], GemmKernel]] = []
@@ -385,8 +381,9 @@ def native_kernels() -> list[tuple[tuple[np.dtype[Any], ...], GemmKernel]]:
             continue
         types = kernel.types
         reachable.append(((types.a.numpy, types.b.numpy, types.c.numpy), kernel))
-        if types.a == types.b == types.c and types.a.name in _UNSIGNED:
-            reachable.append(((np.dtype(_UNSIGNED[types.a.name]),) * 3, kernel))
+        unsigned = types.a.unsigned_numpy_name
+        if unsigned is not None and types.a == types.b == types.c:
+            reachable.append(((np.dtype(unsigned),) * 3, kernel))
     return reachable
 
 

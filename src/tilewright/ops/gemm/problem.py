@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.errors import InvalidChoice, InvalidSize, shown
 from tilewright.spec.arguments import check_size, parse_choice
-from tilewright.spec.dtype import BF16, F32, DType, parse_dtype
+from tilewright.spec.dtype import DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.epilogue import Along, Bias, Epilogue, Residual, Scale, Step, TypedStep
 from tilewright.spec.problem import Layout, Operand, ProductTypes, Strategy, exact_dtype
 from tilewright.spec.weights import Weights
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: The types of A beside weights in words.
-WEIGHTED_DTYPES = (F32, BF16)
+WEIGHTED_DTYPES = dtypes_for(Use.ACTIVATIONS)
 
 
 @dataclass(frozen=True, init=False)

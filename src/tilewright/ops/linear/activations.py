@@ -29,13 +29,13 @@ from tilewright.ops.packing.problem import Role
 from tilewright.ops.quantized.quantise import elements_of
 from tilewright.preparing import once
 from tilewright.spec.arguments import check_numbers
-from tilewright.spec.dtype import BF16, F16, F32, I8, I32, U8, DType
+from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType, Use, dtypes_for
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
 from tilewright.spec.problem import ProductTypes
 from tilewright.spec.weights import Elements, Weights
 
 #: The types of activations that are quantised as they are; others are converted to float32.
-_TYPES = (F32, BF16, F16)
+_TYPES = dtypes_for(Use.QUANTISED_ROWS)
 
 #: What an unsigned element of a weight stands above its value.
 _MIDDLE = Elements.I8.middle

@@ -19,13 +19,15 @@ from tilewright.ops.packing.nest import PanelForm, weight_lanes
 from tilewright.ops.packing.problem import Role
 from tilewright.preparing import importing
 from tilewright.spec.arguments import as_integer, check_flag, check_numbers
-from tilewright.spec.dtype import BF16, F16, F32, U8
+from tilewright.spec.dtype import F32, U8
 from tilewright.spec.weights import GROUPS, Elements, Weights
 
 #: Bits of quantised elements.
 _INTEGERS = {8: Elements.I8, 4: Elements.I4}
 #: Types of weights that are kept narrower than their products, by the word that asks for them.
-_FLOATS = {"bf16": (Elements.BF16, BF16), "f16": (Elements.F16, F16)}
+_FLOATS = {
+    elements.value: (elements, elements.dtype) for elements in Elements if elements.dtype.is_narrow_float
+}
 
 #: Elements of one block of groups, which NumPy quantises at once; a group that has more is a block by itself.
 _BLOCK_ELEMENTS = 1 << 16

@@ -32,7 +32,7 @@ from tilewright.llvm.builtin import Builtin
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, element_type, int32, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.ops.rows.kernel import Prepared
 from tilewright.ops.rows.recipes import (
@@ -47,14 +47,12 @@ from tilewright.ops.rows.recipes import (
     Recipe,
     add_recipe,
 )
+from tilewright.spec.dtype import F32, F64
 
 _MODULE = _NAME = "tw_function"
 
 #: cpython/floatobject.h, PyFloatObject.ob_fval.
 FLOAT_VALUE = 16
-
-#: LLVM's names of the types of eps.
-_EPS_TYPES = {"f32": Type("float", "f32"), "f64": Type("double", "f64")}
 
 
 class _Entry(RecipeEntry):
@@ -152,8 +150,8 @@ class _Entry(RecipeEntry):
         code = Callee(VOID, self.field(recipe, Recipe.code.offset).text)
         pointers = [self.field(array, ARRAY_DATA) for array in arrays]
         sizes = [self.word(recipe, "sizes", number) for number in range(Recipe.sizes.size // 8)]
-        double = f.load(_EPS_TYPES["f64"], f.at(recipe, Recipe.eps.offset), 8)
-        eps = {"f64": double, "f32": f.emit(_EPS_TYPES["f32"], f"fptrunc {double.typed} to float")}
+        double = f.load(element_type(F64), f.at(recipe, Recipe.eps.offset), F64.size)
+        eps = {F64.name: double, F32.name: f.emit(element_type(F32), f"fptrunc {double.typed} to float")}
         found = self.word(recipe, "form")
 
         def call(form: Form) -> None:

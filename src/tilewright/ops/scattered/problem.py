@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.spec.dtype import BF16, F16, F32, F64, DType, accumulator, parse_dtype
+from tilewright.spec.dtype import DType, Use, accumulator, dtypes_for, parse_dtype
 from tilewright.spec.problem import Operand
 
 #: Element types whose products by tables have kernels.
-SCATTERED_DTYPES = (F32, F64, BF16, F16)
+SCATTERED_DTYPES = dtypes_for(Use.SCATTERED)
 
 
 @dataclass(frozen=True, init=False)

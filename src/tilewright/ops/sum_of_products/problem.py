@@ -11,18 +11,11 @@ import numpy as np
 from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import as_integer, parse_choice
 from tilewright.spec.dtype import (
-    BF16,
-    C64,
-    C128,
-    F16,
     F32,
-    F64,
-    I8,
-    I16,
-    I32,
-    I64,
     DType,
     Kind,
+    Use,
+    dtypes_for,
     parse_dtype,
 )
 from tilewright.spec.problem import Operand
@@ -31,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: Element types of such products. Those of unsigned integers are the same bits as those of signed ones.
-SUM_DTYPES = (F32, F64, BF16, F16, I8, I16, I32, I64, C64, C128)
+SUM_DTYPES = dtypes_for(Use.SUMS)
 
 
 class Walk(Enum):
@@ -104,7 +97,7 @@ class SumOfProducts:
     @property
     def acc(self) -> DType:
         """The type of the sums, or of their parts."""
-        return F32 if self.dtype in (F16, BF16) else self.dtype.real
+        return F32 if self.dtype.is_narrow_float else self.dtype.real
 
     @property
     def operands(self) -> tuple[Operand, ...]:
