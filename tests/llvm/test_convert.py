@@ -13,11 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 import tilewright as tw
+from tilewright.errors import UnsupportedDtype
 from tilewright.llvm.build import Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_assembly, emit_object
-from tilewright.llvm.values import INT64, POINTER, VOID, int64, memory_type, vector_type
+from tilewright.llvm.values import INT64, POINTER, VOID, element_type, int64, memory_type, vector_type
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.machine import Machine
 from tilewright.spec.dtype import BF16, F16, F32, F64, I4, I8, I16, I32, I64, U4, U8, DType, Kind
@@ -258,3 +259,12 @@ def test_no_target_calls_a_library(name: str) -> None:
     for (source, to), lanes in product(floats, (0, 1, machine.isa.lanes(F32))):
         text = emit_assembly(module_of(machine, source, to, lanes, half=machine.isa.half), "m", machine)
         assert not re.search(r"^\s(callq?|bl)\s", text, re.MULTILINE), f"{source} to {to}, {lanes} lanes"
+
+
+def test_floats_whose_bits_nobody_described_are_refused() -> None:
+    unknown = DType("f8", 8, Kind.FLOAT, "float8", 4)
+    for source, to in ((unknown, F32), (F32, unknown)):
+        with pytest.raises(UnsupportedDtype, match="known exponent"):
+            module_of(tw.machine(), source, to, 8, half=True)
+    with pytest.raises(UnsupportedDtype, match="f8 in arithmetic"):
+        element_type(unknown)

@@ -81,6 +81,7 @@ class Elements(Enum):
 
         Differences of bytes have 8 bits and a sign, which bfloat16 holds.
 
+        >>> from tilewright.spec.dtype import BF16
         >>> Elements.I4.value_type(BF16).name, Elements.F16.value_type(F32).name
         ('bf16', 'f16')
         """
