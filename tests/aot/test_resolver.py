@@ -72,6 +72,21 @@ def test_only_what_is_needed_is_read() -> None:
     assert "cpuid" not in text_of(TARGETS[1])
 
 
+def test_the_best_target_is_tried_first() -> None:
+    """The last `select` wins: its condition is that of the best target, and it chooses number 0."""
+    chosen = re.findall(r"select i1 .*, i64 (\d+), i64 ", text_of(("x86-64-v2", "x86-64-v3", "x86-64-v4")))
+    assert chosen == ["2", "1", "0"]
+
+
+def test_tiles_are_asked_of_the_system() -> None:
+    assert "@syscall(i64 158, i64 4131, i64 18)" in text_of(("sapphirerapids", "x86-64-v2"))
+
+
+def test_other_architectures_read_the_auxiliary_vector() -> None:
+    for targets in TARGETS[1:]:
+        assert "@getauxval(i64 16)" in text_of(targets)
+
+
 def test_argument_types() -> None:
     text = "define void @f(ptr noalias %a, i64 %n, double %x) { ret void }"
     assert [kind.text for kind in argument_types(text, "f")] == ["ptr", "i64", "double"]

@@ -1,14 +1,10 @@
-"""The example of a library, linked for each architecture and run on several CPUs: which variant, and right.
-
-Every binary is linked twice: with the resolver that tilewright compiled, and with the one in C in its place.
-"""
+"""The example of a library, linked for each architecture and run on several CPUs: variant and results."""
 
 from __future__ import annotations
 
 import platform
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,20 +61,10 @@ def make(targets: tuple[str, ...], folder: Path, form: LibraryForm = LibraryForm
     return library
 
 
-def with_machine_code(machine: Machine, folder: Path) -> Path:
-    """Nothing but the program and the archive."""
+def linked(machine: Machine, folder: Path) -> Path:
+    """The program, linked to the archive."""
     link(machine, [folder / "main.c"], [folder / "libtilewright.a"], folder / "program")
     return folder / "program"
-
-
-def with_c_source(machine: Machine, folder: Path) -> Path:
-    """The resolver compiled from C takes the place of the archive's."""
-    sources = [folder / "main.c", folder / "tilewright_resolver.c"]
-    link(machine, sources, [folder / "libtilewright.a"], folder / "program")
-    return folder / "program"
-
-
-each_resolver = pytest.mark.parametrize("linked", [with_machine_code, with_c_source])
 
 
 def skip_without_tools(machine: Machine) -> None:
@@ -96,11 +82,8 @@ def emulated(machine: Machine, cpu: str, binary: Path) -> tuple[int, str, str]:
     return run([emulator_of(machine).command(machine)[0], "-cpu", cpu, str(binary)])
 
 
-@each_resolver
 @pytest.mark.parametrize("targets", TARGETS, ids=lambda targets: targets[0])
-def test_each_cpu_takes_its_variant(
-    targets: tuple[str, ...], linked: Callable[[Machine, Path], Path], tmp_path: Path
-) -> None:
+def test_each_cpu_takes_its_variant(targets: tuple[str, ...], tmp_path: Path) -> None:
     machine = find_machine(targets[0])
     skip_without_tools(machine)
     make(targets, tmp_path)
@@ -114,8 +97,7 @@ def test_each_cpu_takes_its_variant(
         assert found == (list(RIGHT) if variant else []), f"{cpu}: {output}"
 
 
-@each_resolver
-def test_this_cpu_takes_its_variant(linked: Callable[[Machine, Path], Path], tmp_path: Path) -> None:
+def test_this_cpu_takes_its_variant(tmp_path: Path) -> None:
     """Run without an emulator: the variant is the best whose features LLVM finds on this CPU."""
     (targets,) = (names for names in TARGETS if "x86-64-v4" in names)
     machine = find_machine(targets[0])
@@ -145,8 +127,7 @@ def test_objects_link_as_the_archive_does(tmp_path: Path) -> None:
     assert status == 0, output
 
 
-@each_resolver
-def test_a_kernel_that_nothing_fits_says_so(linked: Callable[[Machine, Path], Path], tmp_path: Path) -> None:
+def test_a_kernel_that_nothing_fits_says_so(tmp_path: Path) -> None:
     (targets, *_) = TARGETS
     machine = find_machine(targets[0])
     skip_without_tools(machine)

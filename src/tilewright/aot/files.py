@@ -1,4 +1,4 @@
-"""The files of a library: archive or objects, header, and the resolver as C source."""
+"""The files of a kernel library: a static archive or object files, and the C header."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from tilewright.aot.archive import Member, archive
 from tilewright.aot.build import KernelLibrary
 from tilewright.aot.form import LibraryForm
 from tilewright.aot.header import library_header
-from tilewright.aot.resolver_source import resolver_source
 
 
 def library_files(library: KernelLibrary, form: LibraryForm) -> dict[str, str | bytes]:
-    """What is written, by name: `lib<name>.a` or objects, `<name>.h`, `<name>_resolver.c`."""
-    files: dict[str, str | bytes] = {
-        f"{library.name}.h": library_header(library, form),
-        f"{library.name}_resolver.c": resolver_source(library),
-    }
+    """Contents of the files of a library by name: `lib<name>.a` or object files, and `<name>.h`."""
+    files: dict[str, str | bytes] = {f"{library.name}.h": library_header(library, form)}
     members = library_members(library)
     match form:
         case LibraryForm.ARCHIVE:

@@ -53,13 +53,12 @@ def _introduction(library: KernelLibrary, form: LibraryForm) -> Iterator[str]:
     yield " * Every variant can also be called by its own name, which checks nothing."
     yield " *"
     if form is LibraryForm.ARCHIVE:
-        yield f" * lib{name}.a holds every variant, and the resolver as machine code for any {arch} CPU:"
-        yield f" *   cc program.c lib{name}.a"
+        yield f" * lib{name}.a holds every variant, and the resolver, which runs on any {arch} CPU:"
+        yield f" *   cc program.c lib{name}.a */"
     else:
         yield " * There is one object for each function and target;"
-        yield f" * {name}_resolver.o is the resolver as machine code for any {arch} CPU:"
-        yield " *   cc program.c *.o"
-    yield f" * {name}_resolver.c is the same in C; compiled into the program, it takes that one's place. */"
+        yield f" * {name}_resolver.o is the resolver, which runs on any {arch} CPU:"
+        yield " *   cc program.c *.o */"
 
 
 def _needs(variant: Variant) -> str:

@@ -1,7 +1,7 @@
-"""The machine code that picks a variant at run time: it reads what the CPU has, compares, and jumps.
+"""The resolver of a kernel library: LLVM IR that reads the features of the CPU and jumps to a variant.
 
-The same program is written in C by `aot/resolver_source.py`. Here it needs no compiler, and no assembler
-either: CPUID and XGETBV, which LLVM has no instruction of its own for, are functions of a few bytes.
+Building it needs neither a compiler nor an assembler: CPUID and XGETBV, for which LLVM has no instruction,
+are functions given as bytes of machine code.
 """
 
 from __future__ import annotations

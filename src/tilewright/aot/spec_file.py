@@ -45,9 +45,8 @@ _RESERVED = _words(
     "signed sizeof static static_assert static_cast struct switch template this thread_local throw",
     "true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor",
     "xor_eq",
-    # What the resolver calls, and what it calls its own.
-    "abort getauxval syscall write ask_for_tiles choice choose choose_or_abort cpuid cpuid_word",
-    "kept_choice message saved_state targets xgetbv",
+    # Functions that the resolver calls and defines.
+    "abort getauxval syscall write choice choose choose_or_abort cpuid cpuid_word message targets xgetbv",
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
