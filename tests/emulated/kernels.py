@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tilewright.compiler.lower import scalar_type, scratch_layout
+from tilewright.compiler.lowering.interface import scalar_type, scratch_layout
 from tilewright.compiler.names import kernel_name
 from tilewright.compiler.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.ir.nodes import Program

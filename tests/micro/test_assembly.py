@@ -21,7 +21,8 @@ from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, 
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.tiles.dispatch import Dispatch
-from tilewright.micro.tiles.kernel import Source
+from tilewright.micro.tiles.operands import Source
+from tilewright.micro.tiles.signature import Entry
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32, F64, DType
@@ -82,7 +83,9 @@ def tile_assembly(name: str, dtype: DType, *, adjacent_a: bool) -> str:
     kernel = VectorKernel(machine.isa, one, tile, operands, dtype, adjacent_a=adjacent_a)
     dispatch = Dispatch(kernel)
     callee = dispatch.emit(module)
-    f = module.define("keep", callee.result, dispatch.arguments("rows", "columns"), exported=True)
+    f = module.define(
+        "keep", callee.result, dispatch.signature.parameters(Entry.ANY_SIZE, dispatch.element), exported=True
+    )
     f.call(callee, list(f.arguments.values()))
     f.ret()
     return emit_assembly(str(module), "tile", machine)

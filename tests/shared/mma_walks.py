@@ -12,7 +12,7 @@ from tilewright.llvm.values import VOID, int64
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.isa import TileFma
 from tilewright.micro.tiles.engine import EngineKernel
-from tilewright.micro.tiles.kernel import Source, TileCall
+from tilewright.micro.tiles.operands import OperandA, OperandB, OperandC, Source, TileCall
 
 MACHINE = find_machine("pwr10")
 TILES = tuple(tile for tile in MACHINE.isa.tiles if tile.accumulators)
@@ -43,15 +43,9 @@ class Walk(NamedTuple):
         call = TileCall(
             columns=int64(columns),
             depth=f.mul(given, tile.k),
-            a=f.arguments["a"],
-            a_lane=int64(tile.interleave_a),
-            a_depth=int64(rows * tile.k),
-            b=f.arguments["b"],
-            b_depth=int64(columns * tile.k),
-            c=f.arguments["c"],
-            c_row=int64(columns),
-            alpha=None,
-            beta=None,
+            a=OperandA(f.arguments["a"], int64(tile.interleave_a), int64(rows * tile.k)),
+            b=OperandB(f.arguments["b"], int64(columns * tile.k)),
+            c=OperandC(f.arguments["c"], int64(columns)),
         )
         kernel.emit_inline(f, rows, columns, call)
         f.ret()

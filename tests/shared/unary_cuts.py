@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import tilewright as tw
-from tilewright.compiler.lower import lower
+from tilewright.compiler.lowering.program import lower
 from tilewright.ir.nodes import Program
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import emit_object

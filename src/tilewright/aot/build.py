@@ -10,7 +10,7 @@ from tilewright.aot.spec_file import LibraryKernel, Spec
 from tilewright.aot.variants import Variants, order_targets
 from tilewright.compiler.c_header import Parameter, parameters
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
+from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
 from tilewright.compiler.pipeline import STAGES, Compilation
 from tilewright.llvm.target import emit_object
 from tilewright.llvm.values import Type

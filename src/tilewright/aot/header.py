@@ -8,7 +8,7 @@ from tilewright.aot.build import ExportedFunction, KernelLibrary
 from tilewright.aot.form import LibraryForm
 from tilewright.aot.variants import Variant
 from tilewright.compiler.c_header import TEAM, formula, overlap, prototype
-from tilewright.compiler.lower import SCRATCH_ALIGNMENT, has_tasks
+from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks
 
 
 def library_header(library: KernelLibrary, form: LibraryForm) -> str:

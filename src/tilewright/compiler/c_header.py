@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilewright.compiler.lower import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
+from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
 from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
 from tilewright.ops.attention.backward_problem import AttentionBackward

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
 from tilewright.calls.operands import Array
-from tilewright.compiler.lower import scratch_layout, signature
+from tilewright.compiler.lowering.interface import scratch_layout, signature
 from tilewright.compiler.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, finish, run_stages
 from tilewright.errors import ForeignKernel, KernelNotCalled, OperandMismatch
 from tilewright.ir.nodes import Program

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tilewright.compiler.lower import lower
+from tilewright.compiler.lowering.program import lower
 from tilewright.compiler.names import contraction_name, kernel_name
 from tilewright.errors import InvalidChoice, shown
 from tilewright.ir.nodes import Program

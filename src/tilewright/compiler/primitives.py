@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from tilewright.ir.nodes import Primitive
 from tilewright.ir.primitives import (
@@ -35,13 +34,13 @@ from tilewright.ir.row_primitives import (
 )
 from tilewright.llvm.build import Function
 from tilewright.machine.isa import Isa
-from tilewright.micro.calls import Operands
-from tilewright.preparing import importing
+from tilewright.micro.calls import Operands, UnaryCall
+from tilewright.micro.emission import emitter
 
 #: Writes a call of a primitive's function into a function.
-Emitter: TypeAlias = Callable[[Function, Isa, Operands], None]
+Emission: TypeAlias = Callable[[Function, Isa, Operands], None]
 
-#: The module of `micro` and its `Emitter`, by names: all of them together take 40 ms to import, and a kernel
+#: The module of `micro` and its emission, by names: all of them together take 40 ms to import, and a kernel
 #: has primitives of one or two.
 LOWERED: dict[type[Primitive], tuple[str, str]] = {
     Begin: ("attention.softmax", "emit_begin"),
@@ -69,13 +68,16 @@ LOWERED: dict[type[Primitive], tuple[str, str]] = {
 }
 
 
-def emitter(kind: type[Primitive]) -> Emitter:
-    """What writes calls of a primitive.
+def emission(kind: type[Primitive]) -> Emission:
+    """The function that writes calls of a primitive.
 
-    >>> emitter(PackTable).__name__
+    >>> emission(PackTable).__name__
     'emit_pack_table'
     """
     module, name = LOWERED[kind]
-    with importing:
-        found = import_module(f"tilewright.micro.{module}")
-    return cast("Emitter", getattr(found, name))
+    return emitter(f"{module}:{name}")
+
+
+def unary_emission() -> Callable[[Function, Isa, int, UnaryCall], None]:
+    """The function that writes a unary operation."""
+    return emitter("elements.unary:emit_unary")

@@ -1,7 +1,7 @@
 """Primitives of softmax on tiles (Fu et al. 2024, §5.1: max, exp, sum, rescale, norm), and of tables.
 
 A new primitive is a class here, its meaning in `meaning.py`, its code in `micro/` and one row in
-`lower_primitives.py`; text, parser and verifier follow from its fields.
+`compiler/primitives.py`; text, parser and verifier follow from its fields.
 """
 
 from __future__ import annotations

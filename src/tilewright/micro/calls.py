@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tilewright.ir.nodes import Traffic
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, VOID, Type, Value, int64
 from tilewright.machine.isa import Isa
 from tilewright.spec.dtype import I64, DType
+from tilewright.spec.functions import UnaryOp
 
 
 class Window(NamedTuple):
@@ -27,9 +29,29 @@ class Window(NamedTuple):
         )
         return f.at(self.pointer, f.mul(offset, self.dtype.size))
 
+    def transposed(self) -> Window:
+        """The same window with rows and columns exchanged."""
+        return Window(self.pointer, self.column, self.row, self.dtype)
+
     def entry(self, f: Function, index: Value) -> Value:
         """A number of a table of 64-bit integers."""
         return f.load(INT64, f.at(self.pointer, f.mul(index, I64.size)), I64.size)
+
+
+class UnaryCall(NamedTuple):
+    """A unary operation on a window of any layout, as tile IR has it."""
+
+    op: UnaryOp
+    traffic: Traffic
+    destination: Window
+    source: Window
+    rows: Value
+    columns: Value
+
+    def transposed(self) -> UnaryCall:
+        """The same operation with rows and columns exchanged."""
+        windows = self.destination.transposed(), self.source.transposed()
+        return UnaryCall(self.op, self.traffic, *windows, rows=self.columns, columns=self.rows)
 
 
 #: What a primitive is given: windows, integers and scalars by the names of its fields.

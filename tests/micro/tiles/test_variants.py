@@ -15,7 +15,8 @@ from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Edge, I
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.packing.pack import chunks
 from tilewright.micro.tiles.dispatch import Dispatch
-from tilewright.micro.tiles.kernel import Part, Source
+from tilewright.micro.tiles.operands import Part, Source
+from tilewright.micro.tiles.signature import TileSignature
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import BF16, F32, F64, DType
 
@@ -121,7 +122,7 @@ def test_names_tell_tiles_apart() -> None:
         kernel_of(dot, Source(BF16, packed=True), Source(BF16, packed=True), F32),
     ]
     dispatches = [
-        Dispatch(unit, pairs=pairs, carries=carries)
+        Dispatch(unit, TileSignature(pairs=pairs, carries=carries))
         for unit, pairs, carries in product(kernels, (False, True), (False, True))
     ]
     assert len({dispatch.name for dispatch in dispatches}) == len(dispatches)

@@ -15,7 +15,7 @@ from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Broadcast, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Cover, _even, choose_cover, register_tile
-from tilewright.micro.tiles.kernel import Source
+from tilewright.micro.tiles.operands import Source
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.ops.batch_reduce.nest import LOCAL_PANEL_BYTES, _narrowed, cover_of
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from tilewright.compiler.lower import scratch_layout, signature
+from tilewright.compiler.lowering.interface import scratch_layout, signature
 from tilewright.compiler.names import kernel_name
 from tilewright.compiler.pipeline import STAGES, Compilation, Problem
 from tilewright.ir.alone import alone

@@ -13,6 +13,7 @@ from tilewright.ir.nodes import Traffic
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, zero
 from tilewright.machine.isa import Isa
+from tilewright.micro.calls import UnaryCall
 from tilewright.micro.elements.element import Element
 from tilewright.micro.elements.transpose_blocks import Block, TransposeKernel, powers, starts
 
@@ -28,50 +29,24 @@ MOST_VECTORS = 16
 STRAIGHT_VECTORS = 16
 
 
-class Window(NamedTuple):
-    """A block of one operand: its first element and its two strides in elements."""
-
-    pointer: Value
-    row: Value
-    column: Value
-
-    def turned(self) -> Window:
-        """The same block with rows and columns exchanged."""
-        return Window(self.pointer, self.column, self.row)
-
-
-class UnaryCall(NamedTuple):
-    """A unary operation on a block of any layout, as tile IR gives it."""
-
-    element: Element
-    traffic: Traffic
-    destination: Window
-    source: Window
-    rows: Value
-    columns: Value
-
-    def turned(self) -> UnaryCall:
-        """The same operation with rows and columns exchanged."""
-        windows = self.destination.turned(), self.source.turned()
-        return UnaryCall(self.element, self.traffic, *windows, rows=self.columns, columns=self.rows)
-
-
 def emit_unary(f: Function, isa: Isa, line_bytes: int, call: UnaryCall) -> None:
     """Writes a unary operation at the current position, by the strides that are known to be 1."""
     if call.destination.row.known != 1 and call.destination.column.known == 1:
-        call = call.turned()
-    (to, to_row, to_column), (at, at_row, at_column) = call.destination, call.source
+        call = call.transposed()
+    (to, to_row, to_column, dtype), (at, at_row, at_column, _) = call.destination, call.source
+    element = Element(call.op, dtype, fused=isa.fused, half=isa.half)
     if to_row.known == at_row.known == 1:
         columns = Columns(to, at, to_column, at_column, call.rows, call.columns)
-        ColumnsKernel(isa, call.element, line_bytes).emit_call(f, columns, call.traffic)
+        ColumnsKernel(isa, element, line_bytes).emit_call(f, columns, call.traffic)
     elif to_row.known == at_column.known == 1:
-        # In the terms of a block to turn: adjacent along the rows in A, along the columns in B.
+        # As a transposition: adjacent along the rows in A, along the columns in B.
         block = Block(to, at, to_column, at_row, call.columns, call.rows)
-        kernel = TransposeKernel(isa, call.element, line_bytes)
+        kernel = TransposeKernel(isa, element, line_bytes)
         if not kernel.emit_inline(f, block):
             f.call(kernel.emit(f.module, call.traffic), block)
     else:
-        f.call(_emit_scattered(f.module, call.element), [*call.destination, *call.source, *call[4:]])
+        strides = [to, to_row, to_column, at, at_row, at_column]
+        f.call(_emit_scattered(f.module, element), [*strides, call.rows, call.columns])
 
 
 class Columns(NamedTuple):

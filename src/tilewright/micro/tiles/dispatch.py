@@ -4,61 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, memory_type, zero
+from tilewright.llvm.values import VOID, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.tiles.epilogue import Given, Reach, steps_name
-from tilewright.micro.tiles.kernel import (
-    Ahead,
+from tilewright.micro.tiles.epilogue import Reach
+from tilewright.micro.tiles.kernel import MicroKernel
+from tilewright.micro.tiles.operands import (
     GroupCall,
     KeptSums,
-    MicroKernel,
+    OperandA,
+    OperandB,
+    OperandC,
     PanelCall,
     Part,
+    Prefetch,
     TileCall,
+    Update,
 )
-from tilewright.preparing import importing
+from tilewright.micro.tiles.signature import Entry, TileSignature
+from tilewright.micro.tiles.steps import TileSteps
 from tilewright.spec.epilogue import Epilogue
-
-if TYPE_CHECKING:
-    from tilewright.micro.tiles.steps import TileSteps
 
 #: Heights of the partial tiles: four rows of two vectors fill both FMA pipes for their whole latency, so
 #: that more heights would gain little, and each costs 6 ms of the first call.
 PARTIAL_HEIGHTS = (8, 4, 2, 1)
 
-
-class DispatchedWeights(NamedTuple):
-    """What a tile of a packed weight takes beside other tiles.
-
-    panels : B stands in words of one panel. scales : groups of depths have scales. zeros : and zero points.
-    """
-
-    panels: bool = False
-    scales: bool = False
-    zeros: bool = False
-
-
-_PLAIN = DispatchedWeights()
-
-
-class TileStrides(NamedTuple):
-    """Strides in elements that all calls of a tile agree on, and that are known; None for others.
-
-    a_lane : from row to row of A. a_depth, b_depth : from one step of the depth to the next.
-    c_column : from column to column of C.
-    """
-
-    a_lane: int | None = None
-    a_depth: int | None = None
-    b_depth: int | None = None
-    c_column: int | None = None
-
-
-_AT_RUN_TIME = TileStrides()
+#: Neither more operands nor fewer than any tile has.
+_PLAIN = TileSignature()
 
 
 class Dispatch:
@@ -67,41 +42,18 @@ class Dispatch:
     Parameters
     ----------
     kernel : the register tile.
-    pairs : elements of C are pairs of numbers: two columns of the tile are adjacent whatever the stride.
-    carries : sums are kept outside of C between depth blocks.
-    known : strides that all calls agree on: their addresses are constants, which compile sooner.
-    weights : what tiles of packed weights take.
-    fetched : bytes of an element of what is fetched in place of C; 0 where C is.
-    finish : steps on whole tiles, in registers: `emit_whole` alone.
-    padded : A and B have all rows and columns of the tile, those that C lacks like its last ones.
+    signature : the features of its functions, and so their parameters.
     """
 
-    def __init__(
-        self,
-        kernel: MicroKernel,
-        *,
-        pairs: bool = False,
-        carries: bool = False,
-        known: TileStrides = _AT_RUN_TIME,
-        weights: DispatchedWeights = _PLAIN,
-        fetched: int = 0,
-        finish: tuple[Given, ...] = (),
-        padded: bool = False,
-    ) -> None:
-        self.kernel, self.pairs, self.carries, self.known = kernel, pairs, carries, known
-        self.weights, self.fetched, self.finish = weights, fetched, finish
-        self.padded = padded
+    def __init__(self, kernel: MicroKernel, signature: TileSignature = _PLAIN) -> None:
+        self.kernel, self.signature = kernel, signature
         self.isa, self.tile, self.element = kernel.isa, kernel.tile, kernel.element
         self.edge = kernel.edge
 
     @property
     def name(self) -> str:
         """The name of the dispatching function in a module."""
-        known = "".join(f"_{name}{step}" for name, step in zip("labc", self.known, strict=True) if step)
-        weights = "_scaled" * self.weights.scales + "_zeros" * self.weights.zeros
-        fetched = f"_fetch{self.fetched}" if self.fetched else ""
-        marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}{'_padded' * self.padded}"
-        return f"{self.kernel.name}{known}{marks}{steps_name(self.finish)}"
+        return f"{self.kernel.name}{self.signature.suffix}"
 
     def row_variants(self) -> tuple[int, ...]:
         """Heights of the straight-line tiles, tallest first; any height is a sum of them.
@@ -110,7 +62,7 @@ class Dispatch:
 
         >>> from tilewright.ir.nodes import Tile
         >>> from tilewright.machine.isa import AVX512
-        >>> from tilewright.micro.tiles.kernel import Source
+        >>> from tilewright.micro.tiles.operands import Source
         >>> from tilewright.micro.tiles.vector import VectorKernel
         >>> from tilewright.spec.dtype import F32
         >>> operands = (Source(F32), Source(F32))
@@ -119,7 +71,7 @@ class Dispatch:
         (12, 8, 4, 2, 1)
         """
         unit = self.kernel.instruction.m
-        if self.padded:
+        if self.signature.padded:
             return (self.tile.mr, *self._padded_height())
         return (
             self.tile.mr,
@@ -146,35 +98,7 @@ class Dispatch:
             return whole
         counts = range(1, self.kernel.vectors + 1)
         masked = tuple(Part(rows, (self.kernel.lanes,) * vectors, masked=True) for vectors in counts)
-        return (*(whole if rows == self.tile.mr and not self.padded else ()), *masked)
-
-    def arguments(self, *sizes: str) -> list[tuple[str, Type]]:
-        """The C signature of a tile function; strides are in elements."""
-        return [
-            *((name, INT64) for name in sizes),
-            ("depth", INT64),
-            ("a", POINTER),
-            ("a_lane", INT64),
-            ("a_depth", INT64),
-            ("b", POINTER),
-            ("b_depth", INT64),
-            ("c", POINTER),
-            ("c_row", INT64),
-            *((("c_column", INT64),) if "rows" in sizes else ()),
-            ("alpha", self.element),
-            ("beta", self.element),
-            *(_CARRY if self.carries else ()),
-            *(_SCALES if self.weights.scales else ()),
-            *((("zero", POINTER),) if self.weights.zeros else ()),
-            *(_AHEAD if self.fetched else ()),
-            *((("left", INT64),) if self.padded and "rows" not in sizes else ()),
-            *((f"step{n}{part}", kind) for n in self._operands for part, kind in _OPERAND),
-        ]
-
-    @property
-    def _operands(self) -> list[int]:
-        """The numbers of the steps that have an operand."""
-        return [number for number, given in enumerate(self.finish) if given.reach]
+        return (*(whole if rows == self.tile.mr and not self.signature.padded else ()), *masked)
 
     def emit(self, module: Module) -> Callee:
         """Defines the functions of this tile in a module; the value to call."""
@@ -187,7 +111,7 @@ class Dispatch:
     def emit_whole(self, module: Module) -> Callee:
         """Defines the function of a whole tile with adjacent columns alone; the value to call.
 
-        It takes columns, depth, and what follows in `arguments` without the stride of columns.
+        Its parameters are those of `Entry.ONE_HEIGHT`.
         """
         known = module.find(f"{self.name}_{self.tile.mr}")
         return self._emit_height(module, self.tile.mr) if known is None else known
@@ -195,34 +119,13 @@ class Dispatch:
     def _emit_height(self, module: Module, rows: int) -> Callee:
         """One function per height; inside, one loop per column variant."""
         attributes = self.kernel.attributes
-        f = module.define(f"{self.name}_{rows}", VOID, self.arguments("columns"), attributes=attributes)
-        g = f.arguments
-        call = TileCall(
-            columns=g["columns"],
-            depth=g["depth"],
-            a=g["a"],
-            a_lane=_known_or(self.known.a_lane, g["a_lane"]),
-            a_depth=_known_or(self.known.a_depth, g["a_depth"]),
-            b=g["b"],
-            b_depth=_known_or(self.known.b_depth, g["b_depth"]),
-            c=g["c"],
-            c_row=g["c_row"],
-            alpha=g["alpha"],
-            beta=g["beta"],
-            prefetch=True,
-            carry=self._carry(f, g["sums"]) if self.carries else None,
-            panels=PanelCall(self.tile.nr, int64(0)) if self.weights.panels else None,
-            groups=self._groups(f) if self.weights.scales else None,
-            ahead=Ahead(g["ahead"], g["ahead_row"], self.fetched) if self.fetched else None,
-            steps=self._steps(f) if self.finish else None,
-            padded=self.padded,
-            rows=g["left"] if self.padded and rows == self.row_variants()[-1] else None,
-        )
-        parts = self.parts(rows)
-        if self.finish:
+        parameters = self.signature.parameters(Entry.ONE_HEIGHT, self.element)
+        f = module.define(f"{self.name}_{rows}", VOID, parameters, attributes=attributes)
+        call, parts = self._tile_call(f, rows), self.parts(rows)
+        if self.signature.finish:
             parts = parts[:1]
             mixed = self.kernel.acc.is_integer is not self.kernel.c.is_integer
-            call = call._replace(beta=None) if mixed else call
+            call = call._replace(update=call.update._replace(beta=None)) if mixed else call
         for part in parts[:-1]:
             limit = len(part.widths) * self.kernel.lanes
             relation = "<=" if part.masked else "=="
@@ -233,46 +136,62 @@ class Dispatch:
         f.ret()
         return f.callee
 
-    def _carry(self, f: Function, sums: Value) -> KeptSums:
-        """The sums outside of C, as the last arguments of a function give them."""
-        first, last = (f.icmp("!=", f.arguments[name], 0) for name in ("first", "last"))
-        return KeptSums(sums, f.arguments["sums_row"], first, last)
-
-    def _steps(self, f: Function) -> TileSteps:
-        """The steps of a whole tile, as the last arguments of a function give their operands."""
-        with importing:
-            from tilewright.micro.tiles.steps import (
-                TileSteps,  # the functions, which products need not import
-            )
-
-        g = f.arguments
-        operands = {
-            n: (g[f"step{n}"], g[f"step{n}_row"], self.finish[n].reach is not Reach.REPEATED)
-            for n in self._operands
-        }
-        return TileSteps(self.isa, Epilogue(given.step for given in self.finish), operands)
-
-    def _groups(self, f: Function) -> GroupCall:
-        """The scales of the tile's columns, as the last arguments of a function give them."""
-        g = f.arguments
-        return GroupCall(g["group"], self.tile.nr, int64(0), g["scale"], g["scale_step"], g.get("zero"))
+    def _tile_call(self, f: Function, rows: int) -> TileCall:
+        """The operands of a tile of one height, from the arguments of its function."""
+        g, signature = f.arguments, self.signature
+        strides, weights = signature.strides, signature.weights
+        carry = groups = steps = None
+        if signature.carries:
+            first, last = (f.icmp("!=", g[name], 0) for name in ("first", "last"))
+            carry = KeptSums(g["sums"], g["sums_row"], first, last)
+        if weights.scales:
+            groups = GroupCall(g["group"], self.tile.nr, int64(0), g["scale"], g["scale_step"], g.get("zero"))
+        prefetch = Prefetch(g["c"], g["c_row"], self.kernel.c.size)
+        if signature.prefetch_bytes:
+            prefetch = Prefetch(g["ahead"], g["ahead_row"], signature.prefetch_bytes)
+        if signature.finish:
+            operands = {
+                n: (g[f"step{n}"], g[f"step{n}_row"], signature.finish[n].reach is not Reach.REPEATED)
+                for n in signature.step_operands
+            }
+            steps = TileSteps(self.isa, Epilogue(given.step for given in signature.finish), operands)
+        partial = signature.padded and rows == self.row_variants()[-1]
+        return TileCall(
+            columns=g["columns"],
+            depth=g["depth"],
+            a=OperandA(
+                g["a"], _known_or(strides.a_lane, g["a_lane"]), _known_or(strides.a_depth, g["a_depth"])
+            ),
+            b=OperandB(
+                g["b"],
+                _known_or(strides.b_depth, g["b_depth"]),
+                panels=PanelCall(self.tile.nr, int64(0)) if weights.panels else None,
+            ),
+            c=OperandC(g["c"], g["c_row"], g["left"] if partial else None),
+            update=Update(g["alpha"], g["beta"]),
+            carry=carry,
+            groups=groups,
+            prefetch=prefetch,
+            steps=steps,
+            padded=signature.padded,
+        )
 
     # --- the function that picks ------------------------------------------------------------
 
     def _emit_dispatch(self, module: Module, heights: dict[int, Callee]) -> Callee:
         """Covers rows × columns with the variants; columns that are not adjacent go through a buffer."""
-        f = module.define(self.name, VOID, self.arguments("rows", "columns"))
+        f = module.define(self.name, VOID, self.signature.parameters(Entry.ANY_SIZE, self.element))
         rows, columns = f.arguments["rows"], f.arguments["columns"]
         whole = f.icmp("==", columns, self.tile.nr)
         direct: list[Value] = []  # what has to hold where variants write to C themselves
-        if self.known.c_column != (2 if self.pairs else 1):
-            direct.append(f.icmp("==", f.arguments["c_column"], 2 if self.pairs else 1))
+        adjacent = 2 if self.signature.pairs else 1
+        if self.signature.strides.c_column != adjacent:
+            direct.append(f.icmp("==", f.arguments["c_column"], adjacent))
         full = reduce(f.and_, direct, f.and_(f.icmp("==", rows, self.tile.mr), whole))
         with f.when(full):
             target = _Target.of(f, self.kernel.c.size)
-            g = f.arguments
-            places = (g["a"], target.c, g.get("sums"))
-            self._call(f, heights[self.tile.mr], target, (rows, int64(self.tile.nr)), places)
+            sizes = {"left": rows, "columns": int64(self.tile.nr)}
+            self._call(f, heights[self.tile.mr], target, sizes)
             f.ret()
         if self.edge is Edge.SPILL:
             direct.append(whole)
@@ -297,19 +216,20 @@ class Dispatch:
         c_step = f.mul(target.row, target.size)
         rows = g["rows"]
         state: list[Value] = [int64(0), g["a"], target.c]
-        if self.carries:
+        if self.signature.carries:
             state.append(g["sums"])
             sums_step = f.mul(g["sums_row"], self.kernel.acc.size)
         unit = self.kernel.instruction.m
         for height, callee in heights.items():
             # Units of several rows compute whole ones; what is beyond the last row goes nowhere. Of padded
             # panels the least height takes what is left.
-            rest = height == min(heights) if self.padded else height <= unit and unit > 1
+            rest = height == min(heights) if self.signature.padded else height <= unit and unit > 1
             end = rows if rest else f.add(rows, 1 - height)
             with f.carried_loop(state[0], end, int64(height), state, "height") as (_, values, advance):
                 done, a, c, *sums = values
-                left = f.sub(rows, done) if self.padded else rows
-                self._call(f, callee, target, (left, columns), (a, c, *sums))
+                left = f.sub(rows, done) if self.signature.padded else rows
+                operands = {"left": left, "columns": columns, "a": a, "c": c}
+                self._call(f, callee, target, operands | dict(zip(("sums",), sums, strict=False)))
                 following = [
                     f.add(done, height),
                     f.at(a, f.mul(a_step, height)),
@@ -319,27 +239,11 @@ class Dispatch:
                 advance(following)
             state = advance.results
 
-    def _call(
-        self,
-        f: Function,
-        callee: Callee,
-        target: _Target,
-        sizes: tuple[Value, Value],
-        places: tuple[Value | None, ...],
-    ) -> None:
-        """Calls one height, given rows that are left and columns, at the places of A, C and the sums."""
-        g, a, c = f.arguments, places[0], places[1]
-        assert a is not None
-        assert c is not None
-        walk = [g["depth"], a, g["a_lane"], g["a_depth"], g["b"], g["b_depth"]]
-        arguments = [sizes[1], *walk, c, target.row, target.alpha, target.beta]
-        if self.carries:
-            assert places[2] is not None
-            arguments += [places[2], g["sums_row"], g["first"], g["last"]]
-        more = (*(name for name, _ in _SCALES), "zero", *(name for name, _ in _AHEAD))
-        arguments += [g[name] for name in more if name in g]
-        arguments += [sizes[0]] if self.padded else []
-        f.call(callee, arguments)
+    def _call(self, f: Function, callee: Callee, target: _Target, operands: dict[str, Value]) -> None:
+        """Calls one height; operands that are not given are those of the calling function."""
+        of_c = {"c": target.c, "c_row": target.row, "alpha": target.alpha, "beta": target.beta}
+        given = f.arguments | of_c | operands
+        f.call(callee, self.signature.arguments(Entry.ONE_HEIGHT, given))
 
     def _spill(self, f: Function, heights: dict[int, Callee]) -> None:
         """The tile through a small buffer, element by element from and to C with its two strides."""
@@ -349,7 +253,7 @@ class Dispatch:
         columns = int64(nr) if self.edge is Edge.SPILL else g["columns"]
         beta, size = g["beta"], kernel.c.size
         keep = f.not_equal(beta, zero(self.element))
-        writes = f.icmp("!=", g["last"], 0) if self.carries else None
+        writes = f.icmp("!=", g["last"], 0) if self.signature.carries else None
         reads = keep if writes is None else f.and_(keep, writes)
         element = memory_type(kernel.c)
 
@@ -380,29 +284,12 @@ class Dispatch:
             f.loop(int64(0), g["columns"], int64(1), "column") as column,
         ):
             inside = f.at(buffer, f.mul(f.add(f.mul(row, self.tile.nr), column), size))
-            if self.pairs:
+            if self.signature.pairs:
                 pair, part = f.ashr(column, int64(1)), f.and_(column, int64(1))
                 across = f.add(f.mul(pair, column_step), f.mul(part, size))
             else:
                 across = f.mul(column, column_step)
             visit(inside, f.at(f.at(g["c"], f.mul(row, row_step)), across))
-
-
-_CARRY: tuple[tuple[str, Type], ...] = (
-    ("sums", POINTER),
-    ("sums_row", INT64),
-    ("first", INT64),
-    ("last", INT64),
-)
-
-_SCALES: tuple[tuple[str, Type], ...] = (("scale", POINTER), ("scale_step", INT64), ("group", INT64))
-
-
-#: What is fetched in place of C.
-_AHEAD: tuple[tuple[str, Type], ...] = (("ahead", POINTER), ("ahead_row", INT64))
-
-#: The operand of a step: a pointer, elements from one row to the next.
-_OPERAND: tuple[tuple[str, Type], ...] = (("", POINTER), ("_row", INT64))
 
 
 def _known_or(step: int | None, given: Value) -> Value:

@@ -8,7 +8,8 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, int64
 from tilewright.machine.isa import Edge, Isa, TileFma
-from tilewright.micro.tiles.kernel import UNIT_UNROLL, MicroKernel, Part, Source, TileCall
+from tilewright.micro.tiles.kernel import UNIT_UNROLL, MicroKernel
+from tilewright.micro.tiles.operands import Part, Source, TileCall
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.spec.dtype import DType
 
@@ -124,7 +125,7 @@ class EngineKernel(MicroKernel):
             for operand in run
         ]
         acc = [*acc, *(self.unit.bias_zero(f) for _ in biases * (BIAS_SETS - 1))]
-        state, turns = [call.a, call.b, *acc, *under_way], self._turns(f, steps)
+        state, turns = [call.a.pointer, call.b.pointer, *acc, *under_way], self._turns(f, steps)
         if turns.known != 0:
             with f.carried_loop(int64(0), turns, int64(1), state, "depth") as (_, values, advance):
                 advance(self._steps(f, part, call, list(values), (UNIT_UNROLL, UNIT_UNROLL)))
@@ -158,8 +159,8 @@ class EngineKernel(MicroKernel):
         """Where operands of one of the first steps are; those of the first if there is no such step."""
         found = []
         for pointer, depth, size in (
-            (call.a, call.a_depth, self.a.dtype.size),
-            (call.b, call.b_depth, self.b.dtype.size),
+            (call.a.pointer, call.a.depth, self.a.dtype.size),
+            (call.b.pointer, call.b.depth, self.b.dtype.size),
         ):
             offset = f.mul(depth, step * size)
             if step and call.depth.known is None:
@@ -180,7 +181,7 @@ class EngineKernel(MicroKernel):
         self, f: Function, part: Part, call: TileCall, state: list[Value], counts: tuple[int, int]
     ) -> list[Value]:
         """Some steps, of which so many load: places of the first, accumulators, operands under way."""
-        a_bytes, b_bytes = f.mul(call.a_depth, self.a.dtype.size), f.mul(call.b_depth, self.b.dtype.size)
+        a_bytes, b_bytes = f.mul(call.a.depth, self.a.dtype.size), f.mul(call.b.depth, self.b.dtype.size)
         (steps, loading), (down, across) = counts, self._grid(part)
         a, b, *rest = state
         sums = down * across + BIAS_SETS * self._biases(part)

@@ -22,7 +22,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa
 from tilewright.micro.packing.transpose import PART_BITS
-from tilewright.preparing import importing
+from tilewright.micro.tiles.steps import Steps
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Bias, Epilogue, Residual, Scale, Step
 
@@ -240,11 +240,6 @@ class EpilogueKernel:
                 advance([f.multiply_add(beta, old, given, fused=self.isa.fused)])
             (value,) = advance.results
         if self.steps:
-            with importing:
-                from tilewright.micro.tiles.steps import (
-                    Steps,  # the functions, which products need not import
-                )
-
             steps = Steps(f, self.isa, self.epilogue, self.acc, self.c)
             value = steps(value, lambda number: self._load(f, operands[number], cut))
         else:

@@ -9,7 +9,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.matrix import add_product, column_of, multiply_matrices
 from tilewright.llvm.values import Value, vector_of, vector_type, zero
 from tilewright.machine.isa import MULTIPLY_ADD, Broadcast, Isa, TileFma
-from tilewright.micro.tiles.kernel import Part, Source, TileCall
+from tilewright.micro.tiles.operands import Part, Source, TileCall
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import DType
 

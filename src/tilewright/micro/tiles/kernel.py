@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
@@ -20,16 +20,14 @@ from tilewright.llvm.values import (
     constant,
     element_type,
     int64,
+    memory_type,
     vector_type,
     zero,
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.preparing import importing
+from tilewright.micro.tiles.operands import GroupCall, KeptSums, Part, Source, TileCall
 from tilewright.spec.dtype import DType
-
-if TYPE_CHECKING:
-    from tilewright.micro.tiles.steps import TileSteps
 
 #: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
 #: more), and few lines are evicted from L1 before their use. Prefetching at the start measured 2-4 %
@@ -53,119 +51,6 @@ STRAIGHT_FMAS = 256
 
 #: With fewer registers than this beside accumulators and operands, unrolled loads spill accumulators.
 FREE_REGISTERS = 4
-
-
-class Part(NamedTuple):
-    """One straight-line tile: its rows, the lanes of each vector of a row, whether the last is masked."""
-
-    rows: int
-    widths: tuple[int, ...]
-    masked: bool
-
-    @property
-    def fmas(self) -> int:
-        """Multiply-adds of one depth, and accumulators."""
-        return self.rows * len(self.widths)
-
-
-class Source(NamedTuple):
-    """Where one operand of a tile is read: its elements, and whether they stand in a packed panel.
-
-    A panel holds the instruction's own type, `kr` consecutive depths of a lane adjacent, whole steps.
-    """
-
-    dtype: DType
-    packed: bool = False
-
-
-class KeptSums(NamedTuple):
-    """Sums kept outside of C between the depth blocks of one product, in the type of the accumulators.
-
-    At the first block they are not read, and after the last one they go to C.
-    """
-
-    sums: Value
-    row: Value  # elements from one row of sums to the next
-    first: Value
-    last: Value
-
-
-class PanelCall(NamedTuple):
-    """The panels that a tile of several reads: lanes of each, elements from one to the next."""
-
-    lanes: int
-    apart: Value
-
-
-class GroupCall(NamedTuple):
-    """Groups of depths, each with a scale of its own for every column, of the type of the accumulators.
-
-    Scales stand in panels of some lanes, `apart` elements from one to the next; `step` elements lead to
-    those of the next group. Zero points, where there are any, stand likewise.
-    """
-
-    depth: Value
-    lanes: int
-    apart: Value
-    scale: Value
-    step: Value
-    zero: Value | None
-
-
-class TileCall(NamedTuple):
-    """The operands of one tile; strides in elements.
-
-    `a_depth` and `b_depth` lead from one step of the depth to the next, `b_apart` from one depth of a step
-    to the next where B is not packed and steps have several. `alpha` None means 1; `beta` None
-    means that C is replaced. With alpha and beta 1, at the cost of neither, `added` adds C to the finished
-    sums, and `chain` continues the sums that C holds, always or where a condition holds. `prefetch`
-    fetches C, or what is `ahead`, before the depth ends. `steps` follow on what is stored. With `padded`,
-    B has all columns of the tile. C has `rows` rows where that is given; those of A beyond repeat the last
-    one, and are stored where that is.
-    """
-
-    columns: Value
-    depth: Value
-    a: Value
-    a_lane: Value
-    a_depth: Value
-    b: Value
-    b_depth: Value
-    c: Value
-    c_row: Value
-    alpha: Value | None
-    beta: Value | None
-    added: bool = False
-    chain: Value | bool = False
-    prefetch: bool = False
-    batch: BatchCall | None = None
-    carry: KeptSums | None = None
-    b_apart: Value | None = None
-    panels: PanelCall | None = None
-    groups: GroupCall | None = None
-    ahead: Ahead | None = None
-    steps: TileSteps | None = None
-    padded: bool = False
-    rows: Value | None = None
-
-
-class Ahead(NamedTuple):
-    """What is fetched while a tile is computed whose sums go elsewhere: bytes of one element."""
-
-    pointer: Value
-    row: Value
-    size: int
-
-
-class BatchCall(NamedTuple):
-    """A batch of products: how many, the steps in elements; or arrays of pointers in place of A and B."""
-
-    products: Value
-    a_step: Value
-    b_step: Value
-    addresses: bool
-    a_offset: Value = int64(0)  # bytes behind each pointer
-    b_offset: Value = int64(0)
 
 
 class MicroKernel(ABC):
@@ -284,21 +169,17 @@ class MicroKernel(ABC):
             before = sum(part.widths[:-1])
             masks[-1] = f.lane_mask(f.sub(call.columns, before), 0, part.widths[-1])
         if call.groups is not None:
-            with importing:
-                from tilewright.micro.tiles.groups import grouped  # which knows this class
-
-            for first, rows, sums in grouped(self, f, part, call, masks):
-                self._end(f, part._replace(rows=rows), self._below(f, call, first), sums, masks)
+            self._end(f, part, call, self._grouped_sums(f, part, call, call.groups, masks), masks)
             return
         stored = masks
         if call.padded:
             masks = [None] * len(part.widths)
         acc = self.begin(f, part)
-        if isinstance(call.chain, Value):
-            with f.once_if(call.chain, acc) as (_, advance):
+        if isinstance(call.update.chain, Value):
+            with f.once_if(call.update.chain, acc) as (_, advance):
                 advance(self._chained(f, part, call, masks, acc))
             acc = advance.results
-        elif call.chain:
+        elif call.update.chain:
             acc = self._chained(f, part, call, masks, acc)
         if call.batch is None:
             acc = self.walk_depth(f, part, call, masks, acc)
@@ -318,7 +199,7 @@ class MicroKernel(ABC):
     def _fetches(self, part: Part, call: TileCall) -> bool:
         """Whether C is fetched before the depth ends: of tiles that may be whole."""
         wide = not part.masked or (call.padded and len(part.widths) == self.vectors)
-        return call.prefetch and wide and part.rows == self.tile.mr
+        return call.prefetch is not None and wide and part.rows == self.tile.mr
 
     def strips(self, f: Function, part: Part, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
         """Rows of the part that are finished and stored together: the first, how many, their sums."""
@@ -331,13 +212,14 @@ class MicroKernel(ABC):
         carry = call.carry
         if carry is not None:
             carry = carry._replace(sums=f.at(carry.sums, f.mul(carry.row, first * self.acc.size)))
-        return call._replace(c=f.at(call.c, f.mul(call.c_row, first * self.c.size)), carry=carry)
+        pointer = f.at(call.c.pointer, f.mul(call.c.row, first * self.c.size))
+        return call._replace(c=call.c._replace(pointer=pointer), carry=carry)
 
     def _end(
         self, f: Function, part: Part, call: TileCall, acc: list[Value], masks: list[Value | None]
     ) -> None:
         """What becomes of finished sums."""
-        if call.added:
+        if call.update.added:
             # Only now: multiply-adds that began with C would wait for whoever stored it last.
             old = self._values_of_c(f, part, call, masks)
             acc = [f.plus(value, addend) for value, addend in zip(acc, old, strict=True)]
@@ -390,17 +272,60 @@ class MicroKernel(ABC):
                 yield self._load_c(f, pointer, part, v, masks[v])
 
     def _rows_of_c(self, f: Function, part: Part, call: TileCall) -> list[Value]:
-        row_bytes = f.mul(call.c_row, self.c.size)
-        if call.rows is None:
-            return [f.at(call.c, f.mul(row_bytes, row)) for row in range(part.rows)]
-        last = f.sub(call.rows, 1)
+        row_bytes = f.mul(call.c.row, self.c.size)
+        if call.c.rows is None:
+            return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in range(part.rows)]
+        last = f.sub(call.c.rows, 1)
         rows = [int64(0), *(f.minimum(int64(row), last) for row in range(1, part.rows))]
-        return [f.at(call.c, f.mul(row_bytes, row)) for row in rows]
+        return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in rows]
+
+    def _grouped_sums(
+        self, f: Function, part: Part, call: TileCall, groups: GroupCall, masks: list[Value | None]
+    ) -> list[Value]:
+        """The sums of groups of depths, each scaled by column.
+
+        Totals stay in the first-level cache: they are read once in each group, beside as many depths as it
+        has, and need no registers meanwhile.
+        """
+        acc, size, count = self.acc, self.acc.size, len(part.widths)
+        totals = f.alloca(memory_type(acc), part.rows * self.tile.nr, CACHE_LINE)
+        places = [
+            f.at(totals, (row * self.tile.nr + sum(part.widths[:v])) * size)
+            for row in range(part.rows)
+            for v in range(count)
+        ]
+        for index, place in enumerate(places):
+            f.store(zero(vector_type(acc, part.widths[index % count])), place, size)
+        a_bytes, b_bytes = self.group_bytes(f, call, groups.depth)
+        scale_bytes = f.mul(groups.step, size)
+        zero_points = [] if groups.zero is None else [groups.zero]
+        state = [call.a.pointer, call.b.pointer, groups.scale, *zero_points]
+        with f.carried_loop(int64(0), call.depth, groups.depth, state, "group") as (first, values, advance):
+            a, b, scale, *zeros = values
+            one = call.moved(a, b)._replace(
+                depth=f.minimum(groups.depth, f.sub(call.depth, first)),
+                groups=groups._replace(scale=scale, zero=zeros[0] if zeros else None),
+                prefetch=None,
+            )
+            sums = self.walk_depth(f, part, one, masks, self.begin(f, part))
+            scales = groups.places(f, scale, part, size)
+            for above, _, found in self.strips(f, part, sums):
+                for index, value in enumerate(found):
+                    place = places[above * count + index]
+                    factor = f.load(value.type, scales[index % count], size)
+                    before = f.load(value.type, place, size)
+                    total = f.multiply_add(factor, value, before, fused=self.isa.fused)
+                    f.store(total, place, size)
+            advance((f.at(a, a_bytes), f.at(b, b_bytes), *(f.at(v, scale_bytes) for v in (scale, *zeros))))
+        return [
+            f.load(vector_type(acc, part.widths[index % count]), place, size)
+            for index, place in enumerate(places)
+        ]
 
     def group_bytes(self, f: Function, call: TileCall, depth: Value) -> tuple[Value, Value]:
         """Bytes of A and of B from one group of depths to the next: whole steps of the instruction."""
         steps = f.ceildiv(depth, int64(self.instruction.k))
-        a_bytes, b_bytes = f.mul(call.a_depth, self.a.dtype.size), f.mul(call.b_depth, self.b.dtype.size)
+        a_bytes, b_bytes = f.mul(call.a.depth, self.a.dtype.size), f.mul(call.b.depth, self.b.dtype.size)
         return f.mul(steps, a_bytes), f.mul(steps, b_bytes)
 
     def _walk_batch(
@@ -412,14 +337,13 @@ class MicroKernel(ABC):
         # Bytes of a pointer, or of an element.
         sizes = (8, 8) if batch.addresses else (self.a.dtype.size, self.b.dtype.size)
         a_bytes, b_bytes = f.mul(batch.a_step, sizes[0]), f.mul(batch.b_step, sizes[1])
-        state = [call.a, call.b, *acc]
+        state = [call.a.pointer, call.b.pointer, *acc]
         with f.carried_loop(int64(0), batch.products, int64(1), state, "batch") as (_, values, advance):
             a, b, *sums = values
-            first = call._replace(a=a, b=b)
+            first = call.moved(a, b)
             if batch.addresses:
-                first = call._replace(
-                    a=f.at(f.load(POINTER, a, 8), batch.a_offset),
-                    b=f.at(f.load(POINTER, b, 8), batch.b_offset),
+                first = call.moved(
+                    f.at(f.load(POINTER, a, 8), batch.a_offset), f.at(f.load(POINTER, b, 8), batch.b_offset)
                 )
             sums = self.walk_depth(f, part, first, masks, sums)
             advance((f.at(a, a_bytes), f.at(b, b_bytes), *sums))
@@ -440,7 +364,7 @@ class MicroKernel(ABC):
         if known is not None:
             unroll = self._unroll(part, known)
             whole = known // unroll * unroll
-            state = [*pointers.bases, call.b, *acc]
+            state = [*pointers.bases, call.b.pointer, *acc]
             if whole == unroll:
                 whole, tail = 0, known
             else:
@@ -449,7 +373,7 @@ class MicroKernel(ABC):
             for _ in range(tail):
                 state = self._step(f, part, call, pointers, masks, state)
             return state[len(pointers.bases) + 1 :]
-        state = [*pointers.bases, call.b, *acc]
+        state = [*pointers.bases, call.b.pointer, *acc]
         if self.instruction.accumulators:
             # Never around a prefetch: LLVM takes the accumulators of a unit out of it and back at every
             # multiply of a loop in a loop.
@@ -523,9 +447,9 @@ class MicroKernel(ABC):
         groups = len(pointers.bases)
         bases, b, acc = state[:groups], state[groups], state[groups + 1 :]
         rows = [f.at(bases[group], step) for group, step in pointers.rows]
-        following = self.depth_step(f, part, rows, b, masks, acc, fresh=call.added)
-        a_bytes = f.mul(call.a_depth, self.a.dtype.size)
-        b_bytes = f.mul(call.b_depth, self.b.dtype.size)
+        following = self.depth_step(f, part, rows, b, masks, acc, fresh=call.update.added)
+        a_bytes = f.mul(call.a.depth, self.a.dtype.size)
+        b_bytes = f.mul(call.b.depth, self.b.dtype.size)
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 
     def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
@@ -536,11 +460,11 @@ class MicroKernel(ABC):
         run out of registers: they have one base pointer for every 8 rows instead.
         """
         size = self.a.dtype.size
-        if self.adjacent_a or call.a_lane.known is not None:
-            lane = self.instruction.interleave_a if self.adjacent_a else call.a_lane.known
+        if self.adjacent_a or call.a.lane.known is not None:
+            lane = self.instruction.interleave_a if self.adjacent_a else call.a.lane.known
             assert lane is not None
-            return _RowPointers([call.a], [(0, int64(row * lane * size)) for row in range(rows)])
-        stride = f.mul(call.a_lane, size)
+            return _RowPointers([call.a.pointer], [(0, int64(row * lane * size)) for row in range(rows)])
+        stride = f.mul(call.a.lane, size)
         together = rows if rows <= ROWS_OF_ONE_POINTER else ROWS_PER_POINTER
         offsets: dict[int, Value] = {0: int64(0)}
         for row in range(1, together):
@@ -551,11 +475,12 @@ class MicroKernel(ABC):
             else:
                 offsets[row] = f.freeze(f.mul(stride, row))
         firsts = range(together, rows, together)
-        bases = [call.a, *(f.at(call.a, f.freeze(f.mul(stride, first))) for first in firsts)]
+        bases = [call.a.pointer, *(f.at(call.a.pointer, f.freeze(f.mul(stride, first))) for first in firsts)]
         return _RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
 
     def _prefetch_c(self, f: Function, part: Part, call: TileCall) -> None:
-        place = call.ahead or Ahead(call.c, call.c_row, self.c.size)
+        place = call.prefetch
+        assert place is not None
         row_bytes = f.mul(place.row, place.size)
         for row in range(part.rows):
             start = f.at(place.pointer, f.mul(row_bytes, row))
@@ -595,13 +520,13 @@ class MicroKernel(ABC):
         neighbouring row waits until that store has left the core.
         """
         count = len(part.widths)
-        if call.alpha is not None:
+        if call.update.alpha is not None:
             empty = f.icmp("==", call.depth, 0)
-            alpha = f.select(empty, constant(self.acc, 1), call.alpha)
+            alpha = f.select(empty, constant(self.acc, 1), call.update.alpha)
             alphas = {width: f.splat(alpha, width) for width in part.widths}
             acc = [f.times(value, alphas[part.widths[index % count]]) for index, value in enumerate(acc)]
-        if call.beta is not None:
-            acc = self._add_c(f, part, call.beta, rows, acc, masks)
+        if call.update.beta is not None:
+            acc = self._add_c(f, part, call.update.beta, rows, acc, masks)
         if call.steps is None:
             values = [self.convert(f, value, self.acc, self.c) for value in acc]
         else:

@@ -10,8 +10,7 @@ from tilewright.llvm.values import Value, int64
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.packing.words import Words
-from tilewright.micro.tiles.groups import places
-from tilewright.micro.tiles.kernel import Part, Source, TileCall
+from tilewright.micro.tiles.operands import Part, Source, TileCall
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import DType
 from tilewright.spec.weights import Elements
@@ -77,19 +76,22 @@ class PanelKernel(VectorKernel):
 
     def _row_bytes(self, call: TileCall) -> int:
         """Bytes of one word of every lane of a panel."""
-        assert call.panels is not None
-        return call.panels.lanes * self.elements.word_bytes
+        assert call.b.panels is not None
+        return call.b.panels.lanes * self.elements.word_bytes
 
     def walk_depth(
         self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
         """All depths of one product: turns of several words, single ones, then what a last word lacks."""
         del masks  # whole panels: what is behind the last column may be read
-        assert call.panels is not None
+        assert call.b.panels is not None
         deep = self.elements.depths
-        panels = -(-sum(part.widths) // call.panels.lanes)
-        apart = f.mul(call.panels.apart, self.elements.storage.size)
-        starts = [call.b, *(f.at(call.b, f.freeze(f.mul(apart, number))) for number in range(1, panels))]
+        panels = -(-sum(part.widths) // call.b.panels.lanes)
+        apart = f.mul(call.b.panels.apart, self.elements.storage.size)
+        starts = [
+            call.b.pointer,
+            *(f.at(call.b.pointer, f.freeze(f.mul(apart, number))) for number in range(1, panels)),
+        ]
         rows = self._row_pointers(f, call, part.rows)
         walk = _Walk(len(rows.bases), panels, rows.rows, self._zeros(f, part, call))
         state, done = [*rows.bases, *starts, *acc], int64(0)
@@ -125,16 +127,16 @@ class PanelKernel(VectorKernel):
         groups = call.groups
         if groups is None or groups.zero is None:
             return []
-        return places(f, groups, groups.zero, part, self.acc.size)
+        return groups.places(f, groups.zero, part, self.acc.size)
 
     def _vectors(
         self, f: Function, part: Part, call: TileCall, starts: list[Value]
     ) -> list[tuple[Words, Value]]:
         """The words of every vector of columns."""
-        assert call.panels is not None
+        assert call.b.panels is not None
         found, before = [], 0
         for width in part.widths:
-            panel, lane = divmod(before, call.panels.lanes)
+            panel, lane = divmod(before, call.b.panels.lanes)
             words = Words(f, self.isa, self.elements, width)
             found.append((words, words.load(f.at(starts[panel], lane * self.elements.word_bytes))))
             before += width

@@ -7,7 +7,8 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, int64, memory_type, vector_of, vector_type, zero
 from tilewright.machine.isa import Broadcast, Isa, TileFma
 from tilewright.micro.packing.transpose import interleave
-from tilewright.micro.tiles.kernel import MicroKernel, Part, Source, TileCall
+from tilewright.micro.tiles.kernel import MicroKernel
+from tilewright.micro.tiles.operands import Part, Source, TileCall
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.micro.units.multiply import VectorMultiply
 from tilewright.spec.dtype import DType
@@ -40,7 +41,7 @@ class VectorKernel(MicroKernel):
 
     def emit_part(self, f: Function, part: Part, call: TileCall) -> None:
         """Writes one straight-line tile at the current position."""
-        self._apart = call.b_apart
+        self._apart = call.b.row
         super().emit_part(f, part, call)
 
     def begin(self, f: Function, part: Part) -> list[Value]:  # noqa: ARG002
@@ -92,7 +93,7 @@ class VectorKernel(MicroKernel):
         """Where depths of A are adjacent and multiply-adds take a lane, if every row gets a register."""
         return (
             self.isa.broadcast is Broadcast.LANE
-            and call.a_depth.known == 1
+            and call.a.depth.known == 1
             and not self.adjacent_a
             and self.instruction.k == 1
             and self.instruction.a == self.a.dtype
@@ -102,10 +103,13 @@ class VectorKernel(MicroKernel):
 
     def walk_held(self, f: Function, part: Part, call: TileCall, depth: int, acc: list[Value]) -> list[Value]:
         """As many depths a turn as a vector has lanes."""
-        stride = f.mul(call.a_lane, self.a.dtype.size)
-        rows = [call.a, *(f.at(call.a, f.freeze(f.mul(stride, row))) for row in range(1, part.rows))]
+        stride = f.mul(call.a.lane, self.a.dtype.size)
+        rows = [
+            call.a.pointer,
+            *(f.at(call.a.pointer, f.freeze(f.mul(stride, row))) for row in range(1, part.rows)),
+        ]
         whole = depth // self.lanes * self.lanes
-        state = [*rows, call.b, *acc]
+        state = [*rows, call.b.pointer, *acc]
         if whole > self.lanes:
             span = (int64(0), int64(whole), int64(self.lanes))
             with f.carried_loop(*span, state, "depth") as (_, values, advance):
@@ -130,11 +134,11 @@ class VectorKernel(MicroKernel):
                 for row, depths in enumerate(held):
                     index = row * len(part.widths) + v
                     a = f.shuffle(depths, depths, [lane] * width)
-                    if call.added and acc[index] == zero(acc[index].type):
+                    if call.update.added and acc[index] == zero(acc[index].type):
                         acc[index] = self.unit.first(f, a, vector_b)
                     else:
                         acc[index] = self.unit.multiply(f, a, vector_b, acc[index])
-            b = f.at(b, f.mul(call.b_depth, size_b))
+            b = f.at(b, f.mul(call.b.depth, size_b))
         return [*(f.at(base, count * size_a) for base in bases), b, *acc]
 
     def load_a(self, f: Function, pointers: list[Value], widest: int) -> list[Value]:

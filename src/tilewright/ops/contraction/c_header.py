@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.compiler.c_header import TEAM_MEANING, Parameter, scratch_meaning
-from tilewright.compiler.lower import has_tasks
+from tilewright.compiler.lowering.interface import has_tasks
 from tilewright.ir.nodes import Program
 from tilewright.ops.contraction.problem import Contraction
 

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.calls.operands import Array, data_address, overlaps_itself
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.lower import has_tasks
+from tilewright.compiler.lowering.interface import has_tasks
 from tilewright.errors import OutOverlapsItself
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.nest import ContractionCut

@@ -22,7 +22,7 @@ from tilewright.calls.fastcall import Turns
 from tilewright.calls.native_kernel import GemmRecord, bind_native
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.lower import SCRATCH_ALIGNMENT
+from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT
 from tilewright.errors import InvalidScalar, ScratchAllocation
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine

@@ -1,0 +1,52 @@
+"""A whole program of tile IR as an LLVM module."""
+
+from __future__ import annotations
+
+from tilewright.compiler.lowering.expressions import Scope
+from tilewright.compiler.lowering.frame import Frame
+from tilewright.compiler.lowering.interface import signature
+from tilewright.compiler.lowering.statements import lower_block
+from tilewright.compiler.lowering.tiles import takes_steps_in_registers
+from tilewright.ir.nodes import Execution, If, Let, Loop, Program, Statement
+from tilewright.ir.separate import separate_steps
+from tilewright.ir.verify import verify
+from tilewright.llvm.build import Module
+from tilewright.llvm.target import data_layout, tuning
+from tilewright.llvm.values import VOID
+from tilewright.machine.machine import Machine
+
+#: Pointers that fit into registers. LLVM's loop passes are slow on nests with more of them; for loops that
+#: only create tasks their result does not matter.
+FEW_POINTERS = 16
+
+
+def lower(program: Program, machine: Machine) -> str:
+    """The LLVM module of a program, as text.
+
+    Its one exported function takes, in this order: a pointer per argument buffer, the sizes as
+    64-bit integers, the scalars, a pointer to scratch memory if there is any (see `scratch_layout`), and one
+    to a team if there are parallel loops (see `llvm/team.py`).
+    """
+    program = separate_steps(verify(program), lambda node: takes_steps_in_registers(node, program, machine))
+    module = Module(
+        program.name, machine.triple, data_layout(machine), tuning(machine), machine.function_bits
+    )
+    as_written = len(program.arguments) > FEW_POINTERS and all(map(_makes_tasks, program.body))
+    f = module.define(program.name, VOID, signature(program), exported=True, as_written=as_written)
+    frame = Frame.of_program(program, machine, f)
+    lower_block(program.body, Scope(frame, {name: f.arguments[name] for name in program.sizes}))
+    f.ret()
+    return str(module)
+
+
+def _makes_tasks(statement: Statement) -> bool:
+    """Whether a statement only creates tasks: parallel loops, with loops, branches and lets around them."""
+    match statement:
+        case Loop(execution=Execution.PARALLEL) | Let():
+            return True
+        case Loop(body=body):
+            return all(map(_makes_tasks, body))
+        case If(then=then, otherwise=otherwise):
+            return all(map(_makes_tasks, (*then, *otherwise)))
+        case _:
+            return False

@@ -1,0 +1,184 @@
+"""The operands of one register tile, as its micro-kernel receives them; strides in elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import Value, int64
+from tilewright.spec.dtype import DType
+
+if TYPE_CHECKING:
+    from tilewright.micro.tiles.steps import TileSteps
+
+
+class Part(NamedTuple):
+    """One straight-line tile: its rows, the lanes of each vector of a row, whether the last is masked."""
+
+    rows: int
+    widths: tuple[int, ...]
+    masked: bool
+
+    @property
+    def fmas(self) -> int:
+        """Multiply-adds of one depth, and accumulators."""
+        return self.rows * len(self.widths)
+
+
+class Source(NamedTuple):
+    """How one operand of a tile is stored: its element type, and whether it is in packed panels.
+
+    A panel holds elements of the instruction's own type, `kr` consecutive depths of a lane adjacent, in whole
+    steps.
+    """
+
+    dtype: DType
+    packed: bool = False
+
+
+class OperandA(NamedTuple):
+    """A: its first element, and the distance between rows and between steps of the depth."""
+
+    pointer: Value
+    lane: Value
+    depth: Value
+
+
+class PanelCall(NamedTuple):
+    """Panels of a packed weight: lanes of each, and the distance between two panels."""
+
+    lanes: int
+    apart: Value
+
+
+class OperandB(NamedTuple):
+    """B: its first element, and the distance between steps of the depth.
+
+    Attributes
+    ----------
+    row : distance between two depths of one step, where B is not packed and a step has several.
+    panels : where B is the words of a packed weight, of which a tile reads several panels.
+    """
+
+    pointer: Value
+    depth: Value
+    row: Value | None = None
+    panels: PanelCall | None = None
+
+
+class OperandC(NamedTuple):
+    """C: its first element, and the distance between rows.
+
+    Attributes
+    ----------
+    rows : rows that C has, where a tile computes more; those of A beyond repeat the last one and are stored
+        in its place.
+    """
+
+    pointer: Value
+    row: Value
+    rows: Value | None = None
+
+
+class Update(NamedTuple):
+    """How sums and C are combined: C = alpha · sums + beta · C.
+
+    Attributes
+    ----------
+    alpha : None means 1.
+    beta : None means that C is overwritten, or read as the next two say.
+    added : C is added to the finished sums (alpha = beta = 1).
+    chain : sums start with what C holds (alpha = beta = 1): always, or if a run-time condition holds.
+    """
+
+    alpha: Value | None = None
+    beta: Value | None = None
+    added: bool = False
+    chain: Value | bool = False
+
+
+class Prefetch(NamedTuple):
+    """Rows to prefetch before the depth ends: the first element, the row stride, bytes of an element."""
+
+    pointer: Value
+    row: Value
+    size: int
+
+
+class BatchCall(NamedTuple):
+    """A batch of products: how many, the steps in elements; or arrays of pointers in place of A and B."""
+
+    products: Value
+    a_step: Value
+    b_step: Value
+    addresses: bool
+    a_offset: Value = int64(0)  # bytes behind each pointer
+    b_offset: Value = int64(0)
+
+
+class KeptSums(NamedTuple):
+    """Sums kept outside of C between the depth blocks of one product, in the type of the accumulators.
+
+    At the first block they are not read, and after the last one they go to C.
+    """
+
+    sums: Value
+    row: Value  # elements from one row of sums to the next
+    first: Value
+    last: Value
+
+
+class GroupCall(NamedTuple):
+    """Groups of depths, each with a scale of its own for every column, of the type of the accumulators.
+
+    Scales are stored in panels of `lanes` columns, at a distance of `apart` elements; `step` elements lead to
+    those of the next group. Zero points, if there are any, are stored likewise.
+    """
+
+    depth: Value
+    lanes: int
+    apart: Value
+    scale: Value
+    step: Value
+    zero: Value | None
+
+    def places(self, f: Function, pointer: Value, part: Part, size: int) -> list[Value]:
+        """Addresses of the scales or zero points of each vector of columns, of one group."""
+        found, before = [], 0
+        for width in part.widths:
+            panel, lane = divmod(before, self.lanes)
+            start = f.at(pointer, f.mul(self.apart, panel * size)) if panel else pointer
+            found.append(f.at(start, lane * size))
+            before += width
+        return found
+
+
+class TileCall(NamedTuple):
+    """The operands of one tile, and what it does besides the plain product.
+
+    Attributes
+    ----------
+    batch : several products are summed.
+    carry : sums are kept outside of C between depth blocks.
+    groups : sums of groups of depths are scaled.
+    prefetch : rows to fetch before the depth ends: C, or what is read next.
+    steps : an epilogue on the values that are stored.
+    padded : B has all columns of the tile.
+    """
+
+    columns: Value
+    depth: Value
+    a: OperandA
+    b: OperandB
+    c: OperandC
+    update: Update = Update()
+    batch: BatchCall | None = None
+    carry: KeptSums | None = None
+    groups: GroupCall | None = None
+    prefetch: Prefetch | None = None
+    steps: TileSteps | None = None
+    padded: bool = False
+
+    def moved(self, a: Value, b: Value) -> TileCall:
+        """The same call on A and B at other addresses."""
+        return self._replace(a=self.a._replace(pointer=a), b=self.b._replace(pointer=b))
