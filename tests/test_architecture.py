@@ -67,7 +67,7 @@ ORDERS = {
         "batch_reduce",
     ),
     "loops": ("accelerate", "driving", "opt", "splice", "python", "llvm", "nests"),
-    "micro": ("rows", "attention", "tiles", "elements", "packing", "units", "budget", "calls"),
+    "micro": ("rows", "attention", "tiles", "elements", "packing", "units", "budget", "calls", "emission"),
 }
 #: Borders that hold whatever the order of the layers is.
 NEVER = {("macro", "micro"), ("macro", "llvm"), ("llvm", "macro")}
