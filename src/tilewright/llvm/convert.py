@@ -193,7 +193,8 @@ class Convert:
 
     def _from_fields(self, value: Value, source: DType) -> Value:
         f, floats = self.f, _like(_FLOAT, value)
-        sign_bit, moved = 1 << source.bits - 1, F32.significand - source.significand
+        special, sign_bit = _first_special(source), 1 << source.bits - 1
+        moved = F32.significand - source.significand
         # The bits below the sign, moved to float32's place, are too small by a power of two, the difference
         # of the exponents' biases; multiplying by it is exact, subnormals included. Infinities and NaNs are
         # the largest of these bits, and get float32's largest exponent.
@@ -202,12 +203,12 @@ class Convert:
         shifted = f.shl(f.and_(wide, _every(wide, sign_bit - 1)), _every(wide, moved))
         scaled = f.times(f.bitcast(shifted, floats), _float(value, (2 * F32.bias - source.bias) << 23))
         bits = f.bitcast(scaled, wide.type)
-        special = f.icmp(">=", shifted, _every(wide, _first_special(source) << moved))
-        bits = f.select(special, f.or_(shifted, _every(wide, 0xFF << 23)), bits)
+        beyond = f.icmp(">=", shifted, _every(wide, special << moved))
+        bits = f.select(beyond, f.or_(shifted, _every(wide, 0xFF << 23)), bits)
         return f.bitcast(f.or_(bits, sign), floats)
 
     def _to_fields(self, value: Value, to: DType) -> Value:
-        f, dropped = self.f, F32.significand - to.significand
+        f, special, dropped = self.f, _first_special(to), F32.significand - to.significand
         # Adding a power of two whose last place is the last place of the narrow result rounds to it, in the
         # FPU's rounding mode: 2^dropped times the value's own power, at least that of the smallest normal.
         bits = f.bitcast(value, _like(INT32, value))
@@ -216,7 +217,6 @@ class Convert:
         magnitude = f.and_(bits, _every(bits, 0x7FFFFFFF))
         # Above the largest number everything becomes the same: the first value without a pattern of its own,
         # whose pattern is that of infinity, or of NaN where there is no infinity.
-        special = _first_special(to)
         largest = _every(bits, (F32.bias - to.bias << 23) + (special << dropped))
         clamped = f.select(f.icmp("<", magnitude, largest), magnitude, largest)
         exponent = f.and_(clamped, _every(bits, 0x7F800000))
