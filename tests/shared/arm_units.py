@@ -189,7 +189,7 @@ class UnitKernel:
 
 def neon_unit(tile: TileFma) -> Multiply:
     """The unit of an instruction of `DOTS` or `SQUARES`."""
-    return ArmDot(NEON, tile) if tile.m == 1 else Mmla(NEON, tile)
+    return ArmDot(NEON, tile) if not tile.is_matrix_engine else Mmla(NEON, tile)
 
 
 def sve_unit(tile: TileFma, vector_bits: int) -> Multiply:

@@ -220,7 +220,7 @@ def runs_on(machine: Machine, host: Machine) -> bool:
     """Whether a host has every feature that LLVM may use for a machine, and vectors of the same length."""
     same_arch = machine.arch == host.arch
     same_vectors = machine.function_bits in (0, host.vector_bits)
-    streams = any(tile.streaming for tile in machine.isa.tiles) and not machine.isa.emulated
+    streams = machine.isa.streams
     same_vectors = same_vectors and (not streams or machine.streaming_bits == host.streaming_bits)
     return (
         same_arch and same_vectors and enabled_features(machine.features) <= enabled_features(host.features)

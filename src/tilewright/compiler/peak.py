@@ -37,10 +37,10 @@ def _grid(isa: Isa, tile: TileFma) -> tuple[int, int]:
     >>> _grid(AVX2, AVX2.tile(F32))
     (1, 13)
     """
-    if tile.accumulators:
+    if tile.has_accumulators:
         down = 1 << (tile.accumulators.bit_length() - 1) // 2
         return down, tile.accumulators // down
-    in_flight = (tile.per_cycle or isa.fma_per_cycle) * (tile.latency or isa.fma_latency)
+    in_flight = isa.rate(tile) * isa.latency(tile)
     return 1, min(math.ceil(in_flight) + SPARE_CHAINS, isa.vector_registers - _OTHER_REGISTERS)
 
 

@@ -55,17 +55,21 @@ class TileFma:
 
     Attributes
     ----------
-    instruction : its name in `micro.instructions`, the manual's mnemonic where there is one.
-    a, b, acc : element types of the operands, as packed panels hold them, and of the accumulator.
-    m, n, k : the instruction's own tile.
-    kr : consecutive depths of one column of B stored together in a packed panel.
-    kr_a : the same for A; 0 where it is kr.
-    feature : LLVM feature beyond the row's own that the instruction needs.
-    per_cycle, latency : issue width and latency in cycles; 0 where they are those of the row's FMA.
-    accumulators : how many the unit has; 0 where vector registers hold them.
-    separate : multiply and add are two instructions.
-    biased : A is given another sign by adding to it, which one accumulator more per vector of B undoes.
-    streaming : m and n are the lanes of a streaming vector, whose length is a property of the machine.
+    instruction : its name in `micro.units.instructions`, the manual's mnemonic where there is one.
+    a, b, acc : element types of the operands, as packed panels hold them, and of the accumulator. Operands of
+        narrower types are converted to these when they are loaded or packed.
+    m, n, k : the instruction's own tile: rows of A, columns of B, and the depth it sums over.
+    kr : consecutive depths of one column of B that are adjacent in a packed panel.
+    kr_a : consecutive depths of one row of A that are adjacent in a packed panel; 0 if it is kr.
+    feature : LLVM feature that the instruction needs beyond the row's own.
+    per_cycle : instructions that start each cycle; 0 if as many as the row's FMA.
+    latency : cycles until its result can be added to again; 0 if it is that of the row's FMA.
+    accumulators : how many accumulators the unit has beside the vector registers; 0 if sums are kept in
+        vector registers.
+    separate : the product and its addition are two instructions, so that each product takes a register.
+    biased : the instruction needs one operand unsigned. 128 is added to each element of A, and one more
+        accumulator for each vector of B collects what that adds, to be subtracted at the end.
+    streaming : m and n are the lanes of a streaming vector (SME), whose length the machine says.
     """
 
     instruction: str
@@ -96,6 +100,24 @@ class TileFma:
         return self.kr_a or self.kr
 
     @property
+    def is_matrix_engine(self) -> bool:
+        """Whether one instruction multiplies several rows of A: it reads both operands from packed panels.
+
+        The others multiply one row of A, whose element or word every lane gets, by a vector of B.
+        """
+        return self.m > 1
+
+    @property
+    def has_accumulators(self) -> bool:
+        """Whether sums are kept in accumulators of the unit, and leave the vector registers to operands."""
+        return self.accumulators > 0
+
+    @property
+    def bias_accumulators(self) -> int:
+        """Accumulators beside those of the rows of A, for each vector of B: see `biased`."""
+        return int(self.biased)
+
+    @property
     def products(self) -> int:
         """Multiplications of one instruction."""
         return self.m * self.n * self.k
@@ -103,7 +125,7 @@ class TileFma:
     @property
     def in_place(self) -> bool:
         """Whether operands can be read where they stand: one row of A, one depth."""
-        return self.m == 1 and self.k == 1
+        return not self.is_matrix_engine and self.k == 1
 
     def widened(self, vector_bits: int) -> TileFma:
         """The instruction on vectors of another length: more columns, of a streaming one more rows too.
@@ -129,24 +151,29 @@ class Isa:
     Attributes
     ----------
     name : the name in kernel names and settings.
-    arch : first part of the LLVM triple it belongs to.
-    features : LLVM features that must be present, those that they imply included: a narrower row
-        turns off what it does not list.
+    arch : the architecture it belongs to, the first part of the LLVM triple; empty for all.
+    features : LLVM features that must be present, those that they imply included. Features that are not
+        listed are turned off, so that a narrow row can be compiled and tested on a wider CPU.
     vector_bits, vector_registers : size and number of architectural vector registers.
-    fma_per_cycle, fma_latency : issue width and latency in cycles of the FMA on common cores;
-        their product is how many independent accumulators keep the unit busy.
-    loads_per_cycle : vector loads per cycle.
+    fma_per_cycle : FMAs that start each cycle on common cores of the row.
+    fma_latency : cycles until the result of an FMA can be added to again. The product of both is how many
+        independent accumulators keep the unit busy.
+    loads_per_cycle : vector loads that start each cycle.
     edge : how partial vectors are loaded and stored.
-    broadcast : how elements of A are spread.
+    broadcast : how an element of A reaches every lane.
     tiles : the multiply instructions; several may take the same types.
-    source : the manual.
-    folds_loads : arithmetic takes one operand from memory, so that it needs no register.
-    fused : multiply-adds on floats round once.
-    half : there are instructions between float16 and float32; else integer arithmetic converts.
-    scalable : the length of vectors is a property of the machine, and LLVM is told which; the row has the
-        least length.
-    least_masked_bits : the smallest element that masks of vectors cut.
-    emulated : instructions are written as plain LLVM (`micro.emulate`), for a CPU that lacks them.
+    source : the manual, and where the rates and latencies are from.
+    folds_loads : arithmetic instructions take one operand from memory (x86), so that a loaded vector which
+        is used once needs no register: kernels then read a term in the addition that uses it.
+    fused : the multiply-add on floats rounds once. Without, it is a multiply and an add of two roundings.
+    half : there are instructions that convert between float16 and float32 (F16C). Without, conversions
+        are integer arithmetic.
+    scalable : the length of vectors is a property of the machine (SVE), which LLVM is told when it compiles;
+        vector_bits is the least length.
+    least_masked_bits : the narrowest element for which there are masked loads and stores. Partial vectors of
+        narrower elements go through a buffer: AVX2 masks elements of 32 bits (VMASKMOVPS) and none below.
+    emulated : the instructions are written as ordinary LLVM operations (`micro.units.emulate`), so that the
+        row's kernels run, slowly, on a CPU without them.
     """
 
     name: str
@@ -170,7 +197,7 @@ class Isa:
 
     def __post_init__(self) -> None:
         for tile in self.tiles:
-            if not tile.accumulators and tile.m * tile.n * tile.acc.bits > self.vector_bits:
+            if not tile.has_accumulators and tile.m * tile.n * tile.acc.bits > self.vector_bits:
                 raise InvalidChoice(
                     name=f"{self.name} tile n", found=tile.n, allowed=f"what fits {self.vector_bits} bits"
                 )
@@ -197,7 +224,7 @@ class Isa:
         if not able:
             supported = ", ".join(sorted({f"{tile.a} x {tile.b}" for tile in self.tiles}))
             raise UnsupportedDtype(dtype=f"{a} x {b} on {self.name}", supported=supported)
-        return max(able, key=lambda tile: tile.products * (tile.per_cycle or self.fma_per_cycle))
+        return max(able, key=lambda tile: tile.products * self.rate(tile))
 
     def pair_tile(self, a: DType, b: DType) -> TileFma | None:
         """The instruction that adds two adjacent products of bfloats to each lane, if there is one.
@@ -205,8 +232,37 @@ class Isa:
         >>> AVX512.pair_tile(BF16, BF16).instruction, AVX2.pair_tile(BF16, BF16)
         ('vdpbf16ps', None)
         """
-        fitting = (one for one in self.tiles if (one.m, one.k, one.kr) == (1, 2, 2))
+        fitting = (one for one in self.tiles if not one.is_matrix_engine and (one.k, one.kr) == (2, 2))
         return next((one for one in fitting if one.a == one.b == a == b == BF16), None)
+
+    def rate(self, tile: TileFma) -> float:
+        """Instructions of a kind that start each cycle.
+
+        >>> AVX512.rate(AVX512.tile(F32)), AVX512.rate(AVX512.tile(I64))
+        (2, 0.5)
+        """
+        return tile.per_cycle or self.fma_per_cycle
+
+    def latency(self, tile: TileFma) -> int:
+        """Cycles from one instruction to another that adds to the same accumulator."""
+        return tile.latency or self.fma_latency
+
+    def fuses(self, tile: TileFma) -> bool:
+        """Whether a product is added as it is made; else it takes a register and an addition."""
+        return self.fused and not tile.separate
+
+    def multiplies_by_lane(self, tile: TileFma) -> bool:
+        """Whether the instruction takes a lane of a register that holds several elements of A."""
+        return self.broadcast is Broadcast.LANE and not tile.is_matrix_engine
+
+    def words(self, tile: TileFma) -> int:
+        """Operands of A in one vector register, each of which every lane gets: elements, or words of kr."""
+        return self.vector_bits // (tile.a.bits * tile.kr)
+
+    @property
+    def streams(self) -> bool:
+        """Whether machine code depends on the length of streaming vectors."""
+        return not self.emulated and any(tile.streaming for tile in self.tiles)
 
     def edge_of(self, *dtypes: DType) -> Edge:
         """How partial vectors of some types are loaded and stored: VMASKMOV has none below 32 bits."""

@@ -59,11 +59,11 @@ def _candidate(isa: Isa, instruction: TileFma, mr: int, across: int) -> Register
     """A tile of mr rows and `across` accumulators side by side."""
     down = mr // instruction.m
     # An instruction with a bias keeps one accumulator more for each vector of B.
-    accumulators = (down + instruction.biased) * across
-    if instruction.m > 1:
+    accumulators = (down + instruction.bias_accumulators) * across
+    if instruction.is_matrix_engine:
         a_registers, a_loads = 1, down
     else:
-        word_lanes = isa.vector_bits // (instruction.a.bits * instruction.kr)
+        word_lanes = isa.words(instruction)
         match isa.broadcast:
             case Broadcast.MEMORY:
                 a_registers, a_loads = 1, mr
@@ -71,8 +71,8 @@ def _candidate(isa: Isa, instruction: TileFma, mr: int, across: int) -> Register
                 a_registers = a_loads = -(-mr // word_lanes)
             case Broadcast.SCALAR:
                 a_registers, a_loads = 0, mr
-    product = 1 if instruction.separate or not isa.fused else 0
-    held = 0 if instruction.accumulators else accumulators
+    product = 0 if isa.fuses(instruction) else 1
+    held = 0 if instruction.has_accumulators else accumulators
     return RegisterTile(
         mr=mr,
         nr=across * instruction.n,
@@ -96,8 +96,8 @@ def register_tiles(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, ...]:
 
     A unit with accumulators of its own is filled with them (Kuzma et al. 2023, Algorithm 2: VAccs × HAccs).
     """
-    per_cycle = instruction.per_cycle or isa.fma_per_cycle
-    latency = instruction.latency or isa.fma_latency
+    per_cycle = isa.rate(instruction)
+    latency = isa.latency(instruction)
     most = instruction.accumulators
     tiles = []
     for tile in register_candidates(isa, instruction):
@@ -119,10 +119,10 @@ def register_candidates(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, .
             mr = down * instruction.m
             tile = _candidate(isa, instruction, mr, across)
             fits = tile.registers <= isa.vector_registers and tile.accumulators <= most
-            by_lane = isa.broadcast is Broadcast.LANE and instruction.m == 1
-            word_lanes = isa.vector_bits // (instruction.a.bits * instruction.kr)
+            by_lane = isa.multiplies_by_lane(instruction)
+            word_lanes = isa.words(instruction)
             whole = not by_lane or mr % word_lanes == 0
-            pairs = instruction.m == 1 or tile.nr % isa.lanes(instruction.acc) == 0
+            pairs = not instruction.is_matrix_engine or tile.nr % isa.lanes(instruction.acc) == 0
             if fits and whole and pairs:
                 tiles.append(tile)
     return tuple(tiles)
@@ -223,7 +223,7 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
     Source: Breuer, tnzr.compile, §7.2 (kernels for arbitrary sizes from a few micro-kernels).
     """
     isa, (rows, columns, depth) = machine.isa, sizes
-    if instruction.m > 1:
+    if instruction.is_matrix_engine:
         return _whole_tiles(machine, instruction, rows, columns)
     lanes = isa.lanes(instruction.acc)
     vectors = -(-columns // lanes)
@@ -260,11 +260,7 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
             cycles += machine.core.tile_height_cycles * (len(heights) - 1)
             if best is None or cycles < best[0]:
                 best = (cycles, Cover(heights, widths))
-            per_cycle, latency = (
-                instruction.per_cycle or isa.fma_per_cycle,
-                instruction.latency or isa.fma_latency,
-            )
-            if tallest.accumulators < per_cycle * latency:
+            if tallest.accumulators < isa.rate(instruction) * isa.latency(instruction):
                 break  # shorter tiles only add latency
     if best is None:
         raise NoRegisterTile(registers=isa.vector_registers, lanes=lanes, dtype=instruction.a, isa=isa.name)
@@ -289,7 +285,7 @@ def _spare_registers(isa: Isa, instruction: TileFma, edge: Edge, columns: int) -
     copy that two-operand instructions make); a mask that lives in a vector register, the lane it
     repeats and their blend three (below 512 bits).
     """
-    fused = isa.fused and not instruction.separate
+    fused = isa.fuses(instruction)
     masked = edge is Edge.MASK and columns % isa.lanes(instruction.acc) != 0 and isa.vector_bits < 512
     return SPARE_REGISTERS + (0 if fused else 2) + (3 if masked else 0)
 
@@ -344,7 +340,7 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
     kc depends on machine and dtypes only (and on k through `balanced`): docs/promises.md, 5. An
     instruction that takes several depths at once takes as many times more of them.
     """
-    per_cycle = instruction.per_cycle or machine.isa.fma_per_cycle
+    per_cycle = machine.isa.rate(instruction)
     wanted = machine.core.update_cycles * per_cycle / UPDATE_SHARE
     wanted = -(-int(wanted) // 64) * 64 * instruction.k
     in_l1 = machine.l1.size / 2 / (tile.nr * instruction.b.size)

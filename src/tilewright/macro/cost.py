@@ -45,9 +45,9 @@ def tile_cycles(
     steps = -(-depth // instruction.k)
     from_l2 = bytes_a_step * steps > machine.l1.size / 2
     step = max(
-        tile.accumulators / (instruction.per_cycle or isa.fma_per_cycle),
+        tile.accumulators / isa.rate(instruction),
         (tile.loads_per_depth + masked) / isa.loads_per_cycle,
-        float(instruction.latency or isa.fma_latency),
+        float(isa.latency(instruction)),
         bytes_a_step / core.l2_bytes_per_cycle if from_l2 else 0.0,
     )
     if tile.mr > core.addressed_rows:

@@ -80,14 +80,14 @@ def _micro_kernel(node: TileMatmul, scope: Scope) -> MicroKernel:
         b = Source(node.stored.elements.value_type(a.dtype), packed=True)
     instruction = isa.tile(a.dtype, b.dtype)
     adjacent_a = node.a.strides[0] == Constant(instruction.interleave_a)
-    adjacent_a = adjacent_a and (isa.broadcast is not Broadcast.MEMORY or instruction.m > 1)
+    adjacent_a = adjacent_a and (isa.broadcast is not Broadcast.MEMORY or instruction.is_matrix_engine)
     c = scope.dtype(node.c.buffer).real
     a, b = (source._replace(dtype=source.dtype.real) for source in (a, b))
     if node.stored is not None:
         return PanelKernel(isa, instruction, node.tile, (a, b), c, node.stored.elements)
     if instruction.instruction == MATRIX_MULTIPLY:
         return GenericKernel(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
-    kind = VectorKernel if instruction.m == 1 else EngineKernel
+    kind = EngineKernel if instruction.is_matrix_engine else VectorKernel
     return kind(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
 
 
@@ -133,7 +133,7 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     strides = TileStrides(a.row.known, a_depth.known, b_depth.known, c.column.known)
     if kernel.walks_ahead:  # addresses of operands loaded ahead are constants beside few pointers
         strides = TileStrides(a_depth=a_depth.known, b_depth=b_depth.known)
-    elif kernel.instruction.m > 1 or not scope.frame.uniform_strides:
+    elif kernel.instruction.is_matrix_engine or not scope.frame.uniform_strides:
         strides = TileStrides()
     signature = TileSignature(
         strides,
@@ -146,7 +146,7 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         ),
         prefetch_bytes=0 if node.fetched is None else scope.dtype(node.fetched.buffer).size,
         finish=_given(node.finish),
-        padded=node.padded and kernel.instruction.m == 1,
+        padded=node.padded and not kernel.instruction.is_matrix_engine,
     )
     dispatch, module = Dispatch(kernel, signature), scope.f.module
     if node.finish is None:
@@ -327,4 +327,4 @@ def takes_steps_in_registers(node: TileMatmul, program: Program, machine: Machin
     if not plain or any(isinstance(one.step, Activation) and not one.step.light for one in node.finish.steps):
         return False
     a, b = (program.buffer(window.buffer).dtype for window in (node.a, node.b))
-    return machine.isa.tile(a, b).m == 1
+    return not machine.isa.tile(a, b).is_matrix_engine

@@ -195,7 +195,7 @@ class Dispatch:
             f.ret()
         if self.edge is Edge.SPILL:
             direct.append(whole)
-        if self.kernel.instruction.m > 1:
+        if self.kernel.instruction.is_matrix_engine:
             last_rows = f.and_(rows, int64(self.kernel.instruction.m - 1))
             direct.append(f.icmp("==", last_rows, 0))
         if not direct:

@@ -374,7 +374,7 @@ class MicroKernel(ABC):
                 state = self._step(f, part, call, pointers, masks, state)
             return state[len(pointers.bases) + 1 :]
         state = [*pointers.bases, call.b.pointer, *acc]
-        if self.instruction.accumulators:
+        if self.instruction.has_accumulators:
             # Never around a prefetch: LLVM takes the accumulators of a unit out of it and back at every
             # multiply of a loop in a loop.
             end = f.sub(call.depth, UNIT_UNROLL - 1)

@@ -134,4 +134,4 @@ def emulate(isa: Isa, tile: TileFma) -> Multiply:
     >>> type(emulate(VSX, VSX.tile(F32))).__name__
     'EmulatedEngine'
     """
-    return EmulatedVector(isa, tile) if tile.m == 1 else EmulatedEngine(isa, tile)
+    return EmulatedEngine(isa, tile) if tile.is_matrix_engine else EmulatedVector(isa, tile)

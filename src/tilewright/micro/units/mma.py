@@ -80,7 +80,7 @@ class Mma(Multiply):
 
     Examples
     --------
-    >>> unit = Mma(MMA, MMA.tile(F32))  # doctest: +SKIP
+    >>> unit = Mma(VSX, VSX.tile(F32))  # doctest: +SKIP
     >>> acc = unit.zero(f, 0, 0)  # doctest: +SKIP
     >>> acc = unit.multiply(f, unit.load_a(f, a, 0), unit.load_b(f, b, 0), acc)  # doctest: +SKIP
     """

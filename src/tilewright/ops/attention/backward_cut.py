@@ -129,10 +129,10 @@ class Block:
         self.score_row = whole(cut.b2, self.lanes) + max(ROW_STAGGER_BYTES // F32.size, self.lanes)
         self.tile = Tile(cut.mr, cut.nr, cut.kr)
         #: Whether tiles read A where it stands, its depths any elements apart.
-        self.plain = self.one.m == 1 and self.one.k == 1
+        self.plain = self.one.in_place
         self.in_place = self.plain and problem.dtype == self.one.a
         #: Whether they read rows of dS where these stand: adjacent depths are a word.
-        self.rows_in_place = self.one.m == 1
+        self.rows_in_place = not self.one.is_matrix_engine
         #: Whether weights and gradients take the memory of scores and products.
         self.kept = self.one.a == F32
         #: Whether sums of dQ stand in dQ itself.

@@ -156,7 +156,7 @@ def _tile(isa: Isa, instruction: TileFma, mr: int, across: int, fused: int) -> R
             a_registers, a_loads = 1, mr
         case Broadcast.SCALAR:
             a_registers, a_loads = 0, mr
-    product = 1 if instruction.separate or not isa.fused else 0
+    product = 0 if isa.fuses(instruction) else 1
     accumulators = mr * across
     return RegisterTile(
         mr=mr,
@@ -175,8 +175,8 @@ def attention_tiles(isa: Isa, instruction: TileFma, fused: int = 0) -> tuple[Reg
     of ONE row; one where an element is broadcast from memory; none where the FMA takes a scalar. The
     accumulators hide the latency, and loads do not bound the multiply unit, as in `blocking.register_tiles`.
     """
-    per_cycle = instruction.per_cycle or isa.fma_per_cycle
-    latency = instruction.latency or isa.fma_latency
+    per_cycle = isa.rate(instruction)
+    latency = isa.latency(instruction)
     tiles = [
         _tile(isa, instruction, mr, across, fused)
         for across in range(1, isa.vector_registers)
@@ -223,7 +223,7 @@ def attention_tile(
     >>> tile.mr, tile.nr
     (14, 32)
     """
-    if instruction.m > 1 or instruction.accumulators:
+    if instruction.is_matrix_engine or instruction.has_accumulators:
         return register_tile(isa, instruction, cache.ways)
     tiles = attention_tiles(isa, instruction, fused)
     if not tiles:

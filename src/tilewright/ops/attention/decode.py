@@ -433,7 +433,7 @@ def attention_cost(problem: Attention, machine: Machine, queries: int, group: in
     rows = queries * group
     softmax = rows * cost.SOFTMAX_OPERATIONS / lanes
     # Multiply-adds of whole vectors in the time of one of the unit's.
-    rate = tile.products * (tile.per_cycle or isa.fma_per_cycle) / (lanes * isa.fma_per_cycle)
+    rate = tile.products * isa.rate(tile) / (lanes * isa.fma_per_cycle)
     multiply = rows * products / (lanes * rate)
     pack = group * cost.KEY_PACK_OPERATIONS * problem.head_dim / lanes
     pairs = isa.pair_tile(problem.dtype, problem.kv_dtype) is not None

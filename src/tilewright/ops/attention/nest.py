@@ -148,7 +148,7 @@ class _Nest:
         #: V is read where it stands if it holds what the instruction takes, and nothing behind it is read.
         self.v_stands = (problem.kv_dtype, one.kr) == (one.b, 1) and (whole or masked)
         self.same = one.a == self.acc  # weights take the place of scores
-        self.turns_weights = one.m > 1  # weights have to stand in a panel
+        self.turns_weights = one.is_matrix_engine  # weights have to stand in a panel
         self.careful = problem.bounded or problem.mask is not None
 
     # --- buffers ------------------------------------------------------------------------------

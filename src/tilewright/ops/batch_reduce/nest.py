@@ -262,7 +262,7 @@ def _packed(product: Product, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
     def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
         kr, how = instruction.kr, Parts.ROTATED if parts > 1 else Parts.WHOLE
         wide = columns * parts
-        if instruction.m > 1:
+        if instruction.is_matrix_engine:
             wide = _whole_columns(wide, instruction, isa)
         panel_b = panel("panel", wide, kr, Constant(0))
 

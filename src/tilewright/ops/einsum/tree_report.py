@@ -94,7 +94,7 @@ def cycle_seconds() -> float:
     """The time of one cycle: that of the multiply-adds that the row says a cycle has."""
     machine = host_machine()
     tile = machine.isa.tile(F32)
-    rate = tile.products * (tile.per_cycle or machine.isa.fma_per_cycle)
+    rate = tile.products * machine.isa.rate(tile)
     return 2 * rate / (measure_peak(F32, machine) * 1e9)
 
 

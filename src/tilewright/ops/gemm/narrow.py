@@ -43,7 +43,7 @@ WORDS_SHARE = 5 / 8
 def plain_elements(instruction: TileFma) -> Elements | None:
     """What panels of an instruction's own operands hold, if words of few rows are such panels."""
     forms = {(F32, 1): Elements.F32, (BF16, 2): Elements.BF16}
-    return forms.get((instruction.b, instruction.kr)) if instruction.m == 1 else None
+    return None if instruction.is_matrix_engine else forms.get((instruction.b, instruction.kr))
 
 
 def _heights(isa: Isa, nest: Nest) -> dict[int, int]:

@@ -228,7 +228,7 @@ def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statem
     sizes, words, weights = nest.sizes, nest.words, nest.weights
     elements = plain_elements(nest.instruction) if weights is None else weights.elements
     others = {"c", nest.a} & nest.packed
-    if elements is None or nest.instruction.m > 1 or words is None or others:
+    if elements is None or nest.instruction.is_matrix_engine or words is None or others:
         return body
     rows = NARROW_ROWS if weights is None else NARROW_STORED_ROWS
     few = Compare(Relation.LE, sizes.m, Constant(rows))

@@ -279,7 +279,7 @@ class Nest:
         if self.in_place:
             return ()
         stored = self.types.a if self.a == "a" else self.types.b
-        if self.parts > 1 or self.instruction.m > 1 or stored != self.instruction.a:
+        if self.parts > 1 or self.instruction.is_matrix_engine or stored != self.instruction.a:
             return None
         k = self.sizes.k
         return decided(

@@ -71,9 +71,9 @@ def share_of_rate(isa: Isa, instruction: TileFma, tile: RegisterTile) -> float:
     >>> [round(share_of_rate(AVX512, one, tiles[size]), 2) for size in ((12, 32), (16, 16), (4, 16))]
     [1.0, 0.94, 0.5]
     """
-    per_cycle = instruction.per_cycle or isa.fma_per_cycle
-    latency = instruction.latency or isa.fma_latency
-    if instruction.accumulators:
+    per_cycle = isa.rate(instruction)
+    latency = isa.latency(instruction)
+    if instruction.has_accumulators:
         return min(1.0, tile.accumulators / instruction.accumulators)
     loads = tile.loads_per_depth * per_cycle / isa.loads_per_cycle
     return min(1.0, tile.accumulators / (per_cycle * latency), tile.accumulators / loads)
