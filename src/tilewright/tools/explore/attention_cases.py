@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tilewright.errors import InvalidChoice, InvalidSize, WrongResult, shown
-from tilewright.ops.attention.bounds import Bounds
-from tilewright.ops.attention.problem import ATTENTION_DTYPES
+from tilewright.errors import InvalidChoice, WrongResult, shown
 from tilewright.spec.dtype import F32, F64, parse_dtype
 from tilewright.spec.problem import ProductTypes
+from tilewright.tools.explore.attention_shape import AttentionShape
 from tilewright.tools.explore.attention_systems import ATTENTION_SYSTEMS
 from tilewright.tools.explore.measured import Started
 from tilewright.tools.explore.systems import Environment, find_system
@@ -32,9 +31,6 @@ CHECKED_HEADS, CHECKED_ROWS = 4, 24
 #: and the division.
 WEIGHT_ROUNDINGS = 8
 
-#: The sizes of a case, in the order of a shape.
-SIZE_NAMES = ("batch", "heads", "kv_heads", "queries", "keys", "head_dim")
-
 #: Queries and keys of a case that only loads libraries.
 SMALL = 16
 
@@ -50,20 +46,8 @@ WORKLOADS = {
 
 
 @dataclass(frozen=True)
-class AttentionCase:
+class AttentionCase(AttentionShape):
     """One attention to measure, of standard normal queries, keys and values.
-
-    Attributes
-    ----------
-    batch, heads, kv_heads, queries, keys, head_dim : sizes; values are as long as keys.
-    dtype : element type of every operand.
-    causal : each query sees the keys up to its own, the last query all of them.
-    window : keys to the left and to the right that a query sees; None for all.
-    label : what a person reads.
-
-    Raises
-    ------
-    InvalidSize, InvalidChoice, InvalidWindow, UnsupportedDtype
 
     Examples
     --------
@@ -73,49 +57,10 @@ class AttentionCase:
 
     size_note: ClassVar[str] = "batch x heads (queries/keys) x sequence (queries:keys) x head"
 
-    batch: int
-    heads: int
-    kv_heads: int
-    queries: int
-    keys: int
-    head_dim: int
-    dtype: str = "f32"
-    causal: bool = False
-    window: tuple[int, int] | None = None
-    label: str = field(default="", compare=False)
-
-    def __post_init__(self) -> None:
-        for name, size in self.size_fields.items():
-            if size < 1:
-                raise InvalidSize(name=name, found=size, required="at least 1 to be measured")
-        if self.heads % self.kv_heads:
-            raise InvalidChoice(
-                name="heads of keys", found=self.kv_heads, allowed=f"what divides {self.heads} heads"
-            )
-        object.__setattr__(self, "dtype", str(parse_dtype(self.dtype, ATTENTION_DTYPES)))
-        if self.window is not None:
-            object.__setattr__(self, "window", tuple(self.window))
-        Bounds.parse(self.causal, self.window)
-        if not self.label:
-            object.__setattr__(self, "label", self._shape)
-
     @classmethod
     def from_request(cls, fields: dict[str, Any]) -> AttentionCase:
         """The case of a worker's command."""
         return cls(**fields)
-
-    @property
-    def _shape(self) -> str:
-        heads = f"{self.heads}" if self.heads == self.kv_heads else f"{self.heads}/{self.kv_heads}"
-        keys = f"{self.keys}" if self.queries == self.keys else f"{self.queries}:{self.keys}"
-        return f"{self.batch}x{heads}x{keys}x{self.head_dim}"
-
-    @property
-    def name(self) -> str:
-        """The problem in a report: sizes, then what is not seen."""
-        words = ["attention", self._shape] + ["causal"] * self.causal
-        words += [] if self.window is None else ["window {},{}".format(*self.window)]
-        return " ".join(words)
 
     @property
     def subject(self) -> str:
@@ -131,53 +76,9 @@ class AttentionCase:
         return replace(self, batch=1, queries=min(self.queries, size), keys=min(self.keys, size), label="")
 
     @property
-    def types(self) -> ProductTypes:
-        """The types of its two products."""
-        return ProductTypes.parse(self.dtype)
-
-    @property
-    def size_fields(self) -> dict[str, int]:
-        """Its sizes by name."""
-        return {name: getattr(self, name) for name in SIZE_NAMES}
-
-    @property
     def request(self) -> dict[str, Any]:
         """The record in JSON values."""
         return {"attention": asdict(self)}
-
-    @property
-    def bounds(self) -> Bounds | None:
-        """What bounds the keys that a query sees; None where every query sees all of them."""
-        bounds = Bounds.parse(self.causal, self.window)
-        return bounds if bounds.bind(self.queries, self.keys) else None
-
-    def visible(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """(rows, keys): which keys some queries see."""
-        bounds = Bounds.parse(self.causal, self.window)
-        low, high = bounds.limits(self.queries, self.keys)
-        place = np.arange(self.keys)[None, :] - rows[:, None]
-        return np.asarray((place >= low) & (place < high))
-
-    @property
-    def pairs(self) -> float:
-        """Pairs of query and key that count: all, half of a square that is causal, or those in the window."""
-        if self.window is None and self.causal and self.queries == self.keys:
-            return self.queries * self.keys / 2
-        if self.bounds is None:
-            return self.queries * self.keys
-        low, high = self.bounds.limits(self.queries, self.keys)
-        rows = np.arange(self.queries)
-        seen = np.minimum(rows + high, self.keys) - np.maximum(rows + low, 0)
-        return int(np.maximum(seen, 0).sum())
-
-    @property
-    def flops(self) -> int:
-        """4·b·h·pairs·d: two products of two operations for each pair and element of a head.
-
-        >>> AttentionCase(1, 1, 1, 10, 10, 64, causal=True).flops
-        12800
-        """
-        return int(4 * self.batch * self.heads * self.pairs * self.head_dim)
 
     def types_of(self, system: str) -> ProductTypes:
         """Those of the case, which the system must have."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tilewright.tools.explore.attention_cases import AttentionCase
+    from tilewright.tools.explore.attention_shape import AttentionShape
 
 #: Calls of each way of a peer before the fastest is chosen; the first one is not timed.
 TRIALS = 3
@@ -62,7 +62,7 @@ class AttentionRun:
 class AttentionSystem(NamedSystem, Protocol):
     """Something that computes attention."""
 
-    def check(self, case: AttentionCase) -> None:
+    def check(self, case: AttentionShape) -> None:
         """Refuse what it does not compute.
 
         Raises
@@ -70,10 +70,10 @@ class AttentionSystem(NamedSystem, Protocol):
         UnsupportedDtype, InvalidChoice, PackageMissing
         """
 
-    def call(self, case: AttentionCase) -> str:
+    def call(self, case: AttentionShape) -> str:
         """What is called, as reports name it."""
 
-    def prepare(self, case: AttentionCase, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
+    def prepare(self, case: AttentionShape, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
         """Bring q, k and v into the system's form; it may use `threads` threads."""
 
     def kept_bytes(self) -> int | None:
@@ -96,16 +96,16 @@ class TilewrightAttention:
     package: str = "tilewright"
     strategy: str = "auto"
 
-    def check(self, case: AttentionCase) -> None:
+    def check(self, case: AttentionShape) -> None:
         """It computes every case."""
 
-    def call(self, case: AttentionCase) -> str:  # noqa: ARG002
+    def call(self, case: AttentionShape) -> str:  # noqa: ARG002
         """The public function, and the strategy where one is given."""
         return "tilewright.attention" + (f", {self.strategy}" if self.strategy != "auto" else "")
 
     def prepare(
         self,
-        case: AttentionCase,
+        case: AttentionShape,
         arrays: Sequence[NDArray[Any]],
         threads: int,  # noqa: ARG002
     ) -> AttentionRun:
@@ -128,28 +128,28 @@ class NumPyAttention(Peer):
     name: str = "numpy"
     package: str = "numpy"
 
-    def check(self, case: AttentionCase) -> None:
+    def check(self, case: AttentionShape) -> None:
         """The types that BLAS has."""
         _require(self.name, case, ("f32", "f64"))
 
-    def call(self, case: AttentionCase) -> str:  # noqa: ARG002
+    def call(self, case: AttentionShape) -> str:  # noqa: ARG002
         """What it is made of."""
         return "numpy.matmul, softmax in place, numpy.matmul"
 
-    def prepare(self, case: AttentionCase, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
+    def prepare(self, case: AttentionShape, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
         """The environment bounds the threads of the BLAS; threadpoolctl, where installed, sets them."""
         if find_spec("threadpoolctl") is not None:
             import_module("threadpoolctl").threadpool_limits(threads, user_api="blas")
         return AttentionRun(partial(_unfused, case, _hidden(case), *arrays), np.asarray)
 
 
-def _hidden(case: AttentionCase) -> NDArray[np.bool_] | None:
+def _hidden(case: AttentionShape) -> NDArray[np.bool_] | None:
     """(queries, keys): what queries do not see; None where they see everything."""
     return None if case.bounds is None else ~case.visible(np.arange(case.queries))
 
 
 def _unfused(
-    case: AttentionCase,
+    case: AttentionShape,
     hidden: NDArray[np.bool_] | None,
     q: NDArray[Any],
     k: NDArray[Any],
@@ -179,15 +179,15 @@ class TorchAttention(Peer):
     name: str = "torch"
     package: str = "torch"
 
-    def check(self, case: AttentionCase) -> None:
+    def check(self, case: AttentionShape) -> None:
         """It has every type."""
 
-    def call(self, case: AttentionCase) -> str:
+    def call(self, case: AttentionShape) -> str:
         """With what stands for the bounds; groups of heads are tried in all its ways."""
         extra = "" if case.bounds is None else ", attn_mask" if _needs_mask(case) else ", is_causal"
         return f"torch scaled_dot_product_attention({case.dtype}{extra})"
 
-    def prepare(self, case: AttentionCase, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
+    def prepare(self, case: AttentionShape, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
         """Outside of autograd, on `threads` intra-op threads; the fastest way for groups and masks."""
         torch = import_module(self.package)
         torch.set_num_threads(threads)
@@ -211,7 +211,7 @@ class TorchAttention(Peer):
         return AttentionRun(_fastest(ways), lambda out: _tensor_array(torch, out))
 
 
-def _torch_bounds(torch: Any, case: AttentionCase, dtype: Any) -> list[dict[str, Any]]:
+def _torch_bounds(torch: Any, case: AttentionShape, dtype: Any) -> list[dict[str, Any]]:
     """Torch's ways to say which keys are seen: of a mask, truths (which it converts) and what is added."""
     if not _needs_mask(case):
         return [{"is_causal": True} if case.bounds is not None else {}]
@@ -220,7 +220,7 @@ def _torch_bounds(torch: Any, case: AttentionCase, dtype: Any) -> list[dict[str,
     return [{"attn_mask": seen}, {"attn_mask": added}]
 
 
-def _needs_mask(case: AttentionCase) -> bool:
+def _needs_mask(case: AttentionShape) -> bool:
     """Whether torch's `is_causal`, which counts from the first key, does not say it."""
     square = case.queries == case.keys and case.window is None
     return case.bounds is not None and not square
@@ -256,7 +256,7 @@ class OnnxRuntimeAttention(Peer):
     name: str = "onnxruntime"
     package: str = "onnxruntime"
 
-    def check(self, case: AttentionCase) -> None:
+    def check(self, case: AttentionShape) -> None:
         """Its kernels for CPUs are of float32; causal counts from the first key, and there are no windows."""
         _require(self.name, case, ("f32",))
         if _needs_mask(case):
@@ -266,11 +266,11 @@ class OnnxRuntimeAttention(Peer):
         if find_spec("onnx") is None:
             raise PackageMissing(purpose="measuring onnxruntime", package="onnx", install="onnx")
 
-    def call(self, case: AttentionCase) -> str:  # noqa: ARG002
+    def call(self, case: AttentionShape) -> str:  # noqa: ARG002
         """The nodes that are tried."""
         return "onnxruntime Attention or MultiHeadAttention, the faster"
 
-    def prepare(self, case: AttentionCase, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
+    def prepare(self, case: AttentionShape, arrays: Sequence[NDArray[Any]], threads: int) -> AttentionRun:
         """Sessions of `threads` threads; the faster of two nodes where the heads are as many."""
         ways = [self._attention(case, arrays, threads)]
         if case.heads == case.kv_heads:
@@ -278,7 +278,7 @@ class OnnxRuntimeAttention(Peer):
         return AttentionRun(_fastest(ways), np.asarray)
 
     def _attention(
-        self, case: AttentionCase, arrays: Sequence[NDArray[Any]], threads: int
+        self, case: AttentionShape, arrays: Sequence[NDArray[Any]], threads: int
     ) -> Callable[[], Any]:
         """The node of ONNX: operands (batch, heads, sequence, head)."""
         causal = int(case.bounds is not None)
@@ -286,7 +286,7 @@ class OnnxRuntimeAttention(Peer):
         return lambda: run()[0]
 
     def _multi_head(
-        self, case: AttentionCase, arrays: Sequence[NDArray[Any]], threads: int
+        self, case: AttentionShape, arrays: Sequence[NDArray[Any]], threads: int
     ) -> Callable[[], Any]:
         """The node of ONNX Runtime: operands (batch, sequence, heads · head), brought there beforehand."""
         flat = [
@@ -336,7 +336,7 @@ class OnnxRuntimeAttention(Peer):
 ONNX_OPSET, ONNX_IR = 23, 10
 
 
-def _require(system: str, case: AttentionCase, dtypes: Sequence[str]) -> None:
+def _require(system: str, case: AttentionShape, dtypes: Sequence[str]) -> None:
     if case.dtype not in dtypes:
         raise UnsupportedDtype(dtype=f"{case.dtype} attention of {system}", supported=", ".join(dtypes))
 
