@@ -85,7 +85,6 @@ PENDING = {
     "compiler/names.py",
     "compiler/pipeline.py",
     "compiler/target.py",
-    "ir/meaning.py",
     "ops/attention/explain.py",
     "ops/contraction/explain.py",
     "ops/einsum/drawn.py",

@@ -21,7 +21,7 @@ from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing, Role
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
@@ -29,6 +29,7 @@ from tilewright.ops.unary.problem import Unary
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, ProductTypes, Strategy
+from tilewright.spec.row_functions import RowOp
 from tilewright.spec.weights import Weights
 
 DENSE = (Layout.ROW, Layout.COL)

@@ -15,9 +15,10 @@ from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
 from tilewright.ops.elementwise.problem import Elementwise
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
+from tilewright.spec.row_functions import RowOp
 
 #: The first machine of each row and length of vectors: no other instructions are used.
 RUN = tuple(

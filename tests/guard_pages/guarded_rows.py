@@ -17,7 +17,8 @@ from support import GuardedMemory
 import tilewright as tw
 from tilewright.ops.rows import nest as row_function
 from tilewright.ops.rows.kernel import RowKernel
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
+from tilewright.spec.row_functions import RowOp
 
 COLUMNS = (1, 3, 7, 8, 15, 16, 17, 33, 64, 70, 129)
 ROWS = (1, 3, 16, 17, 80)

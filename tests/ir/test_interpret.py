@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.interpret import Array, Run, interpret
+from tilewright.ir.interpret import Run, interpret
 from tilewright.ir.nodes import (
+    Array,
     Buffer,
     Constant,
     Expression,

@@ -12,13 +12,14 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import Buffer, Constant, Primitive, Program, Scalar, Slice, Space
 from tilewright.ir.parse import parse_program
-from tilewright.ir.row_primitives import LayerNormRows, MaxRows, SoftmaxRows, SumRows
+from tilewright.ir.primitives import LayerNormRows, MaxRows, SoftmaxRows, SumRows
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.ops.rows.nest import build_row_function, choose_rows
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.dtype import BF16, F32, DType
+from tilewright.spec.row_functions import RowOp
 
 ROWS, COLUMNS = 5, 7
 

@@ -16,9 +16,10 @@ from tilewright.machine.isa import usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.dtype import FUNCTION_DTYPES
 from tilewright.spec.problem import ProductTypes
+from tilewright.spec.row_functions import RowOp
 
 #: Of the element types, one in so many is compiled as a product of any sizes, and where a machine before
 #: multiplies them likewise, as one of known sizes: the next machine takes the next ones.

@@ -16,7 +16,7 @@ from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.sum_of_products.problem import SumOfProducts, Walk
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
@@ -25,6 +25,7 @@ from tilewright.ops.unary.problem import Unary
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.epilogue import THEN, Epilogue
 from tilewright.spec.problem import Layout, Strategy
+from tilewright.spec.row_functions import RowOp
 from tilewright.spec.weights import Weights
 
 _LAYOUTS = {layout.letter: layout for layout in Layout}

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
+    ADJACENT,
     AnyOf,
+    Array,
     Binary,
     Constant,
     Element,
@@ -37,6 +38,7 @@ from tilewright.ir.nodes import (
     Primitive,
     Program,
     Relation,
+    Scalar,
     ScalarValue,
     Slice,
     Space,
@@ -49,14 +51,10 @@ from tilewright.ir.nodes import (
     apply,
     sums_type,
 )
-from tilewright.preparing import importing
 from tilewright.spec.dtype import DType, find_numpy_dtype
 from tilewright.spec.epilogue import Epilogue as Steps
 from tilewright.spec.functions import meaning
 from tilewright.spec.weights import Weights
-
-Array: TypeAlias = NDArray[Any]
-
 
 #: A buffer and the index of the element at offset 0, or one of these for each pointer.
 _Held: TypeAlias = tuple[Array, int] | list[tuple[Array, int]]
@@ -197,10 +195,7 @@ class Run:
                 case Epilogue():
                     self.epilogue(statement, names, first)
                 case Primitive():
-                    with importing:
-                        from tilewright.ir.meaning import run_primitive
-
-                    run_primitive(self, statement, names, first)
+                    statement.run(_Fields(self, statement, names, first))
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 
@@ -358,6 +353,48 @@ class Run:
                     for part, step in zip((node.a, node.b), steps, strict=True)
                 ]
             yield moved[0], moved[1]
+
+
+class _Fields(NamedTuple):
+    """The fields of a primitive as numbers and arrays: see `PrimitiveOperands`."""
+
+    run: Run
+    node: Primitive
+    names: Mapping[str, int]
+    first: Mapping[str, bool]
+
+    def number(self, name: str) -> Any:
+        """An integer or a scalar; None if the field is None."""
+        value = getattr(self.node, name)
+        if value is None:
+            return None
+        if isinstance(value, Expression):
+            return self.run.integer(value, self.names)
+        assert isinstance(value, (Scalar, FirstElse))
+        return self.run.scalar(value, self.first)
+
+    def window(self, name: str, rows: int, columns: int, shift: int = 0) -> Array:
+        """A window of the given size, `shift` elements further on."""
+        part = self._slice(name)
+        part = replace(part, offset=part.offset + shift)
+        return self.run.window(part, (rows, columns), self.names)
+
+    def contiguous(self, name: str, elements: int) -> Array:
+        """Adjacent elements from the first one of a window, whatever its strides."""
+        part = replace(self._slice(name), strides=(ADJACENT, ADJACENT))
+        return self.run.window(part, (elements, 1), self.names)[:, 0]
+
+    def buffer(self, name: str) -> tuple[Array, int]:
+        """The whole buffer of a window, and the index of the window's first element."""
+        part = self._slice(name)
+        held = self.run.buffers[part.buffer]
+        assert isinstance(held, tuple)
+        return held[0], held[1] + self.run.integer(part.offset, self.names)
+
+    def _slice(self, name: str) -> Slice:
+        part = getattr(self.node, name)
+        assert isinstance(part, Slice)
+        return part
 
 
 class _Elements(NamedTuple):

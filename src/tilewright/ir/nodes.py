@@ -7,14 +7,20 @@ a flat buffer: an element offset and two element strides, all affine in sizes, l
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from tilewright.spec.dtype import DType, accumulator
 from tilewright.spec.epilogue import Step
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.weights import Elements
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
 
 # --- integer expressions ------------------------------------------------------------------------
 
@@ -43,6 +49,10 @@ class Constant(Expression):
     """A known integer."""
 
     value: int
+
+
+#: The stride of adjacent elements.
+ADJACENT = Constant(1)
 
 
 @dataclass(frozen=True)
@@ -552,19 +562,51 @@ class Unary:
     traffic: Traffic = Traffic.NEAR
 
 
+class PrimitiveOperands(Protocol):
+    """The fields of a primitive as numbers and arrays, while a program is interpreted."""
+
+    def number(self, name: str) -> Any:
+        """An integer or a scalar; None if the field is None."""
+        ...
+
+    def window(self, name: str, rows: int, columns: int, shift: int = 0) -> Array:
+        """A window of the given size, `shift` elements further on."""
+        ...
+
+    def contiguous(self, name: str, elements: int) -> Array:
+        """Adjacent elements from the first one of a window, whatever its strides."""
+        ...
+
+    def buffer(self, name: str) -> tuple[Array, int]:
+        """The whole buffer of a window, and the index of the window's first element."""
+        ...
+
+
 @dataclass(frozen=True)
 class Primitive:
-    """Base of statements all of whose fields are windows, integers and scalars (`primitives.py`).
+    """Base of statements all of whose fields are windows, integers and scalars (`ir/primitives/`).
 
-    Text has the name of each field in front of its value; a field that is None is left out.
+    In text the name of each field precedes its value; a field that is None is left out.
 
     Attributes
     ----------
-    long : whether one of them may be any amount of work, so that it spends from its task's budget.
+    word : the word that begins its text.
+    emission : "module:function" of `micro` that writes its code.
+    long : one of them may be any amount of work, so that it spends from its task's budget.
     """
 
     word: ClassVar[str]
+    emission: ClassVar[str]
     long: ClassVar[bool] = False
+
+    def rules(self, types: Mapping[str, DType]) -> Iterator[tuple[bool, str]]:
+        """Requirements on the windows, given their element types: whether each holds, and its text."""
+        del types
+        return iter(())
+
+    def run(self, at: PrimitiveOperands) -> None:
+        """The meaning of the primitive in NumPy: the oracle of its machine code."""
+        raise NotImplementedError
 
 
 Statement: TypeAlias = Let | Loop | If | Pack | Unary | TileMatmul | Epilogue | Primitive

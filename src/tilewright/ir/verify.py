@@ -37,7 +37,6 @@ from tilewright.ir.nodes import (
     Unary,
     Unless,
 )
-from tilewright.ir.primitives import rules
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I64, DType, Kind, accumulator
 from tilewright.spec.epilogue import Epilogue as Steps
 from tilewright.spec.functions import UnaryOp
@@ -321,7 +320,13 @@ class _Verifier:
                     self.expression(value, scope, where)
                 case scalar:
                     self.scalar(scalar, axes, where)
-        for holds, reason in rules(node, {name: buffer.dtype for name, buffer in self.buffers.items()}):
+        windows = {field.name: getattr(node, field.name) for field in fields(node)}
+        types = {
+            name: self.buffers[window.buffer].dtype
+            for name, window in windows.items()
+            if isinstance(window, Slice)
+        }
+        for holds, reason in node.rules(types):
             if not holds:
                 raise InvalidTileIr(where=node.word, reason=reason)
 

@@ -32,9 +32,10 @@ from tilewright.errors import (
 from tilewright.ops.rows.kernel import RowKernel
 from tilewright.ops.rows.lines import plan_lines
 from tilewright.ops.rows.nest import RowCut, choose_rows
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.dtype import BF16, F16, F32, F64, DType, find_numpy_dtype
 from tilewright.spec.problem import Layout
+from tilewright.spec.row_functions import RowOp
 
 FUNCTIONS: dict[RowOp, Any] = {
     RowOp.SOFTMAX: tw.softmax,

@@ -7,7 +7,6 @@ from dataclasses import fields
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.compiler.lowering.tasks import lower_tasks, streams
 from tilewright.compiler.lowering.tiles import lower_epilogue, lower_matmul
-from tilewright.compiler.primitives import emission, unary_emission
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
     Carry,
@@ -28,8 +27,12 @@ from tilewright.ir.nodes import (
 from tilewright.llvm.values import int64
 from tilewright.micro.budget import OPERAND, Budget
 from tilewright.micro.calls import Operands, UnaryCall
+from tilewright.micro.emission import emitter
 from tilewright.micro.packing.pack import PackKernel
 from tilewright.micro.packing.unpack import UnpackKernel
+
+#: The emission of `Unary`, by name as those of primitives.
+UNARY = "elements.unary:emit_unary"
 
 
 def lower_block(body: tuple[Statement, ...], scope: Scope) -> None:
@@ -129,7 +132,7 @@ def _unary(node: Unary, scope: Scope) -> None:
     source = destination if node.source is None else scope.window(node.source)
     sizes = scope.integers(node.rows, node.columns)
     call = UnaryCall(node.op, node.traffic, destination, source, *sizes)
-    unary_emission()(scope.f, machine.isa, machine.l1.line, call)
+    emitter(UNARY)(scope.f, machine.isa, machine.l1.line, call)
 
 
 def _primitive(node: Primitive, scope: Scope) -> None:
@@ -148,6 +151,6 @@ def _primitive(node: Primitive, scope: Scope) -> None:
                 operands[name] = scope.integer(value)
             case value:
                 operands[name] = scope.scalar(value, scope.frame.scalar_type)
-    emission(type(node))(scope.f, scope.frame.machine.isa, operands)
+    emitter(node.emission)(scope.f, scope.frame.machine.isa, operands)
     if OPERAND in operands:
         Budget(scope.f, budget).end_if_stopped()

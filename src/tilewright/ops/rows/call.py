@@ -25,11 +25,12 @@ from tilewright.errors import (
 from tilewright.ops.gemm.call import check_out
 from tilewright.ops.rows.kernel import Prepared, RowCall, RowKernel, row_kernel
 from tilewright.ops.rows.lines import LinePlan, plan_lines
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import as_integers, real_number
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, find_numpy_dtype
 from tilewright.spec.problem import Layout
+from tilewright.spec.row_functions import RowOp
 
 
 @lru_cache(maxsize=64)

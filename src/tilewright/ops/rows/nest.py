@@ -25,7 +25,7 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.row_primitives import (
+from tilewright.ir.primitives import (
     PAIR,
     STATES,
     LayerNormRows,
@@ -39,8 +39,9 @@ from tilewright.ir.row_primitives import (
 )
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
-from tilewright.ops.rows.problem import RowFunction, RowOp
+from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.problem import Layout
+from tilewright.spec.row_functions import RowOp
 
 #: Bytes of adjacent rows that are computed side by side: a page, which is as much as memory reads at once in
 #: its order; what is known of the rows takes three times as much, and stays in L1.

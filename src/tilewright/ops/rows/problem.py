@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,38 +11,10 @@ from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.problem import Layout, Operand
+from tilewright.spec.row_functions import RowOp, row_meaning
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-class RowOp(Enum):
-    """What is computed of each row x of n elements.
-
-    SOFTMAX: e^(x - max x) / Σ e^(x - max x); LOG_SOFTMAX: its logarithm; LAYER_NORM: (x - mean) /
-    √(variance + eps), the variance that of n elements, then times weight and plus bias; RMS_NORM: x /
-    √(mean of x² + eps), then times weight. SUM, MEAN, MAX and MIN make one number of the row, NaN
-    where it has NaN.
-    """
-
-    SOFTMAX = "softmax"
-    LOG_SOFTMAX = "log_softmax"
-    LAYER_NORM = "layer_norm"
-    RMS_NORM = "rms_norm"
-    SUM = "sum"
-    MEAN = "mean"
-    MAX = "max"
-    MIN = "min"
-
-    @property
-    def takes_eps(self) -> bool:
-        """Whether it is a norm, whose root has eps under it."""
-        return self in (RowOp.LAYER_NORM, RowOp.RMS_NORM)
-
-    @property
-    def reduces(self) -> bool:
-        """Whether a row becomes one number."""
-        return self in (RowOp.SUM, RowOp.MEAN, RowOp.MAX, RowOp.MIN)
 
 
 #: Layouts of the rows: elements of one adjacent, or elements of one column.
@@ -140,29 +111,3 @@ class RowFunction:
             if weight is not None:
                 found = found * weight.astype(np.float64)
             return found if bias is None else found + bias.astype(np.float64)
-
-
-def row_meaning(op: RowOp, x: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
-    """An operation along the last axis, in float64; where a row is empty, so is a result like it."""
-    if x.shape[-1] == 0 and not op.reduces:
-        return x
-    match op:
-        case RowOp.SOFTMAX:
-            weights = np.exp(x - x.max(axis=-1, keepdims=True))
-            return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
-        case RowOp.LOG_SOFTMAX:
-            below = x - x.max(axis=-1, keepdims=True)
-            return np.asarray(below - np.log(np.exp(below).sum(axis=-1, keepdims=True)))
-        case RowOp.LAYER_NORM:
-            around = x - x.mean(axis=-1, keepdims=True)
-            return np.asarray(around / np.sqrt(np.square(around).mean(axis=-1, keepdims=True) + eps))
-        case RowOp.RMS_NORM:
-            return np.asarray(x / np.sqrt(np.square(x).mean(axis=-1, keepdims=True) + eps))
-        case RowOp.SUM:
-            return np.asarray(x.sum(axis=-1))
-        case RowOp.MEAN:
-            return np.asarray(x.mean(axis=-1))
-        case RowOp.MAX:
-            return np.asarray(x.max(axis=-1))
-        case RowOp.MIN:
-            return np.asarray(x.min(axis=-1))

@@ -350,7 +350,7 @@ def _along(
     """One function along axes."""
     with importing:
         from tilewright.ops.rows.call import prepare
-        from tilewright.ops.rows.problem import RowOp
+        from tilewright.spec.row_functions import RowOp
 
         if return_stats is not False:
             from tilewright.ops.rows.stats import prepare_with_stats

@@ -141,7 +141,7 @@ def min(  # noqa: A001 (NumPy's name)
 def _reduced(op: str, x: Any, axis: Any, out: Any, threads: int | None, *, keepdims: bool) -> Request:
     """One reduction."""
     with importing:
-        from tilewright.ops.rows.problem import RowOp
         from tilewright.ops.rows.reduce import prepare_reduction
+        from tilewright.spec.row_functions import RowOp
 
     return Request(partial(prepare_reduction, RowOp(op), x, axis, out, keepdims=keepdims), threads)

@@ -11,9 +11,9 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.ops.rows.call import check_axes, check_eps, prepare
 from tilewright.ops.rows.kernel import Prepared, RowCall
-from tilewright.ops.rows.problem import RowOp
 from tilewright.ops.rows.reduce import prepare_reduction
 from tilewright.spec.dtype import F64, find_numpy_dtype
+from tilewright.spec.row_functions import RowOp
 
 
 class PreparedStats(NamedTuple):

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import as_integer, parse_choice
 from tilewright.spec.dtype import (
     F32,
     DType,
-    Kind,
     Use,
     dtypes_for,
     parse_dtype,
 )
 from tilewright.spec.problem import Operand
+from tilewright.spec.products import product_meaning
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,13 +115,3 @@ class SumOfProducts:
     def reference(self, x: NDArray[Any], y: NDArray[Any] | None = None) -> NDArray[Any]:
         """The meaning of the problem, of arrays of five axes: in 64 bits, of integers wrapped around."""
         return product_meaning(x, y, (2, 4) if self.walk.sums else None)
-
-
-def product_meaning(x: NDArray[Any], y: NDArray[Any] | None, summed: tuple[int, ...] | None) -> NDArray[Any]:
-    """Products of elements, summed over axes or not: floats in float64, complex in complex128."""
-    integers = np.issubdtype(x.dtype, np.integer)
-    kind = Kind.COMPLEX if np.issubdtype(x.dtype, np.complexfloating) else Kind.FLOAT
-    wide = x.dtype if integers else np.dtype(np.complex128 if kind is Kind.COMPLEX else np.float64)
-    with np.errstate(all="ignore"):
-        found = x.astype(wide) if y is None else x.astype(wide) * y.astype(wide)
-        return found if summed is None else np.asarray(found.sum(axis=summed, dtype=wide))
