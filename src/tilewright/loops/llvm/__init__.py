@@ -1,1 +1,1 @@
-"""LLVM IR read as loop nests."""
+"""Reader of LLVM IR: functions as loop nests."""

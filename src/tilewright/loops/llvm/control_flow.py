@@ -12,17 +12,18 @@ from tilewright.loops.llvm.module import FunctionDefinition
 
 @dataclass(frozen=True, eq=False)
 class NaturalLoop:
-    """Blocks that lead back to a header which dominates them; all by label.
+    """A natural loop: the blocks from which control returns to a header that dominates them, by label.
 
     Attributes
     ----------
     header : its only entry.
-    blocks : all of them, the header and those of inner loops included; in the order of the function.
-    latches : those that go back to the header.
-    exiting : those of which a successor is outside.
-    exits : the successors that are outside.
-    preheader : the only block outside that goes to the header, if the header is all it goes to; else None.
-    children : loops directly inside it, in the order of the function.
+    blocks : all blocks, including the header and inner loops, in function order.
+    latches : blocks that branch back to the header.
+    exiting : blocks with a successor outside of the loop.
+    exits : those successors.
+    preheader : the only predecessor of the header outside of the loop, if the header is its only successor;
+        else None.
+    children : loops directly inside it, in function order.
     """
 
     header: str
@@ -35,11 +36,11 @@ class NaturalLoop:
 
     @property
     def depth(self) -> int:
-        """How many loops stand inside one another, it included."""
+        """Depth of the deepest nest that starts with this loop, itself included."""
         return 1 + max((child.depth for child in self.children), default=0)
 
     def walk(self) -> Iterator[NaturalLoop]:
-        """It and every loop in it, outer ones first."""
+        """The loop and every loop in it, outer ones first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -49,7 +50,7 @@ class NaturalLoop:
 
 
 class Flow:
-    """What can be said of a function's control flow by its labels alone.
+    """Control flow of a function, derived from labels and branches only.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class Flow:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Labels that the entry reaches, each behind its predecessors but for back edges."""
+        """Reachable labels in reverse post-order: each after its predecessors, back edges ignored."""
         blocks, entry = self.function.blocks, self.function.entry
         finished: list[str] = []
         seen = {entry}
@@ -94,7 +95,7 @@ class Flow:
 
     @cached_property
     def immediate_dominators(self) -> Mapping[str, str]:
-        """The nearest other block on every way from the entry to each block; the entry's is itself.
+        """Immediate dominator of each block; the entry dominates itself.
 
         Source: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm" (2001), figure 3.
         """
@@ -118,13 +119,13 @@ class Flow:
         return MappingProxyType(found)
 
     def dominates(self, above: str, label: str) -> bool:
-        """Whether every way from the entry to a block passes another; each block dominates itself."""
+        """Whether every path from the entry to a block passes another one; each block dominates itself."""
         outer, inner = self._spans.get(above), self._spans.get(label)
         return outer is not None and inner is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
 
     @cached_property
     def _spans(self) -> Mapping[str, tuple[int, int]]:
-        """When a walk over the tree of dominators comes to each block, and when it has seen all below."""
+        """Entry and exit times of a depth-first walk over the dominator tree."""
         children: dict[str, list[str]] = {label: [] for label in self.order}
         for label, parent in self.immediate_dominators.items():
             if label != parent:
@@ -144,7 +145,7 @@ class Flow:
 
     @cached_property
     def back_edges(self) -> Mapping[str, tuple[str, ...]]:
-        """For each header the blocks that go back to it."""
+        """Latches of each header."""
         found: dict[str, list[str]] = {}
         number = {label: place for place, label in enumerate(self.order)}
         for label in self.order:
@@ -155,9 +156,9 @@ class Flow:
 
     @cached_property
     def loops(self) -> tuple[NaturalLoop, ...]:
-        """The outermost loops, in the order of the function; cycles of several entries are none."""
+        """The outermost natural loops, in function order. Irreducible cycles are not included."""
         bodies = {header: self._body(header, latches) for header, latches in self.back_edges.items()}
-        # A header lies in its own loop and in those around it, of which the smallest is its parent.
+        # A header is in its own loop and in all enclosing ones; the smallest of these is its parent.
         children: dict[str | None, list[str]] = {}
         for header in bodies:
             around = [other for other, body in bodies.items() if other != header and header in body]
@@ -170,7 +171,7 @@ class Flow:
         return tuple(map(make, children.get(None, ())))
 
     def innermost(self, label: str) -> NaturalLoop | None:
-        """The smallest loop that a block is in."""
+        """The innermost loop that contains a block."""
         return self._innermost.get(label)
 
     @cached_property
@@ -178,7 +179,7 @@ class Flow:
         return {label: loop for top in self.loops for loop in top.walk() for label in loop.blocks}
 
     def _body(self, header: str, latches: tuple[str, ...]) -> frozenset[str]:
-        """The header and everything from which a latch is reached without passing it."""
+        """The header and all blocks from which a latch is reached without passing the header."""
         body, left = {header}, list(latches)
         reached = self.immediate_dominators
         while left:

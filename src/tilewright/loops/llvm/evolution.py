@@ -1,4 +1,4 @@
-"""Integers and addresses of LLVM IR as polynomials in the iterations of a loop nest."""
+"""Integers and addresses of LLVM IR as polynomials in the loop indices of a nest (scalar evolution)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ _RANGE = re.compile(r"range\(i\d+ (-?\d+), (-?\d+)\)")
 
 @dataclass(frozen=True)
 class Unknown(Symbol):
-    """What a phi is while its step is looked for."""
+    """Placeholder for a phi while its step is being computed."""
 
 
 @dataclass(frozen=True)
 class Evolution:
-    """An integer or an address in every iteration: a polynomial, up to multiples of 2**bits.
+    """An integer or address in every iteration: a polynomial, up to multiples of 2**bits.
 
     Attributes
     ----------
-    bounds : it is the least of these; more than one only where they are exact.
-    bits : of the type.
-    signed, unsigned : read as such a number, it is the polynomial itself wherever the program's behaviour is
-        defined.
+    bounds : the value is the minimum of these; more than one only if they are exact.
+    bits : width of the type.
+    signed, unsigned : in this reading the value equals the polynomial wherever the program is defined.
     """
 
     bounds: tuple[Polynomial, ...]
@@ -48,24 +47,24 @@ class Evolution:
 
     @property
     def single(self) -> Polynomial | None:
-        """The polynomial, where it is one."""
+        """The polynomial, if there is only one."""
         return self.bounds[0] if len(self.bounds) == 1 else None
 
 
 class Evolutions(ABC):
-    """What integers and addresses are, seen from a loop nest; a subclass knows instructions and counts loops.
+    """Evolutions of values in one loop nest; a subclass supplies rules for instructions and trip counts.
 
-    Values that are computed before the nest are written in terms of arguments and loads as far as that is
-    exact; what is not becomes a symbol of its own. Inside the nest, a number that may wrap around where it is
-    widened is taken as exact under a condition (`conditions`) that run time checks.
+    Values computed before the nest are expanded to arguments and loads as far as that is exact, and become
+    symbols of their own otherwise. Inside the nest, a number that might wrap around before it is extended is
+    taken as exact under a condition (`conditions`) that is checked at run time.
 
     Parameters
     ----------
-    module, flow : the function's, which `flow` has.
+    module, flow : of the function.
     root : the outermost loop of the nest.
     """
 
-    #: What becomes of each opcode.
+    #: Rule for each opcode.
     rules: Mapping[str, Rule]
 
     def __init__(self, module: ParsedModule, flow: Flow, root: NaturalLoop) -> None:
@@ -73,9 +72,9 @@ class Evolutions(ABC):
         self.facts = Facts()
         self.conditions: list[Within] = []
         self.extents: dict[str, Extent] = {}
-        #: Loads that stand for what memory holds before the nest.
+        #: Loads that represent memory contents before the nest.
         self.reloads: dict[Reloaded, list[Instruction]] = {}
-        #: For blocks where ways meet: where control does not come from while the nest runs.
+        #: For each join point: predecessors that control never comes from while the nest runs.
         self.skipped: dict[str, set[str]] = {}
         self.parents: dict[str, NaturalLoop | None] = {root.header: None}
         for loop in root.walk():
@@ -89,25 +88,25 @@ class Evolutions(ABC):
     # Loops
 
     def home(self, name: str) -> NaturalLoop | None:
-        """The innermost loop of the nest in which a value is defined; None before the nest."""
+        """The innermost loop of the nest that defines a value; None if it is defined before the nest."""
         label = self.function.homes.get(name)
         return self.flow.innermost(label) if label in self.root.blocks and label is not None else None
 
     @abstractmethod
     def extent(self, loop: NaturalLoop) -> Extent | None:
-        """How often a loop of the nest runs once it is entered; None where that is not found out."""
+        """Trip count of a loop of the nest once it is entered; None if unknown."""
 
     @abstractmethod
     def settle(self, label: str, loop: NaturalLoop) -> None:
-        """Make branches that stay the same in the nest not lead to a block where ways meet, by conditions."""
+        """Add conditions under which loop-invariant branches never lead to a join point."""
 
     def ways_in(self, phi: Instruction) -> set[str]:
-        """What a phi behind branches may be while the nest runs."""
+        """Incoming values that a phi at a join point may take while the nest runs."""
         skipped = self.skipped.get(self.function.homes[phi.result], set())
         return {pair.text for pair in phi.incoming if pair.label not in skipped} - {"poison", "undef"}
 
     def trips(self, loop: NaturalLoop) -> Polynomial | None:
-        """The same as a polynomial; None where it is none."""
+        """The trip count as a polynomial; None if it is not one."""
         extent = self.extents.get(loop.header) or self.extent(loop)
         if extent is None or len(extent.bounds) > 1:
             return None
@@ -126,7 +125,7 @@ class Evolutions(ABC):
         )
 
     def loops_of(self, *values: Polynomial) -> tuple[tuple[Index, Extent], ...]:
-        """The loops that values depend on, also by way of how often these run; outermost first."""
+        """Loops that values depend on, also through the trip counts of these loops; outermost first."""
         asked = {index for value in values for index in value.indices}
         rows = []
         for loop in reversed(list(self.root.walk())):
@@ -139,7 +138,9 @@ class Evolutions(ABC):
     # Conditions
 
     def require(self, value: Polynomial, low: int, high: int | None = None) -> bool:
-        """Make sure that low <= value < high, at run time if it does not follow; whether that can be."""
+        """Require low <= value < high, by a run-time condition unless it is proved; returns whether that is
+        possible.
+        """
         high = 1 << 63 if high is None else high
         if self.facts.proves(value - low) and self.facts.proves(high - 1 - value):
             return True
@@ -156,14 +157,16 @@ class Evolutions(ABC):
 
     @contextmanager
     def assuming(self, values: Iterable[Polynomial]) -> Iterator[None]:
-        """Take it for a while that numbers are not negative; what was found out by that is forgotten then."""
+        """Assume temporarily that numbers are not negative; results derived from that are discarded
+        afterwards.
+        """
         before = dict(self._found)
         with self.facts.assuming(values):
             yield
         self._found = before
 
     def exact(self, value: Evolution, *, signed: bool) -> bool:
-        """Make sure that a value, read with or without a sign, is its polynomial."""
+        """Require that a value, read as signed or unsigned, equals its polynomial."""
         if value.signed if signed else value.unsigned:
             return True
         low = -(1 << value.bits - 1) if signed else 0
@@ -172,7 +175,7 @@ class Evolutions(ABC):
     # Values
 
     def of(self, kind: str, text: str, at: NaturalLoop | None) -> Evolution | None:
-        """What an operand is in a loop; in no loop of the nest: before it. None where it is no polynomial."""
+        """Evolution of an operand in a loop, or before the nest (no loop); None if it is not a polynomial."""
         bits = bits_of(kind)
         if bits is None:
             return None
@@ -186,7 +189,7 @@ class Evolutions(ABC):
         return found
 
     def address(self, text: str, at: NaturalLoop | None) -> tuple[Symbol, Polynomial] | None:
-        """What memory an address is in, and its offset in bytes."""
+        """The memory object of an address, and its offset in bytes."""
         found = self.of("ptr", text, at)
         value = found.single if found else None
         if value is None:
@@ -218,7 +221,7 @@ class Evolutions(ABC):
         return Evolution((Polynomial.of(SsaValue.of(text, kind)),), bits, signed=kind != "ptr")
 
     def _defined(self, kind: str, text: str) -> Evolution | None:
-        """A value where it is defined."""
+        """Evolution of a value at its definition."""
         if text in self.pending:
             return self.pending[text]
         if text in self._found:
@@ -227,12 +230,12 @@ class Evolutions(ABC):
         home = self.home(text)
         found: Evolution | None
         if home is None:
-            # The same wherever the nest reads it, also where it is known to be positive.
+            # Independent of the loop that reads it, also if it is known to be positive there.
             with self.facts.without_assumptions():
                 found = self._before_the_nest(instruction, kind, text)
         else:
             found = self._by_rule(instruction, home)
-        # More may be found out once it is known how often the loop runs.
+        # A known trip count may allow a better result.
         final = found is not None or home is None or home.header in self.extents
         if final and not self.pending:
             self._found[text] = found
@@ -250,7 +253,7 @@ class Evolutions(ABC):
         return self._opaque(kind, text)
 
     def _left(self, value: Evolution, loop: NaturalLoop, text: str) -> Evolution | None:
-        """A value behind a loop that it is defined in."""
+        """Evolution of a value after the loop that defines it."""
         index = self.indices[loop.header]
         if not any(index in bound.symbols for bound in value.bounds):
             return value
@@ -263,7 +266,7 @@ class Evolutions(ABC):
         return Evolution(bounds, value.bits, value.signed, value.unsigned)
 
     def one(self, value: Evolution | None) -> Polynomial | None:
-        """The polynomial of a value; what is computed before the nest where it is the least of several."""
+        """The polynomial of a value; a minimum of several is computed before the nest."""
         if value is None or value.single is not None:
             return value.single if value else None
         if any(bound.indices for bound in value.bounds):
@@ -271,7 +274,7 @@ class Evolutions(ABC):
         return self.computed(IntegerOperation.MINIMUM, *value.bounds)
 
     def computed(self, operator: IntegerOperation, *operands: Polynomial) -> Polynomial | None:
-        """The symbol of what is computed before the nest from values that stay the same."""
+        """A symbol for a value computed before the nest from loop-invariant values."""
         if any(isinstance(symbol, Unknown) for operand in operands for symbol in operand.symbols):
             return None
         value = Polynomial.of(Computed.of(operator, *operands))
@@ -286,7 +289,7 @@ class Evolutions(ABC):
                 self.facts.add(value * divisor + (divisor - 1) - dividend)
         return value
 
-    # What is known of values that stay symbols
+    # Facts about values that remain symbols
 
     def _learn_ranges(self, function: FunctionDefinition) -> None:
         for parameter in function.parameters:
@@ -321,5 +324,5 @@ class Evolutions(ABC):
                 return
 
 
-#: An instruction in a loop of the nest, or before it, as an evolution; None where it is none.
+#: Evolution of an instruction in a loop of the nest or before it; None if it is not a polynomial.
 Rule: TypeAlias = Callable[[Evolutions, Instruction, NaturalLoop | None], Evolution | None]

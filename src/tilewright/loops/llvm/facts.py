@@ -1,4 +1,4 @@
-"""What is known of integers in loops, and what follows from it."""
+"""Known facts about integers in loops, and proofs from them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from itertools import islice
 from tilewright.loops.llvm.symbols import Reloaded, SsaValue
 from tilewright.loops.nests.polynomial import Index, Monomial, Polynomial, Symbol
 
-#: How many facts are added up in a proof. Ranges of subscripts take three: that of an index by its loop,
-#: that of the loop's size by its guard, that of the size by its type.
+#: Facts added up in one proof, at most. Ranges of subscripts take three: the range of an index from its loop,
+#: the size of the loop from its guard, the range of the size from its type.
 DEPTH = 4
-#: How many facts are tried for one term: functions may have hundreds of checks of the same size.
+#: Facts tried for one term, at most: some functions check the same size hundreds of times.
 CHOICES = 8
 
 _INTEGER = re.compile(r"i(\d+)$")
 
 
 def bits_of(kind: str) -> int | None:
-    """The bits of an integer type; 64 for pointers; None for other types.
+    """Width of an integer type; 64 for pointers; None for other types.
 
     >>> bits_of("i32"), bits_of("ptr"), bits_of("float")
     (32, 64, None)
@@ -30,7 +30,7 @@ def bits_of(kind: str) -> int | None:
 
 
 class Facts:
-    """Polynomials that are known not to be negative.
+    """A set of polynomials that are known to be non-negative.
 
     Examples
     --------
@@ -43,24 +43,24 @@ class Facts:
 
     def __init__(self) -> None:
         self._known: list[Polynomial] = []
-        #: What is known without assumptions, while there are some.
+        #: Facts that hold without the current assumptions.
         self._sure: list[Polynomial] | None = None
         self._nonzero: set[Polynomial] = set()
         self._proven: dict[tuple[Polynomial, int], bool] = {}
 
     def add(self, *values: Polynomial) -> None:
-        """Learn that values are not negative."""
+        """Record that values are not negative."""
         self._known.extend(value for value in values if value.constant is None and value not in self._known)
         self._proven.clear()
 
     def add_nonzero(self, value: Polynomial) -> None:
-        """Learn that a value is not 0."""
+        """Record that a value is not 0."""
         self._nonzero.add(value)
         self._proven.clear()
 
     @contextmanager
     def assuming(self, values: Iterable[Polynomial]) -> Iterator[None]:
-        """Know something for a while."""
+        """Assume facts temporarily."""
         before, outermost = list(self._known), self._sure is None
         if outermost:
             self._sure = list(self._known)
@@ -75,7 +75,7 @@ class Facts:
 
     @contextmanager
     def without_assumptions(self) -> Iterator[None]:
-        """Know only what holds everywhere; what is learned then holds everywhere, too."""
+        """Temporarily drop all assumptions; facts recorded meanwhile remain."""
         if self._sure is None:
             yield
             return
@@ -88,7 +88,7 @@ class Facts:
             self._proven.clear()
 
     def proves(self, value: Polynomial, depth: int = DEPTH) -> bool:
-        """Whether a value is known not to be negative; False where that is not found out."""
+        """Whether a value is provably non-negative; False if no proof is found."""
         key = value, depth
         if key not in self._proven:
             self._proven[key] = False  # a proof that needs itself is none
@@ -114,7 +114,7 @@ class Facts:
         )
 
     def _product(self, monomial: Monomial, depth: int) -> bool:
-        """Whether no factor of a product may be negative."""
+        """Whether every factor of a product is provably non-negative."""
         return all(self._symbol(symbol, depth) for symbol in monomial)
 
     def _symbol(self, symbol: Symbol, depth: int) -> bool:
@@ -133,7 +133,7 @@ class Facts:
                 )
 
     def _steps(self, monomial: Monomial, factor: int) -> Iterator[Polynomial]:
-        """Values known not to be negative that have a term of the same sign, which they take away."""
+        """Non-negative polynomials with a term that cancels the given one."""
         for fact in (*self._limits(monomial), *reversed(self._known)):
             found = dict(fact.terms).get(monomial, 0)
             if found * factor > 0 and factor % found == 0:
@@ -150,7 +150,7 @@ class Facts:
 
     @staticmethod
     def _limits(monomial: Monomial) -> Iterator[Polynomial]:
-        """What the type of a symbol says of it."""
+        """Bounds of a symbol that follow from its type."""
         match monomial:
             case (SsaValue(kind=kind, signed=signed) | Reloaded(kind=kind, signed=signed) as symbol,):
                 bits = bits_of(kind)

@@ -1,4 +1,4 @@
-"""Loops of LLVM IR that may be products once calls in them are inlined."""
+"""Detects loops that may become products once calls in them are inlined."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tilewright.loops.llvm.prefilter import multiplies_elements
 from tilewright.loops.llvm.text import NAME
 
 _CALLEE = re.compile(rf"\b(?:call|invoke) [^@]*@({NAME})\(")
-#: Loops in one another that a product has at least.
+#: Loop depth of a product, at least.
 _LEAST_DEPTH = 2
 
 
 class Calls:
-    """Which functions of a module call which, and from how many loops.
+    """Call graph of a module, with the loop depth of calls.
 
     Examples
     --------
@@ -57,9 +57,9 @@ class Calls:
 
     @cached_property
     def hide_products(self) -> bool:
-        """Whether a nest, loops of functions that it calls counted, may multiply once calls are gone.
+        """Whether a nest, counting loops of called functions, may contain a product once calls are inlined.
 
-        Only functions of the module can be inlined; those that it only declares stay calls.
+        Only functions defined in the module can be inlined.
         """
         return any(self._hides(function) for function in self._functions.values())
 
@@ -75,7 +75,7 @@ class Calls:
         return False
 
     def _callees(self, function: FunctionDefinition, labels: Iterable[str]) -> frozenset[str]:
-        """The functions of the module that some blocks call."""
+        """Functions of the module that the given blocks call."""
         lines = chain.from_iterable(
             function.lines[block.start : block.stop] for block in map(function.blocks.__getitem__, labels)
         )
@@ -83,7 +83,7 @@ class Calls:
         return frozenset(call[1] for call in found if call and call[1] in self._functions)
 
     def _below(self, names: Iterable[str]) -> frozenset[str]:
-        """Functions, and all that they call."""
+        """Functions, and all that they call directly or indirectly."""
         found: set[str] = set()
         left = list(names)
         while left:
@@ -94,13 +94,13 @@ class Calls:
         return frozenset(found)
 
     def _depth(self, name: str) -> int:
-        """How many loops a function has inside one another."""
+        """Loop depth of a function."""
         if name not in self._depths:
             loops = Flow(self._functions[name]).loops
             self._depths[name] = max((loop.depth for loop in loops), default=0)
         return self._depths[name]
 
     def _multiplies(self, name: str) -> bool:
-        """Whether a function multiplies elements, or what it is given."""
+        """Whether a function multiplies elements or its arguments."""
         function = self._functions[name]
         return multiplies_elements(function, function.blocks, [one.name for one in function.parameters])

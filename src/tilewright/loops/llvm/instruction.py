@@ -1,4 +1,4 @@
-"""One instruction of LLVM IR, read from the line that LLVM prints of it."""
+"""Parser of one instruction of LLVM IR, as LLVM prints it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Words with which constants begin that are no attributes of an argument.
+#: Words that start a constant, as opposed to an argument attribute.
 _CONSTANTS = _words(
     "add addrspacecast asm bitcast blockaddress c dso_local_equivalent extractelement false getelementptr "
     "insertelement inttoptr mul no_cfi none null poison ptrauth ptrtoaddr ptrtoint shufflevector splat sub "
@@ -41,9 +41,9 @@ _ORDERINGS = _words("unordered monotonic acquire release acq_rel seq_cst")
 
 
 class InstructionOperand(NamedTuple):
-    """A value that an instruction takes: its type ("i32", "ptr", "<4 x float>") and what is written for it.
+    """An operand of an instruction: its type ("i32", "ptr", "<4 x float>") and its text.
 
-    Names keep their sign: "%n", "@matrix", '%"a b"'; constants are as LLVM prints them.
+    Names keep their sigil: "%n", "@matrix", '%"a b"'; constants are as LLVM prints them.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class InstructionOperand(NamedTuple):
 
 
 class Incoming(NamedTuple):
-    """One pair of a phi: the value, and the label of the block that it comes from."""
+    """One incoming pair of a phi: the value, and the label of its block."""
 
     text: str
     label: str
@@ -59,28 +59,27 @@ class Incoming(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Instruction:
-    """One instruction; equal to itself only.
+    """One instruction. Instances compare by identity.
 
     Attributes
     ----------
-    result : the name of its value with its sign, "%7"; "" where it has none.
-    opcode : "fadd", "getelementptr"; "call" for every kind of call but "invoke" and "callbr".
-    kind : the type of its value: what a load reads, a cast makes, a call returns; "void" where it has none,
-        "" where this reader does not know it.
-    operands : the values it takes, in the order of the text; the arguments of a call; without labels, and
-        for phis see `incoming`.
-    flags : "nsw", "nuw", "exact", "inbounds", "disjoint", "nneg", "samesign", those of floating-point
-        arithmetic (`fast` is spelled out as its seven), "volatile", "atomic", "tail", "musttail".
+    result : name of its value with sigil, "%7"; "" if it has none.
+    opcode : "fadd", "getelementptr"; "call" for every kind of call except "invoke" and "callbr".
+    kind : type of its value: of a load, a cast, a call; "void" if it has none, "" if this parser does not
+        know it.
+    operands : its operands in text order; the arguments of a call. Labels are excluded; for phis see
+        `incoming`.
+    flags : "nsw", "nuw", "exact", "inbounds", "disjoint", "nneg", "samesign", fast-math flags (`fast` is
+        expanded to all seven), "volatile", "atomic", "tail", "musttail".
     predicate : of icmp and fcmp, "slt", "olt"; the operation of atomicrmw.
-    callee : what a call calls, "@llvm.fma.f32", "%f"; "asm" for assembly.
-    element : the type that a getelementptr steps in, or an alloca makes.
-    incoming : the pairs of a phi.
-    targets : labels that a terminator may go to, in the order of the text, without "%"; of a switch the
-        default first.
-    alignment : of a load, store or alloca, in bytes; 0 where none is written.
-    line : its first line within the function's lines.
-    debug : the number of its `!dbg` node.
-    text : all of it in one line, metadata not included.
+    callee : the called function, "@llvm.fma.f32", "%f"; "asm" for inline assembly.
+    element : source element type of a getelementptr, allocated type of an alloca.
+    incoming : incoming pairs of a phi.
+    targets : labels of a terminator, in text order, without "%"; the default of a switch comes first.
+    alignment : of a load, store or alloca, in bytes; 0 if none is given.
+    line : index of its first line among the lines of the function.
+    debug : number of its `!dbg` node.
+    text : the whole instruction in one line, without metadata.
     """
 
     result: str
@@ -100,7 +99,7 @@ class Instruction:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every local name in its text besides its result: values it uses, labels, named types."""
+        """Every local name in its text except its result: operands, labels, named types."""
         return frozenset(_LOCAL.findall(self.text)) - {self.result}
 
     def __repr__(self) -> str:
@@ -108,10 +107,10 @@ class Instruction:
 
 
 def read_instruction(text: str, line: int = 0) -> Instruction:
-    """An instruction as LLVM prints it, lines of a long one joined by spaces.
+    """Parse an instruction as LLVM prints it; lines of a long one are joined by spaces.
 
-    An opcode that is not known is not an error: then type and operands are empty, and `names` still has
-    every value that is used.
+    An unknown opcode is not an error: type and operands are empty then, and `names` still lists every value
+    that is used.
 
     Source: LLVM Language Reference, "Instruction Reference"; llvm/lib/IR/AsmWriter.cpp, printInstruction.
 
@@ -159,7 +158,7 @@ def read_instruction(text: str, line: int = 0) -> Instruction:
 
 
 def _opcode(text: str) -> tuple[list[str], str]:
-    """The opcode with the words before it, and what follows."""
+    """The opcode with the words before it, and the rest of the text."""
     opcode, _, rest = text.partition(" ")
     if opcode not in _MARKS:
         return [opcode], rest
@@ -168,7 +167,7 @@ def _opcode(text: str) -> tuple[list[str], str]:
 
 
 def _operand(text: str) -> InstructionOperand:
-    """A type and a value, attributes of arguments between them left out."""
+    """A type and a value, skipping argument attributes between them."""
     kind, value = split_type(text)
     return InstructionOperand(kind, _without_attributes(value))
 
@@ -188,7 +187,7 @@ _ALL_FAST = frozenset(("nnan", "ninf", "nsz", "arcp", "contract", "reassoc", "af
 
 
 def _flags(text: str) -> tuple[frozenset[str], str]:
-    """The flags that a text begins with, and what follows them."""
+    """Leading flags of a text, and the rest."""
     found: list[str] = []
     while True:
         word, _, rest = text.partition(" ")
@@ -203,7 +202,7 @@ def _flags(text: str) -> tuple[frozenset[str], str]:
 
 
 class _Fields(NamedTuple):
-    """What a reader finds; the names are those of `Instruction`."""
+    """Fields found by a parser; the names are those of `Instruction`."""
 
     kind: str = "void"
     operands: tuple[InstructionOperand, ...] = ()
@@ -256,7 +255,7 @@ def _alignment(parts: list[str]) -> int:
 
 
 def _pointer(text: str) -> InstructionOperand:
-    """An address, with the ordering of an atomic access behind it left out."""
+    """An address, skipping the ordering of an atomic access after it."""
     kind, value = split_type(text)
     words = value.split(" ")
     while len(words) > 1 and (words[-1] in _ORDERINGS or words[-1].startswith("syncscope(")):
@@ -308,7 +307,7 @@ def _first_type(text: str) -> _Fields:
 
 
 def _extractvalue(text: str) -> _Fields:
-    """`{ i32, i1 } %pair, 0`; fields of fields, and of types that have names, are not followed."""
+    """`{ i32, i1 } %pair, 0`; nested fields and named types are not resolved."""
     first, *numbers = split_commas(text)
     operand = _operand(first)
     fields = split_commas(operand.kind[1:-1].strip()) if operand.kind.startswith("{") else []
@@ -330,7 +329,7 @@ def _call(text: str) -> _Fields:
     return _Fields(kind, operands, flags, callee=found[1])
 
 
-#: Conventions of calls, and attributes of what they return, are words that no type is.
+#: Calling conventions and return attributes are words that never start a type.
 _TYPE = re.compile(
     r"(?:void|ptr|i\d+|half|bfloat|float|double|fp128|x86_\w+|ppc_fp128|token|metadata|target)\b"
 )

@@ -1,4 +1,4 @@
-"""Calls of LLVM's own functions: those that change nothing, and memory that is cleared, as a loop."""
+"""LLVM intrinsics: calls without effects, and `memset` as a loop of stores."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tilewright.loops.nests.nest import Access, Assign, Bound, CountedLoop, Exte
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.spec.dtype import DType, find_llvm_type
 
-#: Calls that change nothing that a nest has: what they say is for optimisers and debuggers.
+#: Calls for optimisers and debuggers, without effect on values or memory.
 _SILENT = re.compile(r"@llvm\.(?:assume|dbg|experimental\.noalias|invariant|donothing|prefetch|sideeffect)\b")
-#: Calls whose value alone matters; what it is, trees and evolutions say.
+#: Calls without side effects; their values are handled by trees and evolutions.
 _PURE = re.compile(
     r"@llvm\.(?:fmuladd|fma|[su]min|[su]max|[su](?:add|sub|mul)\.with\.overflow|abs|minnum|maxnum|fabs|sqrt|expect|"
     r"is\.constant|fshl|fshr|ctpop|ctlz|cttz|bswap|vscale|[su]cmp)\."
@@ -23,7 +23,7 @@ _MEMSET = re.compile(r"@llvm\.memset\.p0\.i\d+$")
 
 
 def changes_nothing(callee: str) -> bool:
-    """Whether a call is only for its value, or for optimisers and debuggers.
+    """Whether a call has no side effect.
 
     >>> changes_nothing("@llvm.fma.f32"), changes_nothing("@llvm.memcpy.p0.p0.i64"), changes_nothing("@puts")
     (True, False, False)
@@ -39,12 +39,12 @@ def clears(callee: str) -> bool:
 def filled(
     counts: Counts, values: Values, instruction: Instruction, loop: NaturalLoop, index: Index
 ) -> CountedLoop | None:
-    """`llvm.memset` of zeros, in elements of the type that the nest stores there; None for other fillings.
+    """`llvm.memset` of zeros as a loop over elements of the type that the nest stores; None for other values.
 
     Parameters
     ----------
-    loop : where the call is.
-    index : of the new loop.
+    loop : the loop that contains the call.
+    index : index of the new loop.
     """
     (_, pointer), (_, byte), length, (_, volatile) = instruction.operands
     place = counts.address(pointer, loop)
@@ -66,7 +66,7 @@ def filled(
 
 
 def _element_at(counts: Counts, base: Symbol) -> DType | None:
-    """The type that the nest stores into some memory."""
+    """The type that the nest stores to a memory object."""
     for label in counts.root.blocks:
         for instruction in counts.function.blocks[label].instructions:
             if instruction.opcode != "store":

@@ -1,4 +1,4 @@
-"""Loops of functions in LLVM IR, each of which may be the outermost one of a nest."""
+"""Candidate nests of a function in LLVM IR: each loop may be the outermost one of a nest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Root:
 
     Attributes
     ----------
-    module, flow, loop : where it is.
+    module, flow, loop : its location.
     inner : the loops directly inside it.
     """
 
@@ -33,17 +33,17 @@ class Root:
 
     @property
     def where(self) -> Where:
-        """Its place in the program: that of the branch that goes back, which has the line of `for`."""
+        """Its source location: that of the latch's branch, which has the line of `for`."""
         return self.module.where(
             self.flow.function, self.flow.function.blocks[self.loop.latches[0]].terminator
         )
 
     def read(self, *, reassociates: bool = False) -> Candidate | Refusal:
-        """The nest that begins with it.
+        """Read the nest that begins with it.
 
         Parameters
         ----------
-        reassociates : sums and products of floats may be reordered and fused even where no flag allows it.
+        reassociates : sums and products of floats may be reordered and fused even if no flag allows it.
         """
         try:
             return Reader(self.module, self.flow, self.loop, reassociates=reassociates).read()

@@ -1,4 +1,4 @@
-"""A module of LLVM IR, read from the text that LLVM prints: functions, blocks, lines of source."""
+"""Parser of a module of LLVM IR as LLVM prints it: functions, blocks, source lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LABEL = re.compile(rf"({NAME}):")
 _TARGET = re.compile(rf"label %({NAME})")
 _PARAMETER = re.compile(rf"(.*) (%{NAME})$")
 _STRING = re.compile(r'"([^"]*)"(?:="([^"]*)")?')
-#: A field of a node of debug information.
+#: Fields of debug information nodes.
 _LINE, _INLINED, _NODE_NAME = (
     re.compile(pattern) for pattern in (r"\bline: (\d+)", r"\binlinedAt: !(\d+)", r'\bname: "([^"]*)"')
 )
@@ -37,7 +37,7 @@ _POINTER = re.compile(r"(?:^|-)p(?:0)?:(\d+)")
 
 @dataclass(frozen=True)
 class FormalParameter:
-    """One argument of a function: its name with "%", its type, attributes such as "noalias" or "align 8"."""
+    """A formal parameter: its name with "%", its type, attributes such as "noalias" or "align 8"."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class FormalParameter:
 
     @property
     def noalias(self) -> bool:
-        """Whether what it points to is reached through no other argument, if it is written at all."""
+        """Whether its target is not modified through any other pointer (`noalias`)."""
         return re.search(r"\bnoalias\b", self.attributes) is not None
 
 
@@ -56,9 +56,9 @@ class Global:
     Attributes
     ----------
     name : without "@".
-    kind : the type of what it holds.
-    alias : its address is that of something else, or computed when the program starts.
-    constant : nothing writes it.
+    kind : type of its value.
+    alias : its address is that of another symbol, or computed at program start.
+    constant : never written.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Global:
 
 @dataclass(frozen=True, eq=False)
 class BasicBlock:
-    """A basic block: its label without "%", and its instructions, which are read when they are asked for.
+    """A basic block: its label without "%", and its instructions, which are parsed on demand.
 
     Attributes
     ----------
-    successors : labels, in the order of the terminator's text, none twice.
-    start, stop : its instructions' lines among those of its function.
+    successors : labels in the text order of the terminator, without duplicates.
+    start, stop : range of its instructions' lines within the function.
     """
 
     label: str
@@ -85,7 +85,7 @@ class BasicBlock:
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
-        """All of them, phis first, the terminator last."""
+        """All instructions: phis first, the terminator last."""
         read, pieces, first = [], list[str](), 0
         for number in range(self.start, self.stop):
             line = self._lines[number]
@@ -103,7 +103,7 @@ class BasicBlock:
 
     @property
     def phis(self) -> tuple[Instruction, ...]:
-        """The phis it begins with."""
+        """Its phis."""
         return tuple(one for one in self.instructions if one.opcode == "phi")
 
     @property
@@ -113,19 +113,19 @@ class BasicBlock:
 
 
 def _continues(line: str) -> bool:
-    """Whether a line belongs to the instruction above it: cases of a switch, targets of an invoke."""
+    """Whether a line continues the instruction above: cases of a switch, targets of an invoke."""
     return line.startswith(("   ", "  ]"))
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionDefinition:
-    """A function that has a body.
+    """A function with a body.
 
     Attributes
     ----------
-    name : without "@", in quotes where LLVM prints them.
+    name : without "@", quoted if LLVM quotes it.
     lines : its text, from `define` to the closing brace.
-    start : the number of its first line in the module's.
+    start : index of its first line in the module.
     """
 
     name: str
@@ -134,7 +134,7 @@ class FunctionDefinition:
 
     @cached_property
     def _head(self) -> tuple[str, str]:
-        """What stands between the brackets behind its name, and what follows them."""
+        """The parameter list in brackets after the name, and the text after it."""
         found = _DEFINE.match(self.lines[0])
         assert found is not None
         line, opened = self.lines[0], found.end() - 1
@@ -143,7 +143,7 @@ class FunctionDefinition:
 
     @cached_property
     def parameters(self) -> tuple[FormalParameter, ...]:
-        """Its arguments, those of "..." not included."""
+        """Its parameters, without "..."."""
         found = []
         for part in split_commas(self._head[0]):
             split = _PARAMETER.match(part)
@@ -154,18 +154,18 @@ class FunctionDefinition:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The numbers of its groups of attributes."""
+        """Numbers of its attribute groups."""
         return tuple(map(int, _GROUPS_USED.findall(self._head[1])))
 
     @property
     def debug(self) -> int | None:
-        """The number of its node of debug information."""
+        """Number of its debug information node."""
         found = _DEBUG.search(self._head[1])
         return int(found[1]) if found else None
 
     @cached_property
     def blocks(self) -> Mapping[str, BasicBlock]:
-        """Its blocks by label, the entry first. Only labels and terminators are looked at."""
+        """Its blocks by label, entry first. Only labels and terminators are parsed."""
         unnamed = sum(one.name[1:].isdigit() for one in self.parameters)
         label, start = str(unnamed), 1  # LLVM does not print the number of an entry that has no name
         found: dict[str, BasicBlock] = {}
@@ -187,7 +187,7 @@ class FunctionDefinition:
         return MappingProxyType(found)
 
     def _successors(self, start: int, stop: int) -> tuple[str, ...]:
-        """The labels in the last instruction of some lines."""
+        """Labels in the last instruction of the given lines."""
         pieces: list[str] = []
         for number in range(stop - 1, start - 1, -1):
             line = self.lines[number]
@@ -205,7 +205,7 @@ class FunctionDefinition:
 
     @cached_property
     def predecessors(self) -> Mapping[str, tuple[str, ...]]:
-        """The labels of the blocks that go to each block."""
+        """Predecessors of each block."""
         found: dict[str, list[str]] = {label: [] for label in self.blocks}
         for label, block in self.blocks.items():
             for successor in block.successors:
@@ -214,14 +214,14 @@ class FunctionDefinition:
 
     @cached_property
     def definitions(self) -> Mapping[str, Instruction]:
-        """The instruction of each value, by its name with "%"."""
+        """The defining instruction of each value, by name with "%"."""
         return MappingProxyType(
             {one.result: one for block in self.blocks.values() for one in block.instructions if one.result}
         )
 
     @cached_property
     def homes(self) -> Mapping[str, str]:
-        """The label of the block in which each value is defined, by its name with "%"."""
+        """The label of the block that defines each value, by name with "%"."""
         return MappingProxyType(
             {
                 one.result: label
@@ -233,7 +233,7 @@ class FunctionDefinition:
 
     @cached_property
     def users(self) -> Mapping[str, tuple[tuple[str, Instruction], ...]]:
-        """The instructions that use each value, with the labels of their blocks, in the order of the text."""
+        """The instructions that use each value, with the labels of their blocks, in text order."""
         found: dict[str, list[tuple[str, Instruction]]] = {}
         for label, block in self.blocks.items():
             for one in block.instructions:
@@ -251,11 +251,11 @@ class ParsedModule:
 
     Attributes
     ----------
-    lines : of its text.
-    triple, datalayout : of its target; "" where it names none.
-    functions : those with a body, by name without "@".
+    lines : its text.
+    triple, datalayout : of its target; "" if missing.
+    functions : functions with a body, by name without "@".
     globals : variables and aliases, by name without "@".
-    types : what stands behind the names of types: "%struct.S" -> "{ i32, ptr }".
+    types : definitions of named types: "%struct.S" -> "{ i32, ptr }".
     """
 
     lines: tuple[str, ...] = field(repr=False)
@@ -268,7 +268,7 @@ class ParsedModule:
 
     @cached_property
     def _nodes(self) -> Mapping[int, str]:
-        """Nodes of metadata by number."""
+        """Metadata nodes by number."""
         found = {}
         for line in reversed(self.lines):
             if line.startswith("!"):
@@ -281,7 +281,7 @@ class ParsedModule:
 
     @cached_property
     def _groups(self) -> Mapping[int, Mapping[str, str]]:
-        """The attributes of each group: strings with their values, and words."""
+        """Attribute groups: string attributes with values, and enum attributes."""
         found = {}
         for line in self.lines:
             group = _GROUP.match(line) if line.startswith("attributes #") else None
@@ -291,22 +291,22 @@ class ParsedModule:
         return MappingProxyType(found)
 
     def attribute(self, function: FunctionDefinition, name: str) -> str:
-        """An attribute of a function that is a string, such as "target-cpu"; "" where it has none."""
+        """Value of a string attribute of a function, such as "target-cpu"; "" if missing."""
         values = (self._groups.get(number, {}).get(name, "") for number in function.groups)
         return next(filter(None, values), "")
 
     def marks(self, function: FunctionDefinition, word: str) -> bool:
-        """Whether a function has an attribute that is a word, such as "optnone"."""
+        """Whether a function has an enum attribute, such as "optnone"."""
         return any(word in self._groups.get(number, {}) for number in function.groups)
 
     @property
     def pointer_bits(self) -> int:
-        """The size of addresses."""
+        """Width of addresses."""
         found = _POINTER.search(self.datalayout)
         return int(found[1]) if found else 64
 
     def loop_properties(self, function: FunctionDefinition, label: str) -> frozenset[str]:
-        """What the branch of a block says of the loop that it goes back to: "llvm.loop.mustprogress"."""
+        """Loop metadata on the branch of a latch, such as "llvm.loop.mustprogress"."""
         block = function.blocks[label]
         found = _LOOP.search("\n".join(function.lines[block.start : block.stop]))
         node = self._nodes.get(int(found[1]), "") if found else ""
@@ -314,9 +314,9 @@ class ParsedModule:
         return frozenset(name for part in parts for name in _NAMED_NODE.findall(part))
 
     def variables(self, function: FunctionDefinition) -> Mapping[str, str]:
-        """What the source calls values, where debug information says it: "%3" -> "a".
+        """Source names of values according to debug information: "%3" -> "a".
 
-        A name that several values have, one after the other, is left out.
+        Names that belong to several values in turn are left out.
         """
         if function.name not in self._variables:
             found: dict[str, set[str]] = {}
@@ -330,13 +330,13 @@ class ParsedModule:
         return self._variables[function.name]
 
     def name_in_source(self, function: FunctionDefinition) -> str:
-        """What the source calls a function, where debug information says it; else its symbol."""
+        """Source name of a function according to debug information; else its symbol."""
         node = self._nodes.get(function.debug, "") if function.debug is not None else ""
         found = _NODE_NAME.search(node)
         return found[1] if found else function.name.strip('"')
 
     def where(self, function: FunctionDefinition, instruction: Instruction | None = None) -> Where:
-        """The place of an instruction as remarks name it; of one that was inlined, the place of the call."""
+        """Source location of an instruction for remarks; of an inlined one, the location of the call."""
         name = self.name_in_source(function)
         number = instruction.debug if instruction is not None else None
         line = None
@@ -349,7 +349,7 @@ class ParsedModule:
 
 
 def read_module(text: str) -> ParsedModule:
-    """A module from its text, as LLVM 22 prints it; functions are only cut out, not read yet.
+    """Parse a module from its text, as LLVM 22 prints it; function bodies are parsed on demand.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One nest of LLVM IR, read: from blocks and phis to loops, assignments, and conditions for run time."""
+"""Reader of one nest in LLVM IR: from blocks and phis to loops, assignments, and run-time conditions."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ _WORDS = {
 
 
 def place_of(module: ParsedModule, flow: Flow, loop: NaturalLoop) -> Where:
-    """The place of a loop in the program: that of the branch that goes back, which has the line of `for`."""
+    """Source location of a loop: that of the latch's branch, which has the line of `for`."""
     return module.where(flow.function, flow.function.blocks[loop.latches[0]].terminator)
 
 
 class Reader:
-    """One reading of one nest.
+    """Reads one nest.
 
     Parameters
     ----------
-    module, flow, loop : the outermost loop, and where it is.
-    reassociates : sums and products of floats may be reordered and fused even where no flag allows it.
+    module, flow, loop : the outermost loop and its location.
+    reassociates : sums and products of floats may be reordered and fused even if no flag allows it.
     """
 
     def __init__(self, module: ParsedModule, flow: Flow, loop: NaturalLoop, *, reassociates: bool) -> None:
@@ -59,7 +59,7 @@ class Reader:
         self._check_shape()
         self._counts = Counts(module, flow, loop)
         self._values = Values(self._counts, reassociates=reassociates)
-        #: Blocks that run in the first iterations if the conditions hold that were found before them.
+        #: Blocks that run in the first iterations, provided that the conditions found before them hold.
         self._reached: set[str] = set()
         self._memsets = 0
 
@@ -69,7 +69,7 @@ class Reader:
             Refusal(where if where.line else place_of(self._module, self._flow, self._loop), reason)
         )
 
-    # The whole
+    # The whole nest
 
     def _check_shape(self) -> None:
         if pointer_bits(self._module.datalayout) != BITS:
@@ -79,7 +79,7 @@ class Reader:
                 raise self._refuse("goes back to its beginning from several places")
 
     def read(self) -> Candidate:
-        """The nest, or `NotANest`."""
+        """Read the nest, or raise `NotANest`."""
         loop = self._loop
         entering = [one for one in self._function.predecessors[loop.header] if one not in loop.blocks]
         if len(entering) != 1:
@@ -96,12 +96,12 @@ class Reader:
         leaving = self._leaving(exit_label)
         self._check_order(nest)
         place = NestLocation(self._function.name, entering[0], loop.header, exit_label, leaving)
-        # What names no memory needs none: it is looked at before memory is read.
+        # Conditions that name no memory are checked before memory is read.
         conditions = sorted(self._counts.conditions, key=lambda one: any(map(reads_memory, named(one))))
         return Candidate(nest, place, tuple(conditions))
 
     def _check_reloads(self, scalars: tuple[Access, ...]) -> None:
-        """Refuse what would read memory before the nest that the nest itself may not read."""
+        """Refuse reads that may not be moved in front of the nest."""
         for instructions in self._counts.reloads.values():
             if not any(self._function.homes[one.result] in self._reached for one in instructions):
                 raise self._refuse("reads a size from memory in some iterations only", instructions[0])
@@ -116,7 +116,7 @@ class Reader:
             raise self._refuse("reads a number from memory in some iterations only")
 
     def _leaving(self, exit_label: str) -> tuple[tuple[str, Polynomial], ...]:
-        """What phis behind the nest take from it."""
+        """Values of the nest that phis after it use."""
         found = []
         inside = self._loop.blocks
         for label, instruction in self._users_outside():
@@ -133,7 +133,7 @@ class Reader:
         return tuple(found)
 
     def _users_outside(self) -> list[tuple[str, Instruction]]:
-        """Instructions behind the nest that use its values, with their blocks, in the order of the text."""
+        """Instructions after the nest that use its values, with their blocks, in text order."""
         function, inside = self._function, self._loop.blocks
         found = {
             user.line: (label, user)
@@ -145,7 +145,7 @@ class Reader:
         return [place for _, place in sorted(found.items())]
 
     def _check_order(self, nest: CountedLoop) -> None:
-        """Refuse elements that are used when they may have been written since they were read."""
+        """Refuse elements that may be overwritten between their load and their use."""
         written = {(access.memory.base, access.offset) for access, store in accesses(nest) if store}
         for instruction, at in self._values.used:
             home = self._counts.home(instruction.result)
@@ -161,7 +161,7 @@ class Reader:
     # Loops
 
     def _read_loop(self, loop: NaturalLoop, *, reached: bool) -> list[Statement]:
-        """A loop, between what its variables begin with and what it leaves in memory."""
+        """Read a loop: initial values of its variables, its body, and what it leaves in memory."""
         counts, function = self._counts, self._function
         header = function.blocks[loop.header]
         where = self._module.where(function, function.blocks[loop.latches[0]].terminator)
@@ -203,7 +203,7 @@ class Reader:
         return [*before, *([nest] if tested_first else sunk(nest))]
 
     def _carry(self, phi: Instruction, loop: NaturalLoop, before: list[Statement]) -> str:
-        """Make a variable of a phi; what it is in the next iteration."""
+        """Make a variable of a phi, and return its value in the next iteration."""
         latching = [pair.text for pair in phi.incoming if pair.label in loop.blocks]
         entering = [pair.text for pair in phi.incoming if pair.label not in loop.blocks]
         if len(latching) != 1 or len(entering) != 1 or find_llvm_type(phi.kind) is None:
@@ -222,7 +222,7 @@ class Reader:
         return latching[0]
 
     def _is_handed_on(self, outer: str, final: str, phi: Instruction, parent: NaturalLoop) -> bool:
-        """Whether an outer loop's variable is only that of an inner loop: it begins and ends with it."""
+        """Whether a variable of an outer loop is only passed through the variable of an inner loop."""
         carrier = self._function.definitions[outer]
         if self._function.homes[outer] != parent.header:
             return False
@@ -250,7 +250,7 @@ class Reader:
     # Blocks
 
     def _region(self, label: str, stop: str, loop: NaturalLoop, *, reached: bool) -> list[Statement]:
-        """What happens from one block until another one is reached, which for bodies is the loop's header."""
+        """Read the statements from one block up to another; for loop bodies, up to the header."""
         statements: list[Statement] = []
         inner = {child.header: child for child in loop.children}
         first = True
@@ -270,7 +270,7 @@ class Reader:
         return statements
 
     def _follow(self, label: str, loop: NaturalLoop, statements: list[Statement], *, reached: bool) -> str:
-        """The block behind another one, what lies between them read."""
+        """Read the code from a block to the next one, and return that one."""
         branch = self._function.blocks[label].terminator
         if branch.opcode != "br":
             raise self._refuse(_WORDS.get(branch.opcode, f"ends a block with {branch.opcode}"), branch)
@@ -288,7 +288,7 @@ class Reader:
                 raise self._refuse("leaves from the middle", branch)
 
     def _insist(self, comparisons: list[Comparison] | None, branch: Instruction, reason: str) -> None:
-        """Make comparisons hold in every iteration, by conditions."""
+        """Add conditions that make comparisons hold in every iteration."""
         for comparison in comparisons if comparisons is not None else [None]:
             found = self._counts.inequalities(comparison, adopt=True) if comparison is not None else None
             if found is None or not all(self._counts.require(value, 0) for value in found):
@@ -303,7 +303,7 @@ class Reader:
         *,
         reached: bool,
     ) -> str:
-        """A branch around something: that is read, and where ways meet is returned."""
+        """Read the region that a branch may skip, and return the join point."""
         counts = self._counts
         branch = self._function.blocks[label].terminator
         scaled = self._read_scaling(label, targets, loop, statements)
@@ -349,7 +349,7 @@ class Reader:
     def _check_tests(
         self, tests: list[Instruction], region: list[Statement], join: str, loop: NaturalLoop
     ) -> None:
-        """Refuse a region that tests of factors lead around, unless it does nothing where they fail."""
+        """Refuse a region skipped by tests of factors, unless it has no effect when they fail."""
         for test in tests:
             (kind, text), (_, constant) = test.operands
             number, factor = number_of(kind, constant), self._values.of(kind, text, loop)
@@ -359,7 +359,7 @@ class Reader:
                 raise self._refuse("takes a branch", test)
 
     def _reads_before(self, label: str) -> bool:
-        """Whether a block reads memory that the nest does not move along: such reads come before the nest."""
+        """Whether a block reads memory at a loop-invariant address: such loads move in front of the nest."""
         for instruction in self._function.blocks[label].instructions:
             if instruction.opcode == "load":
                 place = self._counts.address(instruction.operands[0].text, self._flow.innermost(label))
@@ -370,7 +370,7 @@ class Reader:
     def _read_scaling(
         self, label: str, targets: tuple[str, str], loop: NaturalLoop, statements: list[Statement]
     ) -> str | None:
-        """A branch on whether a factor is 0 or 1, where both ways do the same; None for other branches."""
+        """A branch on whether a factor is 0 or 1 with equivalent sides; None for other branches."""
         comparison = self._function.definitions.get(self._function.blocks[label].terminator.operands[0].text)
         if comparison is None or comparison.opcode != "fcmp" or comparison.predicate not in ("oeq", "une"):
             return None
@@ -397,7 +397,7 @@ class Reader:
         return join
 
     def _joins(self, label: str, join: str, region: list[Statement], loop: NaturalLoop) -> bool:
-        """Whether phis where ways meet are the same when the only loop of a region does not run."""
+        """Whether the phis at a join point are the same if the only loop of a region does not run."""
         starts = {
             one.target: one.value
             for one in region

@@ -1,4 +1,4 @@
-"""A first look at loops of LLVM IR: whether anything in them could be a sum of products at all."""
+"""Fast prefilter: whether loops of LLVM IR could contain a sum of products."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.module import FunctionDefinition
 
-#: Calls that multiply.
+#: Fused multiply-add calls.
 _FUSED = re.compile(r"@llvm\.(fma|fmuladd)\.")
-#: A line with one of the instructions that `_factors` knows.
+#: Lines with an instruction that `_factors` handles.
 _MULTIPLY = re.compile(r" = (?:fmul|mul|.*@llvm\.(?:fma|fmuladd)\.)")
-#: What may be done to an element before it is multiplied.
+#: Operations that an element may pass through before it is multiplied.
 _THROUGH = frozenset(
     "fpext fptrunc sext zext trunc sitofp uitofp fptosi fptoui bitcast shl fneg fmul mul freeze".split()  # noqa: SIM905
 )
-#: Where an element may come from; of the last ones nothing is known here.
+#: Instructions that may yield an element; the last ones are opaque.
 _PERHAPS = frozenset(("load", "call", "invoke", "select", "extractvalue"))
 
 
@@ -65,13 +65,13 @@ def multiplies_elements(
 
 
 def _factors(instruction: Instruction) -> tuple[str, ...]:
-    """What an instruction multiplies; nothing for others."""
+    """Factors of a multiplication; empty for other instructions."""
     multiplies = instruction.opcode in ("fmul", "mul") or _FUSED.match(instruction.callee)
     return tuple(one.text for one in instruction.operands[:2]) if multiplies else ()
 
 
 def _may_be_element(function: FunctionDefinition, name: str, elements: frozenset[str]) -> bool:
-    """Whether a factor may be an element, or an element times something."""
+    """Whether a factor may be an element, or a product that contains one."""
     seen: set[str] = set()
     left = [name]
     while left:

@@ -1,4 +1,4 @@
-"""What becomes of a part of a nest when the branch around it is not taken."""
+"""Regions of a nest that a branch may skip: whether the branch only guards empty loops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.loops.nests.polynomial import Polynomial
 
 
 def guards(values: list[Polynomial], region: list[Statement]) -> bool:
-    """Whether inequalities hold exactly where the only loop of a region runs at least once."""
+    """Whether inequalities hold exactly if the only loop of a region runs at least once."""
     loops = [one for one in region if isinstance(one, CountedLoop)]
     if len(loops) != 1:
         return False
@@ -22,7 +22,7 @@ def guards(values: list[Polynomial], region: list[Statement]) -> bool:
 
 
 def is_nothing(region: list[Statement]) -> bool:
-    """Whether a region changes nothing when its only loop does not run."""
+    """Whether a region has no effect if its only loop does not run."""
     held: dict[Cell, Access] = {}
     for statement in region:
         match statement:
@@ -56,7 +56,7 @@ def cells_of(value: object) -> Iterator[Cell]:
 
 
 def reads_memory(value: Polynomial) -> bool:
-    """Whether a polynomial names what memory holds."""
+    """Whether a polynomial depends on memory contents."""
     for symbol in value.symbols:
         match symbol:
             case Reloaded():

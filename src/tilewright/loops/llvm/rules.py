@@ -1,4 +1,4 @@
-"""What each instruction of LLVM IR makes of integers and addresses: one function for each form."""
+"""Evolution rules: one function for each instruction that computes integers or addresses."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tilewright.loops.llvm.symbols import IntegerOperation, Reloaded
 from tilewright.loops.nests.polynomial import Polynomial
 
 _EXTREME = re.compile(r"@llvm\.([su])(min|max)\.i\d+$")
-#: Arithmetic that says whether it wrapped around: the sign, and the operation.
+#: Overflow-checking arithmetic: signedness and operation.
 OVERFLOW = re.compile(r"@llvm\.([su])(add|sub|mul)\.with\.overflow\.i\d+$")
 _FIRST_FIELD = re.compile(r", 0$")
 
 
 def _operands(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> list[Evolution]:
-    """The operands, or no list of them where one is no polynomial."""
+    """Evolutions of the operands; empty if one of them is not a polynomial."""
     values = [evolutions.of(kind, text, at) for kind, text in instruction.operands]
     found = [value for value in values if value is not None]
     return found if len(found) == len(values) else []
@@ -27,7 +27,7 @@ def _operands(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop 
 def _flagged(
     instruction: Instruction, bounds: tuple[Polynomial, ...], left: Evolution, right: Evolution
 ) -> Evolution | None:
-    """A result, exact where the flags say that nothing wraps."""
+    """A result, exact if flags exclude wrapping."""
     joined = "disjoint" in instruction.flags
     signed = left.signed and right.signed and (joined or "nsw" in instruction.flags)
     unsigned = left.unsigned and right.unsigned and (joined or "nuw" in instruction.flags)
@@ -37,7 +37,7 @@ def _flagged(
 
 
 def _sum(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """`add`, `sub`, and `or` of numbers that share no bit."""
+    """`add`, `sub`, and `or` of operands without common bits."""
     match _operands(evolutions, instruction, at):
         case [left, right] if instruction.opcode != "or" or "disjoint" in instruction.flags:
             pass
@@ -56,7 +56,7 @@ def _sum(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | Non
 
 
 def _product(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """`mul`, and `shl` by a number."""
+    """`mul`, and `shl` by a constant."""
     match _operands(evolutions, instruction, at):
         case [left, right]:
             pass
@@ -88,12 +88,12 @@ def _not(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | Non
             return None
 
 
-#: Sizes have so many bits: those without a sign may well be taken for positive, at run time if need be.
+#: Width of common size types: unsigned values of it may be assumed positive, with a run-time check if needed.
 _SIZE_BITS = 32
 
 
 def _widened(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """`sext` and `zext`, exact by flags or by a condition; before the nest sizes alone by a condition."""
+    """`sext` and `zext`, exact by flags or by a condition; before the nest only sizes get a condition."""
     bits = bits_of(instruction.kind)
     match _operands(evolutions, instruction, at):
         case [value] if bits is not None and value.bits > 1:
@@ -119,7 +119,7 @@ def _widened(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop |
 
 
 def _narrowed(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """`trunc`: the same polynomial, up to multiples of a smaller power."""
+    """`trunc`: the same polynomial, modulo a smaller power of two."""
     bits = bits_of(instruction.kind)
     match _operands(evolutions, instruction, at):
         case [value] if bits is not None and bits > 1:
@@ -145,7 +145,7 @@ def _narrowed(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop 
 def _sign_of_low_bits(
     evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None
 ) -> Evolution | None:
-    """`ashr` of a `shl` by at least as much: the low bits with their sign, times a power of two."""
+    """`ashr` of a `shl` by at least as much: sign-extended low bits, times a power of two."""
     shifted = evolutions.function.definitions.get(instruction.operands[0].text)
     amount = instruction.operands[1].text
     if shifted is None or shifted.opcode != "shl" or not amount.isdigit():
@@ -162,7 +162,7 @@ def _sign_of_low_bits(
 
 
 def _quotient(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """Divisions by a positive number: of its multiples, or of what stays the same, rounded down."""
+    """Divisions by a positive constant: of its multiples, or of loop-invariant values, rounded down."""
     match _operands(evolutions, instruction, at):
         case [
             Evolution(single=Polynomial() as value) as dividend,
@@ -189,7 +189,7 @@ def _quotient(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop 
 
 
 def _masked(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """`and` that keeps all the bits that a number may have."""
+    """`and` with a mask that keeps all bits the operand may have."""
     match _operands(evolutions, instruction, at):
         case [
             Evolution(single=Polynomial() as value, bits=bits),
@@ -218,7 +218,7 @@ def _number_of_address(
 def _getelementptr(
     evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None
 ) -> Evolution | None:
-    """A pointer and a sum of subscripts times sizes."""
+    """A pointer plus subscripts times element sizes."""
     (kind, text), *subscripts = instruction.operands
     start = evolutions.of(kind, text, at)
     if start is None or start.single is None or kind != "ptr":
@@ -244,7 +244,7 @@ def _getelementptr(
 
 
 def _load(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """What memory holds at an address that stays the same: read before the nest."""
+    """A load from a loop-invariant address, which is moved in front of the nest."""
     if at is None or instruction.flags & {"volatile", "atomic"}:
         return None
     place = evolutions.address(instruction.operands[0].text, at)
@@ -259,7 +259,7 @@ def _load(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | No
 
 
 def _phi(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """A start and a step, at the head of a loop; elsewhere what comes the only way that is left."""
+    """A phi at a loop header: start and step. Elsewhere: the only incoming value that remains."""
     label = evolutions.function.homes[instruction.result]
     if at is None:
         return None
@@ -299,7 +299,7 @@ def _phi(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | Non
 def _behind(
     evolutions: Evolutions, start: Evolution, latest: Polynomial, at: NaturalLoop
 ) -> Evolution | None:
-    """A phi that is what another value was one iteration ago."""
+    """A phi that holds the value of another one in the previous iteration."""
     index = evolutions.indices[at.header]
     value = latest.substitute({index: Polynomial.of(index) - 1})
     assert start.single is not None
@@ -312,7 +312,7 @@ def _behind(
 
 
 def _select(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """The smaller or the larger of two numbers that are compared."""
+    """`select` as minimum or maximum of the numbers compared."""
     condition, first, second = instruction.operands
     comparison = evolutions.function.definitions.get(condition.text)
     taken, other = evolutions.of(*first, at), evolutions.of(*second, at)
@@ -335,9 +335,9 @@ def _select(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | 
 
 
 def _is_positive(evolutions: Evolutions, predicate: str, left: Evolution, right: Evolution) -> bool:
-    """Whether ``left < 0`` is asked of a number that is not negative, at run time if that does not follow.
+    """Whether ``left < 0`` tests a non-negative number, with a run-time check if that is not proved.
 
-    Languages whose subscripts count from the end where they are negative (Numba's Python) ask that.
+    Languages with negative subscripts, such as Numba's Python, emit this test.
     """
     if predicate != "slt" or right.single != Polynomial() or left.single is None:
         return False
@@ -354,7 +354,7 @@ def _extreme(
     signed: bool,
     smallest: bool,
 ) -> Evolution | None:
-    """The smaller or the larger of two numbers."""
+    """The minimum or maximum of two numbers."""
     facts = evolutions.facts
     for value in (left, right):
         known = value.signed if signed else value.unsigned
@@ -386,7 +386,7 @@ def _extreme(
 
 
 def _call(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """`llvm.smin` and its like."""
+    """`llvm.smin`, `llvm.smax`, `llvm.umin`, `llvm.umax`."""
     found = _EXTREME.match(instruction.callee)
     match _operands(evolutions, instruction, at) if found else []:
         case [left, right] if found:
@@ -396,7 +396,7 @@ def _call(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | No
 
 
 def _checked(evolutions: Evolutions, instruction: Instruction, _: NaturalLoop | None) -> Evolution | None:
-    """The number that `llvm.sadd.with.overflow` and its like compute."""
+    """The result of `llvm.sadd.with.overflow` and its variants."""
     call = evolutions.function.definitions.get(instruction.operands[0].text)
     found = OVERFLOW.match(call.callee) if call is not None else None
     if call is None or found is None or not _FIRST_FIELD.search(instruction.text):

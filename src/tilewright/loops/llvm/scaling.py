@@ -1,4 +1,4 @@
-"""Branches on the value of a factor: what a program does for 0 or 1 is what it does for any number."""
+"""Branches on the value of a factor: special cases for 0 and 1 that equal the general computation."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 def is_special_case(
     special: Sequence[Statement], general: Sequence[Statement], factor: Value, number: float
 ) -> bool:
-    """Whether statements are what general ones come to where a factor is a certain number.
+    """Whether statements equal more general ones in which a factor has a certain value.
 
-    Multiplying by 0 gives 0 here, whatever is multiplied: kernels do not read what they multiply by 0, and
-    programs that treat 0 apart want it so.
+    0 times anything is 0 here: kernels do not read operands that are multiplied by 0, and programs that
+    handle 0
+    separately intend the same.
 
     ``if (beta == 0) c = 0; else c = beta*c;`` -> ``c = beta*c``
     """
@@ -37,15 +38,14 @@ def is_special_case(
 
 
 def is_special_value(special: Value, general: Value, factor: Value, number: float) -> bool:
-    """The same of values."""
+    """As `is_special_case`, for values."""
     return _text(special, {}, factor, number) == _text(general, {}, factor, number)
 
 
 def may_be_skipped(factor: Value, test: Instruction) -> bool:
-    """Whether products with a factor may be computed where a program leaves them out, as it is 0.
+    """Whether products with a factor may be computed although the program skips them if the factor is 0.
 
-    A kernel leaves out what it multiplies by 0 as a whole; of single elements the program has to say that no
-    product is infinity or no number.
+    A kernel skips factors of 0 as a whole. For single elements the program must exclude infinities and NaN.
     """
     return isinstance(factor, InvariantScalar) or test.flags >= {"nnan", "ninf"}
 
@@ -53,7 +53,7 @@ def may_be_skipped(factor: Value, test: Instruction) -> bool:
 def _texts(
     statements: Sequence[Statement], names: dict[Symbol, Symbol], factor: Value, number: float
 ) -> list[str]:
-    """Statements as text, without those that change nothing; loops are called by their depth."""
+    """Statements as text, without no-ops; loops are named by their depth."""
     found = []
     for statement in statements:
         match statement:
@@ -78,7 +78,7 @@ def _place(access: Access, names: dict[Symbol, Symbol]) -> str:
 
 
 def _text(value: Value, names: dict[Symbol, Symbol], factor: Value, number: float) -> str:
-    """A value as text, products with 0 and 1 and sums with 0 worked out."""
+    """A value as text, with products with 0 and 1 and sums with 0 simplified."""
 
     def inner(part: Value) -> str:
         return _text(part, names, factor, number)
@@ -106,7 +106,7 @@ def _text(value: Value, names: dict[Symbol, Symbol], factor: Value, number: floa
 
 
 def _is(value: Value, factor: Value) -> bool:
-    """Whether two values are the same scalar, or the same element."""
+    """Whether two values are the same scalar or the same element."""
     match value, factor:
         case InvariantScalar(), InvariantScalar():
             return value == factor

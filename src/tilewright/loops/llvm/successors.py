@@ -1,16 +1,16 @@
-"""Where control goes from a block: out of the program, or to where ways meet again."""
+"""Paths through blocks: those that never return, and the blocks between a branch and its join point."""
 
 from __future__ import annotations
 
 from tilewright.loops.llvm.control_flow import NaturalLoop
 from tilewright.loops.llvm.module import FunctionDefinition
 
-#: Blocks that are looked at to see that control does not come back: a panic takes three or four.
+#: Blocks followed to prove that control does not return: a panic takes three or four.
 _WAYS_OUT = 16
 
 
 def ends_badly(function: FunctionDefinition, label: str) -> bool:
-    """Whether control never comes back from a block: it panics, aborts or throws."""
+    """Whether control never returns from a block: it panics, aborts or throws."""
     seen, left = {label}, [label]
     while left:
         block = function.blocks[left.pop()]
@@ -25,11 +25,11 @@ def ends_badly(function: FunctionDefinition, label: str) -> bool:
 
 
 def between(function: FunctionDefinition, first: str, join: str, loop: NaturalLoop) -> frozenset[str] | None:
-    """The blocks from one block to another, the last one not included, within an iteration of a loop.
+    """The blocks from one block up to, but not including, a join point within an iteration of a loop.
 
     Returns
     -------
-    None : some way leads elsewhere, but for those from which control never comes back.
+    None : some path leads elsewhere; paths that never return are ignored.
     """
     if first == join:
         return frozenset()

@@ -1,4 +1,4 @@
-"""What the symbols of nests found in LLVM IR stand for, and where such a nest is in its function."""
+"""Symbols of nests in LLVM IR, and the location of such a nest in its function."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from enum import Enum
 from tilewright.loops.nests.nest import Condition, CountedLoop, MatrixProduct
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
-#: What fields of symbols hold before `of` gives them values: a subclass's fields need defaults.
+#: Default values of fields of symbols that `of` replaces: fields of a subclass need defaults.
 NOTHING, NO_OFFSET = Symbol(""), Polynomial()
 
 
 @dataclass(frozen=True)
 class SsaValue(Symbol):
-    """A value that is defined before the nest; its name is unique together with its reading.
+    """A value that is defined before the nest; its name is unique together with its signedness.
 
     Attributes
     ----------
@@ -39,12 +39,12 @@ class SsaValue(Symbol):
 
 @dataclass(frozen=True)
 class Reloaded(Symbol):
-    """What memory holds at an address that no store of the nest touches; read once before the nest.
+    """The content of memory at an address that no store of the nest touches; loaded once before the nest.
 
-    The nest reads it in its first iterations in any case if the conditions hold that name none of its kind;
-    those that do name one are in the order of the program. So a value may be read as soon as the conditions
-    hold that stand before the first one that names it. Disjointness from C is to be checked like that of A
-    and B.
+    The nest loads it in its first iterations in any case, provided that the conditions without such symbols
+    hold; conditions with such symbols are in program order. So a value may be loaded once all conditions
+    before
+    the first one that names it hold. Disjointness from C must be checked as for A and B.
     """
 
     base: Symbol = NOTHING
@@ -60,7 +60,7 @@ class Reloaded(Symbol):
 
 
 class IntegerOperation(Enum):
-    """What an integer is computed with that no polynomial says."""
+    """An operation on integers that polynomials cannot express."""
 
     MAXIMUM = "max"
     MINIMUM = "min"
@@ -82,15 +82,15 @@ class Computed(Symbol):
 
 @dataclass(frozen=True)
 class NestLocation:
-    """A nest in its function.
+    """Location of a nest in its function.
 
     Attributes
     ----------
-    function : the function's name, "@" not included.
-    preheader, header, exit : labels, "%" not included: the block whose branch enters the outermost loop, the
-        first block of that loop, and the only block behind it.
-    leaving : values that phis of the exit block take from the loop: the phi's name and what it is when the
-        new code ran instead.
+    function : the function's name, without "@".
+    preheader, header, exit : labels without "%": the block whose branch enters the outermost loop, the first
+        block of that loop, and the only block after it.
+    leaving : values that phis of the exit block take from the loop: the name of the phi, and its value if the
+        kernel ran instead.
     """
 
     function: str
@@ -110,13 +110,13 @@ class Found:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A nest in LLVM IR, which may be a product.
+    """A nest in LLVM IR that may be a product.
 
     Attributes
     ----------
-    nest, place : the nest and where it is.
-    conditions : what has to hold for the nest to say what the program does, to be checked beside those of
-        the product: numbers do not wrap around, checks of subscripts do not stop the program.
+    nest, place : the nest and its location.
+    conditions : what must hold for the nest to describe the program, checked beside the conditions of the
+        product: numbers do not wrap around, checks of subscripts do not stop the program.
     """
 
     nest: CountedLoop

@@ -1,17 +1,17 @@
-"""How LLVM spells lists, types and names."""
+"""Syntax of LLVM IR text: lists, types and names."""
 
 from __future__ import annotations
 
 import re
 
-#: A local or global name without its sign: as it is, or in quotes where it has other characters.
+#: A local or global name without its sigil: plain, or in quotes if it has other characters.
 NAME = r'(?:"[^"]*"|[-\w$.]+)'
 
 _OPEN, _CLOSE = "([{<", ")]}>"
 
 
 def split_commas(text: str) -> list[str]:
-    """The parts of a list, brackets and quotes kept whole.
+    """The items of a list, splitting at commas outside of brackets and quotes.
 
     >>> split_commas("<2 x i8> <i8 1, i8 2>, ptr %p")
     ['<2 x i8> <i8 1, i8 2>', 'ptr %p']
@@ -36,7 +36,7 @@ def split_commas(text: str) -> list[str]:
 
 
 def closing(text: str, at: int) -> int:
-    """Where the bracket that opens at `at` has been closed: the place behind it.
+    """The index after the bracket that matches the one at `at`.
 
     >>> closing("f(x, (y)) #1", 1)
     9
@@ -61,7 +61,7 @@ _SIMPLE_TYPE = re.compile(rf"%{NAME}|[\w.]+")
 
 
 def split_type(text: str) -> tuple[str, str]:
-    """The type that a text begins with, and what follows it.
+    """The type that a text begins with, and the rest of the text.
 
     >>> split_type("[4 x { i32, ptr }] %x")
     ('[4 x { i32, ptr }]', '%x')

@@ -1,4 +1,4 @@
-"""Nests as a program would write them: stores behind loops that repeat them, scalars that stay in memory."""
+"""Normalisation of nests: stores sunk behind loops, dead stores removed, loop-invariant loads as scalars."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Node = TypeVar("Node", bound="Statement | Value | Access | MemoryObject")
 
 
 def same(one: Access, other: Access) -> bool:
-    """Whether two accesses are of the same element."""
+    """Whether two accesses refer to the same element."""
     return one.memory.base == other.memory.base and one.offset == other.offset
 
 
@@ -40,7 +40,7 @@ def loads(value: object) -> Iterator[Access]:
 
 
 def accesses(*statements: Statement) -> Iterator[tuple[Access, bool]]:
-    """Every element that statements touch, and whether they write it."""
+    """Every element that statements access, and whether they write it."""
     for statement in statements:
         match statement:
             case CountedLoop(body=body):
@@ -54,7 +54,7 @@ def accesses(*statements: Statement) -> Iterator[tuple[Access, bool]]:
 
 
 def sunk(loop: CountedLoop) -> list[Statement]:
-    """A loop that runs at least once, with its last store behind it where each iteration makes the same one.
+    """A loop that runs at least once, with a last store that every iteration repeats moved behind it.
 
     ``loop {s = s + x; c = s}`` -> ``loop {s = s + x}; c = s``, if nothing else in the loop touches c.
     """
@@ -77,7 +77,7 @@ def sunk(loop: CountedLoop) -> list[Statement]:
 
 
 def without_dead_stores(statements: list[Statement]) -> tuple[Statement, ...]:
-    """Statements without assignments to an element that another one follows, with no read between."""
+    """Statements without stores that are overwritten before they are read."""
     kept: list[Statement] = []
     for place, statement in enumerate(statements):
         match statement:
@@ -97,11 +97,11 @@ def _is_overwritten(target: Access, statements: list[Statement]) -> bool:
 
 
 def with_knowledge(nest: CountedLoop, evolutions: Evolutions) -> tuple[CountedLoop, tuple[Access, ...]]:
-    """The nest with what is known of its memory: what overlaps nothing, and what stays the same.
+    """The nest annotated with facts about its memory: disjoint objects and loop-invariant elements.
 
     Returns
     -------
-    The nest, and the elements that have become scalars in it, read before the nest.
+    The nest, and the elements that have become scalars in it, loaded before the nest.
     """
     touched = list(accesses(nest))
     bases = {access.memory.base for access, _ in touched}
@@ -128,14 +128,14 @@ def with_knowledge(nest: CountedLoop, evolutions: Evolutions) -> tuple[CountedLo
 
 
 def _reloaded(access: Access) -> InvariantScalar:
-    """An element that no iteration moves away from, as a number that is read before the nest."""
+    """An element at a loop-invariant address, as a scalar that is loaded before the nest."""
     assert access.dtype is not None
     symbol = Reloaded.of(access.memory.base, access.offset, access.dtype.llvm_name)
     return InvariantScalar(symbol, access.dtype)
 
 
 def _rebuilt(node: Any, change: Callable[[object], object]) -> Any:
-    """A tree of records with some of them changed; inner ones last, so that changed ones stay whole."""
+    """A tree of records with some of them replaced, outer records first."""
     changed = change(node)
     if changed is not node and not isinstance(changed, MemoryObject):
         return changed
@@ -149,11 +149,11 @@ def _rebuilt(node: Any, change: Callable[[object], object]) -> Any:
     return node if all(rebuilt[name] is parts[name] for name in parts) else replace(node, **rebuilt)
 
 
-# What memory is
+# Memory objects
 
 
 def _is_private(base: Symbol, bases: set[Symbol], evolutions: Evolutions) -> bool:
-    """Whether nothing else that the nest touches overlaps the memory behind an address."""
+    """Whether nothing else that the nest touches overlaps the memory at an address."""
     kinds = {one: _kind(one, evolutions) for one in bases}
     others = {kind for one, kind in kinds.items() if one != base}
     match kinds[base]:
@@ -168,7 +168,9 @@ def _is_private(base: Symbol, bases: set[Symbol], evolutions: Evolutions) -> boo
 
 
 def _kind(base: Symbol, evolutions: Evolutions) -> str:
-    """What an address is of: "noalias" and other arguments, "global" variables, "alloca", or "unknown"."""
+    """The kind of memory at an address: "noalias" or other arguments, "global" variables, "alloca", or
+    "unknown".
+    """
     if not isinstance(base, SsaValue):
         return "unknown"
     if base.text.startswith("@"):

@@ -1,4 +1,4 @@
-"""Comparisons of LLVM IR as inequalities: how often loops run, and what is known where a branch was taken."""
+"""Comparisons of LLVM IR as inequalities: trip counts, and facts implied by branches taken."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewright.loops.nests.polynomial import Polynomial
 
 _NEGATED = {"eq": "ne", "lt": "ge", "le": "gt"}
 _NEGATED |= {other: one for one, other in _NEGATED.items()}
-#: Which of its two targets a branch takes.
+#: Which of its two targets a constant branch takes.
 _CONSTANTS = {"true": 0, "false": 1}
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
@@ -28,7 +28,7 @@ class Comparison:
 
     Attributes
     ----------
-    signs : how the numbers may be read: signed (True), unsigned (False), or both, which give the same.
+    signs : permitted readings: signed (True), unsigned (False), or both, with the same result.
     """
 
     predicate: str
@@ -38,31 +38,32 @@ class Comparison:
 
     @property
     def mirrored(self) -> Comparison:
-        """The same with left and right exchanged."""
+        """The comparison with left and right exchanged."""
         predicate = _MIRRORED.get(self.predicate, self.predicate)
         return Comparison(predicate, self.right, self.left, self.signs)
 
 
 def _wide(value: Polynomial) -> Evolution:
-    """A number of more bits than any variable has."""
+    """A constant of more bits than any variable has."""
     return Evolution((value,), 128, signed=True)
 
 
 class Counts(Evolutions):
-    """Evolutions, and how often the loops of a nest run."""
+    """Evolutions, with trip counts of the loops of the nest."""
 
     rules = RULES
 
     def __init__(self, module: ParsedModule, flow: Flow, root: NaturalLoop) -> None:
         super().__init__(module, flow, root)
-        #: Where `comparisons` puts tests of floats for not being a number; None: they are no comparisons.
+        #: List that collects NaN tests of floats in `comparisons`; None: they are not accepted as
+        #: comparisons.
         self.tests: list[Instruction] | None = None
         self._learn_entry()
 
-    # Conditions of branches
+    # Branch conditions
 
     def comparisons(self, text: str, at: NaturalLoop | None, *, truth: bool) -> list[Comparison] | None:
-        """The comparisons that all hold exactly where an i1 is true, or false; None where there are none."""
+        """Comparisons that hold together exactly if an i1 is true (or false); None if there are none."""
         if text in ("true", "false"):
             return [] if (text == "true") == truth else None
         definition = self.function.definitions.get(text)
@@ -76,7 +77,7 @@ class Counts(Evolutions):
                 name = predicate if predicate in ("eq", "ne") else predicate[1:]
                 name = name if truth else _NEGATED[name]
                 if (one is None) != (other is None):
-                    # Equal numbers are equal with and without sign, if both are in the narrow type's range.
+                    # Equality in the wide type is equality in the narrow type if both are in its range.
                     known, signed = one or other, predicate.startswith("s") or name in ("eq", "ne")
                     if known is None or not self.exact(known, signed=signed):
                         return None
@@ -118,12 +119,12 @@ class Counts(Evolutions):
         *,
         signed: bool,
     ) -> list[Comparison] | None:
-        """A comparison with a value that may have wrapped around before it was widened: in its own type."""
+        """A comparison of a value that may have wrapped around before it was extended, in the narrow type."""
         known, text = (left[0], right[1]) if right[0] is None else (right[0], left[1])
         definition = self.function.definitions.get(text)
         if definition is None or known is None:
             return None
-        # What is widened with a sign is large where it is read without.
+        # A sign-extended negative number is large when read as unsigned.
         if definition.opcode != "zext" and (definition.opcode != "sext" or not signed):
             return None
         value = self.of(*definition.operands[0], home)
@@ -139,7 +140,7 @@ class Counts(Evolutions):
         ]
 
     def _without_overflow(self, definition: Instruction) -> list[Comparison] | None:
-        """What holds where the second value of `llvm.sadd.with.overflow` and its like is false."""
+        """Conditions under which the overflow bit of `llvm.sadd.with.overflow` and its variants is false."""
         call = self.function.definitions.get(definition.operands[0].text)
         found = OVERFLOW.match(call.callee) if call is not None else None
         home = self.home(definition.operands[0].text)
@@ -165,16 +166,16 @@ class Counts(Evolutions):
         ]
 
     def stays(self, label: str, at: NaturalLoop | None, targets: tuple[str, ...]) -> list[Comparison] | None:
-        """The comparisons that hold exactly where a block's branch goes to one of two targets."""
+        """Comparisons that hold exactly if a block's branch goes to one of two targets."""
         branch = self.function.blocks[label].terminator
         if branch.opcode != "br" or len(branch.operands) != 1:
             return None
         return self.comparisons(branch.operands[0].text, at, truth=branch.targets[0] in targets)
 
     def inequalities(self, comparison: Comparison, *, adopt: bool) -> list[Polynomial] | None:
-        """Numbers that are not negative exactly where a comparison holds; None where there are none.
+        """Numbers that are non-negative exactly if a comparison holds; None if there are none.
 
-        `adopt`: conditions may make operands exact.
+        `adopt`: operands may be made exact by run-time conditions.
         """
         if comparison.predicate in ("gt", "ge"):
             comparison = comparison.mirrored
@@ -194,12 +195,12 @@ class Counts(Evolutions):
                 return None
 
     def _apart(self, difference: Polynomial, *, adopt: bool) -> list[Polynomial] | None:
-        """`ne` of two numbers of which one is not the larger: that is known, or a condition."""
+        """`ne` of two numbers, one of which is known (or required) not to be larger."""
         ways = difference, -difference
         for value in ways:
             if self.facts.proves(value):
                 return [value - 1]
-        # Sizes without a sign are compared with 0.
+        # Unsigned sizes are compared with 0.
         for value in ways:
             if (
                 adopt
@@ -210,7 +211,7 @@ class Counts(Evolutions):
         return None
 
     def _readable(self, comparison: Comparison, *, adopt: bool) -> bool:
-        """Whether both sides are their polynomials as the comparison reads them."""
+        """Whether both sides equal their polynomials in the signedness of the comparison."""
         signs = comparison.signs if comparison.predicate not in ("eq", "ne") else (True, False)
         sides = comparison.left, comparison.right
 
@@ -224,7 +225,7 @@ class Counts(Evolutions):
         return adopt and all(self.exact(side, signed=signs[0]) for side in sides)
 
     def settle(self, label: str, loop: NaturalLoop) -> None:
-        """Make branches that stay the same in the nest not lead to a block where ways meet, by conditions."""
+        """Add conditions under which loop-invariant branches never lead to a join point."""
         for before in self.function.predecessors[label]:
             if self.flow.innermost(before) is not loop or before in self.skipped.get(label, ()):
                 continue
@@ -237,10 +238,10 @@ class Counts(Evolutions):
             if all(self.require(value, 0) for value in wanted):
                 self.skipped.setdefault(label, set()).add(before)
 
-    # What is known where the nest begins
+    # Facts at the entry of the nest
 
     def _learn_entry(self) -> None:
-        """Learn what the branches say that lead to the nest, and assumptions before it."""
+        """Record the facts implied by the branches that lead to the nest, and by assumptions before it."""
         flow, label = self.flow, self.root.header
         ways: list[tuple[str, str]] = []
         while flow.immediate_dominators.get(label, label) != label:
@@ -273,14 +274,14 @@ class Counts(Evolutions):
     # Loops
 
     def leaving(self, loop: NaturalLoop) -> Iterator[tuple[str, str]]:
-        """The branches out of a loop, but for those to blocks from which control never comes back."""
+        """The branches out of a loop, except those to blocks from which control never returns."""
         for label in loop.exiting:
             for successor in self.function.blocks[label].successors:
                 if successor not in loop.blocks and not ends_badly(self.function, successor):
                     yield label, successor
 
     def extent(self, loop: NaturalLoop) -> Extent | None:
-        """How often a loop runs once it is entered; None where that is no polynomial."""
+        """Trip count of a loop once it is entered; None if it is not a polynomial."""
         ways = list(self.leaving(loop))
         if len(ways) != 1 or len(loop.latches) != 1:
             return None
@@ -307,13 +308,13 @@ class Counts(Evolutions):
         return Extent(bounds, max(extent.least for extent in found))
 
     def _always(self, label: str, target: str) -> bool:
-        """Whether a block's branch has a constant condition, by which it goes to one target."""
+        """Whether a block's branch has a constant condition that selects one target."""
         branch = self.function.blocks[label].terminator
         known = [_CONSTANTS[operand.text] for operand in branch.operands if operand.text in _CONSTANTS]
         return known != [] and branch.targets[known[0]] == target
 
     def _is_first(self, label: str, target: str, loop: NaturalLoop) -> bool:
-        """Whether a loop is left in its second iteration: what its branch looks at says which one it is."""
+        """Whether a loop exits in its second iteration: its branch tests which iteration it is."""
         branch = self.function.blocks[label].terminator
         for phi in self.function.blocks[loop.header].phis:
             if [operand.text for operand in branch.operands] == [phi.result]:
@@ -322,7 +323,7 @@ class Counts(Evolutions):
         return False
 
     def _bounds(self, comparison: Comparison, loop: NaturalLoop, *, last: bool, alone: bool) -> Extent | None:
-        """How often a comparison holds before it fails; once more where the body comes first (`last`)."""
+        """How often a comparison holds before it fails; once more if the body comes first (`last`)."""
         index = self.indices[loop.header]
         if any(index in bound.symbols for bound in comparison.right.bounds):
             comparison = comparison.mirrored
@@ -335,7 +336,7 @@ class Counts(Evolutions):
         if step is None:
             return self._strides(comparison, form.rest, form.coefficient(index), last=last)
         if comparison.predicate == "eq" and comparison.right.single is not None:
-            # It is left in the iteration in which the sides differ: the second one at the latest.
+            # The loop exits as soon as the sides differ: in the second iteration at the latest.
             apart = (comparison.right.single - form.rest).constant
             return None if apart is None else Extent.of(int(last) + (apart == 0))
         match comparison.predicate, step > 0:
@@ -356,7 +357,7 @@ class Counts(Evolutions):
     def _strides(
         self, comparison: Comparison, start: Polynomial, step: Polynomial, *, last: bool
     ) -> Extent | None:
-        """The same where only run time knows the step, and the way is a multiple of it."""
+        """As `_bounds`, for a step known at run time only, if the distance is a multiple of it."""
         right = comparison.right.single
         if right is None or comparison.predicate not in ("lt", "ne"):
             return None
@@ -372,12 +373,12 @@ class Counts(Evolutions):
         return Extent((Bound(count),), int(last and not self.facts.proves(count - 1)))
 
     def _until(self, comparison: Comparison, start: Polynomial, step: int) -> list[Polynomial] | None:
-        """How far the left side goes before it passes the right one."""
+        """Distance that the left side covers before it passes the right side."""
         left, right = comparison.left, comparison.right
         more = int(comparison.predicate in ("le", "ge"))
         signed = next((sign for sign in comparison.signs if (left.signed if sign else left.unsigned)), None)
         if signed is None:
-            # It never steps over the end of its type: what it starts from and what it passes are in it.
+            # It never wraps around: its start and the bound it passes are both in range of its type.
             signed = comparison.signs[0]
             low = -(1 << left.bits - 1) if signed else 0
             high = low + (1 << left.bits)
@@ -395,12 +396,12 @@ class Counts(Evolutions):
     def _until_equal(
         self, comparison: Comparison, start: Polynomial, step: int, *, alone: bool
     ) -> list[Polynomial] | None:
-        """How far the left side goes until it is the right one, which it has to meet."""
+        """Distance until the left side equals the right side, which it must hit exactly."""
         left, right = comparison.left, comparison.right
         if right.single is None:
             return None
         span = right.single - start if step > 0 else start - right.single
-        # Without wrapping it has to meet the right side: anything else is undefined behaviour.
+        # Without wrapping it must hit the right side: anything else is undefined behaviour.
         straight = alone and ((left.signed and right.signed) or (left.unsigned and right.unsigned))
         met = all(factor % step == 0 for _, factor in span.terms)
         if straight or (met and self.require(span, 0, 1 << min(left.bits, 63))):
@@ -409,7 +410,7 @@ class Counts(Evolutions):
 
 
 def _quotient(value: Polynomial, divisor: Polynomial) -> Polynomial | None:
-    """A polynomial divided by one term, where that leaves nothing over."""
+    """A polynomial divided by a monomial, if there is no remainder."""
     if len(divisor.terms) != 1:
         return None
     ((divided_by, by),) = divisor.terms
@@ -427,7 +428,7 @@ def _quotient(value: Polynomial, divisor: Polynomial) -> Polynomial | None:
 
 
 def _reduced(span: Polynomial, step: int) -> tuple[Polynomial, int]:
-    """ceil(span / step) with a step of 1 where every term is a multiple of it."""
+    """ceil(span / step) with a step of 1 if every term is a multiple of it."""
     if any(factor % step for _, factor in span.terms):
         return span, step
     return Polynomial(tuple((monomial, factor // step) for monomial, factor in span.terms)), 1

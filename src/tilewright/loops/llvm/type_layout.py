@@ -1,4 +1,4 @@
-"""Bytes of LLVM's types in memory: sizes, alignments, and where fields of structures stand."""
+"""Layout of LLVM types in memory: sizes, alignments, field offsets."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _ARRAY = re.compile(r"\[(\d+) x (.*)\]$", re.DOTALL)
 _STRUCTURE = re.compile(r"(<?)\{ ?(.*?) ?\}>?$", re.DOTALL)
 #: Bytes of a pointer, where sizes and addresses are understood.
 POINTER_BYTES = 8
-#: Integers are aligned to their size rounded up to a power of two, wide ones to this.
+#: Integers are aligned to their size rounded up to a power of two, but never more than this.
 _WIDEST_ALIGNMENT = 16
 
-#: Of pointers, where sizes and addresses are understood.
+#: Pointer width that sizes and addresses are analysed for.
 BITS = 64
 _POINTERS = re.compile(r"(?:^|-)p0?:(\d+)")
 
 
 def pointer_bits(datalayout: str) -> int:
-    """The size of pointers: 64 bits where a data layout does not say otherwise.
+    """Pointer width: 64 bits unless the data layout says otherwise.
 
     >>> pointer_bits("e-m:e-p:32:32-i64:64"), pointer_bits("e-m:e-p270:32:32-i64:64")
     (32, 64)
@@ -32,11 +32,11 @@ def pointer_bits(datalayout: str) -> int:
 
 
 class DataLayout:
-    """Sizes of types on targets whose pointers have 64 bits.
+    """Sizes of types on targets with pointers of 64 bits.
 
     Parameters
     ----------
-    names : what stands behind the names of types, as `Module.types` has it.
+    names : definitions of named types, as in `ParsedModule.types`.
 
     Source: LLVM Language Reference, "Data Layout"; structures are laid out as in C.
 
@@ -51,12 +51,12 @@ class DataLayout:
         self._names = names
 
     def size(self, kind: str) -> int | None:
-        """Bytes from one element of an array of this type to the next; None where it is not known."""
+        """Bytes between consecutive array elements of this type; None if unknown."""
         measured = self._measure(kind)
         return measured[0] if measured else None
 
     def field(self, kind: str, number: int) -> tuple[int, str] | None:
-        """Where a field of a structure or an element of an array stands, and its type."""
+        """Offset and type of a structure field or an array element."""
         kind = self._names.get(kind, kind)
         array = _ARRAY.match(kind)
         if array:
@@ -67,7 +67,7 @@ class DataLayout:
         return (laid[0][number], parts[number]) if laid and parts and number < len(parts) else None
 
     def element(self, kind: str) -> str | None:
-        """The type of an array's elements; None for other types."""
+        """Element type of an array; None for other types."""
         array = _ARRAY.match(self._names.get(kind, kind))
         return array[2] if array else None
 
@@ -77,7 +77,7 @@ class DataLayout:
         return split_commas(found[2]) if found else None
 
     def _lay(self, parts: list[str], *, packed: bool) -> tuple[list[int], int, int] | None:
-        """Offsets of fields, and size and alignment of the whole."""
+        """Field offsets, and size and alignment of the whole."""
         offsets, end, alignment = [], 0, 1
         for part in parts:
             measured = self._measure(part)

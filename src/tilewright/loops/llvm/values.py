@@ -1,4 +1,4 @@
-"""What a nest in LLVM IR computes from elements of memory: trees of values behind stores."""
+"""Value trees: what a nest in LLVM IR computes from elements of memory and stores."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _UNSIGNED = {I8: U8}
 _DECIMAL = re.compile(r"-?\d+(?:\.\d*(?:e[+-]?\d+)?)?$")
 _HEXADECIMAL = re.compile(r"(f?)0x([HR]?)([0-9A-Fa-f]+)$")
 _FUSED = re.compile(r"@llvm\.(?:fmuladd|fma)\.\w+$")
-#: Instructions of one tree: what a product never comes near, and what takes no time.
+#: Instructions of one tree, at most: far more than a product needs, and still fast.
 LARGEST_TREE = 64
 
 
 class NotANest(Exception):
-    """A loop cannot be written as a nest; the refusal says why. It never leaves this folder."""
+    """A loop cannot be read as a nest; the refusal says why. It is never raised outside of this package."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.reason)
@@ -49,7 +49,7 @@ class NotANest(Exception):
 
 
 def number_of(kind: str, text: str) -> float | int | None:
-    """A constant as LLVM prints it.
+    """The value of a constant as LLVM prints it.
 
     Source: LLVM Language Reference, "Simple Constants".
 
@@ -77,27 +77,27 @@ def number_of(kind: str, text: str) -> float | int | None:
 
 
 class Values:
-    """Trees of values, from the instructions behind them.
+    """Builds value trees from instructions.
 
     Parameters
     ----------
     counts : the evolutions of the nest.
-    reassociates : sums may be reordered even where no flag says so.
+    reassociates : sums may be reordered even if no flag says so.
     """
 
     def __init__(self, counts: Counts, *, reassociates: bool) -> None:
         self.counts = counts
         self.function = counts.function
         self._reassociates = reassociates
-        #: Variables by the phi at the head of the loop that carries them, and by what they are in the end.
+        #: Variables by the phi at the loop header that carries them, and by their final value.
         self.cells: dict[str, Cell] = {}
         self.finals: dict[str, Cell] = {}
-        #: Each load that a tree has, and the loop that uses it.
+        #: Each load in a tree, and the loop that uses it.
         self.used: list[tuple[Instruction, NaturalLoop]] = []
-        #: Stores so far, what each stored and in which loop; how many of them came before each load.
+        #: Stores so far, with value and loop, and the number of stores before each load.
         self._stores: list[tuple[Access, str, NaturalLoop]] = []
         self._loaded: dict[str, int] = {}
-        #: What is left of the largest tree, and how many loads it has whose elements were overwritten.
+        #: Remaining size of the tree, and number of loads whose elements were overwritten.
         self._left = 0
         self._stale = 0
         self._trees: dict[str, Callable[[Instruction, NaturalLoop], Value]] = {
@@ -113,11 +113,11 @@ class Values:
         }
 
     def where(self, instruction: Instruction | None) -> Where:
-        """The place of an instruction."""
+        """Source location of an instruction."""
         return self.counts.module.where(self.function, instruction)
 
     def access(self, instruction: Instruction, kind: str, pointer: str, at: NaturalLoop) -> Access:
-        """The element that a load or a store touches; refused where its place is no polynomial."""
+        """The element that a load or store accesses; refused if its address is not a polynomial."""
         place, dtype = self.counts.address(pointer, at), find_llvm_type(kind)
         if dtype is None:
             raise NotANest(Refusal(self.where(instruction), f"touches memory as {kind}"))
@@ -133,24 +133,24 @@ class Values:
 
     @staticmethod
     def memory(base: Symbol) -> MemoryObject:
-        """The memory that an address begins with."""
+        """The memory object of a base address."""
         return MemoryObject(base, getattr(base, "text", "") or base.name)
 
     def note_load(self, instruction: Instruction) -> None:
-        """A load has been passed."""
+        """Record a load."""
         self._loaded[instruction.result] = len(self._stores)
 
     def note_store(self, target: Access, text: str, at: NaturalLoop) -> None:
-        """A value has been stored."""
+        """Record a store of a value."""
         self._stores.append((target, text, at))
 
     def of(self, kind: str, text: str, at: NaturalLoop) -> Value:
-        """The tree of an operand, in a loop."""
+        """The value tree of an operand in a loop."""
         self._left, self._stale = LARGEST_TREE, 0
         return self._of(kind, text, at)
 
     def ways(self, phi: Instruction, labels: Set[str], at: NaturalLoop) -> tuple[Value, Value] | None:
-        """What a phi is where control comes from some blocks, and from the others; None: several values."""
+        """The value of a phi for some predecessors and for the others; None if several values remain."""
         one = {pair.text for pair in phi.incoming if pair.label in labels}
         other = {pair.text for pair in phi.incoming if pair.label not in labels}
         if len(one) != 1 or len(other) != 1:
@@ -190,18 +190,18 @@ class Values:
         return value
 
     def _held(self, text: str, at: NaturalLoop) -> Access | None:
-        """The element that a loop has put a value into and not changed since."""
+        """The element that a loop has stored a value to and not changed since."""
         for place, (target, stored, loop) in enumerate(self._stores):
             if stored == text and loop is at and not self._is_written(target, place + 1):
                 return target
         return None
 
     def _is_written(self, access: Access, since: int) -> bool:
-        """Whether an element has been stored since so many stores."""
+        """Whether an element was stored after the given number of stores."""
         return any(same(access, target) for target, _, _ in self._stores[since:])
 
     def _behind(self, instruction: Instruction, at: NaturalLoop) -> Value:
-        """A value of a loop that is over."""
+        """A value of a loop that has finished."""
         if instruction.result in self.finals:
             return Read(self.finals[instruction.result])
         if instruction.opcode == "phi" and len(instruction.incoming) == 1:

@@ -1,1 +1,1 @@
-"""Loop nests of any language, and the matrix product that a nest computes."""
+"""Language-independent loop nests, and recognition of the matrix product that a nest computes."""

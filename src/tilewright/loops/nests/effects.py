@@ -1,4 +1,6 @@
-"""What a loop nest leaves behind: every store as a sum of products of elements, without variables."""
+"""Effects of a loop nest: every store as a sum of products of loaded elements, with local variables
+eliminated.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,12 @@ from tilewright.loops.nests.nest import (
 from tilewright.loops.nests.polynomial import Index
 from tilewright.spec.dtype import DType, Kind
 
-#: A loop without its body.
+#: A loop without its body: its index and extent.
 Range: TypeAlias = tuple[Index, Extent]
 
 
 class Refused(Exception):
-    """Ends the reading of a nest; `recognise` returns the refusal in it."""
+    """Raised to stop reading a nest; `recognise` returns the refusal it holds."""
 
     def __init__(self, where: Where, reason: str) -> None:
         super().__init__(reason)
@@ -45,13 +47,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class LoadedElement:
-    """An element of memory in a product.
+    """An element of memory as a factor of a product.
 
     Attributes
     ----------
-    dtype : what it was converted to.
+    dtype : the type that it was converted to.
     exact : whether the conversion kept its value.
-    version : how many stores stand before the place where it was read.
+    version : number of stores before the point where it was read.
     """
 
     access: Access
@@ -62,7 +64,7 @@ class LoadedElement:
 
 @dataclass(frozen=True)
 class Before:
-    """What a variable holds where the loop body begins, converted in turn to some types."""
+    """The value of a variable at the start of the loop body, followed by type conversions."""
 
     cell: Cell
     converts: tuple[DType, ...] = ()
@@ -73,13 +75,13 @@ ONE = Factor()
 
 @dataclass(frozen=True)
 class Term:
-    """A factor times elements and variables, summed over loops.
+    """A constant factor times elements and variables, summed over loops.
 
     Attributes
     ----------
-    sums : loops that are around this term and not around the whole value.
-    reassociates, contracts : whether every sum and every product that it is in permits it.
-    acc : the narrowest type that the sums were kept in; None before there are any.
+    sums : loops around this term that are not around the whole value.
+    reassociates, contracts : whether every sum and every product in it permits it.
+    acc : the narrowest type of its partial sums; None before any summation.
     """
 
     factor: Factor = ONE
@@ -104,7 +106,7 @@ class Term:
 
 @dataclass(frozen=True)
 class SumOfTerms:
-    """A sum of terms of one type; no terms are the number 0."""
+    """A sum of terms of one type. A sum without terms is the number 0."""
 
     terms: tuple[Term, ...] = ()
     dtype: DType | None = None
@@ -112,13 +114,13 @@ class SumOfTerms:
 
 @dataclass(frozen=True)
 class Store:
-    """target = form, in every iteration of some loops.
+    """A store `target = form`, executed in every iteration of some loops.
 
     Attributes
     ----------
     ranges : the loops around it, outermost first.
-    version : how many stores stand before it.
-    mirrored : a variable that holds what the target holds where the loops begin, as has still to be shown.
+    version : number of stores before it.
+    mirrored : a variable assumed to equal the target when the loops begin; this has still to be proved.
     """
 
     ranges: tuple[Range, ...]
@@ -131,22 +133,25 @@ class Store:
 
 @dataclass(frozen=True)
 class Effects:
-    """What statements do: variables afterwards (None: what the last iteration left), and stores."""
+    """Effects of statements: final values of variables, and stores.
+
+    A variable whose value is None keeps the value of the last iteration.
+    """
 
     cells: Mapping[Cell, SumOfTerms | None]
     stores: tuple[Store, ...]
 
 
 def effects(nest: CountedLoop) -> tuple[Store, ...]:
-    """The stores of a nest, in the order of its text.
+    """The stores of a nest, in program order.
 
-    Sums that a scalar variable collects become terms over the loops that collect them:
+    Sums that a scalar variable accumulates become terms over the accumulating loops:
     ``s = 0; for k: s += A[k]*B[k]; C = s`` is the store ``C = sum over k of A[k]*B[k]``.
 
     Raises
     ------
-    Refused : a statement or a value that no sum of products has, or a variable that carries something
-        else than its own sum from one iteration to the next.
+    Refused : a statement or value cannot be part of a sum of products, or a variable carries a value other
+        than its own sum from one iteration to the next.
     """
     found = _Reader().body((nest,))
     for store in found.stores:
@@ -158,7 +163,7 @@ def effects(nest: CountedLoop) -> tuple[Store, ...]:
 
 
 def narrower(one: DType | None, other: DType | None) -> DType | None:
-    """The type of fewer bits; an unknown one is none of them."""
+    """The type of fewer bits; unknown types are ignored."""
     if one is None or other is None:
         return one or other
     return one if one.bits <= other.bits else other
@@ -170,13 +175,13 @@ def times(one: Factor, other: Factor) -> Factor:
 
 
 class _Reader:
-    """Reads statements in the order of the text, and counts stores on the way."""
+    """Reads statements in program order and counts stores."""
 
     def __init__(self) -> None:
         self.version = 0
 
     def body(self, statements: tuple[Statement, ...]) -> Effects:
-        """What statements do, in terms of what variables hold before them."""
+        """Effects of statements in terms of the values of variables before them."""
         cells: dict[Cell, SumOfTerms | None] = {}
         stores: list[Store] = []
         for statement in statements:
@@ -193,7 +198,7 @@ class _Reader:
         return Effects(cells, tuple(stores))
 
     def store(self, store: Store, stores: list[Store]) -> None:
-        """Appends a store; one to the same element that nobody read in between is forgotten."""
+        """Appends a store, and removes an earlier store to the same element that is not read in between."""
         if stores and not stores[-1].ranges and stores[-1].target == store.target:
             own = [
                 e
@@ -207,7 +212,7 @@ class _Reader:
         self.version += 1
 
     def loop(self, loop: CountedLoop, cells: dict[Cell, SumOfTerms | None], stores: list[Store]) -> None:
-        """What a loop does behind other statements, whose variables and stores are given and completed."""
+        """Adds the effects of a loop to the variables and stores of the statements before it."""
         before = self.version
         writes = any(isinstance(s, Assign) and isinstance(s.target, Access) for s in loop.walk())
         self.version += writes  # what was read outside may be another iteration's
@@ -229,7 +234,7 @@ class _Reader:
     def mirror(
         self, store: Store, cells: Mapping[Cell, SumOfTerms | None], stores: list[Store], version: int
     ) -> Store:
-        """A store of a variable that holds what the target holds: shown by what stands before the loop."""
+        """A store of a variable that equals the target; the statements before the loop must prove it."""
         assert store.mirrored is not None
         held = cells[store.mirrored]
         match held:
@@ -283,7 +288,7 @@ class _Reader:
 
 
 def multiply(left: SumOfTerms, right: SumOfTerms, where: Where, *, contracts: bool) -> SumOfTerms:
-    """The product of two sums, one of which has a single term."""
+    """The product of two sums, at least one of which is a single term."""
     if len(left.terms) > 1 and len(right.terms) > 1:
         raise Refused(where, "multiplies sums")
     flag = Term(contracts=contracts)
@@ -292,7 +297,7 @@ def multiply(left: SumOfTerms, right: SumOfTerms, where: Where, *, contracts: bo
 
 
 def substitute(form: SumOfTerms, cells: Mapping[Cell, SumOfTerms | None], where: Where) -> SumOfTerms:
-    """A form with the values of variables in their places; those not in `cells` stay."""
+    """A form with variables replaced by their values; variables missing in `cells` stay."""
     if not any(before.cell in cells for term in form.terms for before in term.cells):
         return form
     terms: list[Term] = []
@@ -315,9 +320,9 @@ def substitute(form: SumOfTerms, cells: Mapping[Cell, SumOfTerms | None], where:
 
 
 def converted(form: SumOfTerms, dtype: DType, where: Where) -> SumOfTerms:
-    """A form in another type.
+    """A form converted to another type.
 
-    Integers wrap around, so that narrowing a sum is narrowing what it is made of; widening one is not.
+    Integers wrap around: narrowing a sum equals narrowing its terms, but widening does not.
     """
     source = form.dtype
     if source == dtype:
@@ -352,7 +357,7 @@ def _converted_term(term: Term, source: DType | None, dtype: DType, where: Where
 
 
 def _fits(term: Term, dtype: DType) -> bool:
-    """Whether every product of the elements is a value of the type: bits of both, a sign bit for unsigned."""
+    """Whether the type represents every product of the elements: bits of both, and a sign bit if unsigned."""
     read = [element.access.dtype for element in term.elements]
     if term.sums or term.cells or term.factor not in (ONE, Factor(-1)) or dtype.kind is not Kind.SIGNED:
         return False
@@ -362,7 +367,7 @@ def _fits(term: Term, dtype: DType) -> bool:
 
 
 def repeated(loop: CountedLoop, body: Effects) -> Effects:
-    """What a loop does whose body does something."""
+    """Effects of a loop, from the effects of its body."""
     around: Range = (loop.index, loop.extent)
     cells = {cell: _summed(cell, form, around, body) for cell, form in body.cells.items()}
     stores = []
@@ -376,7 +381,7 @@ def repeated(loop: CountedLoop, body: Effects) -> Effects:
 
 
 def _summed(cell: Cell, form: SumOfTerms | None, around: Range, body: Effects) -> SumOfTerms | None:
-    """What a variable holds behind a loop: what it held before it plus a sum, or None."""
+    """The value of a variable after a loop as its previous value plus a sum; None if it has another form."""
     if form is None:
         return None
     own = [term for term in form.terms if any(before.cell in body.cells for before in term.cells)]
@@ -398,7 +403,7 @@ def _summed(cell: Cell, form: SumOfTerms | None, around: Range, body: Effects) -
 
 
 def _mirrors(store: Store, cell: Cell, loop: CountedLoop, body: Effects) -> bool:
-    """Whether a variable and the target of the only store, equal before an iteration, are so behind it."""
+    """Whether a variable that equals the target of the only store before an iteration also does after it."""
     summed = _summed(cell, body.cells[cell], NOWHERE, body)
     if summed is None or len(body.stores) > 1 or loop.index in store.target.offset.symbols:
         return False
@@ -412,9 +417,9 @@ def _accesses(term: Term) -> list[Access]:
 
 
 def _mirroring(store: Store, cell: Cell, loop: CountedLoop, body: Effects) -> Store:
-    """A store that repeats, in every iteration, what a variable has summed so far, as one that adds.
+    """A store that repeats the partial sum of a variable in every iteration, rewritten as an accumulation.
 
-    ``for k: s += x; C = s`` is ``for k: C += x`` where s is C before the loop.
+    ``for k: s += x; C = s`` is ``for k: C += x`` if s equals C before the loop.
     """
     same = store.form == body.cells[cell] and not store.ranges
     if not (same and _mirrors(store, cell, loop, body)):
@@ -429,5 +434,5 @@ def _mirroring(store: Store, cell: Cell, loop: CountedLoop, body: Effects) -> St
     return replace(store, form=replace(store.form, terms=terms), mirrored=cell)
 
 
-#: A loop that sums nothing: what `_summed` is asked with where only the shape of a value matters.
+#: A loop that sums nothing, passed to `_summed` when only the form of a value matters.
 NOWHERE: Range = (Index(""), Extent.of(1))

@@ -1,4 +1,4 @@
-"""What the statements of a loop nest name."""
+"""Names that occur in the statements of a loop nest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loop nests of any language: loops, what they assign, and the matrix product that a nest may be."""
+"""Records of loop nests in any language: loops, assignments, and the recognised matrix product."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.spec.dtype import DType
 
 @dataclass(frozen=True)
 class Where:
-    """A place in somebody's program, as remarks name it."""
+    """A source location, as remarks print it."""
 
     function: str
     line: int | None = None
@@ -24,24 +24,24 @@ class Where:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a nest stays as it is: the place, and a reason that continues "refused, since it ..."."""
+    """Location and reason of a nest that is not replaced; the text continues "refused, since it ..."."""
 
     where: Where
     reason: str
 
 
-# What a nest reads and writes
+# Memory
 
 
 @dataclass(frozen=True)
 class MemoryObject:
-    """What offsets are counted from: a pointer, a global variable, an array.
+    """A memory object that offsets are relative to: the target of a pointer, a global variable, an array.
 
     Attributes
     ----------
-    base : its address; equal bases are the same memory.
-    name : as messages call it.
-    private : no other memory of the nest overlaps it (noalias arguments, different global variables).
+    base : its address; equal bases denote the same memory.
+    name : its name in messages.
+    private : no other memory of the nest overlaps it (noalias arguments, distinct global variables).
     """
 
     base: Symbol
@@ -55,11 +55,11 @@ class Access:
 
     Attributes
     ----------
-    offset : from the base of the memory, in bytes, for every iteration; for arrays whose types are not known
-        yet, a sum of subscripts times `Symbol`s of strides.
-    dtype : of the element in memory; None where only run time knows it.
-    where : in the program; accesses to the same element are equal wherever they stand.
-    subscripts : one for each axis, where the language has them.
+    offset : bytes from the base of the memory, in terms of the loop indices; for arrays whose types are not
+        known yet, a sum of subscripts times `Symbol`s of strides.
+    dtype : type of the element in memory; None if it is known at run time only.
+    where : source location, ignored when accesses are compared.
+    subscripts : one for each axis, if the language has them.
     """
 
     memory: MemoryObject
@@ -88,7 +88,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Read:
-    """What was last assigned to a scalar variable."""
+    """The last value assigned to a scalar variable."""
 
     cell: Cell
 
@@ -102,7 +102,7 @@ class Number:
 
 @dataclass(frozen=True)
 class InvariantScalar:
-    """A number that stays the same while the nest runs: alpha, beta."""
+    """A loop-invariant number: alpha, beta."""
 
     symbol: Symbol
     dtype: DType | None
@@ -110,7 +110,7 @@ class InvariantScalar:
 
 @dataclass(frozen=True)
 class Sum:
-    """left + right. `reassociates`: the language lets the order of additions change."""
+    """left + right. `reassociates`: the language permits reordering the additions."""
 
     left: Value
     right: Value
@@ -119,7 +119,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Times:
-    """left * right. `contracts`: the language lets the product stay unrounded."""
+    """left * right. `contracts`: the language permits leaving the product unrounded."""
 
     left: Value
     right: Value
@@ -135,7 +135,7 @@ class Minus:
 
 @dataclass(frozen=True)
 class Conversion:
-    """A value in another type."""
+    """A value converted to another type."""
 
     value: Value
     dtype: DType
@@ -143,7 +143,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A value of another kind; the reason says which, as in "divides"."""
+    """A value of an unsupported kind; the reason names it, as in "divides"."""
 
     reason: str
     where: Where
@@ -166,7 +166,7 @@ class Assign:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A statement that no product has: a call, an exit, a volatile access. The reason names it."""
+    """A statement that no product contains: a call, an exit, a volatile access. The reason names it."""
 
     reason: str
     where: Where
@@ -185,10 +185,10 @@ class Bound:
 
 @dataclass(frozen=True)
 class Extent:
-    """How often a loop runs: the least of its bounds, but not less than `least`.
+    """Trip count of a loop: the smallest of its bounds, but at least `least`.
 
-    Bounds may name indices of outer loops: triangles, the last block of a blocked loop. `least` is 1 for
-    loops that look at their condition behind the first iteration.
+    Bounds may contain indices of outer loops: triangles, the last block of a blocked loop. `least` is 1 for
+    loops that test their condition after the first iteration.
     """
 
     bounds: tuple[Bound, ...]
@@ -196,12 +196,12 @@ class Extent:
 
     @classmethod
     def of(cls, count: Polynomial | int) -> Extent:
-        """A count that is a polynomial."""
+        """An extent that is one polynomial."""
         return cls((Bound(Polynomial.of(count)),))
 
     @property
     def constant(self) -> int | None:
-        """The count where it is a number."""
+        """The trip count if it is a number."""
         spans = [(bound.span.constant, bound.step) for bound in self.bounds]
         if any(span is None for span, _ in spans):
             return None
@@ -214,9 +214,9 @@ class Extent:
 
 @dataclass(frozen=True)
 class CountedLoop:
-    """A body that runs `extent` times, for index = 0, 1, 2, ...; starts and steps stand in the accesses.
+    """A loop that runs its body `extent` times, for index = 0, 1, 2, ...; accesses contain starts and steps.
 
-    No two loops of a nest have the same index.
+    Indices are unique within a nest.
     """
 
     index: Index
@@ -225,7 +225,7 @@ class CountedLoop:
     where: Where
 
     def walk(self) -> Iterator[Statement]:
-        """It and every statement in it, in the order of the text."""
+        """The loop and every statement in it, in program order."""
         yield self
         for statement in self.body:
             if isinstance(statement, CountedLoop):
@@ -237,7 +237,7 @@ class CountedLoop:
 Statement: TypeAlias = CountedLoop | Assign | Obstacle
 
 
-# What run time has to see before the new code may run
+# Conditions to check at run time before the product may run
 
 
 @dataclass(frozen=True)
@@ -257,24 +257,24 @@ class Within:
 
 @dataclass(frozen=True)
 class Disjoint:
-    """The bytes that C's elements lie in, from the first to the last, are none of the other operand's."""
+    """The bytes between the first and the last element of C do not overlap those of the other operand."""
 
     other: str  # "a", "b"
 
 
 @dataclass(frozen=True)
 class Injective:
-    """No two iterations over C's dimensions name the same element of C."""
+    """No two iterations over the dimensions of C access the same element of C."""
 
 
 Condition: TypeAlias = Within | Disjoint | Injective
 
 
-# What a nest is
+# The recognised product
 
 
 class DimensionRole(Enum):
-    """What a loop does in a product, by the operands in which its index stands."""
+    """Role of a loop in a product, defined by the operands whose subscripts contain its index."""
 
     BATCH = "batch"
     M = "m"
@@ -284,7 +284,7 @@ class DimensionRole(Enum):
 
 @dataclass(frozen=True)
 class ProductDimension:
-    """One loop of a product: how often, and how far each operand moves with an iteration (0: not at all)."""
+    """One dimension of a product: its extent, and the stride of each operand along it (0: broadcast)."""
 
     role: DimensionRole
     index: Index
@@ -296,7 +296,7 @@ class ProductDimension:
 
 @dataclass(frozen=True)
 class MatrixOperand:
-    """One matrix: where its first element stands, and of what type it is."""
+    """One matrix: its memory, the offset of its first element, its element type."""
 
     memory: MemoryObject
     offset: Polynomial
@@ -322,7 +322,7 @@ class Factor:
 
 
 class TriangularPart(Enum):
-    """The part of a symmetric C that a nest computes, its diagonal included."""
+    """The triangle of a symmetric C that a nest computes, diagonal included."""
 
     LOWER = "lower"
     UPPER = "upper"
@@ -330,19 +330,19 @@ class TriangularPart(Enum):
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """C = beta*C + alpha*(sum over the K dimensions of A*B), the whole of it or a triangle.
+    """C = beta*C + alpha*(sum over the K dimensions of A*B), for all of C or one triangle.
 
     Attributes
     ----------
-    dimensions : M are in A and C, N in B and C, K in A and B, BATCH in all three. Those of one role whose
-        strides follow from one another are one dimension already; outermost first. There may be none of a
-        role: a matrix times a vector has no N.
-    triangle : the rows and columns of C are the same loop's range, and only one triangle is computed; the
-        strides of M and N dimensions hold for it.
-    second : (a, b) of a second product that is added, A and B swapped: SYR2K. None otherwise.
-    beta : 0 where C is set, 1 where it is added to.
-    acc : what the sums are kept in by the program; None where only run time knows.
-    conditions : what run time has to check.
+    dimensions : M is in A and C, N in B and C, K in A and B, BATCH in all three. Dimensions of one role that
+        can be fused are one dimension; outermost first. A role may be missing: a matrix-vector product has
+        no N.
+    triangle : rows and columns of C have the same range, and only one triangle is computed; the strides of
+        M and N dimensions apply to it.
+    second : (a, b) of an added second product with A and B exchanged: SYR2K. None otherwise.
+    beta : 0 if C is overwritten, 1 if the product is added to it.
+    acc : type of the program's partial sums; None if it is known at run time only.
+    conditions : what must be checked at run time.
     """
 
     a: MatrixOperand

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Symbol:
-    """An integer that has a name; what stands behind the name is the front end's. Symbols sort by name.
+    """A named integer. The front end defines its meaning; symbols are ordered by name.
 
     >>> [str(symbol) for symbol in sorted([Symbol("n"), Index("i")])]
     ['i', 'n']
@@ -26,7 +26,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Index(Symbol):
-    """The number of an iteration of one loop, counted from 0 in steps of 1."""
+    """The iteration number of one loop, counted from 0 in steps of 1."""
 
 
 Monomial: TypeAlias = tuple[Symbol, ...]
@@ -53,7 +53,7 @@ class Polynomial:
 
     @classmethod
     def of(cls, value: Integral) -> Polynomial:
-        """The polynomial of a number or a symbol; polynomials are returned as they are."""
+        """The polynomial of a number or a symbol; a polynomial is returned unchanged."""
         match value:
             case Polynomial():
                 return value
@@ -108,7 +108,7 @@ class Polynomial:
 
     @property
     def constant(self) -> int | None:
-        """The number that it is, or None where it has symbols.
+        """Its value if it is a constant, else None.
 
         >>> Polynomial.of(3).constant, Polynomial.of(Symbol("n")).constant
         (3, None)
@@ -119,16 +119,17 @@ class Polynomial:
 
     @property
     def symbols(self) -> frozenset[Symbol]:
-        """Every symbol in it, loop indices included."""
+        """Its symbols, including loop indices."""
         return frozenset(symbol for monomial, _ in self.terms for symbol in monomial)
 
     @property
     def indices(self) -> frozenset[Index]:
-        """The loop indices in it."""
+        """Its loop indices."""
         return frozenset(symbol for symbol in self.symbols if isinstance(symbol, Index))
 
     def linear(self, indices: Iterable[Index]) -> Linear | None:
-        """It as a linear form in some indices, or None where two of them are multiplied.
+        """The polynomial as a linear form in the given indices, or None if it contains a product of two of
+        them.
 
         >>> n, i, j = Symbol("n"), Index("i"), Index("j")
         >>> form = (Polynomial.of(n) * i + j + 7).linear([i, j])
@@ -152,7 +153,7 @@ class Polynomial:
         return Linear(tuple(sorted(collected.items())), self._collected(rest))
 
     def substitute(self, values: Mapping[Symbol, Integral]) -> Polynomial:
-        """It with other values in the place of symbols.
+        """The polynomial with symbols replaced by values.
 
         >>> str((Polynomial.of(Symbol("n")) + 1).substitute({Symbol("n"): 4}))
         '5'
@@ -174,5 +175,5 @@ class Linear:
     rest: Polynomial
 
     def coefficient(self, index: Index) -> Polynomial:
-        """What the index is multiplied with."""
+        """The coefficient of an index."""
         return dict(self.coefficients).get(index, Polynomial())

@@ -1,4 +1,4 @@
-"""The recogniser: which matrix product, if any, a nest of loops of any language computes."""
+"""Recogniser: finds the matrix product that a loop nest computes, in any loop order and layout."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def recognise(nest: CountedLoop) -> MatrixProduct | Refusal:
 
 
 def contraction(nest: CountedLoop) -> MatrixProduct | Refusal:
-    """What `recognise` finds, and beside it dot, outer and elementwise products.
+    """As `recognise`, but also accepts dot, outer and elementwise products.
 
     >>> from tilewright.loops.nests.nest import Extent
     >>> contraction(CountedLoop(Index("i"), Extent.of(4), (), Where("f", 7))).reason
@@ -81,12 +81,12 @@ def contraction(nest: CountedLoop) -> MatrixProduct | Refusal:
 
 @dataclass(frozen=True)
 class _Step:
-    """One store as C = beta*C + the sum of products.
+    """One store in the form C = beta*C + sum of products.
 
     Attributes
     ----------
     around : loops around it in which C stays the same element.
-    space : the loops over C's elements, and C's offset.
+    space : the loops over the elements of C, and the offset of C.
     """
 
     store: Store
@@ -134,7 +134,7 @@ def _product(where: Where, stores: Sequence[Store]) -> MatrixProduct:
 
 
 def _step(store: Store) -> _Step:
-    """A store read as C = beta*C + products."""
+    """A store in the form C = beta*C + products."""
     c, betas, products = store.target, [], []
     for term in store.form.terms:
         match term.elements:
@@ -169,7 +169,7 @@ def _step(store: Store) -> _Step:
 
 
 def _of_c(space: IterationSpace) -> IterationSpace:
-    """The loops over C's elements, without the others."""
+    """The loops over the elements of C, without the other loops."""
     named = space.offsets[0].symbols
     kept = tuple(own for own in space.ranges if own[0] in named)
     ordered = space.ordered if space.ordered and set(space.ordered) <= named else None
@@ -177,7 +177,7 @@ def _of_c(space: IterationSpace) -> IterationSpace:
 
 
 def _check_order(first: _Step, second: _Step) -> None:
-    """That one store may be finished everywhere before the other one begins."""
+    """Check that the first store may finish everywhere before the second one begins."""
     name = first.store.target.memory.name
     where = second.store.where
     if _shape(first.space) != _shape(second.space):
@@ -198,7 +198,7 @@ def _check_order(first: _Step, second: _Step) -> None:
 
 
 def _shape(space: IterationSpace) -> tuple[object, ...]:
-    """What is the same for two spaces over the same elements, whatever their indices are called."""
+    """The part of an iteration space that does not depend on the names of indices."""
 
     def stride(index: Index) -> str:
         found = space.strides(index)
@@ -210,7 +210,7 @@ def _shape(space: IterationSpace) -> tuple[object, ...]:
 
 
 def _assembled(step: _Step, term: Term, beta: Factor) -> MatrixProduct:
-    """One product as if it were all that the nest does."""
+    """One product as if the nest computed nothing else."""
     store, c = step.store, step.store.target
     left, right = (element.access for element in term.elements)
     for element in term.elements:
@@ -258,7 +258,7 @@ def _assembled(step: _Step, term: Term, beta: Factor) -> MatrixProduct:
     )
 
 
-#: Which role an index has that moves C, A and B, or not.
+#: Role of an index, by whether it moves C, A and B.
 ROLES = {
     (True, True, True): DimensionRole.BATCH,
     (True, True, False): DimensionRole.M,
@@ -294,7 +294,7 @@ def _check_permission(
 def _check_apart(
     operands: Sequence[MatrixOperand], dimensions: Sequence[ProductDimension], where: Where
 ) -> None:
-    """That no factor is surely C itself, or an element that C has one iteration before or after."""
+    """Check that no factor provably aliases C at the same or a neighbouring iteration."""
     c = operands[2]
     for operand in operands[:2]:
         if operand.memory != c.memory:
@@ -317,7 +317,10 @@ def _conditions(
 
 
 def _is_injective(dimensions: Sequence[ProductDimension], dtype: DType | None) -> bool:
-    """Whether strides of C prove that no two iterations share an element: each skips all the smaller ones."""
+    """Whether the strides of C prove that no two iterations share an element.
+
+    Each stride must exceed the extent of all smaller ones.
+    """
     if dtype is None:
         return False
     reach = Polynomial.of(dtype.size)
@@ -341,7 +344,7 @@ def _is_injective(dimensions: Sequence[ProductDimension], dtype: DType | None) -
 
 
 def _skips(stride: Polynomial, reach: Polynomial) -> bool:
-    """Whether a stride is a number not less than what has to be skipped, or a positive multiple of it."""
+    """Whether a stride is a constant of at least the required distance, or a positive multiple of it."""
     if stride.constant is not None and reach.constant is not None:
         return stride.constant >= reach.constant
     if not stride.terms or not reach.terms:
@@ -353,7 +356,7 @@ def _skips(stride: Polynomial, reach: Polynomial) -> bool:
 def _side(
     space: IterationSpace, dimensions: Sequence[ProductDimension], where: Where
 ) -> TriangularPart | None:
-    """Which triangle of C the iterations are."""
+    """The triangle of C that the iterations cover; None for all of C."""
     if space.ordered is None:
         return None
     small, large = space.ordered
@@ -368,14 +371,14 @@ def _side(
 
 
 def _checked_triangle(product: MatrixProduct) -> MatrixProduct:
-    """A product of the whole of C, or of a matrix and its own transpose."""
+    """Check that a product covers all of C, or multiplies a matrix by its own transpose."""
     if product.triangle is not None and not _are_transposes(product, product):
         raise Refused(product.where, "computes one triangle of a product of two matrices")
     return product
 
 
 def _with_second(one: MatrixProduct, two: MatrixProduct) -> MatrixProduct:
-    """The sum of a product and of that of the same matrices in the other order."""
+    """The sum of a product and the same product with exchanged factors: SYR2K."""
     if one.triangle is None or two.triangle is None:
         raise Refused(two.where, f"adds two products to {one.c.memory.name}")
     if one.triangle is not two.triangle:
@@ -387,7 +390,7 @@ def _with_second(one: MatrixProduct, two: MatrixProduct) -> MatrixProduct:
 
 
 def _swapped(product: MatrixProduct) -> MatrixProduct:
-    """The transposed product: B is what A was."""
+    """The transposed product, with A and B exchanged."""
     roles = {DimensionRole.M: DimensionRole.N, DimensionRole.N: DimensionRole.M}
     sides = {
         TriangularPart.LOWER: TriangularPart.UPPER,
@@ -399,10 +402,10 @@ def _swapped(product: MatrixProduct) -> MatrixProduct:
 
 
 def _are_transposes(one: MatrixProduct, two: MatrixProduct) -> bool:
-    """Whether the factors of one product are those of the other one in the other order, C being the same."""
+    """Whether two products of the same C are equal up to the order of their factors."""
 
     def walks(product: MatrixProduct) -> list[tuple[str, ...]]:
-        """How far dimensions move C, A and B."""
+        """Strides of C, A and B along each dimension."""
         return sorted((d.role.name, str(d.extent), str(d.c), str(d.a), str(d.b)) for d in product.dimensions)
 
     def turned(product: MatrixProduct) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""The iterations of a product: blocks made one loop, triangles found, loops that follow one another fused."""
+"""Iteration spaces: blocked loops merged, triangles recognised, adjacent loops fused."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 
 @dataclass(frozen=True)
 class IterationSpace:
-    """Loops, and how far they move some operands.
+    """Loops, and the offsets of some operands in terms of their indices.
 
     Attributes
     ----------
     ranges : loops, outermost first.
-    offsets : of each operand's element, polynomials in the loops' indices.
-    ordered : two indices of equal range, the first of which is never greater than the second.
-    conditions : what has to hold for it to be the space that it was made of.
+    offsets : offset of each operand's element, as a polynomial in the loop indices.
+    ordered : two indices of equal range, the first of which never exceeds the second.
+    conditions : what must hold for this space to equal the original one.
     """
 
     ranges: tuple[Range, ...]
@@ -28,14 +28,14 @@ class IterationSpace:
     conditions: tuple[Condition, ...] = ()
 
     def strides(self, index: Index) -> tuple[Polynomial, ...] | None:
-        """How far an iteration moves each operand, or None where that is not the same for every iteration."""
+        """The stride of each operand along an index, or None if it varies between iterations."""
         indices = [index for index, _ in self.ranges]
         forms = [offset.linear(indices) for offset in self.offsets]
         return tuple(form.coefficient(index) for form in forms if form) if all(forms) else None
 
     @property
     def is_linear(self) -> bool:
-        """Whether offsets are sums of strides times indices."""
+        """Whether every offset is a sum of strides times indices."""
         indices = [index for index, _ in self.ranges]
         return all(offset.linear(indices) is not None for offset in self.offsets)
 
@@ -46,7 +46,7 @@ class IterationSpace:
         return tuple(offset.substitute(first) for offset in self.offsets)
 
     def with_index(self, index: Index, value: Polynomial) -> IterationSpace:
-        """The space with something else in the place of an index."""
+        """The space with an index replaced by a value."""
         places: dict[Symbol, Polynomial] = {index: value}
         ranges = tuple((own, _replaced(extent, places)) for own, extent in self.ranges)
         return replace(self, ranges=ranges, offsets=tuple(o.substitute(places) for o in self.offsets))
@@ -61,13 +61,13 @@ class IterationSpace:
         return replace(self, ranges=ranges)
 
     def names(self, index: Index) -> bool:
-        """Whether an offset or another loop's extent names an index."""
+        """Whether an offset or the extent of another loop contains an index."""
         bounds = (b for own, extent in self.ranges if own != index for b in extent.bounds)
         return any(index in o.symbols for o in self.offsets) or any(index in b.span.symbols for b in bounds)
 
 
 def normalised(space: IterationSpace) -> IterationSpace:
-    """The space of the same iterations with fewer loops: single iterations, blocks and triangles resolved.
+    """The same iterations in fewer loops: single iterations, blocks and triangles are resolved.
 
     ``for ii in range(0, n, 64): for i in range(ii, min(ii + 64, n))`` is ``for i in range(n)``.
     """
@@ -90,10 +90,10 @@ def normalised(space: IterationSpace) -> IterationSpace:
 
 
 def ascending(space: IterationSpace) -> IterationSpace:
-    """The space with loops that walk memory backwards turned around, where all operands walk so.
+    """The space with descending loops reversed if all operands descend.
 
-    ``C[i, j] for i in range(m - 1, -1, -1)`` is ``C[i, j] for i in range(m)``: adjacent elements are only
-    seen as such in the order of memory.
+    ``C[i, j] for i in range(m - 1, -1, -1)`` is ``C[i, j] for i in range(m)``: fusing loops later requires
+    ascending addresses.
     """
     for index, extent in space.ranges:
         strides, count = space.strides(index), _count(extent)
@@ -106,10 +106,10 @@ def ascending(space: IterationSpace) -> IterationSpace:
 
 
 def fused(space: IterationSpace) -> IterationSpace:
-    """The space with one loop in the place of two, where the outer one moves on from where the inner ends.
+    """The space with two loops fused if the outer one continues where the inner one ends.
 
-    ``C[i*n + j] for i in range(m) for j in range(n)`` is ``C[x] for x in range(m*n)``; n may then not be
-    negative, where run time gives it.
+    ``C[i*n + j] for i in range(m) for j in range(n)`` is ``C[x] for x in range(m*n)``. If n is known at run
+    time only, a condition requires that it is not negative.
     """
     space = ascending(space)
     for outer, outer_extent in space.ranges:
@@ -132,7 +132,7 @@ def fused(space: IterationSpace) -> IterationSpace:
 
 
 def dependent(space: IterationSpace) -> tuple[Index, Index] | None:
-    """A loop that runs as often as the index of another one says, and that other one."""
+    """A loop whose extent is the index of another loop, and that other loop."""
     for index, extent in space.ranges:
         own = {other for other, _ in space.ranges}
         for other in sorted(_indices(extent) & own):
@@ -146,7 +146,7 @@ def _independent(space: IterationSpace, index: Index) -> bool:
 
 
 def _count(extent: Extent) -> Polynomial | None:
-    """How often, as a polynomial that is negative at worst where there are no iterations."""
+    """The trip count as a polynomial, which may be negative if there are no iterations."""
     if extent.constant is not None:
         return Polynomial.of(extent.constant) if extent.constant > 0 else None
     match extent:
@@ -166,7 +166,7 @@ def _replaced(extent: Extent, places: Mapping[Symbol, Polynomial]) -> Extent:
 
 
 def _needed(extent: Extent, space: IterationSpace) -> Extent:
-    """An extent without the bounds that another of its bounds never exceeds."""
+    """An extent without redundant bounds: those that another bound never exceeds."""
     kept = list(extent.bounds)
     for bound in extent.bounds:
         others = [other for other in kept if other != bound]
@@ -176,7 +176,7 @@ def _needed(extent: Extent, space: IterationSpace) -> Extent:
 
 
 def _never_more(one: Bound, other: Bound, space: IterationSpace) -> bool:
-    """Whether a constant bound is never more than another one, in any iteration of constant ranges."""
+    """Whether a constant bound never exceeds another bound within constant ranges."""
     limit = one.span.constant
     if limit is None:
         return False
@@ -196,7 +196,7 @@ def _never_more(one: Bound, other: Bound, space: IterationSpace) -> bool:
 
 
 def _unblocked(space: IterationSpace, outer: Range, inner: Range) -> IterationSpace | None:
-    """One loop in the place of one over blocks and one inside, where the last block may be shorter."""
+    """One loop in place of a loop over blocks and one within a block; the last block may be shorter."""
     (block, blocks), (index, extent) = outer, inner
     inside = [bound for bound in extent.bounds if block not in bound.span.symbols]
     ends = [bound for bound in extent.bounds if block in bound.span.symbols]
@@ -219,7 +219,7 @@ def _unblocked(space: IterationSpace, outer: Range, inner: Range) -> IterationSp
 
 
 def _triangle(space: IterationSpace, outer: Range, inner: Range) -> IterationSpace | None:
-    """Two loops over a square, one index never beyond the other, in the place of loops over a triangle."""
+    """A loop nest over a triangle as two loops over the square with ordered indices."""
     (first, extent), (second, inner_extent) = outer, inner
     count, length = _count(extent), inner_extent.bounds
     if count is None or first in count.symbols or len(length) != 1 or length[0].step != 1:

@@ -1,4 +1,4 @@
-"""A product found in loops as one line of text, as remarks and reports show it."""
+"""One-line text of a recognised product, for remarks and reports."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from tilewright.loops.nests.nest import DimensionRole, Factor, MatrixOperand, MatrixProduct, ProductDimension
 from tilewright.loops.nests.polynomial import Polynomial
 
-#: The order in which subscripts name roles, and their letters.
+#: Roles in the order of subscripts, with their letters.
 LETTERS = {DimensionRole.BATCH: "b", DimensionRole.M: "m", DimensionRole.N: "n", DimensionRole.K: "k"}
 
-#: How far an operand moves with an iteration of a dimension.
+#: The stride of one operand along a dimension.
 Stride = Callable[[ProductDimension], Polynomial]
 
 
