@@ -69,7 +69,7 @@ def test_split() -> None:
         ((), InvalidTargetList, "a library needs one"),
         (("haswell", "haswell"), InvalidTargetList, "haswell and haswell have the same name in C"),
         (("haswell", "neoverse-n1"), MixedTargets, "aarch64 and x86_64"),
-        (("x86-64-v3", "haswell"), TargetNeverChosen, "haswell runs on no CPU .* x86-64-v3"),
+        (("x86-64-v3", "haswell"), TargetNeverChosen, "haswell would never be selected.* x86-64-v3"),
         (("haswell", "rva23"), MixedTargets, "riscv64 and x86_64"),
         (("rva23",), NoResolver, "riscv64"),
         (("apple-m4",), NoResolver, "Linux"),

@@ -466,9 +466,9 @@ def test_emit_for_a_triple(capfd: pytest.CaptureFixture[str]) -> None:
     text = run("emit", "unary", "relu", "--target", "aarch64-linux-gnu:neoverse-n2:+sve")
     assert "unary_relu_f32_mxn_cc_neon:" in text
     for target, message in (
-        ("aarch64-linux-gnu:neoverse-n0", "no CPU 'neoverse-n0'"),
-        ("aarch64-linux-gnu:neoverse-n2:+sv2", "no feature 'sv2'"),
-        ("abacus:x", "no target triple 'abacus'"),
+        ("aarch64-linux-gnu:neoverse-n0", "the CPU 'neoverse-n0'"),
+        ("aarch64-linux-gnu:neoverse-n2:+sv2", "the feature 'sv2'"),
+        ("abacus:x", "the target triple 'abacus'"),
         ("x86_64-linux-gnu:i386", "64-bit code requested"),
     ):
         assert message in refused("emit", "unary", "relu", "--target", target)

@@ -6,13 +6,13 @@ from tilewright.errors.base import TilewrightError
 
 
 class AttentionAxes(TilewrightError, ValueError):
-    """An operand of attention has another number of axes than its layout."""
+    """The number of axes of an attention operand does not match its layout."""
 
     message = "attention: {name} has shape {found}, must have {required} axes: {layout}"
 
 
 class AttentionDtype(TilewrightError, TypeError):
-    """An operand of attention is of a type that has no softmax, such as integers."""
+    """Unsupported dtype of an attention operand."""
 
     message = (
         "attention: {name} has dtype {found}, must be {required}; convert it with .astype, "
@@ -21,24 +21,24 @@ class AttentionDtype(TilewrightError, TypeError):
 
 
 class AttentionBatch(TilewrightError, ValueError):
-    """Queries and keys are of different numbers of sequences."""
+    """Queries and keys have different batch sizes."""
 
     message = (
-        "attention: {name} is of {found} sequences, q of {required}; both must be equal, or one of them 1"
+        "attention: {name} has {found} sequences, q has {required}; both must be equal, or one of them 1"
     )
 
 
 class HeadsMismatch(TilewrightError, ValueError):
-    """The heads of keys don't divide those of queries."""
+    """The number of query heads is not a multiple of the number of key heads."""
 
     message = (
-        "attention: {heads} heads of q are no multiple of {kv_heads} heads of k and v; "
-        "each of these serves equally many (check layout={layout!r})"
+        "attention: q has {heads} heads, which is not a multiple of the {kv_heads} heads of k and v; "
+        "each of those serves the same number of query heads (check layout={layout!r})"
     )
 
 
 class HeadSizeMismatch(TilewrightError, ValueError):
-    """Queries and keys have different sizes."""
+    """Queries and keys have different head sizes."""
 
     message = (
         "attention: a query has {found} elements and a key {required}; the last axes of q and k must be equal"
@@ -46,16 +46,16 @@ class HeadSizeMismatch(TilewrightError, ValueError):
 
 
 class KeysMismatch(TilewrightError, ValueError):
-    """Keys and values are of different number."""
+    """The shapes of keys and values differ in more than the last axis."""
 
     message = (
-        "attention: k has shape {k} and v has shape {v}; all axes but the last must be equal, "
-        "which is the size of a key and of a value"
+        "attention: k has shape {k} and v has shape {v}; all axes must be equal but the "
+        "last, the size of a key and of a value"
     )
 
 
 class MaskShape(TilewrightError, ValueError):
-    """A mask that does not broadcast to the scores."""
+    """The mask does not broadcast to the scores."""
 
     message = (
         "attention: mask has shape {found}, which does not broadcast to {required}: "
@@ -64,31 +64,31 @@ class MaskShape(TilewrightError, ValueError):
 
 
 class MaskDtype(TilewrightError, TypeError):
-    """A mask that is neither logical nor a float."""
+    """The mask is neither boolean nor of a supported float type."""
 
     message = (
-        "attention: mask has dtype {found}, must be bool (True where a key is seen) or one of {supported} "
-        "(added to the scores); convert it with .astype(bool) if that is meant"
+        "attention: mask has dtype {found}, must be bool (True where a key is visible) or one of {supported} "
+        "(added to the scores); convert it with .astype(bool) if that is intended"
     )
 
 
 class InvalidWindow(TilewrightError, ValueError):
-    """Bounds of a window that are none."""
+    """Invalid window bounds."""
 
     message = (
-        "attention: window is {found}, must be (left, right): how many keys each query sees before and "
-        "behind its own, integers from 0 on, or None for all of them"
+        "attention: window is {found}, must be (left, right): the number of keys that each query sees before "
+        "and after its own position, non-negative integers, or None for all of them"
     )
 
 
 class InvalidLengths(TilewrightError, ValueError):
-    """Lengths of sequences that these cannot have."""
+    """Invalid sequence lengths."""
 
     message = "attention: {name}{reason}; must be {required}"
 
 
 class InvalidQueryOffset(TilewrightError, ValueError):
-    """`q_offset` is not an integer for each sequence."""
+    """Invalid `q_offset`: not one integer for each sequence."""
 
     message = (
         "attention: q_offset{reason}; must be {required}: the position of the first query among the keys"
@@ -96,91 +96,93 @@ class InvalidQueryOffset(TilewrightError, ValueError):
 
 
 class InvalidOffsets(TilewrightError, ValueError):
-    """Offsets of packed sequences that are no row of integers from 0 on."""
+    """Invalid offsets of packed sequences."""
 
     message = (
-        "attention: {name} {reason}; must be integers (sequences + 1), the first 0: where each sequence "
-        "begins, and where the last one ends"
+        "attention: {name} {reason}; must be sequences + 1 integers, the first 0: the start of each "
+        "sequence, and the end of the last one"
     )
 
 
 class OffsetsNotIncreasing(TilewrightError, ValueError):
-    """A packed sequence ends before it begins."""
+    """Offsets of packed sequences decrease."""
 
     message = (
-        "attention: {name} goes from {found} down to {following} at sequence {sequence}; "
+        "attention: {name} decreases from {found} to {following} at sequence {sequence}; "
         "offsets must not decrease"
     )
 
 
 class OffsetsPastEnd(TilewrightError, ValueError):
-    """Packed sequences run past the data."""
+    """Offsets of packed sequences exceed the number of rows."""
 
-    message = "attention: {name} ends at {found}, but {operand} has {required} rows; offsets must stay inside"
+    message = (
+        "attention: {name} ends at {found}, but {operand} has {required} rows; offsets must not exceed them"
+    )
 
 
 class BlockTableShape(TilewrightError, ValueError):
-    """A block table that has no row for each sequence, or too few pages for one."""
+    """Invalid block table: a row is missing, or too short for its sequence."""
 
     message = "attention: block_table {reason}; must be {required}"
 
 
 class BlockOutsideCache(TilewrightError, IndexError):
-    """A block table points to a page that the cache does not have."""
+    """A block table entry is not a page of the cache."""
 
     message = (
         "attention: block_table[{sequence}, {position}] is page {found}, the cache has pages 0 to {most}; "
-        "entries behind a sequence's last key are not looked at"
+        "entries after the last key of a sequence are ignored"
     )
 
 
 class HeadVectorShape(TilewrightError, ValueError):
-    """Slopes or sinks are not one for each head."""
+    """Invalid shape of slopes or sinks: not one for each head."""
 
     message = "attention: {name} has shape {found}, must be {required}: one for each head of q"
 
 
 class CacheNotArray(TilewrightError, TypeError):
-    """A cache that is to be written in place is not a NumPy array."""
+    """The key or value cache is not a NumPy array."""
 
     message = "append_kv: {name} is {found}, must be a numpy.ndarray: it is written in place"
 
 
 class CacheReadOnly(TilewrightError, ValueError):
-    """A cache that is to be written in place is read-only."""
+    """The key or value cache is read-only."""
 
     message = "append_kv: {name} is read-only; pass a writable array"
 
 
 class CacheFull(TilewrightError, ValueError):
-    """A sequence has no room for the keys that are appended."""
+    """The cache has no room for the appended keys."""
 
     message = (
-        "append_kv: sequence {sequence} has {found} keys, the cache has no room for {count} more: it holds "
-        "{capacity} of a sequence; pass a longer cache, or a block table of more pages"
+        "append_kv: sequence {sequence} has {found} keys, and the cache has no room for {count} more: it "
+        "holds {capacity} for each sequence; pass a longer cache, or a block table of more pages"
     )
 
 
 class AppendShape(TilewrightError, ValueError):
-    """Keys or values that are appended do not fit those of the cache."""
+    """The shape of appended keys or values does not match the cache."""
 
     message = (
-        "append_kv: {name} has shape {found}, {cache} {required}; all axes but that of the sequence must be "
-        "equal (of a cache in pages also but the first)"
+        "append_kv: {name} has shape {found}, {cache} {required}; all axes must be equal but that of the "
+        "sequence (and, for a paged cache, the first)"
     )
 
 
 class AppendDtype(TilewrightError, TypeError):
-    """Keys or values that are appended are of a kind of number that the cache does not hold."""
+    """Appended keys or values do not cast to the dtype of the cache."""
 
     message = (
         "append_kv: {name} has dtype {found}, which does not cast to {required} under 'same_kind' casting; "
-        "quantise or convert it as the cache is"
+        "convert or quantise it like the cache"
     )
 
 
 class AttentionScales(TilewrightError, ValueError):
-    """Scales of quantised keys or values are not one for each head or token."""
+    """Invalid shape of the scales of quantised keys or values."""
 
     message = (
         "attention: {name} has shape {found}, must be a number, (kv_heads,), (batch, kv_heads), or one for "
@@ -189,7 +191,7 @@ class AttentionScales(TilewrightError, ValueError):
 
 
 class AttentionGradientShape(TilewrightError, ValueError):
-    """What attention gave, or the gradient of its result, has another shape than attention gives."""
+    """Invalid shape of a saved result of attention or of its gradient."""
 
     message = (
         "attention_backward: {name} has shape {found}, must be {required}, that of {like}; pass what "
@@ -198,28 +200,28 @@ class AttentionGradientShape(TilewrightError, ValueError):
 
 
 class AttentionArguments(TilewrightError, TypeError):
-    """Arguments of attention that contradict each other, or one without another that it needs."""
+    """Arguments of attention exclude each other, or one is missing."""
 
     message = "attention: {found}; {remedy}"
 
 
 class NoStates(TilewrightError, ValueError):
-    """There is nothing to merge."""
+    """The list of states to merge is empty."""
 
-    message = "merge_attention: there is no state; pass at least one, as attention_partial returns it"
+    message = "merge_attention: no states; pass at least one state as returned by attention_partial"
 
 
 class StateShape(TilewrightError, ValueError):
-    """States that are merged are of different queries."""
+    """States to merge have different shapes."""
 
     message = (
-        "merge_attention: {name} of state {number} has shape {found}, must be {required}: all states are of "
-        "the same queries, and row_max and row_sum are (batch, heads, queries) in every layout"
+        "merge_attention: {name} of state {number} has shape {found}, must be {required}: all states belong "
+        "to the same queries, and row_max and row_sum are (batch, heads, queries) in every layout"
     )
 
 
 class StateLayouts(TilewrightError, ValueError):
-    """Results of states that are merged have different layouts."""
+    """States to merge have different layouts."""
 
     message = (
         "merge_attention: state {number} has layout {found!r}, must be {required!r}; call attention_partial "

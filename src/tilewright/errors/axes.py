@@ -8,28 +8,29 @@ from tilewright.errors.base import TilewrightError
 
 
 class OutOtherDtype(TilewrightError, TypeError):
-    """`out` of a move of elements has another dtype."""
+    """The dtype of `out` is not the dtype of the array that is transposed."""
 
     message = (
-        "transpose: out has dtype {found}, the array has {required}; elements are moved, not converted: "
-        "pass out of that dtype"
+        "transpose: out has dtype {found}, the array has {required}; transpose does not convert: "
+        "pass an out of that dtype"
     )
 
 
 class InvalidAxes(TilewrightError, ValueError):
-    """The axes of a permutation are not one."""
+    """Invalid permutation of axes."""
 
     message = (
-        "transpose: axes {found} do not permute the {ndim} axes of the array: {reason}; "
+        "transpose: axes {found} are not a permutation of the {ndim} axes of the array: {reason}; "
         "name each axis from 0 to {ndim} - 1 once, or pass None to reverse them"
     )
 
 
 class AxisOutOfRange(TilewrightError, AxisError):
-    """An axis that the array does not have."""
+    """An axis is out of range."""
 
     message = (
-        "{function}: axis {found} is not one of an array of {ndim} axes; pass integers from -{ndim} to {last}"
+        "{function}: axis {found} is out of range for an array of {ndim} axes; pass integers from -{ndim} to "
+        "{last}"
     )
 
     def __init__(self, *, found: int, ndim: int, **fields: object) -> None:
@@ -42,9 +43,11 @@ class AxisOutOfRange(TilewrightError, AxisError):
 
 
 class CoreAxes(TilewrightError, AxisError):
-    """More or fewer axes than the matrices and vectors of a product have."""
+    """Invalid number of core axes in `axes`."""
 
-    message = "{function}: axes {found} of one array, must be {required}: those of its matrices or vectors"
+    message = (
+        "{function}: the entry {found} of axes must have length {required}: the axes of a matrix or vector"
+    )
 
     def __init__(self, **fields: object) -> None:
         super().__init__(**fields)
@@ -52,39 +55,41 @@ class CoreAxes(TilewrightError, AxisError):
 
 
 class AxesCount(TilewrightError, ValueError):
-    """`axes` does not say something of each array."""
+    """`axes` has no entry for some array."""
 
     message = (
-        "{function}: axes is a list of {found}, must hold those of a, of b and of the result, which may be "
-        "missing if it is a number"
+        "{function}: axes is a list of {found}, must have an entry for a, for b and for the result, "
+        "which may be missing if the result is a scalar"
     )
 
 
 class EmptyReduction(TilewrightError, ValueError):
-    """There is no largest or smallest of no elements."""
+    """A maximum or minimum over an empty axis."""
 
-    message = "{function}: no elements along axes {axes} of an array of shape {shape}; pass at least one"
+    message = (
+        "{function}: axes {axes} of an array of shape {shape} are empty; there must be at least one element"
+    )
 
 
 class RepeatedAxis(TilewrightError, ValueError):
-    """One axis is named twice."""
+    """An axis is repeated."""
 
-    message = "{function}: axis {found} is named twice in {axes}; name each axis once"
+    message = "{function}: axis {found} is repeated in {axes}; name each axis once"
 
 
 class InvalidAxis(TilewrightError, TypeError):
-    """An axis that is no integer."""
+    """An axis is not an integer."""
 
     message = "{function}: axis is {found}, must be {required}"
 
 
 class NormOperandShape(TilewrightError, ValueError):
-    """A weight or bias that does not have the shape of the axes that are normalised."""
+    """The shape of a weight or bias is not that of the normalised axes."""
 
-    message = "{function}: {name} has shape {found}, must be {required}: the lengths of the axes normalised"
+    message = "{function}: {name} has shape {found}, must be {required}: the lengths of the normalised axes"
 
 
 class NegativeEps(TilewrightError, ValueError):
-    """An eps under the root that is negative or no number."""
+    """Invalid `eps`: negative or not a number."""
 
-    message = "{function}: eps is {found}, must be 0 or a positive number"
+    message = "{function}: eps is {found}, must be a non-negative number"

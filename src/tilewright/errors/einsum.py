@@ -6,48 +6,49 @@ from tilewright.errors.base import TilewrightError
 
 
 class MalformedSubscripts(TilewrightError, ValueError):
-    """Text that is no subscripts."""
+    """Invalid subscripts."""
 
     message = "einsum: {reason}\n    {subscripts}\n    {pointer}"
 
 
 class OutputLabelRepeated(TilewrightError, ValueError):
-    """A label stands twice in the result."""
+    """A label is repeated in the output subscripts."""
 
     message = (
-        "einsum: label {label!r} stands twice in the result; name each once\n    {subscripts}\n    {pointer}"
+        "einsum: label {label!r} is repeated in the output; use each label once\n    {subscripts}\n    "
+        "{pointer}"
     )
 
 
 class OutputLabelUnknown(TilewrightError, ValueError):
-    """A label of the result that no operand has."""
+    """A label of the output is in no operand."""
 
-    message = "einsum: label {label!r} of the result is none of an operand's\n    {subscripts}\n    {pointer}"
+    message = "einsum: label {label!r} of the output is in no operand\n    {subscripts}\n    {pointer}"
 
 
 class EllipsisNotInOutput(TilewrightError, ValueError):
-    """The axes of an ellipsis are missing from the result."""
+    """An ellipsis of the operands is missing from the output."""
 
     message = (
-        "einsum: {subscripts}: '...' stands for {count} axes of the operands and is missing from the result; "
-        "write it there, or give axes that are summed a label"
+        "einsum: {subscripts}: '...' stands for {count} axes of the operands and is missing from the output; "
+        "add it, or give a label to each axis that is summed"
     )
 
 
 class OperandCount(TilewrightError, ValueError):
-    """More or fewer operands than subscripts."""
+    """The number of operands is not the number of subscripts."""
 
-    message = "einsum: {subscripts}: {found} operands are given, the subscripts are of {required}"
+    message = "einsum: {subscripts}: {found} operands are given, the subscripts name {required}"
 
 
 class SublistLabel(TilewrightError, TypeError, ValueError):
-    """Lists of labels that are none, in the form without text."""
+    """Invalid list of labels in the interleaved form of einsum."""
 
     message = "einsum: {what}: found {found}, must be {required}"
 
 
 class AxesWithoutLabels(TilewrightError, ValueError):
-    """An operand has another number of axes than labels."""
+    """The number of axes of an operand is not the number of its labels."""
 
     message = (
         "einsum: {subscripts}: operand {number} has shape {shape}, its subscripts {labels!r} name {count} "
@@ -59,100 +60,100 @@ class LabelSizes(TilewrightError, ValueError):
     """Axes of one label have different lengths."""
 
     message = (
-        "einsum: {subscripts}: label {label} is {size} long in operand {first} and {other} in operand "
-        "{second}; axes of one label must be equal, or 1 in one of two operands"
+        "einsum: {subscripts}: label {label} has size {size} in operand {first} and {other} in operand "
+        "{second}; sizes of a label must be equal, or 1 in one of two operands"
     )
 
 
 class InvalidPath(TilewrightError, ValueError, RuntimeError):
-    """An order of contraction that is none."""
+    """Invalid contraction order."""
 
-    message = "einsum: optimize, the order of contraction: found {found}: {reason}"
+    message = "einsum: invalid contraction order optimize={found}: {reason}"
 
 
 class ContractionDimension(TilewrightError, ValueError):
-    """A dimension of a contraction that is none of its type."""
+    """Invalid dimension for its type in a contraction."""
 
     message = "contraction: a dimension of type {type} has {found}, must be {required}"
 
 
 class ContractionPrimitive(TilewrightError, ValueError):
-    """Dimensions called primitive over which no primitive runs."""
+    """No primitive supports the dimensions marked as primitive."""
 
     message = "contraction: {main}: found {found}, must be {required}"
 
 
 class ContractionMemory(TilewrightError, ValueError):
-    """An operand reaches beyond the array that was passed for it."""
+    """An operand of a contraction extends past its array."""
 
     message = (
-        "contraction: {name} has elements {low} to {high}, counted from the first one; the array passed has "
-        "{found_low} to {found_high}: pass one that begins with element 0 and holds all of them"
+        "contraction: {name} accesses elements {low} to {high}; the array passed has "
+        "{found_low} to {found_high}: pass an array that begins with element 0 and holds all of them"
     )
 
 
 class MalformedTree(TilewrightError, ValueError):
-    """Text that is no tree of contractions."""
+    """Invalid text of a contraction tree."""
 
     message = "einsum_tree: {reason}\n    {tree}\n    {pointer}"
 
 
 class TreeDimensionRepeated(TilewrightError, ValueError):
-    """A dimension stands twice in one list of a tree."""
+    """A dimension is repeated in one list of a contraction tree."""
 
     message = (
-        "einsum_tree: dimension {number} stands twice in one list; name each once, and take a diagonal "
-        "before (numpy.einsum('ii->i', a))\n    {tree}\n    {pointer}"
+        "einsum_tree: dimension {number} is repeated in one list; name each once, and take a diagonal "
+        "beforehand (numpy.einsum('ii->i', a))\n    {tree}\n    {pointer}"
     )
 
 
 class TreeDimensionUnknown(TilewrightError, ValueError):
-    """A dimension of a node's result that nothing it is made of has."""
+    """A dimension of a node's result is in none of its operands."""
 
     message = (
-        "einsum_tree: dimension {number} of the result is in nothing that the node is made of; name it "
-        "there, or leave it out\n    {tree}\n    {pointer}"
+        "einsum_tree: dimension {number} of the result is in no operand of the node; add it "
+        "to an operand, or omit it\n    {tree}\n    {pointer}"
     )
 
 
 class TreeDimensionLost(TilewrightError, ValueError):
-    """A dimension of one operand that neither the other one nor the result has."""
+    """A dimension is in one operand only and not in the result."""
 
     message = (
-        "einsum_tree: dimension {number} of one operand is missing from this result and from the other "
-        "operand; name it in the result, or sum it before (numpy.sum)\n    {tree}\n    {pointer}"
+        "einsum_tree: dimension {number} of one operand is in neither the result nor the other "
+        "operand; add it to the result, or sum over it beforehand (numpy.sum)\n    {tree}\n    {pointer}"
     )
 
 
 class TreeSizeMissing(TilewrightError, ValueError):
-    """A dimension of a tree has no size."""
+    """The size of a dimension of a contraction tree is missing."""
 
-    message = "einsum_tree: dimension {number} has no size; sizes has those of: {known}"
+    message = "einsum_tree: dimension {number} has no size; sizes are given for: {known}"
 
 
 class TreeSize(TilewrightError, ValueError, TypeError):
-    """The size of a dimension is no length."""
+    """Invalid size of a dimension of a contraction tree."""
 
-    message = "einsum_tree: the size of dimension {number} is {found}, must be an integer from 0 on"
+    message = "einsum_tree: the size of dimension {number} is {found}, must be a non-negative integer"
 
 
 class ContractionOperands(TilewrightError, ValueError):
-    """Subscripts of no or of several pairs of operands."""
+    """The subscripts are not those of one or two operands."""
 
     message = (
-        "einsum_contraction: {subscripts!r} is of {found} operands, must be one or two; "
-        "tilewright.einsum finds the order in which more of them meet"
+        "einsum_contraction: {subscripts!r} names {found} operands, must be one or two; "
+        "tilewright.einsum finds the contraction order of more"
     )
 
 
 class ContractionText(TilewrightError, ValueError):
-    """Text that is no contraction."""
+    """Invalid text of a contraction."""
 
     message = "contraction text, line {line}: {found!r}: {reason}"
 
 
 class CompiledOperand(TilewrightError, ValueError):
-    """An operand of a compiled einsum has another shape than the one it was compiled for."""
+    """The shape of an operand is not the one that the einsum was compiled for."""
 
     message = (
         "{name}: operand {number} has shape {found}, compiled for {required}; pass an array of that shape, "
@@ -161,15 +162,15 @@ class CompiledOperand(TilewrightError, ValueError):
 
 
 class EinsumCast(TilewrightError, TypeError):
-    """An operand or `out` is of a type that does not convert to or from that of the result."""
+    """An operand or `out` does not cast to or from the dtype of the result."""
 
     message = (
         "einsum: {name} does not cast from {found} to {required} under {casting!r} casting; "
-        "pass dtype=, an out of another dtype, or casting='same_kind' or 'unsafe' if that is meant"
+        "pass dtype=, an out of another dtype, or casting='same_kind' or 'unsafe' if that is intended"
     )
 
 
 class ContractionAxes(TilewrightError, ValueError):
-    """Axes over which two arrays cannot be summed."""
+    """Invalid axes of a product of two arrays."""
 
     message = "{function}: axes {axes} of shapes {a} and {b}: {reason}"

@@ -6,30 +6,30 @@ from tilewright.errors.base import TilewrightError
 
 
 class NotAProblem(TilewrightError, TypeError):
-    """`compile` is given something that is no problem record."""
+    """The first argument of `compile` is not a problem record."""
 
-    message = "compile takes a problem ({known}), found {found}"
+    message = "compile: found {found}, must be a problem record ({known})"
 
 
 class KernelNotCalled(TilewrightError, TypeError, NotImplementedError):
-    """A kernel whose problem has no call with arrays is called."""
+    """A kernel that takes pointers only is called with arrays."""
 
     message = (
-        "kernel {kernel} takes pointers and strides, not arrays: call the function of tilewright that it is "
-        "a part of, or its code by kernel.function; kernel.header says how"
+        "kernel {kernel} takes pointers and strides, not arrays: call the public function that uses it, "
+        "or its machine code through kernel.function; kernel.header has its C signature"
     )
 
 
 class StepOperands(TilewrightError, TypeError):
-    """A kernel is called without an operand of its epilogue, or with one that it does not take."""
+    """A kernel call has missing or unexpected epilogue operands."""
 
-    message = "kernel {kernel}: the epilogue needs {required}, given: {found}; pass each operand by its name"
+    message = "kernel {kernel}: the epilogue needs {required}, given: {found}; pass each operand by keyword"
 
 
 class ChainOperands(TilewrightError, ValueError):
-    """More or fewer weights or biases than a chain has layers."""
+    """The number of weights or biases is not the number of layers of the chain."""
 
-    message = "kernel {kernel}: {found} {name} are given, it takes {required}, one for each layer"
+    message = "kernel {kernel}: {found} {name} are given, must be {required}: one for each layer"
 
 
 class SizeOverflow(TilewrightError, OverflowError):
@@ -39,7 +39,7 @@ class SizeOverflow(TilewrightError, OverflowError):
 
 
 class ScratchAllocation(TilewrightError, MemoryError):
-    """The operating system did not give memory for packed panels."""
+    """Scratch memory for packed panels could not be allocated."""
 
     message = (
         "could not allocate {size} bytes of scratch for packed panels: {reason}; free memory, or "
@@ -48,16 +48,16 @@ class ScratchAllocation(TilewrightError, MemoryError):
 
 
 class CalledWhileImporting(TilewrightError, RuntimeError):
-    """A signal handler or finaliser called the package while its thread was importing a part of it."""
+    """The package was called from a signal handler or finaliser that interrupted one of its imports."""
 
     message = (
         "tilewright was called by a signal handler or finaliser that interrupted an import of its own "
-        "thread; call the same function once before the handler is installed"
+        "thread; call the function once before installing the handler"
     )
 
 
 class ForeignKernel(TilewrightError, RuntimeError):
-    """A kernel for another CPU is called."""
+    """A kernel compiled for another CPU is called."""
 
     message = (
         "kernel {kernel} was compiled for {target} and cannot run on this CPU ({host}); "
@@ -66,22 +66,22 @@ class ForeignKernel(TilewrightError, RuntimeError):
 
 
 class OperandMismatch(TilewrightError, ValueError):
-    """An array does not fit the kernel it is given to."""
+    """An array does not match the kernel's operand."""
 
     message = "kernel {kernel}: operand {name} has {what} {found}, must be {required}"
 
 
 class LeadingDimension(TilewrightError, ValueError):
-    """A leading dimension shorter than the rows or columns it separates."""
+    """A leading dimension is shorter than the rows or columns."""
 
     message = (
         "kernel {kernel}: operand {name} has leading dimension {found}, must be at least {required} "
-        "elements; pass an array that does not overlap itself"
+        "elements; pass an array whose rows do not overlap"
     )
 
 
 class BlockNotMultiple(TilewrightError, ValueError):
-    """A cache block that register tiles do not fill."""
+    """A cache block is not a multiple of the register tile."""
 
     message = "blocking: {block} is {size}, must be a multiple of {of} = {unit}"
 
@@ -99,7 +99,7 @@ class InvalidTileIr(TilewrightError, ValueError):
 
 
 class TileIrSyntax(TilewrightError, ValueError):
-    """Text that is not tile IR."""
+    """Invalid text of tile IR."""
 
     message = "tile IR text, line {line}: {reason}: {text}"
 

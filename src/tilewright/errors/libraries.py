@@ -6,47 +6,48 @@ from tilewright.errors.base import TilewrightError
 
 
 class SpecUnreadable(TilewrightError, OSError):
-    """A list of kernels that is not there, or is not TOML."""
+    """A library specification is missing or is not TOML."""
 
-    message = "cannot read the list of kernels {path}: {reason}"
+    message = "cannot read the library specification {path}: {reason}"
 
 
 class InvalidSpec(TilewrightError, ValueError):
-    """A list of kernels with something in it that no kernel has."""
+    """Invalid entry in a library specification."""
 
     message = "{path}, {where}: {reason}"
 
 
 class NoResolver(TilewrightError, ValueError):
-    """A target for which no program can choose at run time."""
+    """No run-time CPU dispatch exists for a target."""
 
-    message = (
-        "target {target} ({triple}) cannot be in a library: {reason}; targets are those of Linux on {known}"
-    )
+    message = "target {target} ({triple}) cannot be in a library: {reason}; supported: Linux on {known}"
 
 
 class UntestableFeature(TilewrightError, ValueError):
-    """Code that depends on a feature which a program cannot see at run time."""
+    """A target needs a CPU feature that cannot be detected at run time."""
 
     message = (
-        "target {target} is compiled with {features}, which no bit shows to a program on {arch}; "
-        "choose a target without, such as triple:cpu:-feature"
+        "target {target} uses {features}, which a program on {arch} cannot detect at run time; "
+        "choose a target without it, such as triple:cpu:-feature"
     )
 
 
 class MixedTargets(TilewrightError, ValueError):
-    """Targets of different architectures in one library."""
+    """A library has targets of different architectures."""
 
-    message = "targets {targets} are of {found}; a library is of one architecture, write one for each"
+    message = "targets {targets} have the architectures {found}; build one library for each architecture"
 
 
 class TargetNeverChosen(TilewrightError, ValueError):
-    """Two targets, one of which no CPU would take."""
+    """A target of a library would never be selected."""
 
-    message = "target {target} runs on no CPU that does not take {other} before it; leave one of them out"
+    message = (
+        "target {target} would never be selected: every CPU that can run it selects {other} first; omit one "
+        "of them"
+    )
 
 
 class InvalidTargetList(TilewrightError, ValueError):
-    """A list of targets in which one is missing or named twice."""
+    """A list of targets has an empty or repeated entry."""
 
-    message = "targets are {found}: {reason}; write a comma list such as x86-64-v2,x86-64-v3"
+    message = "targets are {found}: {reason}; write a comma-separated list such as x86-64-v2,x86-64-v3"

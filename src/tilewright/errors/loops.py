@@ -6,7 +6,7 @@ from tilewright.errors.base import TilewrightError
 
 
 class NotAccelerated(TilewrightError, TypeError):
-    """`accelerate` is given something that is no function, or is asked about one that it has not seen."""
+    """The argument of `accelerate` is not a function, or that of `accelerate.report` was not accelerated."""
 
     message = (
         "accelerate takes a function written in Python or compiled by Numba, and accelerate.report what it "
@@ -15,49 +15,49 @@ class NotAccelerated(TilewrightError, TypeError):
 
 
 class SourceMissing(TilewrightError, OSError):
-    """The source of a function whose loops are to be read is not there."""
+    """The source code of an accelerated function cannot be found."""
 
     message = (
-        "accelerate reads the source of {name}, which Python does not find; write the function into a file, "
-        "not into exec or an interactive session without source"
+        "accelerate reads the source of {name}, which Python cannot find; define the function in a file, "
+        "not with exec or in an interactive session"
     )
 
 
 class CompilerUnknown(TilewrightError, ValueError):
-    """A program that is driven but writes no LLVM IR, as far as is known."""
+    """The compiler of a `tilewright cc` command is not supported."""
 
     message = (
-        "cannot replace loops in what {found} compiles; the command behind -- is one of clang, clang++, "
+        "cannot replace loops in the output of {found}; the command after -- must be one of clang, clang++, "
         "zig cc, zig c++, flang or rustc, also with a version as in clang-19"
     )
 
 
 class CompilerMissing(TilewrightError, FileNotFoundError):
-    """A program that a command names is not there."""
+    """The program of a command is not found."""
 
-    message = "there is no program {program}; install it, or name it with its folder"
+    message = "program {program} not found; install it, or give its path"
 
 
 class OptionNotDriven(TilewrightError, ValueError):
-    """An option that asks for passes of a compiler which do not run where its front end stops."""
+    """A compiler option needs passes that do not run under `tilewright cc`."""
 
     message = (
-        "{option} is done by passes of {compiler} that do not run when loops are replaced; leave the option "
-        "out, or compile this source by {compiler} alone"
+        "{option} needs passes of {compiler} that do not run when loops are replaced; omit the "
+        "option, or compile this source with {compiler} directly"
     )
 
 
 class RustcNotDriven(TilewrightError, ValueError):
-    """A command of rustc that ends in something whose code is not handed to a linker."""
+    """A rustc command whose output does not pass through the linker."""
 
     message = (
-        "rustc is driven by way of its linker: {option} is {found}, must be of {allowed}; for a library "
-        "write its LLVM IR with --emit=llvm-bc and run `tilewright opt`"
+        "loops are replaced when rustc links: {option} is {found}, must be one of {allowed}; for a library "
+        "write LLVM IR with --emit=llvm-bc and run `tilewright opt`"
     )
 
 
 class NotAModule(TilewrightError, ValueError):
-    """A source that LLVM cannot read, or whose code breaks the rules of LLVM IR."""
+    """A source is not a valid LLVM module."""
 
     message = (
         "{name} is not a module that LLVM {version} reads: {reason}; "
@@ -66,15 +66,15 @@ class NotAModule(TilewrightError, ValueError):
 
 
 class OptimiserFailed(TilewrightError, RuntimeError):
-    """LLVM ended the process that optimised a module, or it could not be started."""
+    """The process that optimises a module failed."""
 
     message = "{name} could not be optimised: {reason}; nothing was written"
 
 
 class TargetNotOfModule(TilewrightError, ValueError):
-    """A target of another architecture than the module's."""
+    """The target has a different architecture than the module."""
 
     message = (
         "--target {found} is {arch}, {name} is for {triple}; name a machine of that architecture, "
-        "or none: then functions are compiled for the CPUs that they name themselves"
+        "or omit --target: then each function is compiled for the CPU that it names"
     )

@@ -10,20 +10,20 @@ class BatchMismatch(TilewrightError, ValueError):
 
     message = (
         "{function}: batch axes {a} of a and {b} of b do not broadcast; "
-        "axes before the last two must be equal, 1 or missing"
+        "the axes before the last two must be equal, 1 or missing"
     )
 
 
 class ScalarOperand(TilewrightError, ValueError):
-    """An operand has no axes."""
+    """An operand is a scalar where a vector or matrix is required."""
 
     message = "matmul: operand {name} has 0 dimensions, needs at least 1; use numpy.multiply for scalars"
 
 
 class OutShape(TilewrightError, ValueError):
-    """`out` has another shape than the result."""
+    """The shape of `out` is not the shape of the result."""
 
-    message = "out has shape {found}, the result has shape {required}; pass out of that shape"
+    message = "out has shape {found}, the result has shape {required}; pass an out of that shape"
 
 
 class OutDtype(TilewrightError, TypeError):
@@ -31,7 +31,7 @@ class OutDtype(TilewrightError, TypeError):
 
     message = (
         "out has dtype {found}, which cannot hold a {required} result under {casting!r} "
-        "casting; pass out of dtype {required}, or to matmul dtype= to choose the result type"
+        "casting; pass an out of dtype {required}, or choose the result type with dtype="
     )
 
     def __init__(self, *, casting: str = "same_kind", **fields: object) -> None:
@@ -57,19 +57,19 @@ class OutNotArray(TilewrightError, TypeError):
 
 
 class MissingOut(TilewrightError, ValueError):
-    """beta is not 0 but there is no C to read."""
+    """beta is not 0, but no `out` is given to add to."""
 
-    message = "{function}: beta is {beta}, which adds to out, but no out is given; pass out= or beta=0"
+    message = "{function}: beta is {beta}, but there is no out to scale and add; pass out= or beta=0"
 
 
 class InvalidScalar(TilewrightError, TypeError):
-    """alpha or beta is not a number that the element type takes."""
+    """Invalid alpha or beta: not a number that the element type can hold."""
 
     message = "{name} is {found}, must be {required}"
 
 
 class InvalidOperand(TilewrightError, ValueError):
-    """An operand that NumPy cannot make an array of."""
+    """An operand cannot be converted to an array."""
 
     message = "operand {name} is not a rectangular array of numbers: {reason}"
 
@@ -78,35 +78,36 @@ class MaskedOperand(TilewrightError, TypeError):
     """An operand or `out` is a masked array."""
 
     message = (
-        "{name} is a masked array, and masks are not looked at here; pass x.filled(0) where masked elements "
-        "add nothing to sums, or x.data for the values behind the mask"
+        "{name} is a masked array, and masks are not supported; pass x.filled(0) if masked elements "
+        "should add nothing to sums, or x.data to ignore the mask"
     )
 
 
 class ForeignArray(TilewrightError, TypeError):
-    """An array of a library that overrides NumPy's functions."""
+    """An operand belongs to a library that overrides NumPy's functions."""
 
     message = (
-        "{name} is of type {kind}, whose library has its own functions on such arrays; convert it first, by "
-        "numpy.asarray or the library's own way of bringing it into this process's memory"
+        "{name} is of type {kind}, whose library implements these functions itself; convert it first, with "
+        "numpy.asarray or the library's own function that copies it into host memory"
     )
 
 
 class ForeignKeyword(TilewrightError, TypeError):
-    """A call that is left to the library of an operand has a keyword that NumPy's function lacks."""
+    """A keyword that NumPy's function lacks is given in a call dispatched to the operand's library."""
 
     message = (
-        "{function}: {name} is given, but the call belongs to the library of {kind}, an operand, which takes "
-        "what numpy.{function} takes; convert the operand by numpy.asarray, or leave {name} out"
+        "{function}: {name} is given, but the call is dispatched to the library of an operand of type "
+        "{kind}, which takes the arguments of numpy.{function}; convert the operand with numpy.asarray, or "
+        "omit {name}"
     )
 
 
 class NoUfuncs(TilewrightError, TypeError):
-    """An operand says that universal functions do not take it."""
+    """An operand disables universal functions."""
 
     message = (
         "{function}: an operand of type {kind} does not support universal functions (its __array_ufunc__ is "
-        "None); use the functions of its library, or convert it by numpy.asarray"
+        "None); use the functions of its library, or convert it with numpy.asarray"
     )
 
 
@@ -115,7 +116,7 @@ class UnsafeCast(TilewrightError, TypeError):
 
     message = (
         "matmul: operand {name} has dtype {found}, which does not cast to {required} under "
-        "{casting!r} casting; convert it with .astype({required!r}) if that is meant"
+        "{casting!r} casting; convert it with .astype({required!r}) if that is intended"
     )
 
     def __init__(self, *, casting: str = "same_kind", **fields: object) -> None:
@@ -123,30 +124,30 @@ class UnsafeCast(TilewrightError, TypeError):
 
 
 class UnsupportedDtype(TilewrightError, TypeError):
-    """No kernel for an element type."""
+    """Unsupported element type."""
 
     message = "dtype {dtype} has no kernel; supported: {supported}; convert the operands with .astype"
 
 
 class NoCommonDtype(UnsupportedDtype):
-    """Operands of types that NumPy promotes to no common one."""
+    """The operands have no common dtype under NumPy's promotion."""
 
     message = (
-        "{found} have no common dtype; pass dtype={wanted} where the function takes it, or convert an "
+        "{found} have no common dtype; pass dtype={wanted} if the function has that argument, or convert an "
         "operand with .astype"
     )
 
 
 class UnsupportedArgument(TilewrightError, NotImplementedError):
-    """A documented argument that this version does not carry out."""
+    """A documented argument is not supported by this version."""
 
     message = "matmul: argument {name}={value} is not supported by this version; {remedy}"
 
 
 class OutOverlapsItself(TilewrightError, ValueError):
-    """Several elements of `out` stand in one place."""
+    """Elements of `out` overlap in memory."""
 
     message = (
-        "out has shape {shape} and strides {strides}, which put several elements in one place; "
-        "pass an array of memory of its own (numpy.empty)"
+        "out has shape {shape} and strides {strides}, which map several elements to one address; "
+        "pass an array without overlapping elements (numpy.empty)"
     )

@@ -6,40 +6,40 @@ from tilewright.errors.base import TilewrightError
 
 
 class NotExplained(TilewrightError, TypeError):
-    """`explain` is asked about something that is neither a problem nor one of the functions it knows."""
+    """The argument of `explain` is neither a problem nor one of the functions it knows."""
 
     message = "explain takes a problem, or one of {known} and its arguments; found {found}"
 
 
 class InvalidThreads(TilewrightError, ValueError):
-    """A number of threads that is none."""
+    """Invalid thread count."""
 
     message = (
         "{name} is {found}, must be an integer from 1 to {most}; "
-        "more threads than cores are allowed, but they take turns"
+        "more threads than cores are allowed, but gain nothing"
     )
 
 
 class InvalidSize(TilewrightError, ValueError):
-    """A problem size out of range."""
+    """Invalid problem size."""
 
     message = "{name} is {found}, must be {required}"
 
 
 class InvalidFlag(TilewrightError, TypeError):
-    """A switch that is neither on nor off."""
+    """Invalid flag: neither True nor False."""
 
     message = "{name} is {found}, must be True or False"
 
 
 class InvalidText(TilewrightError, TypeError):
-    """Something else where text is required."""
+    """An argument is not text."""
 
     message = "{name} is {found}, must be text"
 
 
 class InvalidSequence(TilewrightError, TypeError):
-    """Something else where a sequence is required, or a sequence of other things."""
+    """An argument is not a sequence, or not of the required items."""
 
     message = "{name} is {found}, must be {required}"
 
@@ -51,18 +51,18 @@ class InvalidFileName(TilewrightError, TypeError, ValueError):
 
 
 class UnexpectedKeyword(TilewrightError, TypeError):
-    """A keyword that a function does not have."""
+    """Unexpected keyword argument."""
 
     message = "{function}: unexpected keyword {name!r}: {remedy}"
 
 
 class InvalidChoice(TilewrightError, ValueError):
-    """A word that is not one of the choices."""
+    """Invalid choice."""
 
     message = "{name} is {found}, must be one of: {allowed}"
 
 
 class InvalidSetting(TilewrightError, ValueError):
-    """An environment variable or override with an impossible value."""
+    """Invalid value of an environment variable or override."""
 
     message = "{name}={found} is not {required}"

@@ -9,42 +9,40 @@ class ShapeMismatch(TilewrightError, ValueError):
     """The inner sizes of a product differ."""
 
     message = (
-        "matmul: a has shape {a} and b has shape {b}: the last axis of a is {inner_a} long, the "
-        "axis of b it meets is {inner_b}; they must be equal (transpose or reshape one of them)"
+        "matmul: a has shape {a} and b has shape {b}: the last axis of a has {inner_a} elements and the "
+        "contracted axis of b {inner_b}; they must be equal (transpose or reshape one of them)"
     )
 
 
 class FactorAxes(TilewrightError, ValueError):
-    """A factor of a symmetric or triangular product that is no matrix."""
+    """A factor of a symmetric or triangular product has fewer than two axes."""
 
     message = (
-        "{function}: {name} has shape {found}, must have at least two axes: those of a matrix, behind any "
-        "batch axes (a vector v is the column v[:, numpy.newaxis])"
+        "{function}: {name} has shape {found}, must have at least two axes: those of a matrix, after any "
+        "batch axes (pass a vector v as the column v[:, numpy.newaxis])"
     )
 
 
 class FactorShapes(TilewrightError, ValueError):
-    """The factors of a symmetric product differ in rows or columns."""
+    """The factors of a symmetric product have different numbers of rows or columns."""
 
     message = (
         "{function}: a has shape {a} and b has shape {b}; the last two axes of both must be the same n and k "
-        "(pass b.T where it is given transposed)"
+        "(pass b.T if b is transposed)"
     )
 
 
 class TriangleNotSquare(TilewrightError, ValueError):
     """The triangular matrix of a product is not square."""
 
-    message = (
-        "trmm: a has shape {found}; its last two axes must be equal, as those of a triangular matrix are"
-    )
+    message = "trmm: a has shape {found}; a triangular matrix is square: its last two axes must be equal"
 
 
 class TriangleShape(TilewrightError, ValueError):
-    """The triangular matrix of a product does not fit the other one."""
+    """The sizes of the triangular matrix and of the other factor do not match."""
 
     message = (
-        "trmm: a of shape {a} stands on the {side} of b of shape {b}: it must have as many rows and columns "
+        "trmm: a has shape {a} and b has shape {b}: with side={side!r}, a must have as many rows and columns "
         "as b has {what} (or pass the other side)"
     )
 
@@ -56,55 +54,55 @@ class InvalidZeroPoint(TilewrightError, ValueError):
 
 
 class StepDtype(TilewrightError, TypeError):
-    """A step of an epilogue that has no meaning on the type of the value."""
+    """An epilogue step does not support the element type of its value."""
 
     message = "epilogue: {step} does not apply to {dtype}: {reason}"
 
 
 class StepShape(TilewrightError, ValueError):
-    """An operand of an epilogue that does not fit the result."""
+    """The shape of an epilogue operand does not broadcast to the result."""
 
     message = "matmul: {name} has shape {found}, must be {required}"
 
 
 class TilesMismatch(TilewrightError, ValueError):
-    """The depths of two operands in tiles differ."""
+    """The depths of two tiled operands differ."""
 
     message = (
-        "mmt4d: lhs has shape {lhs}, whose depth is {lhs_depth} tiles, and rhs {rhs}, whose depth is "
-        "{rhs_depth}: numbers and sizes of the tiles must be equal; pack both with the same K0"
+        "mmt4d: lhs has shape {lhs} and a depth of {lhs_depth} tiles, rhs has shape {rhs} and a depth of "
+        "{rhs_depth}: number and size of the tiles must be equal; pack both with the same K0"
     )
 
 
 class InvalidTiles(TilewrightError, ValueError):
-    """Tile sizes that no tile has."""
+    """Invalid tile sizes."""
 
     message = "tiles are {found}, must be {required}"
 
 
 class InvalidGroup(TilewrightError, ValueError):
-    """Depths that cannot share one scale."""
+    """Unsupported group size of a quantised weight."""
 
-    message = "a group of {group} depths is not supported; pass one of {allowed}, or None for one a column"
+    message = "group is {group}, must be one of {allowed}, or None for one scale for each column"
 
 
 class ScaleShape(TilewrightError, ValueError):
-    """Scales or zero points are not one for each group and column."""
+    """Invalid shape of scales or zero points: not one for each group and column."""
 
     message = "{name} have shape {found}, must be {required}: one for each group of depths and each column"
 
 
 class QuantisedWeight(TilewrightError, ValueError):
-    """Quantised rows meet a weight that integers cannot multiply."""
+    """Quantised rows cannot be multiplied with this weight."""
 
     message = (
-        "quantised rows meet {found}; they take a weight of 8 bits with one scale a column and no zero "
-        "points: tilewright.quantize_weights(w, bits=8)"
+        "quantised rows cannot be multiplied with {found}; the weight must have 8 bits, one scale for each "
+        "column and no zero points: tilewright.quantize_weights(w, bits=8)"
     )
 
 
 class QuantisedRange(TilewrightError, ValueError):
-    """Integers that do not fit the bits of a quantised weight."""
+    """Integers of a quantised weight exceed its number of bits."""
 
     message = (
         "{name} of {bits} bits must be integers from {low} to {high}; clip or shift them, or pass more bits"

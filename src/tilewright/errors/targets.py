@@ -6,13 +6,13 @@ from tilewright.errors.base import TilewrightError
 
 
 class UnknownTarget(TilewrightError, ValueError):
-    """A target name that no row has."""
+    """Unknown target name."""
 
-    message = "unknown target {found}, which is neither host nor triple:cpu:+features; known: {known}"
+    message = "unknown target {found}: neither host nor a known name nor triple:cpu:+features; known: {known}"
 
 
 class InvalidTarget(TilewrightError, ValueError):
-    """A target spelled as a triple and a CPU that are not, or for which LLVM makes no 64-bit code."""
+    """Invalid triple:cpu target, or one without 64-bit code."""
 
     message = (
         "target {found}: {reason}; write triple:cpu or triple:cpu:+feature,-feature, "
@@ -21,40 +21,43 @@ class InvalidTarget(TilewrightError, ValueError):
 
 
 class UnknownTriple(TilewrightError, ValueError):
-    """A triple that LLVM has no back end for."""
+    """LLVM has no back end for a triple."""
 
-    message = "LLVM knows no target triple {found}: {reason}; `cc -dumpmachine` prints that of a compiler"
+    message = (
+        "LLVM does not know the target triple {found}: {reason}; `cc -dumpmachine` prints the triple of a "
+        "compiler"
+    )
 
 
 class UnknownCpu(TilewrightError, ValueError):
     """A CPU that LLVM does not know."""
 
-    message = "LLVM knows no CPU {found} of {triple}; nearest: {nearest}"
+    message = "LLVM does not know the CPU {found} of {triple}; nearest: {nearest}"
 
 
 class UnknownFeature(TilewrightError, ValueError):
     """A CPU feature that LLVM does not know."""
 
-    message = "LLVM knows no feature {found} of {triple}; nearest: {nearest}"
+    message = "LLVM does not know the feature {found} of {triple}; nearest: {nearest}"
 
 
 class FeatureNeeded(TilewrightError, ValueError):
-    """A feature is changed that the platform's calling convention needs as it is."""
+    """A feature required by the calling convention cannot be changed."""
 
     message = (
-        "feature {found} cannot be asked for: calls on {triple} need {needed}; leave it out, or choose a "
-        "narrower row (TILEWRIGHT_ISA, isa=)"
+        "feature {found} is not possible: the calling convention of {triple} needs {needed}; omit it, or "
+        "choose a narrower ISA row (TILEWRIGHT_ISA, isa=)"
     )
 
 
 class UnknownIsa(TilewrightError, ValueError):
-    """An ISA row name that does not exist."""
+    """Unknown name of an ISA row."""
 
     message = "unknown ISA row {found}; known: {known}"
 
 
 class IsaNotOnHost(TilewrightError, RuntimeError):
-    """An ISA row whose instructions this CPU lacks."""
+    """The CPU of this machine lacks the instructions of an ISA row."""
 
     message = "ISA row {isa} needs {features}, which this CPU lacks; choose one of: {usable}"
 
@@ -62,4 +65,4 @@ class IsaNotOnHost(TilewrightError, RuntimeError):
 class NoVectorUnit(TilewrightError, RuntimeError):
     """No ISA row fits a CPU."""
 
-    message = "no ISA row fits {cpu} ({triple}); rows: {rows}"
+    message = "no ISA row supports {cpu} ({triple}); rows: {rows}"

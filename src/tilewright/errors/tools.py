@@ -12,21 +12,21 @@ class PackageMissing(TilewrightError, ImportError):
 
 
 class ToolMissing(TilewrightError, FileNotFoundError):
-    """A program of another package is not on the PATH."""
+    """An external tool is not on the PATH."""
 
     message = "{purpose} needs {tool}, which is not on the PATH; Debian and Ubuntu: apt-get install {package}"
 
 
 class NoInnerLoop(TilewrightError, ValueError):
-    """A kernel without a loop is asked for the cycles of one."""
+    """A kernel has no innermost loop whose cycles could be estimated."""
 
     message = (
-        "kernel {kernel} has no loop that multiplies vectors: it is straight code; choose a larger depth"
+        "kernel {kernel} has no loop that multiplies vectors: it is fully unrolled; choose a larger depth"
     )
 
 
 class ModelFailed(TilewrightError, RuntimeError):
-    """llvm-mca has no model of a CPU, or does not read its assembly."""
+    """llvm-mca has no model of a CPU, or rejects its assembly."""
 
     message = (
         "llvm-mca {version} cannot model {cpu} ({triple}): {reason}; install one of a newer LLVM, "
@@ -35,13 +35,13 @@ class ModelFailed(TilewrightError, RuntimeError):
 
 
 class WorkerFailed(TilewrightError, RuntimeError):
-    """A process that measures one system ended or reported a failure."""
+    """A worker process of a benchmark failed."""
 
     message = "measuring {system} failed: {reason}"
 
 
 class WrongResult(TilewrightError, ArithmeticError):
-    """A system under measurement returned a product outside the rounding bound."""
+    """The result of a benchmarked system is outside the error bound."""
 
     message = (
         "{system} computed {problem} wrongly: row {row}, column {column} is {found}, float64 gives "
@@ -50,7 +50,7 @@ class WrongResult(TilewrightError, ArithmeticError):
 
 
 class WrongMove(TilewrightError, ArithmeticError):
-    """A system under measurement did not transpose."""
+    """The result of a benchmarked transpose is wrong."""
 
     message = "{system} did not transpose a {shape} array of {dtype}; nothing was timed"
 
@@ -68,6 +68,6 @@ class BinaryToTerminal(TilewrightError, ValueError):
 
 
 class OutputNotWritable(TilewrightError, OSError):
-    """A file asked for on the command line cannot be written."""
+    """An output file cannot be written."""
 
     message = "cannot write {path}: {reason}; choose another file"

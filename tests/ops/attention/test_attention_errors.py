@@ -74,7 +74,7 @@ BAD = [
     Bad((Q, K, V[:, :1]), KeysMismatch, ValueError, ("(2, 2, 5, 8)", "(2, 1, 5, 6)")),
     Bad((Q, K, V[:, :, :4]), KeysMismatch, ValueError, ("(2, 2, 4, 6)",)),
     Bad((Q, K, V[:1]), KeysMismatch, ValueError, ("(1, 2, 5, 6)",)),
-    Bad((np.concatenate([Q, Q[:1]]), K, V), AttentionBatch, ValueError, ("k is of 2", "q of 3")),
+    Bad((np.concatenate([Q, Q[:1]]), K, V), AttentionBatch, ValueError, ("k has 2 sequences", "q has 3")),
     Bad((Q[0, 0, 0], K, V), AttentionAxes, ValueError, ("q has shape (8,)", "at least 2")),
     Bad((1.0, K, V), AttentionAxes, ValueError, ("q has shape ()",)),
     Bad((Q, K[0], V), AttentionAxes, ValueError, ("k has shape (2, 5, 8)", "as q 4")),
@@ -150,11 +150,11 @@ BAD = [
     Bad(PACKED, InvalidOffsets, ValueError, ("cu_seqlens_q", "begins with []"), offsets([], [0, 5])),
     Bad(PACKED, InvalidOffsets, ValueError, ("cu_seqlens_k",), offsets([0, 3], [[0, 5]])),
     Bad(PACKED, InvalidOffsets, ValueError, ("cu_seqlens_k", "2.5"), offsets([0, 3], [0, 2.5])),
-    Bad(PACKED, OffsetsNotIncreasing, ValueError, ("from 3 down to 2", "sequence 1"), offsets([0, 3, 2])),
+    Bad(PACKED, OffsetsNotIncreasing, ValueError, ("from 3 to 2", "sequence 1"), offsets([0, 3, 2])),
     Bad(PACKED, OffsetsNotIncreasing, ValueError, ("cu_seqlens_k", "from 4"), offsets([0, 1, 2], [0, 4, 3])),
     Bad(PACKED, OffsetsPastEnd, ValueError, ("cu_seqlens_q", "4", "q has 3"), offsets([0, 4], [0, 5])),
     Bad(PACKED, OffsetsPastEnd, ValueError, ("cu_seqlens_k", "6", "k has 5"), offsets([0, 3], [0, 6])),
-    Bad(PACKED, AttentionBatch, ValueError, ("k is of 3", "q of 2"), offsets([0, 1, 3], [0, 1, 2, 5])),
+    Bad(PACKED, AttentionBatch, ValueError, ("k has 3", "q has 2"), offsets([0, 1, 3], [0, 1, 2, 5])),
     Bad(QKV, AttentionAxes, ValueError, ("q has shape", "packed"), offsets([0, 1, 3], [0, 1, 5])),
     Bad(
         PACKED, AttentionArguments, TypeError, ("cu_seqlens_k", "without cu_seqlens_q"), offsets(None, [0, 5])
@@ -174,7 +174,7 @@ BAD = [
     Bad(QKV, BlockTableShape, ValueError, ("0.5",), {"block_table": [[0.5], [1]], "kv_lengths": [5, 5]}),
     Bad(QKV, InvalidLengths, ValueError, ("kv_lengths[1] is 6", "0 to 5"), table([0], [1], lengths=(5, 6))),
     Bad(QKV, AttentionArguments, TypeError, ("without kv_lengths",), {"block_table": [[0], [1]]}),
-    Bad(QKV, AttentionBatch, ValueError, ("k is of 3", "q of 2"), table([0], [1], [1], lengths=5)),
+    Bad(QKV, AttentionBatch, ValueError, ("k has 3", "q has 2"), table([0], [1], [1], lengths=5)),
     Bad((ROWS_Q, ROWS_K, ROWS_V), AttentionAxes, ValueError, ("k has shape", "pages"), table([0])),
     Bad(
         (ROWS_Q, K, V),

@@ -261,8 +261,8 @@ def test_calls_that_are_refused() -> None:
         (OperandMismatch, "dtype", (x.astype(np.float64), out), {}),
         (OperandMismatch, "alignment", (np.zeros(33, np.uint8)[1:].view(np.float32), out), {}),
         (OperandMismatch, "writeable", (x, read_only), {}),
-        (ContractionMemory, "in0 has elements 0 to 7", (x[1:], out), {}),
-        (ContractionMemory, "out has elements 0 to 7", (x, out[:-1]), {}),
+        (ContractionMemory, "in0 accesses elements 0 to 7", (x[1:], out), {}),
+        (ContractionMemory, "out accesses elements 0 to 7", (x, out[:-1]), {}),
         (InvalidSize, "sizes", (x, out), {"sizes": (8,)}),
     ]
     for error, message, operands, keywords in refused:

@@ -136,7 +136,7 @@ def test_bad_input() -> None:
         tw.pack(w),
     ]
     for packed in others:
-        with pytest.raises(QuantisedWeight, match="one scale a column"):
+        with pytest.raises(QuantisedWeight, match="one scale for each column"):
             tw.linear(rows, packed)
     packed = tw.quantize_weights(w)
     with pytest.raises(InvalidChoice, match="dtype"):

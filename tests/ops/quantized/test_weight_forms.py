@@ -22,7 +22,7 @@ def test_groups_of_whole_words_and_steps(elements: Elements, group: int) -> None
 
 @pytest.mark.parametrize("group", [-1, 1, 8, 16, 33, 48, 96, 2048])
 def test_other_groups_are_refused(group: int) -> None:
-    with pytest.raises(InvalidGroup, match=f"group of {group} depths"):
+    with pytest.raises(InvalidGroup, match=f"group is {group}, "):
         Weights(Elements.I4, group)
 
 

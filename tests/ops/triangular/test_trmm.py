@@ -279,7 +279,7 @@ def test_nothing_outside_of_operands_is_touched(dtype: str, at_end: bool) -> Non
 A, B, C = filled((4, 4), seed=1), filled((4, 3), seed=2), filled((4, 3), seed=3)
 REFUSED: tuple[tuple[type[TilewrightError], tuple[Any, ...], dict[str, Any], str], ...] = (
     (TriangleNotSquare, (B, B), {}, r"a has shape \(4, 3\)"),
-    (TriangleShape, (A, B.T), {}, r"shape \(4, 4\) stands on the left of b of shape \(3, 4\).*rows"),
+    (TriangleShape, (A, B.T), {}, r"a has shape \(4, 4\) and b has shape \(3, 4\): with side='left'.*rows"),
     (TriangleShape, (A, B), {"side": "right"}, "as b has columns"),
     (FactorAxes, (A[0], B), {}, r"trmm: a has shape \(4,\)"),
     (BatchMismatch, (np.ones((2, 4, 4)), np.ones((3, 4, 3))), {}, r"trmm: batch axes \(2,\) of a"),

@@ -180,7 +180,7 @@ def interleaved(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
     """
     pairs, rest = divmod(len(arguments), 2)
     if pairs == 0:
-        raise OperandCount(subscripts="(lists of labels)", found=len(arguments), required="one at least")
+        raise OperandCount(subscripts="(lists of labels)", found=len(arguments), required="at least one")
     operands = list(arguments[0 : 2 * pairs : 2])
     text = ",".join(map(_letters, arguments[1 : 2 * pairs : 2]))
     return (f"{text}->{_letters(arguments[-1])}" if rest else text), operands

@@ -52,7 +52,7 @@ def _group(group: object) -> int:
     """Depths that share a scale; 0 for all of them. Which numbers there are `Weights` knows."""
     found = 0 if group is None else as_integer(group)
     if found is None or found < 0:
-        raise InvalidGroup(group=shown(group), allowed=f"None, {', '.join(map(str, GROUPS))}")
+        raise InvalidGroup(group=shown(group), allowed=", ".join(map(str, GROUPS)))
     return found
 
 
