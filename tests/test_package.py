@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -31,6 +33,42 @@ def test_dir_has_what_is_loaded_late() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_type_checkers_see_the_table_of_names() -> None:
+    """Every public name has a row that says which module defines it, and an import for type checkers."""
+    tree = ast.parse(Path(tw.__file__).read_text(encoding="utf-8"))
+    (shown,) = [
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    imports = [node for node in shown.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.name: node.module for node in imports for alias in node.names}
+    assert seen == tw._HOMES
+    assert sorted([*seen, "errors", "TilewrightError"]) == tw.__all__
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["import tilewright.machine.host", "import tilewright.machine", "from tilewright.machine import catalog"],
+)
+def test_machine_is_the_function_whatever_is_imported(imports: str) -> None:
+    question = f"import tilewright\n{imports}\nassert tilewright.machine().name == 'host'"
+    for first in ("", f"{imports}\n"):
+        subprocess.run([sys.executable, "-c", first + question], check=True)
+
+
+def test_star_imports_bind_every_public_name() -> None:
+    question = "from tilewright import *; import tilewright; print(set(tilewright.__all__) - set(globals()))"
+    done = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_importing_the_package_loads_no_compiler() -> None:
+    question = (
+        "import sys, tilewright; "
+        "sys.exit(any(name.startswith(('tilewright.compiler', 'tilewright.micro')) for name in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", question], check=True)
+
+
 @pytest.mark.parametrize("name", tw.__all__)
 def test_every_public_name_exists(name: str) -> None:
     value = getattr(tw, name)
@@ -39,7 +77,7 @@ def test_every_public_name_exists(name: str) -> None:
 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Pakced'"):
-        tw.Pakced  # noqa: B018
+        tw.Pakced  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_the_machine_is_short() -> None:

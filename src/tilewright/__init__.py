@@ -1,81 +1,73 @@
 """Tilewright: a tensor compiler for CPUs."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tilewright import errors as errors
-from tilewright.api import (
-    append_kv,
-    attention,
-    attention_backward,
-    attention_partial,
-    compile,
-    compile_einsum,
-    einsum_contraction,
-    einsum_tree,
-    explain,
-    get_num_threads,
-    inner,
-    kron,
-    linear,
-    matmul_integer,
-    matvec,
-    merge_attention,
-    mmt4d,
-    pack,
-    pack_quantized,
-    quantize_rows,
-    quantize_weights,
-    schedule,
-    set_num_threads,
-    targets,
-    tensordot,
-    transpose,
-    unpack,
-    vecdot,
-    vecmat,
-)
 from tilewright.errors import TilewrightError
-from tilewright.loops.accelerate.public import accelerate
-from tilewright.machine.host import machine
-from tilewright.ops.attention.backward_problem import AttentionBackward
-from tilewright.ops.attention.problem import Attention
-from tilewright.ops.batch_reduce.problem import BatchReduceGemm
-from tilewright.ops.chain.problem import LinearChain
-from tilewright.ops.contraction.problem import Contraction, Dimension
-from tilewright.ops.einsum.public import einsum
-from tilewright.ops.elementwise.problem import Elementwise
-from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.matmul.public import matmul
-from tilewright.ops.mmt4d.problem import Mmt4d
-from tilewright.ops.packing.problem import Packing
-from tilewright.ops.rows.problem import RowFunction
-from tilewright.ops.rows.public import (
-    erf,
-    exp,
-    gelu,
-    layer_norm,
-    log_softmax,
-    relu,
-    rms_norm,
-    sigmoid,
-    silu,
-    softmax,
-    tanh,
-)
-from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
-from tilewright.ops.sum_of_products.problem import SumOfProducts
-from tilewright.ops.triangular.public import syr2k, syrk, trmm
-from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
-from tilewright.ops.triangular.trmm_problem import Trmm
-from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import importing
-from tilewright.spec.dtype import DType
-from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
+from tilewright.threads.lifetime import watch_forks
+from tilewright.threads.limits import register_pool
 
 if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel
-    from tilewright.ops.linear.activations import QuantizedRows
+    from tilewright.compiler.public import compile
+    from tilewright.loops.accelerate.public import accelerate
+    from tilewright.machine.catalog import targets
+    from tilewright.machine.host import machine
+    from tilewright.ops.attention.backward_problem import AttentionBackward
+    from tilewright.ops.attention.problem import Attention
+    from tilewright.ops.attention.public import (
+        append_kv,
+        attention,
+        attention_backward,
+        attention_partial,
+        merge_attention,
+    )
+    from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+    from tilewright.ops.chain.problem import LinearChain
+    from tilewright.ops.contraction.problem import Contraction, Dimension
+    from tilewright.ops.contraction.public import schedule
+    from tilewright.ops.einsum.contraction_call import einsum_contraction
+    from tilewright.ops.einsum.products import inner, kron, matvec, tensordot, vecdot, vecmat
+    from tilewright.ops.einsum.public import einsum
+    from tilewright.ops.einsum.public_compiled import compile_einsum, einsum_tree
+    from tilewright.ops.elementwise.problem import Elementwise
+    from tilewright.ops.explain import explain
+    from tilewright.ops.gemm.problem import Gemm
+    from tilewright.ops.linear.activations import QuantizedRows, quantize_rows
+    from tilewright.ops.matmul.integers import matmul_integer
+    from tilewright.ops.matmul.linear import linear
+    from tilewright.ops.matmul.public import matmul
+    from tilewright.ops.mmt4d.call import mmt4d
+    from tilewright.ops.mmt4d.problem import Mmt4d
     from tilewright.ops.packing.matrix import PackedMatrix
+    from tilewright.ops.packing.problem import Packing
+    from tilewright.ops.quantized.public import pack, pack_quantized, quantize_weights, unpack
+    from tilewright.ops.rows.problem import RowFunction
+    from tilewright.ops.rows.public import (
+        erf,
+        exp,
+        gelu,
+        layer_norm,
+        log_softmax,
+        relu,
+        rms_norm,
+        sigmoid,
+        silu,
+        softmax,
+        tanh,
+    )
+    from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
+    from tilewright.ops.sum_of_products.problem import SumOfProducts
+    from tilewright.ops.transpose.public import transpose
+    from tilewright.ops.triangular.public import syr2k, syrk, trmm
+    from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+    from tilewright.ops.triangular.trmm_problem import Trmm
+    from tilewright.ops.unary.problem import Unary
+    from tilewright.spec.dtype import DType
+    from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
+    from tilewright.threads.pool import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 
@@ -162,25 +154,106 @@ __all__ = [
     "vecmat",
 ]
 
+#: Public name: the module that defines it, imported when the name is first looked up.
+_HOMES = {
+    "Activation": "tilewright.spec.epilogue",
+    "Attention": "tilewright.ops.attention.problem",
+    "AttentionBackward": "tilewright.ops.attention.backward_problem",
+    "BatchReduceGemm": "tilewright.ops.batch_reduce.problem",
+    "Bias": "tilewright.spec.epilogue",
+    "Clamp": "tilewright.spec.epilogue",
+    "Contraction": "tilewright.ops.contraction.problem",
+    "DType": "tilewright.spec.dtype",
+    "Dimension": "tilewright.ops.contraction.problem",
+    "Elementwise": "tilewright.ops.elementwise.problem",
+    "Epilogue": "tilewright.spec.epilogue",
+    "Gemm": "tilewright.ops.gemm.problem",
+    "Kernel": "tilewright.compiler.kernel",
+    "LinearChain": "tilewright.ops.chain.problem",
+    "Mmt4d": "tilewright.ops.mmt4d.problem",
+    "PackedMatrix": "tilewright.ops.packing.matrix",
+    "Packing": "tilewright.ops.packing.problem",
+    "QuantizedRows": "tilewright.ops.linear.activations",
+    "Residual": "tilewright.spec.epilogue",
+    "RowFunction": "tilewright.ops.rows.problem",
+    "Saturate": "tilewright.spec.epilogue",
+    "Scale": "tilewright.spec.epilogue",
+    "SumOfProducts": "tilewright.ops.sum_of_products.problem",
+    "Syr2k": "tilewright.ops.triangular.syr2k_problem",
+    "Syrk": "tilewright.ops.triangular.syr2k_problem",
+    "Trmm": "tilewright.ops.triangular.trmm_problem",
+    "Unary": "tilewright.ops.unary.problem",
+    "accelerate": "tilewright.loops.accelerate.public",
+    "append_kv": "tilewright.ops.attention.public",
+    "attention": "tilewright.ops.attention.public",
+    "attention_backward": "tilewright.ops.attention.public",
+    "attention_partial": "tilewright.ops.attention.public",
+    "compile": "tilewright.compiler.public",
+    "compile_einsum": "tilewright.ops.einsum.public_compiled",
+    "einsum": "tilewright.ops.einsum.public",
+    "einsum_contraction": "tilewright.ops.einsum.contraction_call",
+    "einsum_tree": "tilewright.ops.einsum.public_compiled",
+    "erf": "tilewright.ops.rows.public",
+    "exp": "tilewright.ops.rows.public",
+    "explain": "tilewright.ops.explain",
+    "gelu": "tilewright.ops.rows.public",
+    "get_num_threads": "tilewright.threads.pool",
+    "inner": "tilewright.ops.einsum.products",
+    "kron": "tilewright.ops.einsum.products",
+    "layer_norm": "tilewright.ops.rows.public",
+    "linear": "tilewright.ops.matmul.linear",
+    "log_softmax": "tilewright.ops.rows.public",
+    "machine": "tilewright.machine.host",
+    "matmul": "tilewright.ops.matmul.public",
+    "matmul_integer": "tilewright.ops.matmul.integers",
+    "matvec": "tilewright.ops.einsum.products",
+    "max": "tilewright.ops.rows.public_reductions",
+    "mean": "tilewright.ops.rows.public_reductions",
+    "merge_attention": "tilewright.ops.attention.public",
+    "min": "tilewright.ops.rows.public_reductions",
+    "mmt4d": "tilewright.ops.mmt4d.call",
+    "pack": "tilewright.ops.quantized.public",
+    "pack_quantized": "tilewright.ops.quantized.public",
+    "quantize_rows": "tilewright.ops.linear.activations",
+    "quantize_weights": "tilewright.ops.quantized.public",
+    "relu": "tilewright.ops.rows.public",
+    "rms_norm": "tilewright.ops.rows.public",
+    "schedule": "tilewright.ops.contraction.public",
+    "set_num_threads": "tilewright.threads.pool",
+    "sigmoid": "tilewright.ops.rows.public",
+    "silu": "tilewright.ops.rows.public",
+    "softmax": "tilewright.ops.rows.public",
+    "sum": "tilewright.ops.rows.public_reductions",
+    "syr2k": "tilewright.ops.triangular.public",
+    "syrk": "tilewright.ops.triangular.public",
+    "tanh": "tilewright.ops.rows.public",
+    "targets": "tilewright.machine.catalog",
+    "tensordot": "tilewright.ops.einsum.products",
+    "transpose": "tilewright.ops.transpose.public",
+    "trmm": "tilewright.ops.triangular.public",
+    "unpack": "tilewright.ops.quantized.public",
+    "vecdot": "tilewright.ops.einsum.products",
+    "vecmat": "tilewright.ops.einsum.products",
+}
 
-def __getattr__(name: str) -> Any:
-    # Kernel brings the whole compiler with it; whoever only imports the package does not pay for that.
-    if name == "Kernel":
+register_pool()
+watch_forks()
+
+# Every operation needs these; the first call would pay for them.
+for _module in ("tilewright.machine.host", "tilewright.ops.gemm.problem", "tilewright.calls.foreign"):
+    import_module(_module)
+# Importing a subpackage binds its name here, once: `tilewright.machine` is the function of that name.
+globals().pop("machine", None)
+
+if not TYPE_CHECKING:  # type checkers know the names from the imports above, and no others
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         with importing:
-            from tilewright.compiler.kernel import Kernel
-
-        return Kernel
-    if name == "PackedMatrix":
-        with importing:
-            from tilewright.ops.packing.matrix import PackedMatrix
-
-        return PackedMatrix
-    if name == "QuantizedRows":
-        with importing:
-            from tilewright.ops.linear.activations import QuantizedRows
-
-        return QuantizedRows
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,6 @@ import pytest
 from support import Array, rough
 
 import tilewright as tw
-from tilewright import api
 from tilewright.calls.afterwards import afterwards
 from tilewright.ops.attention import backward_call as backward_front
 from tilewright.ops.attention import call as attention_front
@@ -21,6 +20,7 @@ from tilewright.ops.gemm import call as arrays
 from tilewright.ops.linear import quantized as weights
 from tilewright.ops.matmul import public as matmul_front
 from tilewright.ops.rows import builtins as function_front
+from tilewright.ops.transpose import public as moves
 from tilewright.threads import scratch
 
 A, B = rough((5, 6)), rough((6, 7), seed=1)
@@ -55,7 +55,11 @@ PLACES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "einsum": (einsum, "_keep_steps", lambda: into(lambda c: tw.einsum("ab,bc->ac", A, B, out=c), (5, 7))),
     "einsum's calls": (einsum, "_remember", lambda: tw.einsum("xy,yz->xz", A, B, optimize="auto")),
     "functions": (function_front, "_remember", lambda: into(lambda c: tw.softmax(A, out=c), (5, 6))),
-    "transpose": (api, "_connecting", lambda: into(lambda c: tw.transpose(A[::2], out=c), (6, 3))),
+    "transpose": (
+        moves,
+        "_connecting",
+        lambda: into(lambda c: tw.transpose(A[::2], out=c), (6, 3)),
+    ),
     "attention": (
         attention_front,
         "keep_plan",
@@ -72,7 +76,7 @@ def test_results_come_through(
 ) -> None:
     module, name, call = PLACES[place]
     if place == "transpose":
-        monkeypatch.setattr(api, "_transposing", [])
+        monkeypatch.setattr(moves, "_transposing", [])
     failed = []
 
     class Failing:

@@ -381,9 +381,12 @@ CATALOG: tuple[Entry, ...] = (
 
 
 def targets() -> tuple[str, ...]:
-    """The names of all machines in the catalogue, in its order.
+    """Names of the machines that kernels can be compiled for, beside this host.
 
-    >>> "znver5" in targets()
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> "znver5" in tw.targets()
     True
     """
     return tuple(entry.machine.name for entry in CATALOG)

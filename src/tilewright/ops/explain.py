@@ -391,13 +391,37 @@ CALLS: dict[str, Callable[..., Explanation]] = {
     "trmm": _explain_triangles("trmm"),
 }
 #: The modules that these come from, as they say.
-_HOMES = ("tilewright", "tilewright.api", "tilewright.ops.triangular.public")
+_HOMES = ("tilewright", "tilewright.ops.attention.public", "tilewright.ops.triangular.public")
 #: The modules of functions of rows and of elements, all of which are explained alike.
 _FUNCTIONS = ("tilewright.ops.rows.public", "tilewright.ops.rows.public_reductions")
 
 
-def explain(subject: Any, *arguments: Any, **options: Any) -> Explanation:
-    """What `tilewright.explain` does, which documents it."""
+def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
+    """Which strategy and kernel a call or a problem takes, and why.
+
+    Parameters
+    ----------
+    subject : a problem, or a function of this package: ``explain(matmul, a, b, out=c)``.
+    arguments, options : those of the function; of a problem, the target it is compiled for.
+
+    Returns
+    -------
+    Explanation
+        Prints as text; its fields hold the kernel, the strategy, each decision with the values it looked
+        at, what happens around the kernel (copies, Python, batches), blocking, flops and bytes. Nothing
+        is computed.
+
+    Raises
+    ------
+    NotExplained, and what the call itself would raise.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> a, x = np.ones((64, 64), np.float32), np.ones((64, 1), np.float32)
+    >>> tw.explain(tw.matmul, a, x).strategy
+    'dot products: vectors run along the depth, rows of A are read once'
+    """
     if isinstance(subject, Problem):
         inspect.signature(explain_problem).bind(subject, *arguments, **options)
         return explain_problem(subject, *arguments, **options)

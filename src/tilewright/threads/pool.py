@@ -264,14 +264,47 @@ def thread_pool() -> ThreadPool:
 
 
 def get_num_threads() -> int:
-    """See `tilewright.get_num_threads`."""
+    """How many threads a call uses; see `set_num_threads`.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> tw.get_num_threads() >= 1
+    True
+    """
     if _pools:
         return _pools[0].size
     return _asked[-1] if _asked else _defaults(read_settings())[0]
 
 
 def set_num_threads(count: object) -> None:
-    """See `tilewright.set_num_threads`."""
+    """Sets how many threads a call uses, in every thread of this process.
+
+    Parameters
+    ----------
+    count : threads of later calls, the caller among them; 1 computes on the caller alone. More than the
+        process may use cores are allowed, but then threads take turns and never poll for work, so that most
+        products take longer.
+
+    Raises
+    ------
+    InvalidThreads : if `count` is not an integer from 1 to a bound of about a thousand.
+
+    Notes
+    -----
+    By default it is the least of the CPUs that the process may run on, the whole cores in its control
+    group's quota, OMP_NUM_THREADS and TILEWRIGHT_NUM_THREADS. Results have the same bits with any number.
+    Threads are started when they are first needed; those that become too many sleep.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> before = tw.get_num_threads()
+    >>> tw.set_num_threads(1)
+    >>> tw.get_num_threads()
+    1
+    >>> tw.set_num_threads(before)
+    """
     checked = check_threads("set_num_threads: the number", count)
     with preparing:
         _asked[:] = [checked]

@@ -13,13 +13,52 @@ from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
 from tilewright.ops.gemm.call import find_dtype
 from tilewright.spec.arguments import as_sizes
+from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp
 
 
 def einsum_contraction(
-    subscripts: str, operands: Sequence[Any], out_strides: Sequence[int] | None, choices: dict[str, Any]
+    subscripts: str,
+    /,
+    *operands: Any,
+    dtype: DType | str | None = None,
+    out_dtype: DType | str | None = None,
+    out_strides: Sequence[int] | None = None,
+    main: str | None = None,
+    first: str | None = None,
+    last: str | None = None,
 ) -> Contraction:
-    """What `tilewright.einsum_contraction` does, which documents it."""
+    """The contraction that subscripts name, with no schedule yet: a dimension for each label.
+
+    Parameters
+    ----------
+    subscripts : as `einsum` takes them, of one or two operands: ``"ij,jk->ik"``. A label that stands twice on
+        one operand is its diagonal.
+    operands : the shape of each, which then is row-major, or an array, whose strides and type are taken.
+    dtype, out_dtype : element types, of both operands and of the result; by default those of arrays, or f32.
+    out_strides : elements between the axes of the result; by default it is row-major.
+    main, first, last : as in `Contraction`; of one operand `main` is "identity" by default.
+
+    Returns
+    -------
+    Contraction
+        All of its dimensions are sequential: `compile` finds a schedule, `schedule` shows it.
+
+    Raises
+    ------
+    ContractionOperands, ContractionPrimitive, InvalidOperand, and what `einsum` raises of subscripts, shapes
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> print(tw.einsum_contraction("ij,jk->ik", (2, 3), (3, 4)))
+    contraction dtype=f32 in1_dtype=f32 out_dtype=f32 main=packed_gemm first=zero
+    m sequential 2 in0=3 in1=0 out=4
+    n sequential 4 in0=0 in1=1 out=1
+    k sequential 3 in0=1 in1=4 out=0
+    """
+    choices: dict[str, Any] = {"dtype": dtype, "in1_dtype": dtype, "out_dtype": out_dtype}
+    choices |= {"main": main, "first": first, "last": last}
     places = [_place(operand, number) for number, operand in enumerate(operands)]
     names = ("dtype", "in1_dtype")
     for name, operand in zip(names, operands, strict=False):

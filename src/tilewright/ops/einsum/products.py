@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tilewright.calls.foreign import as_array, foreign_operand, leave_to_numpy, viewed, wrapped
 from tilewright.calls.operands import Array
@@ -67,8 +67,29 @@ def _contract(function: str, a: Array, b: Array, labels_a: str, labels_b: str, l
     return contract(a, b, labels_a, labels_b, labels_out, dtype=dtype)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
-    """See `tilewright.tensordot`."""
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> NDArray[Any]:
+    """The sum over axes of a and of b of products of elements: `numpy.tensordot`.
+
+    Parameters
+    ----------
+    a, b : array_like
+    axes : int or pair
+        So many last axes of a and first of b; or those of a and those of b, integers or sequences of them.
+
+    Returns
+    -------
+    numpy.ndarray : the other axes of a, then those of b.
+
+    Raises
+    ------
+    ContractionAxes, InvalidOperand, UnsupportedDtype
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
+    (2, 5)
+    """
     foreign = _foreign(a, b)
     if foreign is not None:
         left: Array = leave_to_numpy("tensordot", foreign, (a, b), {"axes": axes})
@@ -119,8 +140,27 @@ def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
     return found[0], found[1]
 
 
-def inner(a: Any, b: Any) -> Any:
-    """See `tilewright.inner`."""
+def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
+    """Products of elements summed over the last axes of both: `numpy.inner`.
+
+    Parameters
+    ----------
+    a, b : array_like of shapes (..., k), or a scalar, which multiplies
+
+    Returns
+    -------
+    numpy.ndarray of shape (*a.shape[:-1], *b.shape[:-1]); a scalar of two vectors
+
+    Raises
+    ------
+    ContractionAxes, InvalidOperand, UnsupportedDtype
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.inner(np.ones((2, 4)), np.ones((3, 4))).shape
+    (2, 3)
+    """
     foreign = _foreign(a, b)
     if foreign is not None:
         return leave_to_numpy("inner", foreign, (a, b), {})
@@ -138,8 +178,28 @@ def inner(a: Any, b: Any) -> Any:
     return viewed(*given, found) if count else wrapped("inner", given, found)
 
 
-def kron(a: Any, b: Any) -> Any:
-    """See `tilewright.kron`."""
+def kron(a: ArrayLike, b: ArrayLike) -> Any:
+    """Blocks of b, each multiplied by one element of a: `numpy.kron`.
+
+    Parameters
+    ----------
+    a, b : array_like
+        The one of fewer axes gets axes of length 1 in front.
+
+    Returns
+    -------
+    numpy.ndarray whose axes are as long as the products of theirs
+
+    Raises
+    ------
+    InvalidOperand, UnsupportedDtype
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> tw.kron([1, 10], [1, 2, 3])
+    array([ 1,  2,  3, 10, 20, 30])
+    """
     foreign = _foreign(a, b)
     if foreign is not None:
         return leave_to_numpy("kron", foreign, (a, b), {})
@@ -253,13 +313,149 @@ _PRODUCTS = {
 }
 
 
-def of_vectors(
+def _of_vectors(
     function: str, a: Any, b: Any, out: Any, options: Options, unexpected: Mapping[str, Any]
 ) -> Any:
-    """See `tilewright.vecdot`, `tilewright.matvec` and `tilewright.vecmat`, the functions of these names."""
+    """One of NumPy's products of vectors, by its name."""
     refuse_keywords(function, unexpected)
     product = _PRODUCTS[function]
     if type(a) is type(b) is np.ndarray and (out is None or type(out) is np.ndarray) and options.plain:
         product.check(a, b)
         return product.multiply(a, b, out, dtype=options.dtype)
     return call(product, a, b, out, options)
+
+
+def vecdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    /,
+    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    axis: int = -1,
+    axes: list[Any] | None = None,
+    keepdims: bool = False,
+    casting: str = "same_kind",
+    order: str = "K",
+    subok: bool = True,
+    **unexpected: Any,
+) -> Any:
+    """Products of vectors, of complex ones with the conjugate of a: `numpy.vecdot`.
+
+    Parameters
+    ----------
+    a, b : array_like of shapes (..., k)
+        Axes before the last broadcast.
+    out : numpy.ndarray, optional
+        Receives the result, which broadcasts to it.
+    dtype : optional
+        As in `matmul`.
+    axis : int
+        Which axis of both is that of the vectors.
+    axes : list, optional
+        The axis in a, in b and, with `keepdims`, in the result.
+    keepdims : bool
+        Whether the result keeps the axis, with length 1.
+    casting, order, subok : optional
+        As in `matmul`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (...); a scalar of two vectors; or `out`
+
+    Raises
+    ------
+    ContractionAxes, AxisOutOfRange, InvalidFlag, and what `matmul` raises
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.vecdot(np.ones((2, 3)), np.ones(3))
+    array([3., 3.])
+    """
+    options = Options(dtype, axes, axis, keepdims, casting, order, subok)
+    return _of_vectors("vecdot", a, b, out, options, unexpected)
+
+
+def matvec(
+    a: ArrayLike,
+    b: ArrayLike,
+    /,
+    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    axes: list[Any] | None = None,
+    casting: str = "same_kind",
+    order: str = "K",
+    subok: bool = True,
+    **unexpected: Any,
+) -> NDArray[Any]:
+    """Matrices times vectors, both in stacks that broadcast: `numpy.matvec`.
+
+    Parameters
+    ----------
+    a, b : array_like of shapes (..., m, k) and (..., k)
+    out : numpy.ndarray, optional
+        Receives the result, which broadcasts to it.
+    dtype, axes, casting, order, subok : optional
+        As in `matmul`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (..., m), or `out`
+
+    Raises
+    ------
+    ContractionAxes, and what `matmul` raises
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.matvec(np.ones((5, 2, 3)), np.ones((5, 3))).shape
+    (5, 2)
+    """
+    options = Options(dtype, axes, casting=casting, order=order, subok=subok)
+    found: NDArray[Any] = _of_vectors("matvec", a, b, out, options, unexpected)
+    return found
+
+
+def vecmat(
+    a: ArrayLike,
+    b: ArrayLike,
+    /,
+    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    axes: list[Any] | None = None,
+    casting: str = "same_kind",
+    order: str = "K",
+    subok: bool = True,
+    **unexpected: Any,
+) -> NDArray[Any]:
+    """Vectors times matrices, of complex ones the conjugate of a: `numpy.vecmat`.
+
+    Parameters
+    ----------
+    a, b : array_like of shapes (..., k) and (..., k, n)
+    out : numpy.ndarray, optional
+        Receives the result, which broadcasts to it.
+    dtype, axes, casting, order, subok : optional
+        As in `matmul`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (..., n), or `out`
+
+    Raises
+    ------
+    ContractionAxes, and what `matmul` raises
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.vecmat(np.ones((5, 3)), np.ones((5, 3, 4))).shape
+    (5, 4)
+    """
+    options = Options(dtype, axes, casting=casting, order=order, subok=subok)
+    found: NDArray[Any] = _of_vectors("vecmat", a, b, out, options, unexpected)
+    return found

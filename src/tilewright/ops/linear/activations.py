@@ -117,7 +117,34 @@ def row_function(dtype: DType) -> Any:
 
 
 def quantize_rows(x: Any) -> QuantizedRows:
-    """What `tilewright.quantize_rows` does, which documents it."""
+    """Activations as 8-bit integers with one scale for each row, for products with weights of 8 bits.
+
+    q = x / s rounded to nearest, ties to even; s = max|x| / 127 of the row in float32, 1 where that is 0.
+    A row that holds NaN or an infinity gets the scale NaN (and q = 0), so that all of its results are NaN.
+
+    Parameters
+    ----------
+    x : array_like
+        Shape (m, k), of float32, float16 or bfloat16; anything else is converted to float32.
+
+    Returns
+    -------
+    QuantizedRows
+        `linear` and `matmul` take it as their first operand, beside ``quantize_weights(w, bits=8)``: the sums
+        of integers are exact and become floats once: float32, or bfloat16 by `dtype` or `out`.
+
+    Raises
+    ------
+    InvalidOperand
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> x, w = np.ones((2, 64), np.float32), np.ones((64, 3), np.float32)
+    >>> tw.linear(tw.quantize_rows(x), tw.quantize_weights(w)).round(3)
+    array([[64., 64., 64.],
+           [64., 64., 64.]], dtype=float32)
+    """
     array = as_array(x, "x")
     if array.ndim != 2:
         raise InvalidOperand(name="x", reason=f"it has {array.ndim} dimensions, not 2")

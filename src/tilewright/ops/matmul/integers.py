@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, broadcast_shapes, whole_strides
@@ -22,6 +23,7 @@ from tilewright.ops.gemm.call import (
 from tilewright.ops.gemm.kernel import matmul_kernel
 from tilewright.ops.matmul.public import matmul
 from tilewright.spec.epilogue import Along, Bias, Epilogue
+from tilewright.threads.pool import limited
 
 _INT32 = np.dtype(np.int32)
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
@@ -79,8 +81,59 @@ def _cut(array: Array) -> Array:
     return array.astype(np.int32)
 
 
-def matmul_integer(a: Any, b: Any, a_zero_point: Any, b_zero_point: Any, out: Any) -> Array:
-    """See `tilewright.matmul_integer`."""
+def matmul_integer(
+    a: ArrayLike,
+    b: ArrayLike,
+    a_zero_point: ArrayLike | None = None,
+    b_zero_point: ArrayLike | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """(a - a_zero_point) @ (b - b_zero_point) of bytes, exact in int32: ONNX's MatMulInteger.
+
+    Parameters
+    ----------
+    a, b : array_like of int8 or uint8, in any combination
+        Shapes (..., m, k) and (..., k, n), as in `matmul`: batch axes broadcast, 1-D operands are vectors.
+    a_zero_point : integer or array_like, optional
+        One number, (m,) for the rows of a, or (..., m, 1). Values of a's type; 0 by default.
+    b_zero_point : integer or array_like, optional
+        One number, (n,) for the columns of b, or (..., 1, n). Values of b's type; 0 by default.
+    out : numpy.ndarray of int32, optional
+        Receives the result.
+    threads : int, optional
+        As in `matmul`.
+
+    Returns
+    -------
+    numpy.ndarray of int32, shape (..., m, n), or `out`
+        Sums wrap around modulo 2**32.
+
+    Raises
+    ------
+    InvalidZeroPoint, UnsupportedDtype, and what `matmul` raises; each before `out` changes.
+
+    Notes
+    -----
+    The bytes are multiplied as they are. Two numbers are taken off with the sums of a's rows and b's columns
+    when the product is stored; zero points by rows or columns through a product of depth 2.
+    QLinearMatMul's scales follow: ``np.clip(np.rint(found * (a_scale * b_scale / y_scale)) + y_zero_point,
+    0, 255)``.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> a, b = np.array([[11, 7]], np.uint8), np.array([[1], [-3]], np.int8)
+    >>> tw.matmul_integer(a, b, 12, -1)
+    array([[8]], dtype=int32)
+    """
+    with limited(threads):
+        return _product(a, b, a_zero_point, b_zero_point, out)
+
+
+def _product(a: Any, b: Any, a_zero_point: Any, b_zero_point: Any, out: Any) -> Array:
+    """The product with the zero points taken off."""
     given_a, given_b = convert(a, "a"), convert(b, "b")
     for array in (given_a, given_b):
         if array.dtype not in _BYTES:

@@ -129,7 +129,41 @@ def _contiguous(array: Array) -> Array:
 
 
 def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
-    """What `tilewright.mmt4d` does, which documents it."""
+    """The product of matrices in tiles, the second one transposed: linalg.mmt4d of MLIR.
+
+    out[m1, n1] += Σ over k1 of lhs[m1, k1] @ rhs[n1, k1].T, each of these a tile.
+
+    Parameters
+    ----------
+    lhs4d : array_like, shape (M1, K1, M0, K0)
+    rhs4d : array_like, shape (N1, K1, N0, K0)
+        Any tile sizes. Those of the machine (``tw.pack(b).tiles``) and their multiples are read where they
+        stand; tiles that whole vectors don't fill, or of other element types than the machine multiplies,
+        are packed again on the way.
+    out4d : numpy.ndarray of shape (M1, N1, M0, N0), optional
+        The product is added to it, as in linalg.mmt4d. Without it the result is a new array.
+
+    Returns
+    -------
+    numpy.ndarray of shape (M1, N1, M0, N0), or `out4d`
+        float32 for floats of up to 32 bits, int32 for integers of up to 16; `out4d` may also be narrower, and
+        is rounded once.
+
+    Raises
+    ------
+    InvalidOperand, TilesMismatch, UnsupportedDtype, OutShape, OutDtype, OutReadOnly, OutNotArray
+        Each before `out4d` changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> a, b = np.ones((10, 6), np.float32), np.ones((6, 7), np.float32)
+    >>> lhs, rhs = tw.pack(a, role="a", tiles=(4, 2)), tw.pack(b, tiles=(8, 2))
+    >>> tw.mmt4d(lhs, rhs).shape
+    (3, 1, 4, 8)
+
+    Source: IREE, Matrix Multiplication with MMT4D (2021).
+    """
     lhs, rhs = _tiles(lhs4d, "lhs4d"), _tiles(rhs4d, "rhs4d")
     (m1, k1, m0, k0), (n1, k1_rhs, n0, k0_rhs) = lhs.shape, rhs.shape
     if (k1, k0) != (k1_rhs, k0_rhs):

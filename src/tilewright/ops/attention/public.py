@@ -1,0 +1,378 @@
+"""The public functions of attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from tilewright.ops.attention import backward_call, call, kv_cache, state
+from tilewright.ops.attention.operands import Keywords
+from tilewright.ops.attention.state import AttentionState
+from tilewright.threads.pool import limited
+
+
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    causal: bool | str = False,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    q_offset: ArrayLike | None = None,
+    softcap: float | None = None,
+    alibi_slopes: ArrayLike | None = None,
+    sinks: ArrayLike | None = None,
+    q_lengths: ArrayLike | None = None,
+    kv_lengths: ArrayLike | None = None,
+    cu_seqlens_q: ArrayLike | None = None,
+    cu_seqlens_k: ArrayLike | None = None,
+    block_table: ArrayLike | None = None,
+    key_scales: ArrayLike | None = None,
+    value_scales: ArrayLike | None = None,
+    layout: str = "bhsd",
+    out: NDArray[Any] | None = None,
+    return_lse: bool = False,
+    return_scores: str | None = None,
+    strategy: str = "auto",
+    threads: int | None = None,
+) -> Any:
+    """softmax(scale · q·kᵀ + ...) · v, fused: the scores of all keys never exist at once.
+
+    A score is made in this order: scale · q·k, the key's scale, softcap, the slope of the head times the
+    distance, the mask added; then keys that the mask, `causal`, `window` or a length excludes take no part at
+    all, whatever they and their values hold, NaN included. Softmax is computed in float32, for float64 in
+    float64.
+
+    Parameters
+    ----------
+    q : array_like, shape (batch, heads, queries, d)
+    k, v : array_like, shapes (batch, kv_heads, keys, d) and (batch, kv_heads, keys, value_dim)
+        float32, float64, bfloat16 or float16, of any strides; different floats are converted to the widest,
+        bfloat16 and float16 to float32. k and v may both be int8. kv_heads divides heads: query head h reads
+        head h // (heads / kv_heads) of k and v. A batch of 1 serves every sequence of the other operands.
+        Without the batch axis 3-D, of one head 2-D; axes in front of the last four are batches too.
+    mask : array_like, optional
+        Broadcasts to (batch, heads, queries, keys) in every layout, and is not copied for that. bool: True
+        where a key is seen, as in torch and ONNX. A float is added to the scores; values of at most half the
+        least number of its type exclude, as -inf does. Keys are counted from the first key of each sequence
+        on: for paged keys the last axis covers the longest of `kv_lengths`, or more, up to the pages of the
+        table; for packed ones the longest sequence. A last axis of fewer keys (but not 1, which broadcasts)
+        excludes those it does not cover, as in ONNX.
+    causal : bool, "lower_right" or "upper_left"
+        True and "lower_right": the last query is at the last key, as with a cache of earlier keys
+        (flash-attention; ``torch.nn.attention.bias.causal_lower_right``). "upper_left": the first query is at
+        the first key, as in torch's ``is_causal=True`` and in ONNX's ``is_causal`` without a cache. For equal
+        numbers of queries and keys both are the same. With `q_offset` pass True.
+    scale : float, optional
+        1 / sqrt(d) by default.
+    window : (left, right), optional
+        Each query sees the keys from `left` before its own to `right` behind, both included; None: all of
+        that side. Where a query stands is as with `causal`.
+    q_offset : int or array_like of integers, shape (batch,), optional
+        Position of the first query of each sequence among its keys, for `causal`, `window` and
+        `alibi_slopes`: query i is at key q_offset + i. By default the last query is at the last key. Pass the
+        number of earlier keys (the length of ONNX's ``past_key``) when a step adds a different number of keys
+        than queries. May be negative or beyond the last key.
+    softcap : float, optional
+        Scores become softcap · tanh(score / softcap); 0 is none.
+    alibi_slopes : array_like, shape (heads,), optional
+        slope · |key - place of the query| is subtracted; without `q_offset` the last query is at the last
+        key.
+    sinks : array_like, shape (heads,), optional
+        A score of each head that takes part in the sum and has no value; lse counts it.
+    q_lengths, kv_lengths : array_like of integers, shape (batch,), optional
+        How many queries and keys of each sequence count, from the first on; the others are not read. Results
+        of queries that don't count are 0, their lse is -inf.
+    cu_seqlens_q, cu_seqlens_k : array_like of integers, shape (sequences + 1,), optional
+        Sequences packed behind one another: q is (heads, rows, d), with layout "bshd" (rows, heads, d), and
+        sequence i are the rows cu_seqlens_q[i] to cu_seqlens_q[i + 1]. Without cu_seqlens_k that of the
+        queries serves keys that are packed too.
+    block_table : array_like of integers, shape (batch, pages), optional
+        Keys and values stand in pages: k is (pages, kv_heads, page, d), with layout "bshd" (pages, page,
+        kv_heads, d); key j of sequence i stands in page block_table[i, j // page]. Needs `kv_lengths`.
+    key_scales, value_scales : array_like, optional
+        What a quantised key or value is multiplied by: a number, (kv_heads,), (batch, kv_heads), or one for
+        each token in the shape of k without its last axis.
+    layout : "bhsd" or "bshd"
+        "bshd": (batch, sequence, heads, d), in all operands and the result.
+    out : numpy.ndarray, optional
+        Receives the result; exactly of its shape. May share memory with the operands.
+    return_lse : bool
+        Whether the logarithm of each row's sum of exponentials is returned too.
+    return_scores : "product", "softcap", "mask" or "softmax", optional
+        Returns the scores too, as they are after this step: scale · q·k and the key's scale; then softcap;
+        then slopes, mask, `causal` and `window`, with -inf for what is excluded; then softmax, with 0 for it.
+        Takes a second pass and memory for every query and key; the first result is the same.
+    strategy : "auto", "blocks", "decode" or "unfused"
+        By default each sequence goes the way that costs least by its number of queries, see `explain`.
+        "decode", for few queries, reads keys and values where they stand (blocks if their elements are not
+        adjacent); "unfused" makes all scores of some heads, for comparison.
+    threads : int, optional
+        As in `matmul`; the result has the same bits with any number.
+
+    Returns
+    -------
+    numpy.ndarray of q's shape, the last axis value_dim long, of the (converted) dtype of q; or `out`
+    lse : numpy.ndarray (batch, heads, queries) in every layout, float32 or float64; if `return_lse`
+        -inf for a query that sees no key and has no sink, whose result is 0.
+    scores : numpy.ndarray (batch, heads, queries, keys) in every layout, of lse's type; if `return_scores`
+        For packed sequences (sequences, heads, longest queries, longest keys), for paged keys as many keys as
+        the longest of `kv_lengths`. Outside of lengths -inf, after softmax 0.
+
+    Raises
+    ------
+    AttentionAxes, AttentionDtype, AttentionBatch, HeadsMismatch, HeadSizeMismatch, KeysMismatch, MaskShape,
+    MaskDtype, InvalidWindow, InvalidQueryOffset, InvalidLengths, InvalidOffsets, OffsetsNotIncreasing,
+    OffsetsPastEnd, BlockTableShape, BlockOutsideCache, HeadVectorShape, AttentionScales, AttentionArguments,
+    InvalidOperand, InvalidScalar, InvalidChoice, InvalidThreads, OutShape, OutDtype, OutReadOnly, OutNotArray
+        Each before `out` changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> q, k = np.ones((1, 2, 3, 4), np.float32), np.ones((1, 1, 5, 4), np.float32)
+    >>> v = np.arange(5, dtype=np.float32).reshape(1, 1, 5, 1)
+    >>> tw.attention(q, k, v, causal=True)[0, 0, :, 0]
+    array([1. , 1.5, 2. ], dtype=float32)
+
+    Source: MEATTEN (ICS 2024), §4 and §5.
+    """
+    keywords = Keywords(
+        *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
+        *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k, block_table),
+        *(key_scales, value_scales, layout, q_offset),
+    )
+    if return_scores is not None:
+        options: dict[str, Any] = {"return_lse": return_lse, "strategy": strategy, "stage": return_scores}
+        with limited(threads):
+            return call.attention_with_scores(q, k, v, out, keywords, **options)
+    if threads is None:
+        return call.attention(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
+    with limited(threads):
+        return call.attention(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
+
+
+def append_kv(
+    k_cache: NDArray[Any],
+    v_cache: NDArray[Any],
+    k: ArrayLike,
+    v: ArrayLike,
+    kv_lengths: ArrayLike,
+    *,
+    new_lengths: ArrayLike | None = None,
+    block_table: ArrayLike | None = None,
+    layout: str = "bhsd",
+) -> NDArray[Any]:
+    """Write new keys and values behind those that caches hold, in place, and return the new lengths.
+
+    The step before `attention` over a cache that is allocated once. With as many queries as new keys the
+    default position of the queries is right: the last query is at the last key.
+
+    Parameters
+    ----------
+    k_cache, v_cache : numpy.ndarray, shapes (batch, kv_heads, capacity, d) and (batch, kv_heads, capacity, ·)
+        Written in place, of any strides and type. Without the batch axis 3-D, of one head 2-D. With
+        `block_table` (pages, kv_heads, page, ·).
+    k, v : array_like, shapes (batch, kv_heads, new, d) and (batch, kv_heads, new, ·)
+        As many axes as the caches; converted to their types under "same_kind" casting.
+    kv_lengths : array_like of integers, shape () or (batch,)
+        Keys that each sequence has so far.
+    new_lengths : array_like of integers, shape () or (batch,), optional
+        How many of the new keys of each sequence count, from the first on; by default all.
+    block_table : array_like of integers, shape (batch, pages), optional
+        The pages of each sequence, as in `attention`. Places that two sequences share are written twice, in
+        no order.
+    layout : "bhsd" or "bshd"
+        "bshd": (batch, sequence, heads, d), in the caches and the new keys and values.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (batch,)
+        The new lengths, for ``attention(..., kv_lengths=)`` and the next step.
+
+    Raises
+    ------
+    CacheNotArray, CacheReadOnly, AttentionAxes, AppendShape, AppendDtype, KeysMismatch, InvalidLengths,
+    CacheFull, BlockTableShape, BlockOutsideCache, InvalidOperand, InvalidChoice
+        Each before a cache changes.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> k_cache, v_cache = np.zeros((1, 2, 8, 4), np.float32), np.zeros((1, 2, 8, 4), np.float32)
+    >>> new = np.ones((1, 2, 3, 4), np.float32)
+    >>> lengths = tw.append_kv(k_cache, v_cache, new, new, 0)
+    >>> lengths = tw.append_kv(k_cache, v_cache, new, 2 * new, lengths)
+    >>> lengths, v_cache[0, 0, :, 0]
+    (array([6]), array([1., 1., 1., 2., 2., 2., 0., 0.], dtype=float32))
+    >>> tw.attention(new, k_cache, v_cache, kv_lengths=lengths, causal=True)[0, 0, :, 0]
+    array([1.25, 1.4 , 1.5 ], dtype=float32)
+    """
+    return kv_cache.append_kv((k_cache, v_cache), (k, v), kv_lengths, new_lengths, block_table, layout)
+
+
+def attention_partial(
+    q: ArrayLike, k: ArrayLike, v: ArrayLike, *, threads: int | None = None, **keywords: Any
+) -> AttentionState:
+    """Attention to some of the keys, in a form that `merge_attention` puts together with that to others.
+
+    What a run over several machines needs, each of which holds a part of the keys: merged, the states are
+    those of all keys, up to rounding, in whatever order and grouping.
+
+    Parameters
+    ----------
+    q, k, v : as in `attention`; k and v are those of the part.
+    threads : as in `attention`.
+    keywords : mask, causal, scale, window, q_offset, softcap, alibi_slopes, sinks, the lengths, block_table,
+        the scales and layout, as in `attention`. Places (of causal, window and slopes) are those in the part:
+        for a part that begins at key j, causal attention takes ``causal=True, q_offset=p - j`` with p the
+        place of the first query among all keys. Sinks belong to one part alone.
+
+    Returns
+    -------
+    AttentionState : (out, row_max, row_sum), and the properties `lse` and `layout`
+        The result of these keys alone, in `layout`, in float32 (float64 for float64 queries); then for each
+        row its largest score and the sum of e^(score - row_max), (batch, heads, queries) in every layout, as
+        the lse of `attention` is. A row that sees no key has 0, -inf and 0.
+
+    Raises
+    ------
+    As `attention`.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> q, k, v = np.random.rand(1, 8, 1, 64), np.random.rand(1, 2, 100, 64), np.random.rand(1, 2, 100, 64)
+    >>> halves = slice(0, 60), slice(60, 100)
+    >>> parts = [tw.attention_partial(q, k[:, :, keys], v[:, :, keys]) for keys in halves]
+    >>> np.allclose(tw.merge_attention(parts).out, tw.attention(q, k, v))
+    True
+
+    Source: MEATTEN (ICS 2024), §5.1 (the state of an online softmax).
+    """
+    if threads is None:
+        return state.attention_partial(q, k, v, Keywords(**keywords))
+    with limited(threads):
+        return state.attention_partial(q, k, v, Keywords(**keywords))
+
+
+def merge_attention(states: Iterable[AttentionState], *, layout: str | None = None) -> AttentionState:
+    """The state of all keys from those of their parts: sums weighted by e^row_max, in the order given.
+
+    Associative and commutative up to rounding: states of merged states may be merged again. The same states
+    in the same order give the same bits.
+
+    Parameters
+    ----------
+    states : iterable of AttentionState, or of (out, row_max, row_sum)
+        One for each part, all of the same queries: out in `layout`, row_max and row_sum (batch, heads,
+        queries) in every layout.
+    layout : "bhsd" or "bshd", optional
+        The layout of the results. By default that of the first `AttentionState`; "bhsd" for plain tuples.
+
+    Returns
+    -------
+    AttentionState : `out` is the result (``.astype(q.dtype)`` rounds it as `attention` does), `lse` the
+        logarithm of each row's sum of exponentials.
+
+    Raises
+    ------
+    NoStates : of nothing.
+    StateShape : if they are of different queries.
+    StateLayouts : if their results are in different layouts.
+    InvalidChoice : for an invalid `layout`.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> one = (np.full((1, 4), 2.0), np.zeros(1), np.ones(1))
+    >>> other = (np.full((1, 4), 5.0), np.zeros(1), np.full(1, 2.0))
+    >>> tw.merge_attention([one, other]).out
+    array([[4., 4., 4., 4.]])
+    """
+    return state.merge_attention(states, layout)
+
+
+def attention_backward(
+    dout: ArrayLike,
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    out: ArrayLike,
+    lse: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    causal: bool | str = False,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    q_offset: ArrayLike | None = None,
+    softcap: float | None = None,
+    alibi_slopes: ArrayLike | None = None,
+    sinks: ArrayLike | None = None,
+    q_lengths: ArrayLike | None = None,
+    kv_lengths: ArrayLike | None = None,
+    cu_seqlens_q: ArrayLike | None = None,
+    cu_seqlens_k: ArrayLike | None = None,
+    layout: str = "bhsd",
+    threads: int | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The gradients of `attention` with respect to q, k and v, fused as it is.
+
+    Weights are computed again, block by block, from lse: extra memory grows with the operands, not with the
+    square of the length. Sums are float32.
+
+    Parameters
+    ----------
+    dout : array_like
+        The gradient of the result, of its shape.
+    q, k, v : array_like
+        As `attention` had them, float32 or bfloat16.
+    out, lse : array_like
+        What ``attention(..., return_lse=True)`` returned for them: lse is (batch, heads, queries) in every
+        layout.
+    mask, causal, scale, window, q_offset, softcap, alibi_slopes, sinks : optional
+    q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k : optional
+        As `attention` had them. Sinks take part by way of lse; they, slopes and masks get no gradients.
+    layout : "bhsd" or "bshd"
+        Of every operand but lse, and of the gradients.
+    threads : int, optional
+        As in `matmul`; the gradients have the same bits with any number.
+
+    Returns
+    -------
+    dq, dk, dv : numpy.ndarray
+        Of the shapes of q, k and v, of the type to which these are converted. Heads of keys that serve
+        several heads of queries get the sum over these, as operands with a batch of 1 do over the sequences.
+        Rows that belong to no sequence, and queries that see no key, have gradient 0.
+
+    Raises
+    ------
+    AttentionGradientShape : if dout, out or lse is of another shape.
+    UnsupportedDtype : for operands of another type.
+    InvalidSize : for heads of no or of more than 1024 elements.
+    The errors of `attention` for what it takes too.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> q, k = np.ones((1, 1, 1, 2), np.float32), np.eye(2, dtype=np.float32).reshape(1, 1, 2, 2)
+    >>> v = np.array([[[[0.0], [1.0]]]], np.float32)
+    >>> out, lse = tw.attention(q, k, v, scale=1.0, return_lse=True)
+    >>> dq, dk, dv = tw.attention_backward(np.ones_like(out), q, k, v, out, lse, scale=1.0)
+    >>> dq.ravel(), dv.ravel()
+    (array([-0.25,  0.25], dtype=float32), array([0.5, 0.5], dtype=float32))
+
+    Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.2, with the blocks of MEATTEN (ICS 2024).
+    """
+    keywords = Keywords(
+        *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
+        *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k),
+        layout=layout,
+        q_offset=q_offset,
+    )
+    with limited(threads):
+        return backward_call.attention_backward(dout, (q, k, v), out, lse, keywords)

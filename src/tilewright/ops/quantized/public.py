@@ -1,0 +1,177 @@
+"""Packing matrices, plain and quantised: `pack`, `unpack`, `quantize_weights`, `pack_quantized`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from tilewright.compiler.target import resolve_target
+from tilewright.errors import UnsupportedArgument, shown
+from tilewright.machine.machine import Machine
+from tilewright.ops.packing import call as plain
+from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.ops.quantized import quantise
+from tilewright.spec.arguments import check_word
+
+
+def pack(
+    b: ArrayLike,
+    *,
+    role: str = "b",
+    tiles: Sequence[int] | None = None,
+    form: str | None = None,
+    target: str | Machine | None = None,
+) -> PackedMatrix:
+    """A matrix in the tiles in which products read it: packed once, multiplied often.
+
+    Parameters
+    ----------
+    b : array_like
+        Shape (k, n); in the role of A, (m, k). Any strides. Of a linear layer's weight (out, in) pass
+        ``weight.T``.
+    role : "b" or "a"
+        On which side of products it stands.
+    tiles : two ints, optional
+        Lanes and adjacent depths of one tile, (N0, K0) or (M0, K0), for `mmt4d`; by default those of the
+        machine, which `matmul` takes.
+    form : "bf16" or "f16", optional
+        A weight is rounded to nearest and kept so, and multiplied with float32 (or bfloat16) as the float32
+        that each element is. For integers see `quantize_weights`.
+    target : optional
+        As in `compile`: the machine whose tiles are taken.
+
+    Returns
+    -------
+    PackedMatrix
+        Its ``data4d`` is [N1, K1, N0, K0], or [M1, K1, M0, K0]. Depths that fill the last tile are zero.
+        Lanes that fill it are zero where `tiles` are given; otherwise they repeat the last lane, so that
+        products raise no floating-point flag of their own, and no product reads them into a result.
+
+    Raises
+    ------
+    InvalidOperand, UnsupportedDtype, InvalidChoice, InvalidTiles, UnknownTarget
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> x, b = np.ones((2, 300), np.float32), np.ones((300, 50), np.float32)
+    >>> packed = tw.pack(b)
+    >>> bool((tw.matmul(x, packed) == x @ b).all())
+    True
+    >>> tw.pack(b, tiles=(8, 4)).data4d.shape
+    (7, 75, 8, 4)
+
+    Source: IREE, Matrix Multiplication with MMT4D (2021), pack_2d_4d.
+    """
+    if form is not None:
+        form = check_word(form, "form", quantise.FORMS)
+        if check_word(role, "role", ("b", "a")) != "b" or tiles is not None:
+            name, value = ("role", role) if tiles is None else ("tiles", tiles)
+            raise UnsupportedArgument(name=name, value=shown(value), remedy=f"pass form={form!r} without it")
+        return quantise.pack_floats(b, form, resolve_target(target))
+    return plain.pack(b, role=role, tiles=tiles, target=target)
+
+
+def unpack(packed: PackedMatrix) -> NDArray[Any]:
+    """The matrix that was packed, bit for bit, C-contiguous, without the padding of its tiles.
+
+    Raises
+    ------
+    NotPacked : for anything but a `PackedMatrix`.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> tw.unpack(tw.pack(np.arange(6.0).reshape(2, 3)))
+    array([[0., 1., 2.],
+           [3., 4., 5.]])
+    """
+    return plain.unpack(packed)
+
+
+def quantize_weights(
+    w: ArrayLike,
+    *,
+    bits: int = 8,
+    group: int | None = None,
+    symmetric: bool = True,
+    target: str | Machine | None = None,
+) -> PackedMatrix:
+    """A weight as integers of 8 or 4 bits with scales, packed: products read a fraction of the bytes.
+
+    An element stands for s · (u - z): u unsigned, s the scale and z the zero point of its column and group.
+    Products of float32 and bfloat16 with it sum x · (u - z) exactly as floats, group by group, and multiply
+    each group's sum by its scale; no matrix of floats is made.
+
+    Parameters
+    ----------
+    w : array_like
+        Shape (k, n), converted to float32. Of a linear layer's weight (out, in) pass ``weight.T``.
+    bits : 8 or 4
+    group : 32, 64, 128, 256, 512 or 1024, optional
+        Depths that share a scale, the last group the rest of k; None: one scale for each column.
+    symmetric : bool
+        Zero points are the middle of the range and s = max|w| / 127 (of 4 bits / 7); otherwise each group has
+        its own, s = (max(w, 0) - min(w, 0)) / 255 (15) and z = round(-min(w, 0) / s). In float32, to nearest,
+        ties to even.
+    target : optional
+        As in `compile`: the machine whose panels are taken.
+
+    Returns
+    -------
+    PackedMatrix
+        `unpack` gives the float32 matrix that it stands for.
+
+    Raises
+    ------
+    InvalidOperand, InvalidChoice, InvalidGroup
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> w = np.arange(-8.0, 8.0).reshape(4, 4)
+    >>> packed = tw.quantize_weights(w, bits=8)
+    >>> bool(abs(tw.unpack(packed) - w).max() <= 8 / 127 / 2)
+    True
+    """
+    return quantise.quantize_weights(w, resolve_target(target), bits=bits, group=group, symmetric=symmetric)
+
+
+def pack_quantized(
+    q: ArrayLike,
+    scales: ArrayLike,
+    zeros: ArrayLike | None = None,
+    *,
+    bits: int = 8,
+    group: int | None = None,
+    target: str | Machine | None = None,
+) -> PackedMatrix:
+    """A weight that is quantised already, by GPTQ, AWQ or the like, packed: see `quantize_weights`.
+
+    Parameters
+    ----------
+    q : array_like of integers, shape (k, n)
+        The weight is scales · (q - zeros). Of a signed dtype from -2^(bits-1), of an unsigned one from 0.
+    scales : array_like, shape (groups, n)
+        Converted to float32; of one group a column also (n,).
+    zeros : array_like of integers, shape (groups, n), optional
+        Zero points in the range of q; by default 0, of an unsigned q the middle of its range.
+    bits, group, target : as in `quantize_weights`.
+
+    Raises
+    ------
+    InvalidOperand, InvalidChoice, InvalidGroup
+    ScaleShape : scales or zeros are not one for each group and column.
+    QuantisedRange : elements or zero points are no integers of so many bits.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> q = np.array([[-8, 7], [0, 1]], np.int8)
+    >>> tw.unpack(tw.pack_quantized(q, [0.5, 2.0], bits=4))
+    array([[-4., 14.],
+           [ 0.,  2.]], dtype=float32)
+    """
+    return quantise.pack_quantized(q, scales, zeros, resolve_target(target), bits=bits, group=group)
