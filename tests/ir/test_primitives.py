@@ -8,9 +8,8 @@ from tilewright.micro.emission import emitter
 
 
 def test_every_primitive_has_code_of_its_own() -> None:
-    found = {word: emitter(kind.emission).__name__ for word, kind in PRIMITIVES.items()}
+    found = {word: emitter(kind.emission) for word, kind in PRIMITIVES.items()}
     assert len(set(found.values())) == len(PRIMITIVES), found
-    assert all(name.startswith("emit_") for name in found.values()), found
 
 
 def test_every_primitive_has_a_word_and_a_meaning_of_its_own() -> None:
