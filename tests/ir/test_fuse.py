@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tilewright.ir.fuse import fuse_consumer, fuse_pack, fuse_unpack
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Constant, Epilogue, Loop, Pack, Program, Slice, Statement
+from tilewright.ir.nodes import Constant, Loop, Pack, Program, Slice, Statement, TileEpilogue
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
@@ -183,7 +183,7 @@ def test_an_unpack_that_computes_stays() -> None:
     _, nests = chain(machine, "two", "f32", deep=True)
 
     def doubled(statement: Statement) -> Statement:
-        if isinstance(statement, Epilogue) and statement.c.buffer == "sums1":
+        if isinstance(statement, TileEpilogue) and statement.c.buffer == "sums1":
             return replace(statement, rows=Constant(1), alpha=replace(statement.alpha, value=2.0))  # type: ignore[arg-type]
         return statement
 

@@ -20,11 +20,9 @@ from tilewright.ir.nodes import (
     Carry,
     Compare,
     Constant,
-    Epilogue,
     Execution,
     Expression,
     FirstElse,
-    Form,
     If,
     Lead,
     Let,
@@ -41,6 +39,8 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Tile,
+    TileEpilogue,
+    TileForm,
     TileMatmul,
     Unless,
 )
@@ -132,10 +132,12 @@ primitives: st.SearchStrategy[Statement] = st.one_of(
         scalar_values,
         scalar_values,
         st.one_of(st.none(), batches),
-        st.sampled_from(Form),
+        st.sampled_from(TileForm),
         st.one_of(st.none(), st.builds(Carry, slices, names)),
     ),
-    st.builds(Epilogue, slices, slices, short_expressions, short_expressions, scalar_values, scalar_values),
+    st.builds(
+        TileEpilogue, slices, slices, short_expressions, short_expressions, scalar_values, scalar_values
+    ),
 )
 
 
@@ -323,8 +325,8 @@ def test_golden() -> None:
     assert isinstance(dot, TileMatmul)
     assert isinstance(turned, TileMatmul)
     assert (node.padded, dot.padded, turned.padded) == (False, False, True)
-    assert (node.form, dot.form, turned.form) == (Form.OUTER, Form.DOT, Form.TURNED)
-    assert epilogue == Epilogue(
+    assert (node.form, dot.form, turned.form) == (TileForm.OUTER, TileForm.DOT, TileForm.TRANSPOSED_B)
+    assert epilogue == TileEpilogue(
         c=Slice("a", Name("x"), (Name("m"), Constant(1))),
         sums=Slice("t", Constant(0), (Constant(4), Constant(1))),
         rows=Constant(2),
@@ -444,8 +446,8 @@ def test_the_lines_of_the_mistake_table_themselves_parse() -> None:
     pack, matmul, dot, epilogue = parse_program(text).body
     assert isinstance(pack, Pack)
     assert isinstance(matmul, TileMatmul)
-    assert dot == replace(matmul, form=Form.DOT)
-    assert isinstance(epilogue, Epilogue)
+    assert dot == replace(matmul, form=TileForm.DOT)
+    assert isinstance(epilogue, TileEpilogue)
 
 
 def test_the_form_of_outer_products_is_not_printed() -> None:

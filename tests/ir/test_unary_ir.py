@@ -23,7 +23,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Traffic,
-    Unary,
+    UnaryMap,
 )
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
@@ -40,7 +40,7 @@ expressions: st.SearchStrategy[Expression] = st.one_of(
 )
 slices = st.builds(Slice, names, expressions, st.tuples(expressions, expressions))
 statements = st.builds(
-    Unary,
+    UnaryMap,
     st.sampled_from(UnaryOp),
     slices,
     st.none() | slices,
@@ -52,7 +52,7 @@ statements = st.builds(
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(statements | st.builds(Let, names, expressions), max_size=4))
-def test_parse_is_the_inverse_of_print(body: list[Unary | Let]) -> None:
+def test_parse_is_the_inverse_of_print(body: list[UnaryMap | Let]) -> None:
     program = Program("p", ("m",), (), (Buffer("a", I32, Space.ARGUMENT),), tuple(body))
     text = print_program(program)
     assert parse_program(text) == program
@@ -135,7 +135,7 @@ def test_every_operation(op: UnaryOp, *, turned: bool) -> None:
     b = np.full(40, 7, np.float32)
     strides = (Name("ld"), Constant(1)) if turned else (Constant(1), Name("ld"))
     source = None if op is UnaryOp.ZERO else Slice("a", Constant(2), (Constant(1), Name("ld")))
-    statement = Unary(op, Slice("b", Constant(1), strides), source, Constant(m), Constant(n))
+    statement = UnaryMap(op, Slice("b", Constant(1), strides), source, Constant(m), Constant(n))
     buffers = tuple(Buffer(name, F32, Space.ARGUMENT) for name in "ab")
     interpret(verify(Program("p", ("ld",), (), buffers, (statement,))), {"ld": 6}, {}, {"a": a, "b": b})
     expected = np.full(40, 7, np.float32)
@@ -148,7 +148,7 @@ def test_every_operation(op: UnaryOp, *, turned: bool) -> None:
 def test_in_place() -> None:
     a = np.arange(6, dtype=np.float64)
     window = Slice("a", Constant(0), (Constant(1), Constant(2)))
-    statement = Unary(UnaryOp.SQUARE, window, window, Constant(2), Constant(3))
+    statement = UnaryMap(UnaryOp.SQUARE, window, window, Constant(2), Constant(3))
     program = verify(Program("p", (), (), (Buffer("a", F64, Space.ARGUMENT),), (statement,)))
     interpret(program, {}, {}, {"a": a})
     np.testing.assert_array_equal(a, np.arange(6.0) ** 2)
@@ -156,7 +156,7 @@ def test_in_place() -> None:
 
 def test_a_window_that_leaves_its_buffer() -> None:
     window = Slice("a", Constant(1), (Constant(1), Constant(2)))
-    statement = Unary(UnaryOp.NEGATE, window, window, Constant(2), Constant(3))
+    statement = UnaryMap(UnaryOp.NEGATE, window, window, Constant(2), Constant(3))
     program = verify(Program("p", (), (), (Buffer("a", F64, Space.ARGUMENT),), (statement,)))
     with pytest.raises(InvalidTileIr, match="reaches elements"):
         interpret(program, {}, {}, {"a": np.zeros(6)})

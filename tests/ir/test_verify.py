@@ -18,10 +18,8 @@ from tilewright.ir.nodes import (
     Carry,
     Compare,
     Constant,
-    Epilogue,
     Finish,
     FirstElse,
-    Form,
     If,
     Let,
     Loop,
@@ -36,6 +34,8 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Tile,
+    TileEpilogue,
+    TileForm,
     TileMatmul,
     Unless,
 )
@@ -70,9 +70,9 @@ MATMUL = TileMatmul(
     beta=FirstElse("i", Scalar("beta"), Scalar(1.0)),
 )
 ROWS = Slice("a", Name("i") * Name("m"), (Name("m"), ONE))
-TURNED = replace(MATMUL, b=ROWS, rows=ONE, columns=Constant(4), tile=Tile(1, 4), form=Form.TURNED)
-DOT = replace(MATMUL, a=ROWS, b=ROWS, columns=ONE, tile=Tile(2, 1), form=Form.DOT)
-EPILOGUE = Epilogue(
+TURNED = replace(MATMUL, b=ROWS, rows=ONE, columns=Constant(4), tile=Tile(1, 4), form=TileForm.TRANSPOSED_B)
+DOT = replace(MATMUL, a=ROWS, b=ROWS, columns=ONE, tile=Tile(2, 1), form=TileForm.DOT)
+EPILOGUE = TileEpilogue(
     c=Slice("c", Name("i"), (Name("m"), ONE)),
     sums=Slice("panel", ZERO, (Constant(4), ONE)),
     rows=Constant(2),

@@ -22,7 +22,7 @@ from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.operands import Source
-from tilewright.micro.tiles.signature import Entry
+from tilewright.micro.tiles.signature import EntryPoint
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32, F64, DType
@@ -84,7 +84,10 @@ def tile_assembly(name: str, dtype: DType, *, adjacent_a: bool) -> str:
     dispatch = Dispatch(kernel)
     callee = dispatch.emit(module)
     f = module.define(
-        "keep", callee.result, dispatch.signature.parameters(Entry.ANY_SIZE, dispatch.element), exported=True
+        "keep",
+        callee.result,
+        dispatch.signature.parameters(EntryPoint.ANY_SIZE, dispatch.element),
+        exported=True,
     )
     f.call(callee, list(f.arguments.values()))
     f.ret()

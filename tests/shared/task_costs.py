@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.ir.interpret import Run
-from tilewright.ir.nodes import Epilogue, Loop, Pack, Program, TileMatmul
+from tilewright.ir.nodes import Loop, Pack, Program, TileEpilogue, TileMatmul
 from tilewright.machine.machine import Machine
 
 #: Bytes of panels that a core writes in a cycle: a 64-byte line is read, turned and written in about 15.
@@ -79,7 +79,7 @@ class _CostRun(Run):
         self.now += rows * vectors * depth / rate
         self.costs.multiply_cycles += rows * columns * depth / lanes / rate
 
-    def epilogue(self, node: Epilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
+    def epilogue(self, node: TileEpilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
         del node, names, first
 
 

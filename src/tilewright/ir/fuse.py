@@ -1,7 +1,7 @@
 """Rewrites that keep what one nest writes for the next one near: unpack, pack and consumers are fused.
 
 Each is a pure function of a program and keeps its meaning bit for bit. They look at nests over tiles: loops
-over j and i around moves (`Epilogue`) of one tile each, one nest behind the other in a block.
+over j and i around moves (`TileEpilogue`) of one tile each, one nest behind the other in a block.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import replace
 from tilewright.ir.nodes import (
     Buffer,
     Constant,
-    Epilogue,
     If,
     Let,
     Loop,
@@ -24,8 +23,9 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TileEpilogue,
     TileMatmul,
-    Unary,
+    UnaryMap,
 )
 from tilewright.ir.primitives import Spend
 from tilewright.ir.separate import at_last
@@ -52,11 +52,11 @@ def _reads(statement: Statement) -> list[Slice]:
     match statement:
         case Pack(source=source):
             return [source]
-        case Unary(source=source):
+        case UnaryMap(source=source):
             return [] if source is None else [source]
         case TileMatmul(a=a, b=b):
             return [a, b]
-        case Epilogue(sums=sums):
+        case TileEpilogue(sums=sums):
             return [sums]
         case _:
             return []
@@ -64,9 +64,9 @@ def _reads(statement: Statement) -> list[Slice]:
 
 def _writes(statement: Statement) -> list[Slice]:
     match statement:
-        case Pack(destination=destination) | Unary(destination=destination):
+        case Pack(destination=destination) | UnaryMap(destination=destination):
             return [destination]
-        case TileMatmul(c=c) | Epilogue(c=c):
+        case TileMatmul(c=c) | TileEpilogue(c=c):
             return [c]
         case _:
             return []
@@ -150,7 +150,7 @@ def fuse_unpack(program: Program) -> Program:
             continue
         following = _tile_nest(body[number + 1])
         match nest[1].body, following:
-            case (Epilogue() as unpack,), (_, Loop(body=(Epilogue() as user, *rest))) if (
+            case (TileEpilogue() as unpack,), (_, Loop(body=(TileEpilogue() as user, *rest))) if (
                 following is not None
                 and _same_loops(nest, following)
                 and _only_moves(program, unpack)
@@ -166,7 +166,7 @@ def fuse_unpack(program: Program) -> Program:
     return program
 
 
-def _only_moves(program: Program, node: Epilogue) -> bool:
+def _only_moves(program: Program, node: TileEpilogue) -> bool:
     """Whether an epilogue copies into scratch of the same type."""
     types = {program.buffer(window.buffer).dtype for window in (node.c, node.sums)}
     plain = node.finish is None and (node.alpha, node.beta) == (Scalar(1.0), Scalar(0.0))
@@ -197,7 +197,7 @@ def fuse_pack(program: Program) -> Program:
         if nest is None or number + 1 == len(body):
             continue
         match nest[1].body, body[number + 1]:
-            case (Epilogue() as producer,), Pack() as pack if _packs_tiles(program, nest, producer, pack):
+            case (TileEpilogue() as producer,), Pack() as pack if _packs_tiles(program, nest, producer, pack):
                 j, i = nest[0], nest[1]
                 assert isinstance(i.step, Constant)
                 assert isinstance(j.step, Constant)
@@ -222,7 +222,7 @@ def fuse_pack(program: Program) -> Program:
     return program
 
 
-def _packs_tiles(program: Program, nest: tuple[Loop, Loop], producer: Epilogue, pack: Pack) -> bool:
+def _packs_tiles(program: Program, nest: tuple[Loop, Loop], producer: TileEpilogue, pack: Pack) -> bool:
     """Whether a pack takes exactly what a nest writes, in panels that its tiles fill."""
     j, i = nest
     match j.step, pack.depth:
@@ -281,7 +281,7 @@ def fuse_consumer(program: Program) -> Program:
                 if nest is None or following is None or not _same_loops(nest, following):
                     continue
                 match nest[1].body, after:
-                    case (TileMatmul() as product,), (Epilogue() as user, *_) if (
+                    case (TileMatmul() as product,), (TileEpilogue() as user, *_) if (
                         user.sums == product.c
                         and _is_scratch(program, product.c.buffer)
                         and _users(program, product.c.buffer) == ([product], [user])
@@ -301,7 +301,7 @@ def _at_last_depth(program: Program, blocks: Loop, product: TileMatmul, after: _
     """The buffer of the tiles, and what stands in the innermost loop."""
     buffer = program.buffer(product.c.buffer)
     match blocks.end, blocks.step, after[0]:
-        case Constant(end), Constant(step), Epilogue() as user if end <= step:
+        case Constant(end), Constant(step), TileEpilogue() as user if end <= step:
             one = replace(product.c, offset=Constant(0))
             held = replace(buffer, size=product.tile.mr * product.tile.nr)
             return held, (replace(product, c=one), replace(user, sums=one), *after[1:])

@@ -22,8 +22,6 @@ from tilewright.ir.nodes import (
     Array,
     Binary,
     Constant,
-    Element,
-    Epilogue,
     Execution,
     Expression,
     Finish,
@@ -44,15 +42,17 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Stored,
+    TableEntry,
     Threads,
+    TileEpilogue,
     TileMatmul,
-    Unary,
+    UnaryMap,
     Unless,
     apply,
     sums_type,
 )
 from tilewright.spec.dtype import DType, find_numpy_dtype
-from tilewright.spec.epilogue import Epilogue as Steps
+from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import meaning
 from tilewright.spec.weights import Weights
 
@@ -89,7 +89,7 @@ class Run:
                 flat, origin = held
                 address = int(flat.__array_interface__["data"][0]) + origin * flat.itemsize
                 return -address % unit_bytes // flat.itemsize
-            case Element(buffer, index):
+            case TableEntry(buffer, index):
                 held = self.buffers[buffer]
                 assert isinstance(held, tuple)
                 flat, origin = held
@@ -188,14 +188,14 @@ class Run:
                     self.block(then if self.holds(condition, names) else otherwise, names, first)
                 case Pack():
                     self.pack(statement, names)
-                case Unary():
+                case UnaryMap():
                     self.unary(statement, names)
                 case TileMatmul():
                     self.matmul(statement, names, first)
-                case Epilogue():
+                case TileEpilogue():
                     self.epilogue(statement, names, first)
                 case Primitive():
-                    statement.run(_Fields(self, statement, names, first))
+                    statement.run(_InterpretedOperands(self, statement, names, first))
                 case _:
                     raise InvalidTileIr(where=repr(statement), reason="is not a statement")
 
@@ -266,8 +266,8 @@ class Run:
         values -= np.repeat(zeros, group, axis=1)[:, :depth]
         return values
 
-    def unary(self, node: Unary, names: Mapping[str, int]) -> None:
-        """The meaning of `Unary`."""
+    def unary(self, node: UnaryMap, names: Mapping[str, int]) -> None:
+        """The meaning of `UnaryMap`."""
         shape = (self.integer(node.rows, names), self.integer(node.columns, names))
         destination = self.window(node.destination, shape, names)
         source = destination if node.source is None else self.window(node.source, shape, names)
@@ -308,8 +308,8 @@ class Run:
         value = value if beta == 0 else value + exact(beta) * c.values.astype(exact)
         c.store(self.finished(node.finish, value, (acc, self.dtype(node.c)), names))
 
-    def epilogue(self, node: Epilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
-        """The meaning of `Epilogue`."""
+    def epilogue(self, node: TileEpilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
+        """The meaning of `TileEpilogue`."""
         shape = (self.integer(node.rows, names), self.integer(node.columns, names))
         c = self.elements(node.c, shape, names)
         acc = self.dtype(node.sums)
@@ -328,7 +328,7 @@ class Run:
         operands = [one.operand for one in node.steps if one.operand is not None]
         shape = (value.shape[0], value.shape[1])
         given = [self.elements(operand, shape, names).values for operand in operands]
-        return Steps(one.step for one in node.steps).reference(value, given, *types)
+        return Epilogue(one.step for one in node.steps).reference(value, given, *types)
 
     def dtype(self, part: Slice) -> DType:
         """The element type of a buffer."""
@@ -355,7 +355,7 @@ class Run:
             yield moved[0], moved[1]
 
 
-class _Fields(NamedTuple):
+class _InterpretedOperands(NamedTuple):
     """The fields of a primitive as numbers and arrays: see `PrimitiveOperands`."""
 
     run: Run

@@ -105,7 +105,7 @@ class Threads(Expression):
 
 
 @dataclass(frozen=True)
-class Element(Expression):
+class TableEntry(Expression):
     """An element of a buffer of 64-bit integers: offsets, lengths and pages that only tables know."""
 
     buffer: str
@@ -422,16 +422,16 @@ class Pack:
     stored: Stored | None = None
 
 
-class Form(Enum):
-    """Which way the vectors of a register tile run.
+class TileForm(Enum):
+    """The direction of the vectors of a register tile.
 
-    OUTER: along the columns of B, which are adjacent; each depth is an outer product. TURNED: one row
-    and whole columns; vectors of B are read along its adjacent depths and turned in registers. DOT: one
+    OUTER: along the columns of B, which are adjacent; each depth is an outer product. TRANSPOSED_B: one row
+    and whole columns; vectors of B are read along its adjacent depths and transposed in registers. DOT: one
     column; vectors run along the depth, adjacent in A and in B, and each sum has an order of its own.
     """
 
     OUTER = "outer"
-    TURNED = "turned"
+    TRANSPOSED_B = "turned"
     DOT = "dot"
 
 
@@ -487,7 +487,7 @@ class TileMatmul:
     The border between macro and micro level: ``llvm.matrix.multiply`` in Kuzma et al. 2023. rows ≤ mr and
     columns ≤ nr; depth = 0 contributes 0 whatever alpha; beta = 0 does not read C.
 
-    Sums go depth by depth, except those of dot products (see `Form`). With `carry`, sums of several depth
+    Sums go depth by depth, except those of dot products (see `TileForm`). With `carry`, sums of several depth
     blocks are collected before alpha and beta apply. With `stored`, B stands in words. With `groups`, the sum
     is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
     Before the depth ends C, or what is `fetched` in its place, is on its way to the cache. With `padded`, A
@@ -504,7 +504,7 @@ class TileMatmul:
     alpha: ScalarValue
     beta: ScalarValue
     batch: Batch | None = None
-    form: Form = Form.OUTER
+    form: TileForm = TileForm.OUTER
     carry: Carry | None = None
     stored: Stored | None = None
     groups: Groups | None = None
@@ -519,7 +519,7 @@ def sums_type(node: TileMatmul, a: DType, b: DType) -> DType:
 
 
 @dataclass(frozen=True)
-class Epilogue:
+class TileEpilogue:
     """C[rows, columns] = alpha · sums + beta · C, then steps; beta = 0 does not read C.
 
     What happens between finished sums and the store, where sums were kept outside of C.
@@ -547,7 +547,7 @@ class Traffic(Enum):
 
 
 @dataclass(frozen=True)
-class Unary:
+class UnaryMap:
     """destination[rows, columns] = op(source[rows, columns]), element by element.
 
     The destination is the source itself or shares no memory with it; zero has no source. Slices whose
@@ -609,7 +609,7 @@ class Primitive:
         raise NotImplementedError
 
 
-Statement: TypeAlias = Let | Loop | If | Pack | Unary | TileMatmul | Epilogue | Primitive
+Statement: TypeAlias = Let | Loop | If | Pack | UnaryMap | TileMatmul | TileEpilogue | Primitive
 
 
 @dataclass(frozen=True)

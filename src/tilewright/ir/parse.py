@@ -19,13 +19,10 @@ from tilewright.ir.nodes import (
     Carry,
     Compare,
     Constant,
-    Element,
-    Epilogue,
     Execution,
     Expression,
     Finish,
     FirstElse,
-    Form,
     Groups,
     If,
     Lead,
@@ -45,11 +42,14 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Stored,
+    TableEntry,
     Threads,
     Tile,
+    TileEpilogue,
+    TileForm,
     TileMatmul,
     Traffic,
-    Unary,
+    UnaryMap,
     Unless,
 )
 from tilewright.ir.primitives import PRIMITIVES
@@ -218,7 +218,7 @@ class _Line:
             self.expect(",")
             index = self.expression()
             self.expect(")")
-            return Element(buffer, index)
+            return TableEntry(buffer, index)
         if token == "threads":
             return Threads()
         if is_name(token):
@@ -455,7 +455,7 @@ class _Parser:
         return Pack(destination, source, lanes, depth, panel, kr, unit, parts, stored)
 
     @staticmethod
-    def _unary(line: _Line) -> Unary:
+    def _unary(line: _Line) -> UnaryMap:
         op = line.choice(UnaryOp)
         destination = line.slice()
         source = line.slice() if line.take("=") else None
@@ -465,13 +465,13 @@ class _Parser:
         columns = line.expression()
         traffic = line.choice(Traffic)
         line.end()
-        return Unary(op, destination, source, rows, columns, traffic)
+        return UnaryMap(op, destination, source, rows, columns, traffic)
 
     @staticmethod
     def _matmul(line: _Line) -> TileMatmul:
-        form = Form.OUTER
-        if line.peek() in {word.value for word in Form}:
-            form = Form(line.next())
+        form = TileForm.OUTER
+        if line.peek() in {word.value for word in TileForm}:
+            form = TileForm(line.next())
         tile = line.tile()
         c = line.slice()
         line.expect("=")
@@ -508,7 +508,7 @@ class _Parser:
         )
 
     @staticmethod
-    def _epilogue(line: _Line) -> Epilogue:
+    def _epilogue(line: _Line) -> TileEpilogue:
         c = line.slice()
         line.expect("=")
         beta = line.scalar()
@@ -522,7 +522,7 @@ class _Parser:
         columns = line.expression()
         finish = line.finish()
         line.end()
-        return Epilogue(c, sums, rows, columns, alpha, beta, finish)
+        return TileEpilogue(c, sums, rows, columns, alpha, beta, finish)
 
     @staticmethod
     def _batch(line: _Line) -> Batch:

@@ -11,7 +11,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Epilogue,
     Finish,
     If,
     Loop,
@@ -22,6 +21,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TileEpilogue,
     TileMatmul,
     sums_type,
 )
@@ -32,7 +32,7 @@ TILE = "tile_sums"
 
 
 def separate_steps(program: Program, in_registers: Callable[[TileMatmul], bool] = lambda _: False) -> Program:
-    """Tiles with steps as tiles without, each followed by an `Epilogue` on the sums that it left.
+    """Tiles with steps as tiles without, each followed by an `TileEpilogue` on the sums that it left.
 
     Before, in a loop pc over k::
 
@@ -83,7 +83,7 @@ class _Separation:
                     found.append(If(condition, self.block(then, loops), self.block(otherwise, loops)))
                 case TileMatmul(finish=Finish()):
                     found += self.matmul(statement, loops)
-                case Epilogue(finish=Finish(axis=str(axis))):
+                case TileEpilogue(finish=Finish(axis=str(axis))):
                     found += self.epilogue(statement, loops[axis])
                 case _:
                     found.append(statement)
@@ -101,7 +101,7 @@ class _Separation:
         steps = replace(node.finish, axis=None)
         whole = replace(node, c=sums, beta=Scalar(0.0), finish=None, fetched=node.c)
         adjacent = replace(sums, strides=(row, Constant(1)), interleave=1)
-        epilogue = Epilogue(node.c, adjacent, node.rows, node.columns, Scalar(1.0), node.beta, steps)
+        epilogue = TileEpilogue(node.c, adjacent, node.rows, node.columns, Scalar(1.0), node.beta, steps)
         finished: tuple[Statement, ...] = (whole, epilogue)
         apart = isinstance(node.c.strides[1], Constant) and node.c.strides[1] != Constant(1)
         if not apart and self.in_registers(node):
@@ -111,7 +111,7 @@ class _Separation:
         unfinished = replace(node, finish=None) if node.carry is None else replace(whole, fetched=None)
         return (If(at_last(loops[node.finish.axis]), finished, (unfinished,)),)
 
-    def epilogue(self, node: Epilogue, loop: Loop) -> tuple[Statement, ...]:
+    def epilogue(self, node: TileEpilogue, loop: Loop) -> tuple[Statement, ...]:
         """An epilogue whose steps come at the last iteration of a loop."""
         assert node.finish is not None
         steps = replace(node, finish=replace(node.finish, axis=None))

@@ -10,13 +10,10 @@ from tilewright.ir.nodes import (
     Batch,
     Binary,
     Constant,
-    Element,
-    Epilogue,
     Execution,
     Expression,
     Finish,
     FirstElse,
-    Form,
     Groups,
     If,
     Lead,
@@ -32,9 +29,12 @@ from tilewright.ir.nodes import (
     Slice,
     Statement,
     Stored,
+    TableEntry,
     Threads,
+    TileEpilogue,
+    TileForm,
     TileMatmul,
-    Unary,
+    UnaryMap,
     Unless,
 )
 
@@ -57,7 +57,7 @@ def print_expression(node: Expression, outer: int = 0) -> str:
             return f"unless({scalar}, {print_expression(value)})"
         case Lead(buffer, unit_bytes):
             return f"lead({buffer}, {unit_bytes})"
-        case Element(buffer, index):
+        case TableEntry(buffer, index):
             return f"element({buffer}, {print_expression(index)})"
         case Binary(operator, left, right) if operator in _PRECEDENCE:
             level = _PRECEDENCE[operator]
@@ -136,13 +136,13 @@ def _print_statement(statement: Statement, indent: str) -> Iterator[str]:
             sizes = f"lanes {print_expression(lanes)} depth {print_expression(depth)} panel {panel} kr {kr}"
             sizes += f" unit {unit} {parts.value}{_print_stored(stored)}"
             yield f"{indent}pack {_print_slice(destination)} = {_print_slice(source)} {sizes}"
-        case Unary(op, destination, source, rows, columns, traffic):
+        case UnaryMap(op, destination, source, rows, columns, traffic):
             given = "" if source is None else f" = {_print_slice(source)}"
             sizes = f"rows {print_expression(rows)} columns {print_expression(columns)} {traffic.value}"
             yield f"{indent}unary {op.value} {_print_slice(destination)}{given} {sizes}"
         case TileMatmul():
             yield from _print_matmul(statement, indent)
-        case Epilogue(c, sums, rows, columns, alpha, beta, finish):
+        case TileEpilogue(c, sums, rows, columns, alpha, beta, finish):
             total = f"{_print_scalar(beta)} * c + {_print_scalar(alpha)} * {_print_slice(sums)}"
             sizes = f"rows {print_expression(rows)} columns {print_expression(columns)}"
             yield f"{indent}epilogue {_print_slice(c)} = {total} {sizes}"
@@ -167,7 +167,7 @@ def _print_fields(node: Primitive) -> Iterator[str]:
 
 
 def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
-    form = "" if node.form is Form.OUTER else f"{node.form.value} "
+    form = "" if node.form is TileForm.OUTER else f"{node.form.value} "
     tile = f"{form}{node.tile.mr}x{node.tile.nr}x{node.tile.kr}"
     yield f"{indent}matmul {tile} {_print_slice(node.c)}"
     product = f"{_print_scalar(node.alpha)} * {_print_slice(node.a)} . {_print_slice(node.b)}"

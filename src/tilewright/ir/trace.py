@@ -10,7 +10,6 @@ from tilewright.ir.nodes import (
     AnyOf,
     Binary,
     Compare,
-    Element,
     Expression,
     If,
     Let,
@@ -18,6 +17,7 @@ from tilewright.ir.nodes import (
     Name,
     Program,
     Statement,
+    TableEntry,
     Unless,
 )
 from tilewright.ir.primitives import Spend
@@ -48,7 +48,7 @@ def names_in(node: Expression) -> Iterator[str]:
         case Binary(_, left, right):
             yield from names_in(left)
             yield from names_in(right)
-        case Unless(_, value) | Element(_, value):
+        case Unless(_, value) | TableEntry(_, value):
             yield from names_in(value)
 
 

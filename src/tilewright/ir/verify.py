@@ -9,13 +9,10 @@ from tilewright.errors import InvalidTileIr, StepDtype
 from tilewright.ir.nodes import (
     Binary,
     Constant,
-    Element,
-    Epilogue,
     Execution,
     Expression,
     Finish,
     FirstElse,
-    Form,
     If,
     Lead,
     Let,
@@ -32,13 +29,16 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Stored,
+    TableEntry,
     Threads,
+    TileEpilogue,
+    TileForm,
     TileMatmul,
-    Unary,
+    UnaryMap,
     Unless,
 )
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I64, DType, Kind, accumulator
-from tilewright.spec.epilogue import Epilogue as Steps
+from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp
 
 #: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
@@ -59,7 +59,7 @@ def _parts(node: Expression) -> Iterator[Expression]:
         case Binary(_, left, right):
             yield from _parts(left)
             yield from _parts(right)
-        case Unless(_, value) | Element(_, value):
+        case Unless(_, value) | TableEntry(_, value):
             yield from _parts(value)
         case Constant() | Name() | Lead() | Threads():
             return
@@ -84,7 +84,7 @@ class _Verifier:
                         raise InvalidTileIr(where=where, reason=f"{buffer!r} is not an argument buffer")
                     if unit_bytes <= 0 or unit_bytes & (unit_bytes - 1):
                         raise InvalidTileIr(where=where, reason=f"unit {unit_bytes} is not a power of two")
-                case Element(buffer):
+                case TableEntry(buffer):
                     held = self.buffers.get(buffer)
                     if held is None or held.dtype != I64:
                         raise InvalidTileIr(where=where, reason=f"{buffer!r} is not a buffer of i64")
@@ -143,11 +143,11 @@ class _Verifier:
                     self.block(otherwise, scope, axes)
                 case Pack():
                     self.pack(statement, scope)
-                case Unary():
+                case UnaryMap():
                     self.unary(statement, scope)
                 case TileMatmul():
                     self.matmul(statement, scope, axes)
-                case Epilogue():
+                case TileEpilogue():
                     self.epilogue(statement, scope, axes)
                 case Primitive():
                     self.primitive(statement, scope, axes)
@@ -200,7 +200,7 @@ class _Verifier:
         if node.destination.buffer == node.source.buffer:
             raise InvalidTileIr(where=where, reason="the destination must be another buffer than the source")
 
-    def unary(self, node: Unary, scope: frozenset[str]) -> None:
+    def unary(self, node: UnaryMap, scope: frozenset[str]) -> None:
         where = f"unary {node.destination.buffer}"
         windows = [node.destination] if node.source is None else [node.destination, node.source]
         for window in windows:
@@ -272,17 +272,17 @@ class _Verifier:
         one = Constant(1)
         rules: tuple[tuple[bool, str], ...]
         match node.form:
-            case Form.OUTER:
+            case TileForm.OUTER:
                 adjacent = node.b.strides[0] == Constant(node.b.interleave)
                 rules = ((adjacent, "lanes of B must be adjacent (first stride 1, or the interleave)"),)
-            case Form.TURNED:
+            case TileForm.TRANSPOSED_B:
                 whole = (node.rows, node.columns) == (one, Constant(node.tile.nr))
                 rules = (
                     (node.b.strides[1] == one, "depths of B must be adjacent (second stride 1)"),
                     (node.c.strides[1] == one, "columns of C must be adjacent (second stride 1)"),
                     (whole, "a turned tile has one row and all of its columns"),
                 )
-            case Form.DOT:
+            case TileForm.DOT:
                 rules = (
                     (node.a.strides[1] == one, "depths of A must be adjacent (second stride 1)"),
                     (node.b.strides[1] == one, "depths of B must be adjacent (second stride 1)"),
@@ -291,10 +291,10 @@ class _Verifier:
         for holds, reason in rules:
             if not holds:
                 raise InvalidTileIr(where=where, reason=reason)
-        if node.form is not Form.OUTER and node.batch is not None:
+        if node.form is not TileForm.OUTER and node.batch is not None:
             raise InvalidTileIr(where=where, reason=f"a {node.form.value} tile has no batch")
 
-    def epilogue(self, node: Epilogue, scope: frozenset[str], axes: frozenset[str]) -> None:
+    def epilogue(self, node: TileEpilogue, scope: frozenset[str], axes: frozenset[str]) -> None:
         where = f"epilogue {node.c.buffer}"
         for window in (node.c, node.sums):
             self.slice(window, scope, where)
@@ -343,7 +343,7 @@ class _Verifier:
         if node is not None:
             if node.axis is not None and node.axis not in axes:
                 raise InvalidTileIr(where=where, reason=f"{node.axis!r} is not an enclosing axis")
-            steps = Steps(one.step for one in node.steps)
+            steps = Epilogue(one.step for one in node.steps)
             try:
                 typed = steps.typed(value, c)
             except StepDtype as error:

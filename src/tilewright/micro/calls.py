@@ -59,7 +59,7 @@ Operand = Window | Value
 Operands = dict[str, Operand | None]
 
 
-class Rows:
+class PrimitiveFunction:
     """The function of one primitive: its arguments are those operands that there are, its name tells which.
 
     Parameters

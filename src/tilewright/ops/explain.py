@@ -18,15 +18,15 @@ from tilewright.compiler.target import compile_problem
 from tilewright.errors import NotExplained, shown
 from tilewright.ir.nodes import (
     Constant,
-    Epilogue,
-    Form,
     Pack,
     Program,
     Slice,
     Space,
     Statement,
+    TileEpilogue,
+    TileForm,
     TileMatmul,
-    Unary,
+    UnaryMap,
 )
 from tilewright.ir.text import print_condition
 from tilewright.ir.trace import Decision, Trace, trace
@@ -57,8 +57,7 @@ from tilewright.ops.triangular.syr2k_problem import Syrk
 from tilewright.ops.triangular.trmm_problem import Trmm
 from tilewright.preparing import importing
 from tilewright.spec.arguments import real_number
-from tilewright.spec.epilogue import Along
-from tilewright.spec.epilogue import Epilogue as Steps
+from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.problem import Layout
 from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 
@@ -101,17 +100,17 @@ def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:
     """What the primitives of a run amount to, in words."""
     forms = {node.form for node in primitives if isinstance(node, TileMatmul)}
     packed = {node.destination.buffer for node in primitives if isinstance(node, Pack)}
-    moves = [node for node in primitives if isinstance(node, Unary)]
+    moves = [node for node in primitives if isinstance(node, UnaryMap)]
     if not primitives:
         return "nothing to do: a size is 0"
     if moves:
         turned = any(node.source is not None and _turns(node.source, node.destination) for node in moves)
         return "blocks turned in registers" if turned else "element by element, in whole vectors"
-    if Form.DOT in forms:
+    if TileForm.DOT in forms:
         return "dot products: vectors run along the depth, rows of A are read once"
-    if Form.TURNED in forms:
+    if TileForm.TRANSPOSED_B in forms:
         return "one row: B is read along its contiguous depths and turned in registers"
-    if any(isinstance(node, Epilogue) for node in primitives):
+    if any(isinstance(node, TileEpilogue) for node in primitives):
         return "streaming: whole rows of B are read once and added to sums kept in cache"
     if "a_pack" in packed:
         return "packing: five loops around packed panels of A and B (Kuzma et al. 2023, Algorithm 1)"
@@ -167,7 +166,7 @@ def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str,
     return next((reason for holds, reason in checks if holds), None)
 
 
-def fused(epilogue: Steps) -> list[str]:
+def fused(epilogue: Epilogue) -> list[str]:
     """What is said of an epilogue, if there is one."""
     return [f"fused into the store of C: {str(epilogue).replace(',', ', ')}"] if epilogue else []
 

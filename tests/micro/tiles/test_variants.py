@@ -15,7 +15,7 @@ from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Edge, I
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.packing.pack import chunks
 from tilewright.micro.tiles.dispatch import Dispatch
-from tilewright.micro.tiles.operands import Part, Source
+from tilewright.micro.tiles.operands import Source, TilePart
 from tilewright.micro.tiles.signature import TileSignature
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import BF16, F32, F64, DType
@@ -80,7 +80,7 @@ def test_parts_cover_every_number_of_columns(isa: Isa, vectors: int) -> None:
         parts = unit.parts(rows)
         assert all(part.rows == rows for part in parts)
         if isa.edge is Edge.SPILL:
-            assert parts == (Part(rows, (lanes,) * vectors, masked=False),)
+            assert parts == (TilePart(rows, (lanes,) * vectors, masked=False),)
             continue
         assert all(set(part.widths) == {lanes} for part in parts), "sizes at run time take whole vectors"
         masked = [len(part.widths) for part in parts if part.masked]
@@ -88,7 +88,7 @@ def test_parts_cover_every_number_of_columns(isa: Isa, vectors: int) -> None:
         for columns in range(1, vectors * lanes + 1):
             chosen = next(count for count in masked if columns <= count * lanes)
             assert (chosen - 1) * lanes < columns, "only the last vector is partial"
-        assert (parts[0] == Part(rows, (lanes,) * vectors, masked=False)) is (rows == 6)
+        assert (parts[0] == TilePart(rows, (lanes,) * vectors, masked=False)) is (rows == 6)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from support import Array
 
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Epilogue, Finish, If, Loop, Program, Statement, TileMatmul
+from tilewright.ir.nodes import Finish, If, Loop, Program, Statement, TileEpilogue, TileMatmul
 from tilewright.ir.parse import parse_program
 from tilewright.ir.separate import TILE, separate_steps
 from tilewright.ir.text import print_program
@@ -175,7 +175,7 @@ def statements(body: tuple[Statement, ...]) -> list[Statement]:
 def test_c_is_stored_once(case: tuple[str, str, str, str]) -> None:
     """Where sums do not fit into C, one statement writes it; elsewhere unfinished sums stand in it meanwhile.
 
-    Nothing reads what an `Epilogue` with steps has stored: it is the last statement on its window.
+    Nothing reads what an `TileEpilogue` with steps has stored: it is the last statement on its window.
     """
     a, b, c, epilogue = case
     problem = Gemm(dtype=a, b_dtype=b, out_dtype=c, epilogue=epilogue, strategy="packing")
@@ -186,7 +186,7 @@ def test_c_is_stored_once(case: tuple[str, str, str, str]) -> None:
     carried = [one.carry is not None for one in tiles]
     assert carried == [problem.types.c.real != problem.types.acc] * len(tiles)
     separated = statements(separate_steps(program).body)
-    stores = [one for one in separated if isinstance(one, Epilogue)]
+    stores = [one for one in separated if isinstance(one, TileEpilogue)]
     assert len(stores) == len(tiles)
     assert all(one.finish and one.finish.axis is None and one.sums.buffer == TILE for one in stores)
     raw = [one for one in separated if isinstance(one, TileMatmul) and one.c.buffer == "c"]

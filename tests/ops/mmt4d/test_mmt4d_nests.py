@@ -7,7 +7,7 @@ import pytest
 
 from tilewright.errors import InvalidSize, UnsupportedDtype
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Pack, Program, Statement, Unary
+from tilewright.ir.nodes import Pack, Program, Statement, UnaryMap
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.trace import trace
@@ -76,7 +76,7 @@ def test_out_is_read_only_where_it_is_added_to(beta: float) -> None:
     machine, problem = find_machine("znver5"), Mmt4d(4, 4, 2)
     program = build_mmt4d(problem, choose_mmt4d(problem, machine), machine, "g")
     way = trace(program, dict.fromkeys(TILE_COUNTS, 3), {"beta": beta})
-    moves = [node for node in way.primitives if isinstance(node, Unary)]
+    moves = [node for node in way.primitives if isinstance(node, UnaryMap)]
     read = [node for node in moves if node.source is not None and node.source.buffer == "out"]
     assert bool(read) == (beta != 0)
 

@@ -14,7 +14,7 @@ from support import Array
 
 import tilewright as tw
 from tilewright.ir.interpret import Run, interpret
-from tilewright.ir.nodes import Epilogue, Pack, Program, Statement, TileMatmul
+from tilewright.ir.nodes import Pack, Program, Statement, TileEpilogue, TileMatmul
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.trace import trace
@@ -128,7 +128,7 @@ class Visits(Run):
     def pack(self, node: Pack, names: Mapping[str, int]) -> None:
         """Not looked at."""
 
-    def epilogue(self, node: Epilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
+    def epilogue(self, node: TileEpilogue, names: Mapping[str, int], first: Mapping[str, bool]) -> None:
         """Not looked at."""
 
     def matmul(self, node: TileMatmul, names: Mapping[str, int], first: Mapping[str, bool]) -> None:

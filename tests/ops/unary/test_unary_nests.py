@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from tilewright.errors import InvalidSize
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Program, Traffic
-from tilewright.ir.nodes import Unary as Statement
+from tilewright.ir.nodes import Program, Traffic, UnaryMap
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
@@ -199,7 +198,7 @@ def test_statements_say_their_traffic() -> None:
     found = {
         part.traffic
         for part in walk(nest(Unary("identity", b="row"), "znver5").body)
-        if isinstance(part, Statement)
+        if isinstance(part, UnaryMap)
     }
     assert found == set(Traffic)
 

@@ -11,7 +11,6 @@ from tilewright.ir.nodes import (
     AnyOf,
     Binary,
     Constant,
-    Element,
     Expression,
     FirstElse,
     Lead,
@@ -20,6 +19,7 @@ from tilewright.ir.nodes import (
     Scalar,
     ScalarValue,
     Slice,
+    TableEntry,
     Threads,
     Unless,
 )
@@ -67,7 +67,7 @@ class Scope:
                 address = f.ptrtoint(self.frame.pointers[buffer])
                 lead_bytes = f.and_(f.sub(int64(0), address), int64(unit_bytes - 1))
                 return f.ashr(lead_bytes, int64(self.dtype(buffer).size.bit_length() - 1))
-            case Element(buffer, index):
+            case TableEntry(buffer, index):
                 place = f.at(self.frame.pointers[buffer], f.mul(self.integer(index), 8))
                 return f.load(INT64, place, 8)
             case Threads():

@@ -10,7 +10,6 @@ from tilewright.compiler.lowering.tiles import lower_epilogue, lower_matmul
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
     Carry,
-    Epilogue,
     Execution,
     Expression,
     If,
@@ -21,8 +20,9 @@ from tilewright.ir.nodes import (
     Slice,
     Statement,
     Stored,
+    TileEpilogue,
     TileMatmul,
-    Unary,
+    UnaryMap,
 )
 from tilewright.llvm.values import int64
 from tilewright.micro.budget import OPERAND, Budget
@@ -31,7 +31,7 @@ from tilewright.micro.emission import emitter
 from tilewright.micro.packing.pack import PackKernel
 from tilewright.micro.packing.unpack import UnpackKernel
 
-#: The emission of `Unary`, by name as those of primitives.
+#: The emission of `UnaryMap`, by name as those of primitives.
 UNARY = "elements.unary:emit_unary"
 
 
@@ -56,17 +56,17 @@ def lower_block(body: tuple[Statement, ...], scope: Scope) -> None:
                 _pack(statement, scope)
             case Pack(stored=Stored() as stored):
                 _unpack(statement, stored, scope)
-            case Unary():
+            case UnaryMap():
                 _unary(statement, scope)
             case TileMatmul():
                 lower_matmul(statement, scope)
-            case Epilogue():
+            case TileEpilogue():
                 lower_epilogue(statement, scope)
             case Primitive():
                 _primitive(statement, scope)
             case _:
                 raise InvalidTileIr(where=repr(statement), reason="is not a statement")
-        if not scope.begins and isinstance(statement, (Loop, Unary)) and streams(statement):
+        if not scope.begins and isinstance(statement, (Loop, UnaryMap)) and streams(statement):
             scope.f.fence()
 
 
@@ -126,7 +126,7 @@ def _unpack(node: Pack, stored: Stored, scope: Scope) -> None:
     f.call(kernel.emit(f.module), operands)
 
 
-def _unary(node: Unary, scope: Scope) -> None:
+def _unary(node: UnaryMap, scope: Scope) -> None:
     machine = scope.frame.machine
     destination = scope.window(node.destination)
     source = destination if node.source is None else scope.window(node.source)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.compiler.lowering.frame import with_prefix
-from tilewright.ir.nodes import If, Loop, Statement, Traffic, Unary
+from tilewright.ir.nodes import If, Loop, Statement, Traffic, UnaryMap
 from tilewright.llvm.team import BODY_ARGUMENTS, Environment
 from tilewright.llvm.values import VOID, Value, int64
 
@@ -65,7 +65,7 @@ def lower_tasks(
 def streams(statement: Statement) -> bool:
     """Whether a statement stores past the caches, so that a fence is needed before its function returns."""
     match statement:
-        case Unary(traffic=traffic):
+        case UnaryMap(traffic=traffic):
             return traffic is Traffic.STREAM
         case Loop(body=body):
             return any(map(streams, body))

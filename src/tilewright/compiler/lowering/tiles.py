@@ -1,17 +1,17 @@
-"""Register tiles: the micro-kernel of a `TileMatmul` or `Epilogue`, and the operands of its call."""
+"""Register tiles: the micro-kernel of a `TileMatmul` or `TileEpilogue`, and the operands of its call."""
 
 from __future__ import annotations
 
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.ir.nodes import (
     Constant,
-    Epilogue,
     Finish,
     FirstElse,
-    Form,
     Program,
     Scalar,
     Slice,
+    TileEpilogue,
+    TileForm,
     TileMatmul,
 )
 from tilewright.llvm.values import INT64, Value
@@ -20,7 +20,7 @@ from tilewright.machine.machine import Machine
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.dot import DotKernel
 from tilewright.micro.tiles.engine import EngineKernel
-from tilewright.micro.tiles.epilogue import EpilogueKernel, Given, Reach
+from tilewright.micro.tiles.epilogue import ColumnAccess, EpilogueKernel, StepAccess
 from tilewright.micro.tiles.generic import GenericKernel
 from tilewright.micro.tiles.kernel import MicroKernel
 from tilewright.micro.tiles.operands import (
@@ -37,8 +37,8 @@ from tilewright.micro.tiles.operands import (
     Update,
 )
 from tilewright.micro.tiles.panels import PanelKernel
-from tilewright.micro.tiles.signature import Entry, StoredWeights, TileSignature, TileStrides
-from tilewright.micro.tiles.transposed_b import TurnedKernel
+from tilewright.micro.tiles.signature import EntryPoint, StoredWeights, TileSignature, TileStrides
+from tilewright.micro.tiles.transposed_b import TransposedBKernel
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import accumulator
 from tilewright.spec.epilogue import Activation
@@ -51,11 +51,11 @@ ADDED_LAST_DEPTH = 4
 def lower_matmul(node: TileMatmul, scope: Scope) -> None:
     """Writes one register tile: in place if its sizes are known, else as a call."""
     match node.form:
-        case Form.DOT:
+        case TileForm.DOT:
             _dot(node, scope)
-        case Form.TURNED:
+        case TileForm.TRANSPOSED_B:
             _transposed_b(node, scope)
-        case Form.OUTER:
+        case TileForm.OUTER:
             kernel = _micro_kernel(node, scope)
             if _sizes_known(node, kernel) and kernel.attributes is None:
                 assert node.finish is None, "steps of tiles of known sizes are separated"
@@ -145,15 +145,15 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
             zeros=groups is not None and groups.zero is not None,
         ),
         prefetch_bytes=0 if node.fetched is None else scope.dtype(node.fetched.buffer).size,
-        finish=_given(node.finish),
+        finish=_step_accesses(node.finish),
         padded=node.padded and not kernel.instruction.is_matrix_engine,
     )
     dispatch, module = Dispatch(kernel, signature), scope.f.module
     if node.finish is None:
         operands["rows"] = scope.integer(node.rows)
-        scope.f.call(dispatch.emit(module), signature.arguments(Entry.ANY_SIZE, operands))
+        scope.f.call(dispatch.emit(module), signature.arguments(EntryPoint.ANY_SIZE, operands))
     else:
-        scope.f.call(dispatch.emit_whole(module), signature.arguments(Entry.ONE_HEIGHT, operands))
+        scope.f.call(dispatch.emit_whole(module), signature.arguments(EntryPoint.ONE_HEIGHT, operands))
 
 
 def _depth_step(scope: Scope, window: Slice, depth: Value, kernel: MicroKernel) -> Value:
@@ -275,13 +275,13 @@ def _transposed_b(node: TileMatmul, scope: Scope) -> None:
     dtype = scope.dtype(node.a.buffer)
     a, b, c = (scope.window(window) for window in (node.a, node.b, node.c))
     scalars = [scope.scalar(value, dtype) for value in (node.alpha, node.beta)]
-    kernel = TurnedKernel(scope.frame.machine.isa, dtype)
+    kernel = TransposedBKernel(scope.frame.machine.isa, dtype)
     assert node.tile.nr == kernel.lanes, "lanes are columns"
     operands = [scope.integer(node.depth), a.pointer, a.column, b.pointer, b.row, c.pointer, *scalars]
     scope.f.call(kernel.emit(scope.f.module), operands)
 
 
-def lower_epilogue(node: Epilogue, scope: Scope) -> None:
+def lower_epilogue(node: TileEpilogue, scope: Scope) -> None:
     """A call of the function that applies steps to sums stored outside of C."""
     acc, dtype = scope.dtype(node.sums.buffer), scope.dtype(node.c.buffer)
     sums = scope.window(node.sums)
@@ -291,7 +291,7 @@ def lower_epilogue(node: Epilogue, scope: Scope) -> None:
     windows = [scope.window(one.operand) for one in steps if one.operand is not None]
     c = scope.window(node.c)
     kernel = EpilogueKernel(
-        *(scope.frame.machine.isa, acc, dtype, _given(node.finish)),
+        *(scope.frame.machine.isa, acc, dtype, _step_accesses(node.finish)),
         pairs=node.c.interleave > 1,
         strided=node.c.strides[1] != Constant(node.c.interleave),
     )
@@ -301,18 +301,20 @@ def lower_epilogue(node: Epilogue, scope: Scope) -> None:
     scope.f.call(kernel.emit(scope.f.module), arguments)
 
 
-def _given(finish: Finish | None) -> tuple[Given, ...]:
+def _step_accesses(finish: Finish | None) -> tuple[StepAccess, ...]:
     """Steps, each with how its operand is read."""
     applied = () if finish is None else finish.steps
-    return tuple(Given(one.step, None if one.operand is None else _reach(one.operand)) for one in applied)
+    return tuple(
+        StepAccess(one.step, None if one.operand is None else _access(one.operand)) for one in applied
+    )
 
 
-def _reach(window: Slice) -> Reach:
+def _access(window: Slice) -> ColumnAccess:
     """How the operand of a step follows the columns of C."""
     column = window.strides[1]
     if column == Constant(0):
-        return Reach.REPEATED
-    return Reach.ADJACENT if column == Constant(window.interleave) else Reach.STRIDED
+        return ColumnAccess.REPEATED
+    return ColumnAccess.ADJACENT if column == Constant(window.interleave) else ColumnAccess.STRIDED
 
 
 def takes_steps_in_registers(node: TileMatmul, program: Program, machine: Machine) -> bool:
@@ -323,7 +325,7 @@ def takes_steps_in_registers(node: TileMatmul, program: Program, machine: Machin
     """
     assert node.finish is not None
     known = isinstance(node.rows, Constant) and isinstance(node.columns, Constant)
-    plain = node.form is Form.OUTER and node.stored is None and node.c.interleave == 1 and not known
+    plain = node.form is TileForm.OUTER and node.stored is None and node.c.interleave == 1 and not known
     if not plain or any(isinstance(one.step, Activation) and not one.step.light for one in node.finish.steps):
         return False
     a, b = (program.buffer(window.buffer).dtype for window in (node.a, node.b))

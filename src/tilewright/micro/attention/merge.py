@@ -6,7 +6,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import element_type, int64, vector_type
 from tilewright.machine.isa import Isa
-from tilewright.micro.calls import Operands, Rows, value, window
+from tilewright.micro.calls import Operands, PrimitiveFunction, value, window
 from tilewright.micro.elements.math import exp_nonpositive
 
 
@@ -35,4 +35,4 @@ def emit_merge(f: Function, isa: Isa, given: Operands) -> None:
                 result = f.multiply_add(values, left, f.times(added, right), fused=isa.fused)
                 f.store(result, out.at(f, row, column), size)
 
-    Rows(f, isa, "merge", acc, given).call(write)
+    PrimitiveFunction(f, isa, "merge", acc, given).call(write)

@@ -27,7 +27,7 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Isa
-from tilewright.micro.calls import Operands, Rows, Window, value, window
+from tilewright.micro.calls import Operands, PrimitiveFunction, Window, value, window
 from tilewright.micro.elements.math import LN2, exp2_nonpositive, tanh
 from tilewright.spec.dtype import BF16, U8, DType
 
@@ -341,13 +341,15 @@ def emit_softmax(f: Function, isa: Isa, given: Operands) -> None:
         SoftmaxCode(inner, isa, acc, operands).rows()
 
     if not isinstance(mask, Window) or mask.column.known is not None:
-        Rows(f, isa, "softmax", acc, given).call(write)
+        PrimitiveFunction(f, isa, "softmax", acc, given).call(write)
         return
     with f.branch(f.icmp("==", mask.column, 1)) as (adjacent, strided):
         with adjacent:
-            Rows(f, isa, "softmax", acc, {**given, "mask": mask._replace(column=int64(1))}).call(write)
+            PrimitiveFunction(f, isa, "softmax", acc, {**given, "mask": mask._replace(column=int64(1))}).call(
+                write
+            )
         with strided:
-            Rows(f, isa, "softmax", acc, given).call(write)
+            PrimitiveFunction(f, isa, "softmax", acc, given).call(write)
 
 
 def emit_begin(f: Function, isa: Isa, given: Operands) -> None:
@@ -367,13 +369,13 @@ def emit_begin(f: Function, isa: Isa, given: Operands) -> None:
             with f.loop(int64(0), value(given, "columns"), int64(lanes), "column") as column:
                 f.store(zero(vector_type(acc, lanes)), window(given, "out").at(f, row, column), size)
 
-    Rows(f, isa, "begin", acc, given).call(write)
+    PrimitiveFunction(f, isa, "begin", acc, given).call(write)
 
 
 def emit_normalise(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `Normalise`."""
     acc = window(given, "sums").dtype
-    Rows(f, isa, "normalise", acc, given).call(lambda f, given: _normalise(f, isa, acc, given))
+    PrimitiveFunction(f, isa, "normalise", acc, given).call(lambda f, given: _normalise(f, isa, acc, given))
 
 
 def _normalise(f: Function, isa: Isa, acc: DType, given: Operands) -> None:
@@ -449,4 +451,4 @@ def emit_keep(f: Function, isa: Isa, given: Operands) -> None:
                 with none, f.loop(int64(0), value(given, "columns"), int64(1), "column") as column:
                     f.store(zero(kind), to.at(f, row, column), to.dtype.size)
 
-    Rows(f, isa, "keep", acc, given).call(write)
+    PrimitiveFunction(f, isa, "keep", acc, given).call(write)

@@ -7,7 +7,7 @@ from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import Type, Value, element_type, int64, truth_of, vector_of, vector_type, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.attention.softmax import SoftmaxCode
-from tilewright.micro.calls import Operands, Rows, Window, value, window
+from tilewright.micro.calls import Operands, PrimitiveFunction, Window, value, window
 from tilewright.micro.elements.math import exp_nonpositive, tanh
 from tilewright.spec.dtype import DType
 
@@ -98,7 +98,7 @@ def emit_softmax_gradient(f: Function, isa: Isa, given: Operands) -> None:
         SoftmaxGradientCode(inner, isa, acc, operands).rows()
 
     def call(operands: Operands) -> None:
-        Rows(f, isa, "softmax_gradient", acc, operands).call(write)
+        PrimitiveFunction(f, isa, "softmax_gradient", acc, operands).call(write)
 
     if not isinstance(mask, Window) or mask.column.known is not None:
         call(given)
@@ -135,4 +135,4 @@ def emit_finite(f: Function, isa: Isa, given: Operands) -> None:
         with f.loop(last, end, int64(1), "element") as element:
             visit(element, word)
 
-    Rows(f, isa, "finite", dtype, given).call(write)
+    PrimitiveFunction(f, isa, "finite", dtype, given).call(write)

@@ -18,7 +18,7 @@ WORD_BITS = 64
 
 
 @dataclass(frozen=True)
-class Element:
+class ElementOp:
     """One element of an operation's matrices.
 
     Moves treat every type as integers of its size, so that no bit changes; an element of 128 bits is two

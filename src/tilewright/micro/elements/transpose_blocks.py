@@ -13,7 +13,7 @@ from tilewright.ir.nodes import Traffic
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64
 from tilewright.machine.isa import Isa
-from tilewright.micro.elements.element import Element
+from tilewright.micro.elements.element import ElementOp
 from tilewright.micro.packing.transpose import transpose
 
 #: Lines that may be written piece by piece before the CPU flushes one of them half full: it combines such
@@ -29,7 +29,7 @@ STRAIGHT_RECTANGLES = 8
 LINES_OF_ONE_POINTER = 4
 
 
-class Block(NamedTuple):
+class TransposeBlock(NamedTuple):
     """A block to turn: its operands and leading dimensions in elements.
 
     Elements of the source are adjacent along the rows (of a column), those of the destination along
@@ -44,7 +44,7 @@ class Block(NamedTuple):
     columns: Value
 
 
-class Shape(NamedTuple):
+class Rectangle(NamedTuple):
     """One rectangle in registers: vectors of `rows` elements in, vectors of `columns` elements out."""
 
     rows: int
@@ -90,7 +90,7 @@ class TransposeKernel:
     line_bytes : a cache line.
     """
 
-    def __init__(self, isa: Isa, element: Element, line_bytes: int) -> None:
+    def __init__(self, isa: Isa, element: ElementOp, line_bytes: int) -> None:
         self.element, self.line_bytes = element, line_bytes
         # Half the registers hold a square; the other half the round that is being computed.
         self.side = min(element.lanes(isa), isa.vector_registers // 2)
@@ -125,7 +125,7 @@ class TransposeKernel:
         far = self._far(module, near)
         return far if traffic is Traffic.FAR else self._stream(module, near, far)
 
-    def emit_inline(self, f: Function, block: Block) -> bool:
+    def emit_inline(self, f: Function, block: TransposeBlock) -> bool:
         """Writes a block of known, small sizes in place; False where it is too large for that."""
         rows, columns = block.rows.known, block.columns.known
         if rows is None or columns is None:
@@ -138,7 +138,7 @@ class TransposeKernel:
             self._rectangle(f, block, shape, (int64(i), int64(j)), Traffic.NEAR)
         return True
 
-    def fitting(self, rows: int, columns: int) -> Shape:
+    def fitting(self, rows: int, columns: int) -> Rectangle:
         """The largest rectangle that a block of these sizes holds.
 
         A side shorter than the square's takes the largest power of two; where both are, the smaller
@@ -147,15 +147,15 @@ class TransposeKernel:
         square = min(rows, columns)
         if square < self.side and max(rows, columns) < self.side:
             side = powers(square)[0]
-            return Shape(side, side)
-        return Shape(*(powers(min(extent, self.side))[0] for extent in (rows, columns)))
+            return Rectangle(side, side)
+        return Rectangle(*(powers(min(extent, self.side))[0] for extent in (rows, columns)))
 
-    def _shapes(self) -> list[Shape]:
+    def _shapes(self) -> list[Rectangle]:
         """Every rectangle, the square first, then those of one thin side, then the small squares."""
         side, thin = self.side, powers(self.side)[1:]
-        wide = [Shape(side, width) for width in thin]
-        tall = [Shape(height, side) for height in thin]
-        return [Shape(side, side), *wide, *tall, *(Shape(small, small) for small in thin)]
+        wide = [Rectangle(side, width) for width in thin]
+        tall = [Rectangle(height, side) for height in thin]
+        return [Rectangle(side, side), *wide, *tall, *(Rectangle(small, small) for small in thin)]
 
     def _near(self, module: Module) -> Callee:
         """Picks the rectangle and walks the block with it."""
@@ -180,7 +180,7 @@ class TransposeKernel:
         with leading dimensions of a power of two. Otherwise rows go one after the other, so that a line
         written in part is completed while it is there.
         """
-        square = Shape(self.side, self.side)
+        square = Rectangle(self.side, self.side)
         by_rows = self._walk(module, f"{self.name}_fetched", square, Traffic.FAR)
         by_diagonals = self._diagonals(module) if self.side * self._size == self.line_bytes else None
         f, block = self._function(module, f"{self.name}_far")
@@ -199,7 +199,7 @@ class TransposeKernel:
     def _stream(self, module: Module, near: Callee, far: Callee) -> Callee:
         """Whole squares past the caches where lines of B begin with them; the columns beyond, as they are."""
         side = self.side
-        walk = self._walk(module, f"{self.name}_streamed", Shape(side, side), Traffic.STREAM)
+        walk = self._walk(module, f"{self.name}_streamed", Rectangle(side, side), Traffic.STREAM)
         f, block = self._function(module, f"{self.name}_stream")
         with f.when(f.and_(self._whole_lines(f, block), self._holds_squares(f, block))):
             whole = f.and_(block.columns, int64(-side))
@@ -215,21 +215,21 @@ class TransposeKernel:
         f.ret()
         return f.callee
 
-    def _whole_lines(self, f: Function, block: Block) -> Value:
+    def _whole_lines(self, f: Function, block: TransposeBlock) -> Value:
         """Whether rows of B are whole lines apart and begin with one."""
         place = f.or_(f.ptrtoint(block.destination), f.mul(block.destination_row, self._size))
         return f.icmp("==", f.and_(place, int64(self.line_bytes - 1)), 0)
 
-    def _holds_squares(self, f: Function, block: Block) -> Value:
+    def _holds_squares(self, f: Function, block: TransposeBlock) -> Value:
         return f.and_(f.icmp(">=", block.rows, self.side), f.icmp(">=", block.columns, self.side))
 
-    def _function(self, module: Module, name: str) -> tuple[Function, Block]:
+    def _function(self, module: Module, name: str) -> tuple[Function, TransposeBlock]:
         kinds = {"destination": POINTER, "source": POINTER}
-        arguments = [(field, kinds.get(field, INT64)) for field in Block._fields]
+        arguments = [(field, kinds.get(field, INT64)) for field in TransposeBlock._fields]
         f = module.define(name, VOID, arguments)
-        return f, Block(*f.arguments.values())
+        return f, TransposeBlock(*f.arguments.values())
 
-    def _walk(self, module: Module, name: str, shape: Shape, traffic: Traffic) -> Callee:
+    def _walk(self, module: Module, name: str, shape: Rectangle, traffic: Traffic) -> Callee:
         """Rectangles of one shape over a block of at least that size, row of rectangles by row."""
         f, block = self._function(module, name)
         last_row, last_column = f.sub(block.rows, shape.rows), f.sub(block.columns, shape.columns)
@@ -253,14 +253,19 @@ class TransposeKernel:
             ahead = f.add(column, row)
             around = f.select(f.icmp(">=", ahead, width), f.sub(ahead, width), ahead)
             place = (f.minimum(row, last_row), f.minimum(around, last_column))
-            self._rectangle(f, block, Shape(side, side), place, Traffic.FAR)
+            self._rectangle(f, block, Rectangle(side, side), place, Traffic.FAR)
         f.ret()
         return f.callee
 
     # --- one rectangle --------------------------------------------------------------------------
 
     def _rectangle(
-        self, f: Function, block: Block, shape: Shape, place: tuple[Value, Value], traffic: Traffic
+        self,
+        f: Function,
+        block: TransposeBlock,
+        shape: Rectangle,
+        place: tuple[Value, Value],
+        traffic: Traffic,
     ) -> None:
         """Loads columns of A, turns them, stores rows of B."""
         element, size = self.element, self._size

@@ -14,8 +14,8 @@ from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.calls import UnaryCall
-from tilewright.micro.elements.element import Element
-from tilewright.micro.elements.transpose_blocks import Block, TransposeKernel, powers, starts
+from tilewright.micro.elements.element import ElementOp
+from tilewright.micro.elements.transpose_blocks import TransposeBlock, TransposeKernel, powers, starts
 
 #: Vectors of one turn of a loop over a light operation: loads of a turn precede its stores, and the loop's
 #: own instructions vanish beside them.
@@ -34,13 +34,13 @@ def emit_unary(f: Function, isa: Isa, line_bytes: int, call: UnaryCall) -> None:
     if call.destination.row.known != 1 and call.destination.column.known == 1:
         call = call.transposed()
     (to, to_row, to_column, dtype), (at, at_row, at_column, _) = call.destination, call.source
-    element = Element(call.op, dtype, fused=isa.fused, half=isa.half)
+    element = ElementOp(call.op, dtype, fused=isa.fused, half=isa.half)
     if to_row.known == at_row.known == 1:
         columns = Columns(to, at, to_column, at_column, call.rows, call.columns)
         ColumnsKernel(isa, element, line_bytes).emit_call(f, columns, call.traffic)
     elif to_row.known == at_column.known == 1:
         # As a transposition: adjacent along the rows in A, along the columns in B.
-        block = Block(to, at, to_column, at_row, call.columns, call.rows)
+        block = TransposeBlock(to, at, to_column, at_row, call.columns, call.rows)
         kernel = TransposeKernel(isa, element, line_bytes)
         if not kernel.emit_inline(f, block):
             f.call(kernel.emit(f.module, call.traffic), block)
@@ -70,7 +70,7 @@ class ColumnsKernel:
     line_bytes : a cache line.
     """
 
-    def __init__(self, isa: Isa, element: Element, line_bytes: int) -> None:
+    def __init__(self, isa: Isa, element: ElementOp, line_bytes: int) -> None:
         self.element, self.line_bytes = element, line_bytes
         self.lanes = element.lanes(isa)
 
@@ -220,7 +220,7 @@ class ColumnsKernel:
         f.call(callee, [to, at, int64(0), int64(0), rows, int64(1)])
 
 
-def _emit_scattered(module: Module, element: Element) -> Callee:
+def _emit_scattered(module: Module, element: ElementOp) -> Callee:
     """The function for any strides: one element at a time, in the order of the destination's rows."""
     name = f"scattered_{element.op.value}_{element.dtype}"
     known = module.find(name)

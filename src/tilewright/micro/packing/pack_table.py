@@ -9,7 +9,7 @@ from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, memory_type, vector_type
 from tilewright.machine.isa import Edge, Isa
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.calls import Operands, Rows, Window, value, window
+from tilewright.micro.calls import Operands, PrimitiveFunction, Window, value, window
 from tilewright.micro.packing.pack import OFFSET_BYTES, SQUARE_ARGUMENTS, PackKernel
 from tilewright.micro.packing.transpose import PART_BITS, transpose
 from tilewright.spec.dtype import I64, DType
@@ -38,7 +38,7 @@ def emit_pack_table(f: Function, isa: Isa, given: Operands) -> None:
         "squares": Value(POINTER, ways.squares(f.module).text),
         "elements": Value(POINTER, ways.elements(f.module).text),
     }
-    rows = Rows(f, isa, "pack_table", to.dtype, given | own)
+    rows = PrimitiveFunction(f, isa, "pack_table", to.dtype, given | own)
     rows.call(lambda f, given: _pack(f, ways.edge, given), as_written=True)
 
 

@@ -14,7 +14,7 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Isa
-from tilewright.micro.calls import Operands, Rows, Window, value, window
+from tilewright.micro.calls import Operands, PrimitiveFunction, Window, value, window
 from tilewright.spec.dtype import DType
 
 #: Lanes that are copied together where they are adjacent: of those that fit a panel, the most.
@@ -40,7 +40,7 @@ def _apart_columns(f: Function, columns_at: Window, columns: Value, sizes: tuple
 def emit_scatter_tile(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `ScatterTile`."""
     acc = window(given, "tile").dtype
-    Rows(f, isa, "scatter_tile", acc, given).call(lambda f, given: _scatter(f, isa, acc, given))
+    PrimitiveFunction(f, isa, "scatter_tile", acc, given).call(lambda f, given: _scatter(f, isa, acc, given))
 
 
 def _scatter(f: Function, isa: Isa, acc: DType, given: Operands) -> None:

@@ -80,7 +80,7 @@ class UnpackKernel:
         state = [to, source, zeros]
         with f.carried_loop(int64(0), g["depth"], g["group"], state, "group") as (first, values, advance):
             depth = f.minimum(g["group"], f.sub(g["depth"], first))
-            place = _Place(*values)
+            place = _PanelPlaces(*values)
             end = f.sub(depth, deep - 1)
             with f.carried_loop(int64(0), end, int64(deep), values[:2], "word") as (_, inner, onward):
                 self._words(f, place._replace(to=inner[0], source=inner[1]), None)
@@ -92,7 +92,7 @@ class UnpackKernel:
                     self._words(f, place._replace(to=last[0], source=last[1]), rest)
             advance((*last, f.at(values[2], step)))
 
-    def _words(self, f: Function, place: _Place, rest: Value | None) -> None:
+    def _words(self, f: Function, place: _PanelPlaces, rest: Value | None) -> None:
         """The words of one step of every lane: all of their depths, or the first `rest`."""
         taken = []
         for lane in range(0, self.panel, self.lanes):
@@ -135,7 +135,7 @@ class UnpackKernel:
         return pairs[0] if len(pairs) == 1 else interleave(f, pairs)
 
 
-class _Place(NamedTuple):
+class _PanelPlaces(NamedTuple):
     """Where a panel is written, read, and finds its zero points."""
 
     to: Value

@@ -13,7 +13,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value
 from tilewright.machine.isa import Isa
-from tilewright.micro.calls import Operands, Rows, value, window
+from tilewright.micro.calls import Operands, PrimitiveFunction, value, window
 from tilewright.micro.elements.logarithm import log
 from tilewright.micro.elements.math import exp_nonpositive
 from tilewright.micro.rows import across_functions as across
@@ -185,7 +185,7 @@ def _emit(f: Function, isa: Isa, given: Operands, word: str, body: tuple[Along, 
             with inner.when(inner.icmp("!=", stream, 0)):
                 inner.fence()
 
-    Rows(f, isa, word, acc, given).call(write)
+    PrimitiveFunction(f, isa, word, acc, given).call(write)
 
 
 def emit_softmax_rows(f: Function, isa: Isa, given: Operands) -> None:

@@ -44,7 +44,7 @@ class _State(NamedTuple):
     finite: Value
 
 
-class RowKernel:
+class QuantizeKernel:
     """rows(x, x_row, rows, columns, q, q_row, scales, sums): 8-bit integers for rows of floats.
 
     scale = max|x| / 127 (1 where that is 0), q = x / scale rounded to nearest, ties to even, of at most 127;

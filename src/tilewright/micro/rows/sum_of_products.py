@@ -16,7 +16,7 @@ from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, int64, memory_type, vector_type, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.budget import Budget
-from tilewright.micro.calls import Operands, Rows, Window, value, window
+from tilewright.micro.calls import Operands, PrimitiveFunction, Window, value, window
 from tilewright.micro.rows.long_sums import long_sums, tree_sum
 from tilewright.spec.dtype import F32, DType, Kind
 
@@ -469,7 +469,9 @@ def emit_sum_products(f: Function, isa: Isa, given: Operands) -> None:
     across = to.row.known == 1 and left.row.known == 1
     write = _along if left.column.known == 1 else _across if across else _apart
     numbers = Numbers(f, isa, to.dtype)
-    Rows(f, isa, "sum_products", numbers.acc, given).call(lambda inner, given: write(inner, isa, given))
+    PrimitiveFunction(f, isa, "sum_products", numbers.acc, given).call(
+        lambda inner, given: write(inner, isa, given)
+    )
 
 
 def _products(f: Function, isa: Isa, given: Operands) -> None:
@@ -514,4 +516,6 @@ def _single_products(f: Function, isa: Isa, given: Operands) -> None:
 def emit_multiply_rows(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `MultiplyRows`."""
     numbers = Numbers(f, isa, window(given, "to").dtype)
-    Rows(f, isa, "multiply_rows", numbers.acc, given).call(lambda inner, given: _products(inner, isa, given))
+    PrimitiveFunction(f, isa, "multiply_rows", numbers.acc, given).call(
+        lambda inner, given: _products(inner, isa, given)
+    )

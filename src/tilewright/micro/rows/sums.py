@@ -9,7 +9,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, truth_of
 from tilewright.machine.isa import Isa
-from tilewright.micro.calls import Operands, Rows, window
+from tilewright.micro.calls import Operands, PrimitiveFunction, window
 from tilewright.micro.rows.across import AcrossRows
 from tilewright.micro.rows.by_length import by_length
 from tilewright.micro.rows.lines import AlongRows, Join, Spot
@@ -125,7 +125,7 @@ def _emit(word: str, what: _Reduction) -> Callable[[Function, Isa, Operands], No
                 alike=what.passing is not None,
             )
 
-        Rows(f, isa, word, acc, given).call(write)
+        PrimitiveFunction(f, isa, word, acc, given).call(write)
 
     return emit
 

@@ -10,7 +10,7 @@ from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import VOID, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.tiles.epilogue import Reach
+from tilewright.micro.tiles.epilogue import ColumnAccess
 from tilewright.micro.tiles.kernel import MicroKernel
 from tilewright.micro.tiles.operands import (
     GroupCall,
@@ -19,12 +19,12 @@ from tilewright.micro.tiles.operands import (
     OperandB,
     OperandC,
     PanelCall,
-    Part,
     Prefetch,
     TileCall,
+    TilePart,
     Update,
 )
-from tilewright.micro.tiles.signature import Entry, TileSignature
+from tilewright.micro.tiles.signature import EntryPoint, TileSignature
 from tilewright.micro.tiles.steps import TileSteps
 from tilewright.spec.epilogue import Epilogue
 
@@ -91,13 +91,13 @@ class Dispatch:
         enough = [height for height in heights if height * self.kernel.vectors >= busy]
         return tuple(enough[:1] or heights[-1:])
 
-    def parts(self, rows: int) -> tuple[Part, ...]:
+    def parts(self, rows: int) -> tuple[TilePart, ...]:
         """The column variants of one height, in the order they are tested."""
-        whole = (Part(rows, (self.kernel.lanes,) * self.kernel.vectors, masked=False),)
+        whole = (TilePart(rows, (self.kernel.lanes,) * self.kernel.vectors, masked=False),)
         if self.edge is Edge.SPILL:
             return whole
         counts = range(1, self.kernel.vectors + 1)
-        masked = tuple(Part(rows, (self.kernel.lanes,) * vectors, masked=True) for vectors in counts)
+        masked = tuple(TilePart(rows, (self.kernel.lanes,) * vectors, masked=True) for vectors in counts)
         return (*(whole if rows == self.tile.mr and not self.signature.padded else ()), *masked)
 
     def emit(self, module: Module) -> Callee:
@@ -111,7 +111,7 @@ class Dispatch:
     def emit_whole(self, module: Module) -> Callee:
         """Defines the function of a whole tile with adjacent columns alone; the value to call.
 
-        Its parameters are those of `Entry.ONE_HEIGHT`.
+        Its parameters are those of `EntryPoint.ONE_HEIGHT`.
         """
         known = module.find(f"{self.name}_{self.tile.mr}")
         return self._emit_height(module, self.tile.mr) if known is None else known
@@ -119,7 +119,7 @@ class Dispatch:
     def _emit_height(self, module: Module, rows: int) -> Callee:
         """One function per height; inside, one loop per column variant."""
         attributes = self.kernel.attributes
-        parameters = self.signature.parameters(Entry.ONE_HEIGHT, self.element)
+        parameters = self.signature.parameters(EntryPoint.ONE_HEIGHT, self.element)
         f = module.define(f"{self.name}_{rows}", VOID, parameters, attributes=attributes)
         call, parts = self._tile_call(f, rows), self.parts(rows)
         if self.signature.finish:
@@ -151,7 +151,7 @@ class Dispatch:
             prefetch = Prefetch(g["ahead"], g["ahead_row"], signature.prefetch_bytes)
         if signature.finish:
             operands = {
-                n: (g[f"step{n}"], g[f"step{n}_row"], signature.finish[n].reach is not Reach.REPEATED)
+                n: (g[f"step{n}"], g[f"step{n}_row"], signature.finish[n].reach is not ColumnAccess.REPEATED)
                 for n in signature.step_operands
             }
             steps = TileSteps(self.isa, Epilogue(given.step for given in signature.finish), operands)
@@ -180,7 +180,7 @@ class Dispatch:
 
     def _emit_dispatch(self, module: Module, heights: dict[int, Callee]) -> Callee:
         """Covers rows × columns with the variants; columns that are not adjacent go through a buffer."""
-        f = module.define(self.name, VOID, self.signature.parameters(Entry.ANY_SIZE, self.element))
+        f = module.define(self.name, VOID, self.signature.parameters(EntryPoint.ANY_SIZE, self.element))
         rows, columns = f.arguments["rows"], f.arguments["columns"]
         whole = f.icmp("==", columns, self.tile.nr)
         direct: list[Value] = []  # what has to hold where variants write to C themselves
@@ -243,7 +243,7 @@ class Dispatch:
         """Calls one height; operands that are not given are those of the calling function."""
         of_c = {"c": target.c, "c_row": target.row, "alpha": target.alpha, "beta": target.beta}
         given = f.arguments | of_c | operands
-        f.call(callee, self.signature.arguments(Entry.ONE_HEIGHT, given))
+        f.call(callee, self.signature.arguments(EntryPoint.ONE_HEIGHT, given))
 
     def _spill(self, f: Function, heights: dict[int, Callee]) -> None:
         """The tile through a small buffer, element by element from and to C with its two strides."""

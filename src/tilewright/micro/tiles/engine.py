@@ -9,7 +9,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, int64
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.micro.tiles.kernel import UNIT_UNROLL, MicroKernel
-from tilewright.micro.tiles.operands import Part, Source, TileCall
+from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.spec.dtype import DType
 
@@ -56,15 +56,15 @@ class EngineKernel(MicroKernel):
         """Those of the unit."""
         return self.unit.attributes
 
-    def _grid(self, part: Part) -> tuple[int, int]:
+    def _grid(self, part: TilePart) -> tuple[int, int]:
         return part.rows // self.instruction.m, sum(part.widths) // self.instruction.n
 
-    def _biases(self, part: Part) -> int:
+    def _biases(self, part: TilePart) -> int:
         """Sums beside the grid: see `Multiply.bias`."""
         down, across = self._grid(part)
         return {None: 0, "row": down, "column": across}[self.unit.bias]
 
-    def begin(self, f: Function, part: Part) -> list[Value]:
+    def begin(self, f: Function, part: TilePart) -> list[Value]:
         """The empty grid, and the sums beside it."""
         down, across = self._grid(part)
         self.unit.begin(f, down, self.tile.nr // self.instruction.n)
@@ -76,7 +76,7 @@ class EngineKernel(MicroKernel):
     def depth_step(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         rows: list[Value],
         b: Value,
         masks: list[Value | None],  # noqa: ARG002
@@ -105,7 +105,7 @@ class EngineKernel(MicroKernel):
 
     # --- operands loaded ahead ----------------------------------------------------------------
 
-    def walk_ahead(self, f: Function, part: Part, call: TileCall, acc: list[Value]) -> list[Value]:
+    def walk_ahead(self, f: Function, part: TilePart, call: TileCall, acc: list[Value]) -> list[Value]:
         """Loads the operands of a step while others, of steps before, are multiplied.
 
         before: load 0, multiply 0, load 1, multiply 1, ...
@@ -168,7 +168,7 @@ class EngineKernel(MicroKernel):
             found.append(f.at(pointer, offset))
         return found[0], found[1]
 
-    def _loads(self, f: Function, part: Part, a: Value, b: Value) -> Iterator[list[Value]]:
+    def _loads(self, f: Function, part: TilePart, a: Value, b: Value) -> Iterator[list[Value]]:
         """The operands of a step, those of A first; each run of them is loaded when it is asked for."""
         (down, across), unit, one = self._grid(part), self.unit, self.instruction
         a_bytes, b_bytes = one.m * one.interleave_a * one.a.size, one.n * one.kr * one.b.size
@@ -178,7 +178,7 @@ class EngineKernel(MicroKernel):
             yield unit.load_run_b(f, f.at(b, j * b_bytes), range(j, min(j + unit.together, across)))
 
     def _steps(
-        self, f: Function, part: Part, call: TileCall, state: list[Value], counts: tuple[int, int]
+        self, f: Function, part: TilePart, call: TileCall, state: list[Value], counts: tuple[int, int]
     ) -> list[Value]:
         """Some steps, of which so many load: places of the first, accumulators, operands under way."""
         a_bytes, b_bytes = f.mul(call.a.depth, self.a.dtype.size), f.mul(call.b.depth, self.b.dtype.size)
@@ -197,7 +197,12 @@ class EngineKernel(MicroKernel):
         return [f.at(a, f.mul(a_bytes, steps)), f.at(b, f.mul(b_bytes, steps)), *acc, *under_way]
 
     def _step_loading(
-        self, f: Function, part: Part, acc: list[Value], operands: list[Value], loads: Iterator[list[Value]]
+        self,
+        f: Function,
+        part: TilePart,
+        acc: list[Value],
+        operands: list[Value],
+        loads: Iterator[list[Value]],
     ) -> tuple[list[Value], list[Value]]:
         """One step, the loads of a later one spread over its multiplies: the sums, and what was loaded.
 
@@ -230,7 +235,7 @@ class EngineKernel(MicroKernel):
             acc[first:count] = [f.plus(*pair) for pair in pairs]
         return acc[:count]
 
-    def strips(self, f: Function, part: Part, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
+    def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
         """What a unit holds itself leaves it in as many rows as vector registers have room for."""
         if not self.unit.resident:
             yield from super().strips(f, part, acc)
@@ -244,7 +249,7 @@ class EngineKernel(MicroKernel):
                 yield i * m + first, count, [vector for _ in range(count) for vector in next(rows)]
         self.unit.end(f)
 
-    def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
+    def finish(self, f: Function, part: TilePart, acc: list[Value]) -> list[Value]:
         """Every row of every accumulator, the sums beside the grid taken off."""
         unit, (down, across) = self.unit, self._grid(part)
         grid, biases = acc[: down * across], acc[down * across :]

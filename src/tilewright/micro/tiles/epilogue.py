@@ -22,7 +22,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa
 from tilewright.micro.packing.transpose import PART_BITS
-from tilewright.micro.tiles.steps import Steps
+from tilewright.micro.tiles.steps import StepEmitter
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Bias, Epilogue, Residual, Scale, Step
 
@@ -73,7 +73,7 @@ def _spread(f: Function, scalar: Value, like: Type) -> Value:
     return f.splat(scalar, like.lanes) if like.lanes else scalar
 
 
-class Reach(Enum):
+class ColumnAccess(Enum):
     """How the operand of a step follows the columns of a row of C."""
 
     ADJACENT = "adjacent"  # an element for each column, side by side
@@ -81,11 +81,11 @@ class Reach(Enum):
     STRIDED = "strided"  # an element for each column, any number of elements apart
 
 
-class Given(NamedTuple):
+class StepAccess(NamedTuple):
     """One step and how its operand, if it has one, is read."""
 
     step: Step
-    reach: Reach | None = None
+    reach: ColumnAccess | None = None
 
     @property
     def dtype(self) -> DType:
@@ -95,7 +95,7 @@ class Given(NamedTuple):
         return self.step.dtype
 
 
-def steps_name(steps: tuple[Given, ...]) -> str:
+def steps_name(steps: tuple[StepAccess, ...]) -> str:
     """Steps as a part of a function's name."""
     if not steps:
         return ""
@@ -103,12 +103,12 @@ def steps_name(steps: tuple[Given, ...]) -> str:
     return f"_with_{Epilogue(given.step for given in steps).identifier}_{reach}"
 
 
-class _Place(NamedTuple):
+class _MatrixRow(NamedTuple):
     """Where one row of a matrix begins, its elements, how it follows the columns, and their stride."""
 
     pointer: Value
     dtype: DType
-    reach: Reach
+    reach: ColumnAccess
     column: Value
 
 
@@ -129,7 +129,7 @@ class EpilogueKernel:
         isa: Isa,
         acc: DType,
         c: DType,
-        steps: tuple[Given, ...] = (),
+        steps: tuple[StepAccess, ...] = (),
         *,
         pairs: bool = False,
         strided: bool = False,
@@ -171,7 +171,7 @@ class EpilogueKernel:
         ]
         f = module.define(self.name, VOID, arguments)
         strides = [("c", self.strided)]
-        strides += [(f"step{n}", True) for n in numbers if self.steps[n].reach is Reach.STRIDED]
+        strides += [(f"step{n}", True) for n in numbers if self.steps[n].reach is ColumnAccess.STRIDED]
         adjacent = None
         for name, any_stride in strides:
             if any_stride:
@@ -204,7 +204,7 @@ class EpilogueKernel:
         g = f.arguments
         with f.loop(int64(0), g["rows"], int64(1), "row") as row:
             sums = f.at(g["sums"], f.mul(f.mul(row, g["sums_row"]), self.acc.size))
-            c = self._place(f, "c", self.c, Reach.STRIDED if strided else Reach.ADJACENT, row)
+            c = self._place(f, "c", self.c, ColumnAccess.STRIDED if strided else ColumnAccess.ADJACENT, row)
             operands = {
                 n: self._place(f, f"step{n}", given.dtype, _reach_of(given.reach, strided=strided), row)
                 for n, given in enumerate(self.steps)
@@ -215,22 +215,24 @@ class EpilogueKernel:
             for width in widths:
                 end = f.add(g["columns"], 1 - width)
                 with f.carried_loop(done, end, int64(width), (done,), "column") as (column, _, advance):
-                    self._one(f, _Cut(column, width, None), sums, c, operands)
+                    self._one(f, _RowPart(column, width, None), sums, c, operands)
                     advance((f.add(column, width),))
                 (done,) = advance.results
             if widths[-1] > 1:
                 with f.when(f.icmp("<", done, g["columns"])):
                     mask = f.lane_mask(f.sub(g["columns"], done), 0, widths[0])
-                    self._one(f, _Cut(done, widths[0], mask), sums, c, operands)
+                    self._one(f, _RowPart(done, widths[0], mask), sums, c, operands)
 
-    def _place(self, f: Function, name: str, dtype: DType, reach: Reach, row: Value) -> _Place:
+    def _place(self, f: Function, name: str, dtype: DType, reach: ColumnAccess, row: Value) -> _MatrixRow:
         step = f.mul(f.mul(row, f.arguments[f"{name}_row"]), dtype.size)
-        return _Place(f.at(f.arguments[name], step), dtype, reach, f.arguments[f"{name}_column"])
+        return _MatrixRow(f.at(f.arguments[name], step), dtype, reach, f.arguments[f"{name}_column"])
 
-    def _one(self, f: Function, cut: _Cut, sums: Value, c: _Place, operands: dict[int, _Place]) -> None:
+    def _one(
+        self, f: Function, cut: _RowPart, sums: Value, c: _MatrixRow, operands: dict[int, _MatrixRow]
+    ) -> None:
         """One vector, or one element."""
         g = f.arguments
-        at_sums = _Place(sums, self.acc, Reach.ADJACENT, int64(1))
+        at_sums = _MatrixRow(sums, self.acc, ColumnAccess.ADJACENT, int64(1))
         value = self._load(f, at_sums, cut)
         value = f.times(value, _spread(f, g["alpha"], value.type))
         if not self.mixed:
@@ -240,7 +242,7 @@ class EpilogueKernel:
                 advance([f.multiply_add(beta, old, given, fused=self.isa.fused)])
             (value,) = advance.results
         if self.steps:
-            steps = Steps(f, self.isa, self.epilogue, self.acc, self.c)
+            steps = StepEmitter(f, self.isa, self.epilogue, self.acc, self.c)
             value = steps(value, lambda number: self._load(f, operands[number], cut))
         else:
             value = Convert(f, half=self.isa.half)(value, self.acc, self.c)
@@ -250,29 +252,29 @@ class EpilogueKernel:
         else:
             f.masked_store(value, pointer, cut.mask, self.c.size)
 
-    def _at(self, f: Function, place: _Place, cut: _Cut) -> Value:
+    def _at(self, f: Function, place: _MatrixRow, cut: _RowPart) -> Value:
         """Where the first element of a cut is."""
         match place.reach:
-            case Reach.ADJACENT:
+            case ColumnAccess.ADJACENT:
                 return f.at(place.pointer, f.mul(cut.column, place.dtype.size))
-            case Reach.REPEATED if self.unit > 1 and cut.width == 1:
+            case ColumnAccess.REPEATED if self.unit > 1 and cut.width == 1:
                 return f.at(place.pointer, f.mul(f.and_(cut.column, int64(1)), place.dtype.size))
-            case Reach.REPEATED:
+            case ColumnAccess.REPEATED:
                 return place.pointer
-            case Reach.STRIDED if self.unit > 1:
+            case ColumnAccess.STRIDED if self.unit > 1:
                 pair, part = f.ashr(cut.column, int64(1)), f.and_(cut.column, int64(1))
                 return f.at(place.pointer, f.mul(f.add(f.mul(pair, place.column), part), place.dtype.size))
-            case Reach.STRIDED:
+            case ColumnAccess.STRIDED:
                 return f.at(place.pointer, f.mul(f.mul(cut.column, place.column), place.dtype.size))
 
-    def _load(self, f: Function, place: _Place, cut: _Cut) -> Value:
+    def _load(self, f: Function, place: _MatrixRow, cut: _RowPart) -> Value:
         """The elements of a cut, in their type in memory."""
         pointer, size = self._at(f, place, cut), place.dtype.size
         if cut.width == 1:
             return f.load(memory_type(place.dtype), pointer, size)
-        if place.reach is Reach.REPEATED and self.unit == 1:
+        if place.reach is ColumnAccess.REPEATED and self.unit == 1:
             return f.splat(f.load(memory_type(place.dtype), pointer, size), cut.width)
-        if place.reach is Reach.REPEATED:
+        if place.reach is ColumnAccess.REPEATED:
             pair = f.load(vector_type(place.dtype, self.unit), pointer, size)
             return f.shuffle(pair, pair, [lane % self.unit for lane in range(cut.width)])
         kind = vector_type(place.dtype, cut.width)
@@ -281,7 +283,7 @@ class EpilogueKernel:
         return f.masked_load(kind, pointer, cut.mask, size)
 
 
-class _Cut(NamedTuple):
+class _RowPart(NamedTuple):
     """A part of a row: its first column, its lanes (1: an element), and which of them there are."""
 
     column: Value
@@ -289,6 +291,6 @@ class _Cut(NamedTuple):
     mask: Value | None
 
 
-def _reach_of(reach: Reach, *, strided: bool) -> Reach:
+def _reach_of(reach: ColumnAccess, *, strided: bool) -> ColumnAccess:
     """How an operand is read: one whose stride turned out to be 1 in vectors."""
-    return Reach.ADJACENT if reach is Reach.STRIDED and not strided else reach
+    return ColumnAccess.ADJACENT if reach is ColumnAccess.STRIDED and not strided else reach

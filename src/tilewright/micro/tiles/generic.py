@@ -9,7 +9,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.matrix import add_product, column_of, multiply_matrices
 from tilewright.llvm.values import Value, vector_of, vector_type, zero
 from tilewright.machine.isa import MULTIPLY_ADD, Broadcast, Isa, TileFma
-from tilewright.micro.tiles.operands import Part, Source, TileCall
+from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import DType
 
@@ -40,7 +40,7 @@ class GenericKernel(VectorKernel):
     def depth_step(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         rows: list[Value],
         b: Value,
         masks: list[Value | None],
@@ -72,7 +72,7 @@ class GenericKernel(VectorKernel):
         """Elements in the type of the sums; scalable rows load them as integers."""
         return f.bitcast(vector, vector_of(self.element, vector.type.lanes))
 
-    def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
+    def holds_depths(self, part: TilePart, call: TileCall, depth: int) -> bool:
         """Never: every depth goes through `depth_step`."""
         del part, call, depth
         return False

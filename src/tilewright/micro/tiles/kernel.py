@@ -26,7 +26,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.tiles.operands import GroupCall, KeptSums, Part, Source, TileCall
+from tilewright.micro.tiles.operands import GroupCall, KeptSums, Source, TileCall, TilePart
 from tilewright.spec.dtype import DType
 
 #: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
@@ -94,14 +94,14 @@ class MicroKernel(ABC):
         return None
 
     @abstractmethod
-    def begin(self, f: Function, part: Part) -> list[Value]:
+    def begin(self, f: Function, part: TilePart) -> list[Value]:
         """The empty accumulators of a part, in the order that `finish` takes."""
 
     @abstractmethod
     def depth_step(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         rows: list[Value],
         b: Value,
         masks: list[Value | None],
@@ -115,22 +115,24 @@ class MicroKernel(ABC):
         """
 
     @abstractmethod
-    def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
+    def finish(self, f: Function, part: TilePart, acc: list[Value]) -> list[Value]:
         """The sums of every vector of every row of the part."""
 
-    def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
+    def holds_depths(self, part: TilePart, call: TileCall, depth: int) -> bool:
         """Whether several depths of each row of A are to be loaded at once; `walk_held` then walks them."""
         del part, call, depth
         return False
 
-    def walk_held(self, f: Function, part: Part, call: TileCall, depth: int, acc: list[Value]) -> list[Value]:
+    def walk_held(
+        self, f: Function, part: TilePart, call: TileCall, depth: int, acc: list[Value]
+    ) -> list[Value]:
         """All depths of one product, several of each row of A in one register."""
         raise NotImplementedError
 
     #: `walk_ahead` walks the depth.
     walks_ahead = False
 
-    def walk_ahead(self, f: Function, part: Part, call: TileCall, acc: list[Value]) -> list[Value]:
+    def walk_ahead(self, f: Function, part: TilePart, call: TileCall, acc: list[Value]) -> list[Value]:
         """All depths of one product, whose operands are loaded some steps ahead."""
         raise NotImplementedError
 
@@ -141,7 +143,7 @@ class MicroKernel(ABC):
         packed = "_packed" if self.adjacent_a else ""
         return f"tile_{kinds}_{self.c}_{self.instruction.instruction}_{self.tile.mr}x{self.tile.nr}{packed}"
 
-    def exact_part(self, rows: int, columns: int) -> Part:
+    def exact_part(self, rows: int, columns: int) -> TilePart:
         """The tile of known sizes, in the narrowest vectors: they cross the fewest cache lines.
 
         With masks the last vector is the next power of two; without, powers of two that add up.
@@ -154,7 +156,7 @@ class MicroKernel(ABC):
             masked = widths[-1] != rest
         elif rest:
             widths.extend(1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1)
-        return Part(rows, tuple(widths), masked)
+        return TilePart(rows, tuple(widths), masked)
 
     # --- emission ---------------------------------------------------------------------------
 
@@ -162,7 +164,7 @@ class MicroKernel(ABC):
         """Writes the tile of exactly rows × columns at the current position."""
         self.emit_part(f, self.exact_part(rows, columns), call)
 
-    def emit_part(self, f: Function, part: Part, call: TileCall) -> None:
+    def emit_part(self, f: Function, part: TilePart, call: TileCall) -> None:
         """Writes one straight-line tile at the current position."""
         masks: list[Value | None] = [None] * len(part.widths)
         if part.masked:
@@ -196,12 +198,12 @@ class MicroKernel(ABC):
                 with partial:
                     self._end(f, strip, below, sums, stored)
 
-    def _fetches(self, part: Part, call: TileCall) -> bool:
+    def _fetches(self, part: TilePart, call: TileCall) -> bool:
         """Whether C is fetched before the depth ends: of tiles that may be whole."""
         wide = not part.masked or (call.padded and len(part.widths) == self.vectors)
         return call.prefetch is not None and wide and part.rows == self.tile.mr
 
-    def strips(self, f: Function, part: Part, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
+    def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
         """Rows of the part that are finished and stored together: the first, how many, their sums."""
         yield 0, part.rows, self.finish(f, part, acc)
 
@@ -216,7 +218,7 @@ class MicroKernel(ABC):
         return call._replace(c=call.c._replace(pointer=pointer), carry=carry)
 
     def _end(
-        self, f: Function, part: Part, call: TileCall, acc: list[Value], masks: list[Value | None]
+        self, f: Function, part: TilePart, call: TileCall, acc: list[Value], masks: list[Value | None]
     ) -> None:
         """What becomes of finished sums."""
         if call.update.added:
@@ -232,7 +234,7 @@ class MicroKernel(ABC):
     def _store_or_keep(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         call: TileCall,
         carry: KeptSums,
         acc: list[Value],
@@ -257,21 +259,21 @@ class MicroKernel(ABC):
                     f.store(value, place, size)
 
     def _chained(
-        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
         """Accumulators that begin with C; those beside the tile's own stay empty."""
         begun = list(self._values_of_c(f, part, call, masks))
         return begun + acc[len(begun) :]
 
     def _values_of_c(
-        self, f: Function, part: Part, call: TileCall, masks: list[Value | None]
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
     ) -> Iterator[Value]:
         """What C holds, vector by vector, loaded when asked for."""
         for pointer in self._rows_of_c(f, part, call):
             for v in range(len(part.widths)):
                 yield self._load_c(f, pointer, part, v, masks[v])
 
-    def _rows_of_c(self, f: Function, part: Part, call: TileCall) -> list[Value]:
+    def _rows_of_c(self, f: Function, part: TilePart, call: TileCall) -> list[Value]:
         row_bytes = f.mul(call.c.row, self.c.size)
         if call.c.rows is None:
             return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in range(part.rows)]
@@ -280,7 +282,7 @@ class MicroKernel(ABC):
         return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in rows]
 
     def _grouped_sums(
-        self, f: Function, part: Part, call: TileCall, groups: GroupCall, masks: list[Value | None]
+        self, f: Function, part: TilePart, call: TileCall, groups: GroupCall, masks: list[Value | None]
     ) -> list[Value]:
         """The sums of groups of depths, each scaled by column.
 
@@ -329,7 +331,7 @@ class MicroKernel(ABC):
         return f.mul(steps, a_bytes), f.mul(steps, b_bytes)
 
     def _walk_batch(
-        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
         """Every product of a batch into the same accumulators."""
         assert call.batch is not None
@@ -350,7 +352,7 @@ class MicroKernel(ABC):
         return advance.results[2:]
 
     def walk_depth(
-        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
         """All depths of one product."""
         if call.depth.known is not None and self.holds_depths(part, call, call.depth.known):
@@ -387,7 +389,7 @@ class MicroKernel(ABC):
             state = self._loop_around_prefetch(f, part, call, pointers, masks, state)
         return state[len(pointers.bases) + 1 :]
 
-    def _unroll(self, part: Part, depth: int) -> int:
+    def _unroll(self, part: TilePart, depth: int) -> int:
         """Depths written out in one turn of the loop; one where few registers are free for early loads."""
         free = self.isa.vector_registers - part.fmas - len(part.widths) - 1
         if free < FREE_REGISTERS:
@@ -399,7 +401,7 @@ class MicroKernel(ABC):
     def _loop_around_prefetch(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         call: TileCall,
         pointers: _RowPointers,
         masks: list[Value | None],
@@ -419,7 +421,7 @@ class MicroKernel(ABC):
     def _loop(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         call: TileCall,
         pointers: _RowPointers,
         masks: list[Value | None],
@@ -437,7 +439,7 @@ class MicroKernel(ABC):
     def _step(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         call: TileCall,
         pointers: _RowPointers,
         masks: list[Value | None],
@@ -478,7 +480,7 @@ class MicroKernel(ABC):
         bases = [call.a.pointer, *(f.at(call.a.pointer, f.freeze(f.mul(stride, first))) for first in firsts)]
         return _RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
 
-    def _prefetch_c(self, f: Function, part: Part, call: TileCall) -> None:
+    def _prefetch_c(self, f: Function, part: TilePart, call: TileCall) -> None:
         place = call.prefetch
         assert place is not None
         row_bytes = f.mul(place.row, place.size)
@@ -489,10 +491,10 @@ class MicroKernel(ABC):
 
     # --- the store --------------------------------------------------------------------------
 
-    def _c_pointer(self, f: Function, row: Value, part: Part, v: int) -> Value:
+    def _c_pointer(self, f: Function, row: Value, part: TilePart, v: int) -> Value:
         return f.at(row, sum(part.widths[:v]) * self.c.size)
 
-    def _load_c(self, f: Function, row: Value, part: Part, v: int, mask: Value | None) -> Value:
+    def _load_c(self, f: Function, row: Value, part: TilePart, v: int, mask: Value | None) -> Value:
         """A vector of C, as the accumulators hold it."""
         kind, pointer = vector_type(self.c, part.widths[v]), self._c_pointer(f, row, part, v)
         if mask is None:
@@ -508,7 +510,7 @@ class MicroKernel(ABC):
     def _store(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         call: TileCall,
         rows: list[Value],
         acc: list[Value],
@@ -542,7 +544,7 @@ class MicroKernel(ABC):
     def _add_c(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         beta: Value,
         rows: list[Value],
         acc: list[Value],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tilewright.micro.tiles.steps import TileSteps
 
 
-class Part(NamedTuple):
+class TilePart(NamedTuple):
     """One straight-line tile: its rows, the lanes of each vector of a row, whether the last is masked."""
 
     rows: int
@@ -142,7 +142,7 @@ class GroupCall(NamedTuple):
     step: Value
     zero: Value | None
 
-    def places(self, f: Function, pointer: Value, part: Part, size: int) -> list[Value]:
+    def places(self, f: Function, pointer: Value, part: TilePart, size: int) -> list[Value]:
         """Addresses of the scales or zero points of each vector of columns, of one group."""
         found, before = [], 0
         for width in part.widths:

@@ -10,7 +10,7 @@ from tilewright.llvm.values import Value, int64
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.packing.words import Words
-from tilewright.micro.tiles.operands import Part, Source, TileCall
+from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import DType
 from tilewright.spec.weights import Elements
@@ -80,7 +80,7 @@ class PanelKernel(VectorKernel):
         return call.b.panels.lanes * self.elements.word_bytes
 
     def walk_depth(
-        self, f: Function, part: Part, call: TileCall, masks: list[Value | None], acc: list[Value]
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
         """All depths of one product: turns of several words, single ones, then what a last word lacks."""
         del masks  # whole panels: what is behind the last column may be read
@@ -107,7 +107,7 @@ class PanelKernel(VectorKernel):
         return state[walk.fixed :]
 
     def _turn(
-        self, f: Function, part: Part, call: TileCall, walk: _Walk, words: int, state: list[Value]
+        self, f: Function, part: TilePart, call: TileCall, walk: _Walk, words: int, state: list[Value]
     ) -> list[Value]:
         """Some whole words of every column, and the pointers behind them."""
         bases, starts, sums = walk.parts(state)
@@ -122,7 +122,7 @@ class PanelKernel(VectorKernel):
         moved = [f.at(base, words * a_bytes) for base in bases]
         return [*moved, *(f.at(start, words * row_bytes) for start in starts), *sums]
 
-    def _zeros(self, f: Function, part: Part, call: TileCall) -> list[Value]:
+    def _zeros(self, f: Function, part: TilePart, call: TileCall) -> list[Value]:
         """Where the zero points of each vector of columns stand; none where all are the middle."""
         groups = call.groups
         if groups is None or groups.zero is None:
@@ -130,7 +130,7 @@ class PanelKernel(VectorKernel):
         return groups.places(f, groups.zero, part, self.acc.size)
 
     def _vectors(
-        self, f: Function, part: Part, call: TileCall, starts: list[Value]
+        self, f: Function, part: TilePart, call: TileCall, starts: list[Value]
     ) -> list[tuple[Words, Value]]:
         """The words of every vector of columns."""
         assert call.b.panels is not None
@@ -145,7 +145,7 @@ class PanelKernel(VectorKernel):
     def _word_step(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         call: TileCall,
         walk: _Walk,
         a: list[Value],
@@ -168,7 +168,7 @@ class PanelKernel(VectorKernel):
         return acc
 
     def _last_word(
-        self, f: Function, part: Part, call: TileCall, walk: _Walk, rest: Value, state: list[Value]
+        self, f: Function, part: TilePart, call: TileCall, walk: _Walk, rest: Value, state: list[Value]
     ) -> list[Value]:
         """The depths of a word that is not full, one step of the instruction at a time."""
         kr = self.instruction.kr
@@ -189,7 +189,9 @@ class PanelKernel(VectorKernel):
         """The zero points of one vector of columns."""
         return f.load(words.kind, walk.zeros[v], self.acc.size) if walk.zeros else None
 
-    def _multiply(self, f: Function, part: Part, a: list[Value], b: list[Value], acc: list[Value]) -> None:
+    def _multiply(
+        self, f: Function, part: TilePart, a: list[Value], b: list[Value], acc: list[Value]
+    ) -> None:
         """One step of the depth: every row times every vector, into the sums."""
         for row, operand in enumerate(self.load_a(f, a, max(part.widths))):
             for v, (width, vector) in enumerate(zip(part.widths, b, strict=True)):

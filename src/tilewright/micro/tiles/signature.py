@@ -13,10 +13,10 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 from tilewright.llvm.values import INT64, POINTER, Type, Value
-from tilewright.micro.tiles.epilogue import Given, steps_name
+from tilewright.micro.tiles.epilogue import StepAccess, steps_name
 
 
-class Entry(Flag):
+class EntryPoint(Flag):
     """The functions that have a parameter: the one of any size, those of one height, or all."""
 
     ANY_SIZE = auto()
@@ -73,7 +73,7 @@ class TileSignature:
     carries: bool = False
     weights: StoredWeights = _NO_WEIGHTS
     prefetch_bytes: int = 0
-    finish: tuple[Given, ...] = ()
+    finish: tuple[StepAccess, ...] = ()
     padded: bool = False
 
     @property
@@ -90,15 +90,15 @@ class TileSignature:
         """The numbers of the steps that have an operand."""
         return [number for number, given in enumerate(self.finish) if given.reach]
 
-    def parameters(self, entry: Entry, element: Type) -> list[tuple[str, Type]]:
+    def parameters(self, entry: EntryPoint, element: Type) -> list[tuple[str, Type]]:
         """Names and LLVM types of one function's parameters, given the type of alpha and beta."""
         return [(one.name, one.type or element) for one in self._present(entry)]
 
-    def arguments(self, entry: Entry, operands: Mapping[str, Value]) -> list[Value]:
+    def arguments(self, entry: EntryPoint, operands: Mapping[str, Value]) -> list[Value]:
         """The arguments of a call, in order, from operands by name."""
         return [operands[one.name] for one in self._present(entry)]
 
-    def _present(self, entry: Entry) -> Iterator[_Parameter]:
+    def _present(self, entry: EntryPoint) -> Iterator[_Parameter]:
         yield from (one for one in _PARAMETERS if entry in one.entry and one.present(self))
         for number in self.step_operands:
             yield _Parameter(f"step{number}", POINTER)
@@ -115,7 +115,7 @@ class _Parameter(NamedTuple):
     name: str
     type: Type | None
     present: Callable[[TileSignature], bool] = _always
-    entry: Entry = Entry.ALL
+    entry: EntryPoint = EntryPoint.ALL
 
 
 def _carries(signature: TileSignature) -> bool:
@@ -132,7 +132,7 @@ def _prefetches(signature: TileSignature) -> bool:
 
 #: Every parameter, in order; pointers and row strides of the operands of steps follow.
 _PARAMETERS = (
-    _Parameter("rows", INT64, entry=Entry.ANY_SIZE),
+    _Parameter("rows", INT64, entry=EntryPoint.ANY_SIZE),
     _Parameter("columns", INT64),
     _Parameter("depth", INT64),
     _Parameter("a", POINTER),
@@ -142,7 +142,7 @@ _PARAMETERS = (
     _Parameter("b_depth", INT64),
     _Parameter("c", POINTER),
     _Parameter("c_row", INT64),
-    _Parameter("c_column", INT64, entry=Entry.ANY_SIZE),
+    _Parameter("c_column", INT64, entry=EntryPoint.ANY_SIZE),
     _Parameter("alpha", None),
     _Parameter("beta", None),
     _Parameter("sums", POINTER, _carries),
@@ -155,5 +155,5 @@ _PARAMETERS = (
     _Parameter("zero", POINTER, lambda signature: signature.weights.zeros),
     _Parameter("ahead", POINTER, _prefetches),
     _Parameter("ahead_row", INT64, _prefetches),
-    _Parameter("left", INT64, lambda signature: signature.padded, Entry.ONE_HEIGHT),
+    _Parameter("left", INT64, lambda signature: signature.padded, EntryPoint.ONE_HEIGHT),
 )

@@ -50,7 +50,7 @@ class TileSteps(NamedTuple):
         self, f: Function, types: tuple[DType, DType], widths: tuple[int, ...], sums: list[Value]
     ) -> list[Value]:
         """C's elements from the sums of each vector of each row, given the types of both."""
-        steps, count = Steps(f, self.isa, self.epilogue, *types), len(widths)
+        steps, count = StepEmitter(f, self.isa, self.epilogue, *types), len(widths)
 
         def load(number: int, row: int, v: int) -> Value:
             pointer, row_step, adjacent = self.operands[number]
@@ -66,7 +66,7 @@ class TileSteps(NamedTuple):
         return [steps(value, partial(load, row=row, v=v)) for value, (row, v) in pairs]
 
 
-class Steps:
+class StepEmitter:
     """The steps of an epilogue, written at the current position of a function.
 
     Parameters

@@ -23,7 +23,7 @@ from tilewright.spec.dtype import DType
 UNROLLED_DEPTHS = 4
 
 
-class TurnedKernel:
+class TransposedBKernel:
     """c[j] = alpha · Σ a[p] · B[p, j] + beta · c[j] for as many columns as a vector has lanes.
 
     The sum of a column goes depth by depth, as in every other tile. So lanes are columns, and a square

@@ -8,7 +8,7 @@ from tilewright.llvm.values import Value, int64, memory_type, vector_of, vector_
 from tilewright.machine.isa import Broadcast, Isa, TileFma
 from tilewright.micro.packing.transpose import interleave
 from tilewright.micro.tiles.kernel import MicroKernel
-from tilewright.micro.tiles.operands import Part, Source, TileCall
+from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.micro.units.multiply import VectorMultiply
 from tilewright.spec.dtype import DType
@@ -39,17 +39,17 @@ class VectorKernel(MicroKernel):
         self.unit = multiply
         self._apart: Value | None = None
 
-    def emit_part(self, f: Function, part: Part, call: TileCall) -> None:
+    def emit_part(self, f: Function, part: TilePart, call: TileCall) -> None:
         """Writes one straight-line tile at the current position."""
         self._apart = call.b.row
         super().emit_part(f, part, call)
 
-    def begin(self, f: Function, part: Part) -> list[Value]:  # noqa: ARG002
+    def begin(self, f: Function, part: TilePart) -> list[Value]:  # noqa: ARG002
         """Empty vectors for every row, and for what a bias adds."""
         rows = part.rows + self.unit.biased
         return [zero(vector_type(self.acc, width)) for _ in range(rows) for width in part.widths]
 
-    def finish(self, f: Function, part: Part, acc: list[Value]) -> list[Value]:
+    def finish(self, f: Function, part: TilePart, acc: list[Value]) -> list[Value]:
         """The sums, what a bias added taken off."""
         if not self.unit.biased:
             return acc
@@ -60,7 +60,7 @@ class VectorKernel(MicroKernel):
     def depth_step(
         self,
         f: Function,
-        part: Part,
+        part: TilePart,
         rows: list[Value],
         b: Value,
         masks: list[Value | None],
@@ -89,7 +89,7 @@ class VectorKernel(MicroKernel):
                     following[index] = unit.multiply(f, narrow, vector_b, acc[index])
         return following
 
-    def holds_depths(self, part: Part, call: TileCall, depth: int) -> bool:
+    def holds_depths(self, part: TilePart, call: TileCall, depth: int) -> bool:
         """Where depths of A are adjacent and multiply-adds take a lane, if every row gets a register."""
         return (
             self.isa.broadcast is Broadcast.LANE
@@ -101,7 +101,9 @@ class VectorKernel(MicroKernel):
             and part.fmas + part.rows + PAIR_OF_B <= self.isa.vector_registers
         )
 
-    def walk_held(self, f: Function, part: Part, call: TileCall, depth: int, acc: list[Value]) -> list[Value]:
+    def walk_held(
+        self, f: Function, part: TilePart, call: TileCall, depth: int, acc: list[Value]
+    ) -> list[Value]:
         """As many depths a turn as a vector has lanes."""
         stride = f.mul(call.a.lane, self.a.dtype.size)
         rows = [
@@ -122,7 +124,7 @@ class VectorKernel(MicroKernel):
         return state[part.rows + 1 :]
 
     def _held_step(
-        self, f: Function, part: Part, call: TileCall, count: int, state: list[Value]
+        self, f: Function, part: TilePart, call: TileCall, count: int, state: list[Value]
     ) -> list[Value]:
         """`count` depths from one load of each row of A; each vector of B meets all rows before the next."""
         size_a, size_b, rows = self.a.dtype.size, self.b.dtype.size, part.rows

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from tilewright.ir.nodes import (
     Buffer,
     Constant,
-    Element,
-    Epilogue,
     Expression,
     ExpressionLike,
     Let,
@@ -21,9 +19,11 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TableEntry,
     Tile,
+    TileEpilogue,
     TileMatmul,
-    Unary,
+    UnaryMap,
     maximum,
     minimum,
     roundup,
@@ -190,9 +190,9 @@ class Block:
 
     # --- windows ------------------------------------------------------------------------------------
 
-    def item(self, field: str) -> Element:
+    def item(self, field: str) -> TableEntry:
         """A column of the table of items, for sequence b."""
-        return Element("items", Name("b") * ITEM_SIZE + BACKWARD_FIELDS.index(field))
+        return TableEntry("items", Name("b") * ITEM_SIZE + BACKWARD_FIELDS.index(field))
 
     def array(self, name: str, head: Expression, row: Expression) -> Slice:
         """The rows of an array from some row of a head on."""
@@ -285,19 +285,19 @@ class Block:
         """A loop over columns of tiles."""
         return Loop("c", Constant(0), Constant(width), Constant(self.cut.nr), body)
 
-    def zero(self, window: Slice, rows: Expression, width: int) -> Unary:
+    def zero(self, window: Slice, rows: Expression, width: int) -> UnaryMap:
         """Sums that nothing was added to."""
-        return Unary(UnaryOp.ZERO, window, None, rows, Constant(width))
+        return UnaryMap(UnaryOp.ZERO, window, None, rows, Constant(width))
 
     def sums(self, name: str, row: Expression, width: int) -> Slice:
         """Rows of sums of a gradient, in whole tiles."""
         wide = whole(width, self.cut.nr)
         return Slice(name, row * wide, (Constant(wide), Constant(1)))
 
-    def finish(self, sums: Slice, to: Slice, rows: Expression, factor: Scalar) -> Epilogue:
+    def finish(self, sums: Slice, to: Slice, rows: Expression, factor: Scalar) -> TileEpilogue:
         """A gradient from its sums."""
         width = self.problem.value_dim if to.buffer == "dv" else self.problem.head_dim
-        return Epilogue(to, sums, rows, Constant(width), factor, Scalar(0.0))
+        return TileEpilogue(to, sums, rows, Constant(width), factor, Scalar(0.0))
 
     # --- a tile of queries beside a block of keys -----------------------------------------------------
 

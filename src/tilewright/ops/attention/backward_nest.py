@@ -17,7 +17,6 @@ from tilewright.ir.nodes import (
     Compare,
     Constant,
     Expression,
-    Form,
     If,
     Let,
     Loop,
@@ -29,6 +28,7 @@ from tilewright.ir.nodes import (
     Statement,
     Threads,
     Tile,
+    TileForm,
     TileMatmul,
     ceildiv,
     maximum,
@@ -79,7 +79,7 @@ class _Nests(Block):
             tile=Tile(1, 1, 1),
             alpha=Scalar(1.0),
             beta=Scalar(0.0),
-            form=Form.DOT,
+            form=TileForm.DOT,
         )
         last = minimum(ib + Name("rows_step"), self.item("queries"))
         body: tuple[Statement, ...] = (

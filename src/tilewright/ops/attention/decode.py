@@ -22,7 +22,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Element,
     Expression,
     If,
     Let,
@@ -35,6 +34,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TableEntry,
     ceildiv,
     maximum,
     minimum,
@@ -164,7 +164,7 @@ class _Nest:
         first = Name(f"{buffer}0") + number_of_head * head
         if self.problem.paged:
             page = page_of(key)
-            number = Element("pages", Name("pages0") + page)
+            number = TableEntry("pages", Name("pages0") + page)
             first = first + number * Name(f"{buffer}_page") + (key - page * Name("page")) * row
         else:
             first = first + key * row

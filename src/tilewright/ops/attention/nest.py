@@ -14,7 +14,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Element,
     Expression,
     FirstElse,
     If,
@@ -28,9 +27,10 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TableEntry,
     Tile,
     TileMatmul,
-    Unary,
+    UnaryMap,
     ceildiv,
     maximum,
     minimum,
@@ -98,7 +98,7 @@ def attention_arguments(problem: Attention) -> tuple[Buffer, ...]:
 
 def item_number(field: str) -> Expression:
     """A number of the sequence b."""
-    return Element("items", Name("b") * ITEM_SIZE + ITEM_FIELDS.index(field))
+    return TableEntry("items", Name("b") * ITEM_SIZE + ITEM_FIELDS.index(field))
 
 
 def page_of(key: Expression) -> Expression:
@@ -234,10 +234,10 @@ class _Nest:
         ]
         if self.careful:
             flag = Slice("flag", Constant(0), (Constant(1), Constant(1)))
-            body.append(Unary(UnaryOp.ZERO, flag, None, Constant(1), Constant(1)))
+            body.append(UnaryMap(UnaryOp.ZERO, flag, None, Constant(1), Constant(1)))
         body.append(self.normalise(Constant(0), rows, flagged=self.careful))
         if self.careful:
-            body.append(_when(Element("flag", Constant(0)), Relation.EQ, 1, self.again(rows)))
+            body.append(_when(TableEntry("flag", Constant(0)), Relation.EQ, 1, self.again(rows)))
         return tuple(body)
 
     def pack_q(self, first: Expression, rows: Expression) -> Pack:
@@ -314,7 +314,7 @@ class _Nest:
         jb, page = Name("jb"), Name("page")
         at = Name("p")
         moves: list[Statement] = [
-            Let("number", Element("pages", Name("pages0") + at)),
+            Let("number", TableEntry("pages", Name("pages0") + at)),
             Let("page_first", maximum(at * page, jb)),
             Let("page_rows", minimum(at * page + page, jb + Name("kb")) - Name("page_first")),
         ]
@@ -333,7 +333,7 @@ class _Nest:
         moves: list[Statement] = []
         for source, columns in zip(sources, (self.problem.head_dim, self.problem.value_dim), strict=True):
             to = Slice(f"{source.buffer}_rows", first * columns, (Constant(columns), Constant(1)))
-            moves.append(Unary(UnaryOp.IDENTITY, to, source, rows, Constant(columns)))
+            moves.append(UnaryMap(UnaryOp.IDENTITY, to, source, rows, Constant(columns)))
         return moves
 
     def row_tile(self, rows: Expression, *, alone: bool) -> tuple[Statement, ...]:

@@ -13,7 +13,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Carry,
     Constant,
-    Epilogue,
     Expression,
     Finish,
     FirstElse,
@@ -29,6 +28,7 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Tile,
+    TileEpilogue,
     TileMatmul,
 )
 from tilewright.ir.separate import at_last
@@ -207,7 +207,7 @@ def _stored(product: Product, node: TileMatmul, last: AnyOf | None = None) -> tu
     held = Slice("tile", Constant(0), (row, Constant(parts)), interleave=parts)
     adjacent = Slice("tile", Constant(0), (row, Constant(1)))
     kept = replace(node, c=held, beta=Scalar(0.0), finish=None)
-    store: Statement = Epilogue(
+    store: Statement = TileEpilogue(
         node.c, adjacent, node.rows, node.columns, Scalar(1.0), node.beta, node.finish
     )
     return (kept, store if last is None else If(last, (store,)))

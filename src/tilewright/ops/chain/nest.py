@@ -6,7 +6,6 @@ from tilewright.ir.nodes import (
     Applied,
     Buffer,
     Constant,
-    Epilogue,
     Expression,
     Finish,
     FirstElse,
@@ -20,6 +19,7 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Tile,
+    TileEpilogue,
     TileMatmul,
     minimum,
 )
@@ -145,8 +145,8 @@ class _Layer:
         finish = Finish(tuple(applied)) if applied else None
         return self.over_tiles(self._moved(to, self.window(f"sums{self.number}", self.outputs), finish))
 
-    def _moved(self, to: Slice, source: Slice, finish: Finish | None = None) -> Epilogue:
-        return Epilogue(to, source, self.rows, self.columns, Scalar(1.0), Scalar(0.0), finish)
+    def _moved(self, to: Slice, source: Slice, finish: Finish | None = None) -> TileEpilogue:
+        return TileEpilogue(to, source, self.rows, self.columns, Scalar(1.0), Scalar(0.0), finish)
 
 
 def rows_of_block(problem: LinearChain, blocking: Blocking, machine: Machine, one: TileFma) -> int:

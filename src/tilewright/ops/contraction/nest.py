@@ -13,7 +13,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Epilogue,
     Execution,
     Expression,
     Finish,
@@ -26,7 +25,8 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
-    Unary,
+    TileEpilogue,
+    UnaryMap,
 )
 from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.machine import Machine
@@ -216,7 +216,7 @@ def _begin(block: _OutBlock) -> tuple[Statement, ...]:
         source = _window("bias", block.offset[1] + part, block.bias, parts)
         zeros = problem.first is FirstTouch.ZERO
         op = UnaryOp.ZERO if zeros else UnaryOp.IDENTITY
-        found.append(Unary(op, to, None if zeros else source, *block.sizes))
+        found.append(UnaryMap(op, to, None if zeros else source, *block.sizes))
     return tuple(found)
 
 
@@ -228,9 +228,9 @@ def _finish(block: _OutBlock) -> tuple[Statement, ...]:
     (rows, columns), (row, column) = block.sizes, block.out
     if column == 1 or columns == Constant(1):
         place = _window("out", block.offset[0], (row, 1), 1)
-        return (Epilogue(place, place, rows, columns, one, zero, steps),)
+        return (TileEpilogue(place, place, rows, columns, one, zero, steps),)
     place = _window("out", block.offset[0] + Name("column") * column, (row, 1), 1)
-    body = Epilogue(place, place, rows, Constant(1), one, zero, steps)
+    body = TileEpilogue(place, place, rows, Constant(1), one, zero, steps)
     return (Loop("column", Constant(0), columns, Constant(1), (body,)),)
 
 

@@ -18,7 +18,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Traffic,
-    Unary,
+    UnaryMap,
     ceildiv,
     minimum,
 )
@@ -85,9 +85,9 @@ def build_elementwise(problem: Elementwise, cut: ElementCut, name: str) -> Progr
         matrix = Name("b") * Name(f"{array}_batch") + Name("o") * Name(f"{array}_outer")
         return Slice(array, matrix + i * line + j, (one, line))
 
-    def statement(traffic: Traffic) -> Unary:
+    def statement(traffic: Traffic) -> UnaryMap:
         sizes = (minimum(column_step, columns - j), minimum(row_step, rows - i))
-        return Unary(problem.op, lines("y"), lines("x"), *sizes, traffic)
+        return UnaryMap(problem.op, lines("y"), lines("x"), *sizes, traffic)
 
     many = Compare(Relation.LE, Constant(cut.stream_from), elements)
     long = Compare(Relation.LE, Constant(cut.long_row), columns)

@@ -10,7 +10,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Epilogue,
     Expression,
     If,
     Let,
@@ -22,6 +21,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TileEpilogue,
     TileMatmul,
     Unless,
     ceildiv,
@@ -382,7 +382,7 @@ def _buffers_used(body: tuple[Statement, ...]) -> frozenset[str]:
             case TileMatmul(carry=carry):
                 found |= {statement.a.buffer, statement.b.buffer, statement.c.buffer}
                 found |= {carry.sums.buffer} if carry else set()
-            case Epilogue(c, sums):
+            case TileEpilogue(c, sums):
                 found |= {c.buffer, sums.buffer}
             case Let():
                 pass

@@ -10,10 +10,8 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Epilogue,
     Expression,
     FirstElse,
-    Form,
     If,
     Let,
     Loop,
@@ -24,6 +22,8 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Tile,
+    TileEpilogue,
+    TileForm,
     maximum,
     minimum,
     roundup,
@@ -112,7 +112,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     whole = Compare(Relation.LE, p + step, Name("depth"))
     passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(Name("depth") - p, (1,)))
     held = Slice("sums", Constant(0), (Constant(block), Constant(1)))
-    store = Epilogue(
+    store = TileEpilogue(
         c=Slice("c", jb, (sizes.rs_c, Constant(1))),
         sums=held,
         rows=sizes.m,
@@ -163,7 +163,7 @@ def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
         c=Slice("c", j, (sizes.rs_c, Constant(1))),
         rows=Constant(1),
         tile=Tile(1, lanes),
-        form=Form.TURNED,
+        form=TileForm.TRANSPOSED_B,
         finish=nest.steps.at(Constant(0), j, "pc"),
     )
     jb, jn = Name("jb"), Name("jn")
@@ -195,7 +195,7 @@ def dots(nest: Nest) -> tuple[Statement, ...]:
         c=Slice("c", i * sizes.rs_c, (sizes.rs_c, Constant(1))),
         rows=minimum(DOT_ROWS, sizes.m - i),
         tile=Tile(DOT_ROWS, 1),
-        form=Form.DOT,
+        form=TileForm.DOT,
         carry=None,
         beta=FirstElse("pd", Scalar("beta"), Scalar(1.0)),
         finish=nest.steps.at(i, Constant(0), None if nest.carries else "pd"),

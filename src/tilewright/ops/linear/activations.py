@@ -18,7 +18,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
-from tilewright.micro.rows.quantize import RowKernel
+from tilewright.micro.rows.quantize import QuantizeKernel
 from tilewright.ops.gemm.call import check_out, direct_out, product_shapes
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of
 from tilewright.ops.linear.call import PackedGemmKernel, packed_kernel
@@ -102,12 +102,12 @@ class QuantizedRows:
 
 @once
 def row_function(dtype: DType) -> Any:
-    """The compiled `RowKernel` of a type, for the host as it was at the first use."""
+    """The compiled `QuantizeKernel` of a type, for the host as it was at the first use."""
     name, machine = f"rows_{dtype}", host_machine()
 
     def compile_it() -> bytes:
         module = Module(name, machine.triple, data_layout(machine), vector_bits=machine.function_bits)
-        RowKernel(machine.isa, dtype).emit(module, name)
+        QuantizeKernel(machine.isa, dtype).emit(module, name)
         return emit_object(str(module), name, machine)
 
     code = Linked(cached_object(f"{name} {machine.vector_bits}", machine, compile_it), (name,), {})

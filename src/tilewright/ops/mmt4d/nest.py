@@ -21,7 +21,7 @@ from tilewright.ir.nodes import (
     Statement,
     Tile,
     TileMatmul,
-    Unary,
+    UnaryMap,
     Unless,
     ceildiv,
     maximum,
@@ -235,7 +235,7 @@ def repacked(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
         block = Slice("block", (i1 - ib) * columns_held + (j1 - jb), (Constant(columns_held), Constant(1)))
         out = Slice("out", i1 * sizes.n + j1 * problem.m0, (Constant(problem.n0), Constant(1)))
         ends = (block, out) if load else (out, block)
-        move = Unary(UnaryOp.IDENTITY, *ends, rows=Constant(problem.m0), columns=Constant(problem.n0))
+        move = UnaryMap(UnaryOp.IDENTITY, *ends, rows=Constant(problem.m0), columns=Constant(problem.n0))
         across = Loop("j1", jb, column_end, Constant(problem.n0), (move,))
         end = ib + Unless("beta", row_end - ib) if load else row_end
         return Loop("i1", ib, end, Constant(problem.m0), (across,))
@@ -245,7 +245,9 @@ def repacked(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
         at, q, k0 = Name(axis), Name("q"), problem.k0
         source = Slice(operand, at * sizes.k + pc * lanes + q, (Constant(lanes * k0), Constant(k0)))
         to = Slice(f"{operand}_rows", (at - span[0]) + q * held, (Constant(k0 * held), Constant(1)))
-        move = Unary(UnaryOp.IDENTITY, to, source, rows=ceildiv(Name("depth"), k0), columns=Constant(lanes))
+        move = UnaryMap(
+            UnaryOp.IDENTITY, to, source, rows=ceildiv(Name("depth"), k0), columns=Constant(lanes)
+        )
         depths = Loop("q", Constant(0), Constant(k0), Constant(1), (move,))
         return Loop(axis, *span, Constant(lanes), (depths,))
 

@@ -8,7 +8,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Element,
     Expression,
     FirstElse,
     If,
@@ -21,6 +20,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TableEntry,
     Tile,
     TileMatmul,
     ceildiv,
@@ -94,8 +94,8 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         c=Slice("c", Name("place"), (Name("row_step"), Constant(1))),
         a=Slice("a_pack", (i - ic) * depth, (Constant(1), Constant(cut.mr))),
         b=Slice("b_pack", (j - jc) * depth, (Constant(1), Constant(cut.nr))),
-        rows=Element("m_count", ceildiv(i, cut.mr)),
-        columns=Element("n_count", ceildiv(j, cut.nr)),
+        rows=TableEntry("m_count", ceildiv(i, cut.mr)),
+        columns=TableEntry("n_count", ceildiv(j, cut.nr)),
         depth=depth,
         tile=Tile(cut.mr, cut.nr, 1),
         alpha=Scalar("alpha"),
@@ -131,14 +131,14 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
             Compare(Relation.EQ, Name("column_step"), Constant(1)),
         )
     )
-    place = Name("c0") + Element("cm", i) + Element("cn", j)
+    place = Name("c0") + TableEntry("cm", i) + TableEntry("cn", j)
     ir = Loop(
         "i",
         ic,
         Name("row_end"),
         Constant(cut.mr),
         (
-            Let("row_step", Element("cm_step", ceildiv(i, cut.mr))),
+            Let("row_step", TableEntry("cm_step", ceildiv(i, cut.mr))),
             Let("place", place),
             If(AnyOf((stepped,)), (tile,), (apart, scatter)),
         ),
@@ -148,7 +148,7 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         jc,
         Name("column_end"),
         Constant(cut.nr),
-        (Let("column_step", Element("cn_step", ceildiv(j, cut.nr))), ir),
+        (Let("column_step", TableEntry("cn_step", ceildiv(j, cut.nr))), ir),
     )
     ic_loop = parallel(
         "ic",
@@ -182,7 +182,7 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         Let("jp_step", jp_step),
         pc_loop,
     )
-    offsets = tuple(Let(f"{letter}0", Element(f"{letter}b", Name("bi"))) for letter in "abc")
+    offsets = tuple(Let(f"{letter}0", TableEntry(f"{letter}b", Name("bi"))) for letter in "abc")
     items = Loop(
         "bi",
         Constant(0),

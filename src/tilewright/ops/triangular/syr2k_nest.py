@@ -10,7 +10,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Epilogue,
     Expression,
     FirstElse,
     If,
@@ -23,6 +22,7 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TileEpilogue,
     TileMatmul,
     Unless,
     ceildiv,
@@ -219,11 +219,11 @@ class SymmetricNest:
         added = Scalar(0.0) if self.nest.sums is None else FirstElse("pc", Scalar(0.0), Scalar(1.0))
         return replace(node, c=sums, alpha=Scalar(1.0), beta=added, carry=None)
 
-    def _finished(self, node: TileMatmul, sums: Slice) -> Epilogue:
+    def _finished(self, node: TileMatmul, sums: Slice) -> TileEpilogue:
         """Sums of whole rows on their way to C."""
         row, _ = sums.strides
         adjacent = Slice(sums.buffer, sums.offset, (row, Constant(1)))
-        return Epilogue(node.c, adjacent, node.rows, node.columns, Scalar("alpha"), node.beta)
+        return TileEpilogue(node.c, adjacent, node.rows, node.columns, Scalar("alpha"), node.beta)
 
     def _rows(self, node: TileMatmul, sums: Slice, columns: Expression) -> Loop:
         """The sums of a tile which the diagonal cuts on their way to C, row by row."""

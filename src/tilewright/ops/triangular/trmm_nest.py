@@ -11,7 +11,6 @@ from tilewright.ir.nodes import (
     Buffer,
     Compare,
     Constant,
-    Epilogue,
     Expression,
     If,
     Let,
@@ -23,8 +22,9 @@ from tilewright.ir.nodes import (
     Slice,
     Space,
     Statement,
+    TileEpilogue,
     TileMatmul,
-    Unary,
+    UnaryMap,
     Unless,
     ceildiv,
     maximum,
@@ -180,7 +180,7 @@ class TriangularNest:
         if self.unit:
             diagonal = self._at_depths(row, at + r, Constant(1)).b
             values = Slice(diagonal.buffer, diagonal.offset, (Constant(nest.tile.nr), Constant(1)))
-            body.append(Epilogue(row.c, values, Constant(1), columns * parts, row.alpha, Scalar(1.0)))
+            body.append(TileEpilogue(row.c, values, Constant(1), columns * parts, row.alpha, Scalar(1.0)))
         return Loop("r", Constant(0), node.rows, Constant(1), tuple(body))
 
     def _finished(self, node: TileMatmul, columns: Expression) -> tuple[Statement, ...]:
@@ -192,7 +192,7 @@ class TriangularNest:
         last = Compare(Relation.LE, end, Name("pc") + Name("kc"))
         alpha, beta = Scalar("alpha") if nest.carries else Scalar(1.0), Scalar(0.0)
         adjacent = Slice(nest.sums.buffer, nest.sums.offset, (nest.sums.strides[0], Constant(1)))
-        store = Epilogue(nest.c_tile(), adjacent, node.rows, columns * nest.parts, alpha, beta)
+        store = TileEpilogue(nest.c_tile(), adjacent, node.rows, columns * nest.parts, alpha, beta)
         return (If(AnyOf((AllOf((last,)),)), (store,)),)
 
     def _moved(self, first: Expression, end: Expression) -> tuple[Statement, ...]:
@@ -202,7 +202,7 @@ class TriangularNest:
         im, jm, jend = Name("im"), Name("jm"), Name("jend")
         sizes, side = self.nest.sizes, Constant(MOVED)
         place = (im - Name("ib")) * SUMS_COLUMNS + (jm - Name("jc"))
-        move = Unary(
+        move = UnaryMap(
             UnaryOp.IDENTITY,
             Slice("c", im * sizes.rs_c + jm * sizes.cs_c, (sizes.rs_c, sizes.cs_c)),
             Slice("block_sums", place, (Constant(SUMS_COLUMNS), Constant(1))),

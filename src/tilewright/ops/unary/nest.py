@@ -23,11 +23,11 @@ from tilewright.ir.nodes import (
     Space,
     Statement,
     Traffic,
+    UnaryMap,
     maximum,
     minimum,
     roundup,
 )
-from tilewright.ir.nodes import Unary as UnaryStatement
 from tilewright.machine.machine import Machine
 from tilewright.ops.unary.problem import Unary
 from tilewright.spec.functions import UnaryOp
@@ -135,9 +135,9 @@ class _Nest:
         # A function of many instructions would be repeated for every vector of a square: it runs over the
         # block of B once more.
         if self.b[1] == Constant(1) and not op.single:
-            moved = UnaryStatement(UnaryOp.IDENTITY, b, a, rows, columns, traffic)
-            return (moved, UnaryStatement(op, b, b, rows, columns))
-        return (UnaryStatement(op, b, a, rows, columns, traffic),)
+            moved = UnaryMap(UnaryOp.IDENTITY, b, a, rows, columns, traffic)
+            return (moved, UnaryMap(op, b, b, rows, columns))
+        return (UnaryMap(op, b, a, rows, columns, traffic),)
 
 
 def _either(
