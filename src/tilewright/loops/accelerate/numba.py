@@ -1,7 +1,7 @@
-"""Functions compiled by Numba: their LLVM IR goes through the search of `tilewright opt` on its way to code.
+"""Support for Numba: products are replaced in the LLVM IR of compiled functions.
 
-Numba's extension point for compilers gives a function a code library of its own; what that does differently
-is to look for products before Numba optimises the module. Nothing of Numba's is replaced for other functions.
+Numba's compiler extension point gives a function its own code library, which replaces products before Numba
+optimises the module. Other Numba functions are unaffected.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tilewright.loops.opt.rewrite import rewrite
 from tilewright.machine.host import host_machine
 from tilewright.preparing import importing, preparing
 
-#: The attribute of a recompiled function that holds what was said of its loops.
+#: The attribute of a recompiled function that holds its remarks.
 REMARKS = "__tilewright_remarks__"
-#: What Numba calls the data, and the shape, of an array argument in LLVM IR; and other arguments.
+#: Numba's names in LLVM IR of an array argument's data and shape, and of other arguments.
 _DATA = re.compile(r"%arg\.(\w+?)\.4\b")
 _SHAPE = re.compile(r"%arg\.(\w+?)\.5\.(\d+)")
 _VALUE = re.compile(r"%arg\.(\w+)")
-#: The subscripts of one operand in the text of a product.
+#: Subscripts of one operand in the text of a product.
 _SUBSCRIPTS = re.compile(r"\[([a-z0-9,]*)\]")
 
 
 class NumbaNest(NamedTuple):
-    """What became of one loop nest of a function that Numba compiled: see `NestReport`."""
+    """The outcome for one loop nest of a Numba function: see `NestReport`."""
 
     line: int
     subscripts: str
@@ -36,16 +36,16 @@ class NumbaNest(NamedTuple):
 
 
 def is_numba_function(function: object) -> bool:
-    """Whether something is what `numba.njit` returns, without an import of Numba."""
+    """Whether an object was returned by `numba.njit`; does not import Numba."""
     registry = sys.modules.get("numba.core.registry")
     return registry is not None and isinstance(function, registry.CPUDispatcher)
 
 
 def recompiled(function: Any) -> Any:
-    """The same function, of whose code products are kernels.
+    """The same function with products replaced by kernels.
 
-    It has the options of the given one, but for its cache on disk, which would hold code of both kinds. The
-    signatures that were declared are compiled at once, others when they are called.
+    It keeps the options of the given one, except the disk cache, which would mix both kinds of code. Declared
+    signatures are compiled immediately, others when called.
     """
     remarks: list[Remark] = []
     made = type(function)(
@@ -63,7 +63,7 @@ def recompiled(function: Any) -> Any:
 
 
 def nests_of(function: Any) -> list[NumbaNest]:
-    """What became of the nests of a recompiled function, in all the signatures that it has code for."""
+    """The outcome for each nest of a recompiled function, over all compiled signatures."""
     first = function.py_func.__code__.co_firstlineno
     found = dict.fromkeys(_nest(remark, first) for remark in getattr(function, REMARKS))
     return sorted(found, key=lambda nest: nest.line)
@@ -85,13 +85,13 @@ def _nest(remark: Remark, first: int) -> NumbaNest:
 
 
 def _compiler(remarks: list[Remark]) -> Any:
-    """A class that Numba compiles one function with; it appends what became of loops."""
+    """A Numba compiler class for one function; it appends to `remarks`."""
     with importing:
         codegen: Any = import_module("numba.core.codegen")
         compiler: Any = import_module("numba.core.compiler")
 
     class ProductLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
-        """The code of one function, of which products are kernels."""
+        """Code library of one function, with products replaced by kernels."""
 
         _final_module: Any
 
@@ -108,7 +108,7 @@ def _compiler(remarks: list[Remark]) -> Any:
                     found.splicer.link_kernels(self._final_module)
 
     class ProductCompiler(compiler.CompilerBase):  # type: ignore[misc]
-        """Numba's own passes, with a library that looks for products."""
+        """Numba's standard pipeline with a `ProductLibrary`."""
 
         def define_pipelines(self) -> list[Any]:
             state = self.state

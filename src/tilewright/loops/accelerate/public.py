@@ -1,6 +1,6 @@
-"""Python functions in, functions out: `accelerate` replaces the loops in them that multiply matrices.
+"""`tilewright.accelerate`: a decorator that replaces matrix products written as loops.
 
-What a call needs is imported by the first call, as in `api.py`.
+The implementation is imported by the first call.
 """
 
 from __future__ import annotations
@@ -13,40 +13,40 @@ from tilewright.preparing import importing
 if TYPE_CHECKING:
     from tilewright.loops.accelerate.rewrite import FunctionReport
 
-#: Any function: what comes back is called as it is.
+#: Any function; the type is preserved.
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Accelerate:
-    """A decorator that replaces loop nests by products: `tilewright.accelerate`.
+    """A decorator that replaces loop nests by matrix products: `tilewright.accelerate`.
 
-    Nests of ``for i in range(...)`` over elements of NumPy arrays that are matrix products, products of
-    stacks, of matrices and vectors, SYRK and SYR2K of a triangle, or contractions of any number of loops
-    become one call each. Everything else in the function stays as it is.
+    Nests of ``for i in range(...)`` over elements of NumPy arrays that are matrix products, batched products,
+    matrix-vector products, SYRK and SYR2K of a triangle, or contractions of any number of loops become one
+    call each. Everything else in the function is unchanged.
 
     Parameters
     ----------
-    function : a function, method, `staticmethod` or `classmethod` whose source is there; or what
-        ``numba.njit`` has returned, of whose LLVM IR nests become kernels, with what `tilewright opt` asks
-        of them: sums of floats need ``fastmath=True``.
+    function : a function, method, `staticmethod` or `classmethod` whose source is available; or the result of
+        ``numba.njit``, whose LLVM IR is searched under the rules of `tilewright opt`: sums of floats need
+        ``fastmath=True``.
 
     Returns
     -------
-    A function of the same signature, name, defaults and closure. `__wrapped__` is the original. For a
-    function of Numba's another one of Numba's, without its cache on disk.
+    A function with the same signature, name, defaults and closure. `__wrapped__` is the original. For a Numba
+    function, another Numba function without a disk cache.
 
     Raises
     ------
-    NotAccelerated : for something that is neither.
-    SourceMissing : where the source cannot be read.
+    NotAccelerated : the argument is neither.
+    SourceMissing : the source cannot be read.
 
     Notes
     -----
-    A nest runs as it is written where its values are not what the product needs: arrays of mixed kinds,
-    subclasses of `numpy.ndarray`, lists; subscripts that leave an array or wrap around its end in the
-    middle; a result that shares memory with a factor; loops without, or with few, iterations. The logger
-    "tilewright" says so, and `accelerate.report`. Sums of floats are added in another order than the loops
-    add them, and may be kept in a wider type. Attributes are read once and not in every iteration.
+    A nest runs as written if its values do not meet the conditions of the product: arrays of mixed kinds,
+    subclasses of `numpy.ndarray`, lists; subscripts that are out of range or change sign; a result that
+    overlaps a factor; too few iterations. The logger "tilewright" and `accelerate.report` say so.
+    Floating-point sums are reassociated, and may be accumulated in a wider type. Attributes are read once,
+    not in every iteration.
 
     Examples
     --------
@@ -76,21 +76,21 @@ class Accelerate:
         return result
 
     def report(self, function: Callable[..., Any]) -> FunctionReport:
-        """What became of each nest: replaced, with the subscripts of `einsum`, or left, with the reason.
+        """The outcome for each nest: replaced, with `einsum` subscripts, or left, with the reason.
 
         Parameters
         ----------
-        function : what `accelerate` has returned, or a function of Python as it was written: then what would
-            become of it. One of Numba's has nests once it has been compiled.
+        function : the result of `accelerate`; or a plain Python function, for what would happen to it. A
+            Numba function has nests once it has been compiled.
 
         Returns
         -------
-        A tuple of records with `line`, `replaced`, `subscripts`, `text` and `as_written`, why the loops ran
-        as they are written when they last did. Printed, it has a line for each nest.
+        A tuple of records with `line`, `replaced`, `subscripts`, `text` and `as_written`: why the loops ran
+        as written, the last time they did. It prints as one line for each nest.
 
         Raises
         ------
-        NotAccelerated : for any other function.
+        NotAccelerated : for any other object.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""`tilewright.accelerate`: loop nests of a Python function replaced by products, and a report of them."""
+"""Rewriting of Python functions for `tilewright.accelerate`, with a report on each nest."""
 
 from __future__ import annotations
 import __future__
@@ -19,24 +19,24 @@ from tilewright.loops.python.calls import NestCall, refusal_of
 from tilewright.loops.python.elements import PythonNest
 from tilewright.loops.python.reader import assigned_names, python_nest
 
-#: The variable through which a function finds what its nests have become.
+#: The variable in which a rewritten function finds its calls.
 CALLS = "__tilewright_nests__"
 #: The attribute of an accelerated function that holds its report.
 REPORT = "__tilewright_report__"
-#: The function around the source that gives it its closure.
+#: The enclosing function that provides the closure.
 AROUND = "__tilewright_around__"
 
 
 @dataclass(frozen=True)
 class NestReport:
-    """What became of one loop nest.
+    """The outcome for one loop nest.
 
     Attributes
     ----------
     line : of its outermost loop, in the source file.
-    subscripts : the product as `einsum` writes it; empty where the nest stays.
-    text : the product with its sizes, or the reason why the nest stays as it is.
-    call : what runs in its place, if anything.
+    subscripts : the product in `einsum` notation; empty if the nest was not replaced.
+    text : the product with its sizes, or the reason for refusal.
+    call : the call that replaces the nest, if any.
     """
 
     line: int
@@ -46,12 +46,12 @@ class NestReport:
 
     @property
     def replaced(self) -> bool:
-        """Whether a product runs in the place of the nest."""
+        """Whether a product replaces the nest."""
         return bool(self.subscripts)
 
     @property
     def as_written(self) -> str:
-        """Why the loops ran as written when they last did, of a nest that is replaced; empty if never."""
+        """Why the loops of a replaced nest last ran as written; empty if they never did."""
         return "" if self.call is None else self.call.last_reason
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class NestReport:
 
 
 class FunctionReport(tuple[NestReport, ...]):
-    """The nests of a function in the order of its text; printed, a line for each."""
+    """The nests of a function in source order; prints as one line for each."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ class FunctionReport(tuple[NestReport, ...]):
 
 
 class _Source(NamedTuple):
-    """A function's definition, with the lines and columns of its file."""
+    """A function's definition, with the line and column numbers of its file."""
 
     tree: ast.Module
     definition: ast.FunctionDef
@@ -90,7 +90,7 @@ def accelerated(function: Any) -> Any:
 
 
 def report_of(function: Any) -> FunctionReport:
-    """What `accelerated` did to a function, or would do."""
+    """The report of an accelerated function, or of what `accelerated` would do to a plain one."""
     plain = (
         function.__func__ if isinstance(function, types.MethodType | staticmethod | classmethod) else function
     )
@@ -124,7 +124,7 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
 
 
 def _untouchable(function: types.FunctionType) -> str:
-    """Why no nest of a function can be replaced; empty where that is possible."""
+    """Why no nest of a function can be replaced; empty if that is possible."""
     if inspect.isgeneratorfunction(function):
         return "is in a generator, which may be left in the middle"
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
@@ -140,7 +140,7 @@ def _untouchable(function: types.FunctionType) -> str:
 
 
 def _is_mangled(name: str, function: types.FunctionType) -> bool:
-    """Whether a class has put its own name before a private one."""
+    """Whether a name is a private name mangled with its class."""
     classes = function.__qualname__.split(".")[:-1]
     return any(name.startswith(f"_{owner.lstrip('_')}__") for owner in classes) and not name.endswith("__")
 
@@ -151,7 +151,7 @@ def _reported(function: types.FunctionType, report: FunctionReport) -> types.Fun
 
 
 def _source(function: types.FunctionType) -> _Source:
-    """The tree of a function's definition, which raises errors at the lines of its file."""
+    """The syntax tree of a function's definition, with the line numbers of its file."""
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError) as error:
@@ -170,7 +170,7 @@ def _source(function: types.FunctionType) -> _Source:
 
 
 def _nests(definition: ast.FunctionDef, function: types.FunctionType) -> Iterator[NestReport]:
-    """Every outermost loop of a function, and in place of one that stays those in it that do not."""
+    """Every outermost loop of a function; inside of one that is not replaced, also the loops that are."""
     shared = _declared(definition)
     waiting: list[tuple[ast.AST, bool]] = [(definition, True)]
     while waiting:
@@ -188,7 +188,7 @@ def _nests(definition: ast.FunctionDef, function: types.FunctionType) -> Iterato
 
 
 def _declared(definition: ast.FunctionDef) -> frozenset[str]:
-    """Names that the function shares with others: global, nonlocal, or read by functions inside of it."""
+    """Names that the function shares with others: global, nonlocal, or read by nested functions."""
     shared = set()
     for node in ast.walk(definition):
         match node:
@@ -207,7 +207,7 @@ def _declared(definition: ast.FunctionDef) -> frozenset[str]:
 
 
 def _nest(node: ast.For, definition: ast.FunctionDef, shared: frozenset[str], name: str) -> NestReport:
-    """What can be done for one loop and all that is in it."""
+    """The outcome for one loop and its body."""
     nest = python_nest(node, name)
     found = contraction(nest.loop)
     read = _read_elsewhere(definition, node)
@@ -235,7 +235,7 @@ def _replacement(node: ast.For, nest: PythonNest, found: MatrixProduct) -> NestR
 
 
 def _read_elsewhere(definition: ast.FunctionDef, node: ast.For) -> frozenset[str]:
-    """Names that the function reads outside of a loop, but for those that other loops set before."""
+    """Names that the function reads outside of a loop, except in other nests that are products."""
     inside = {id(child) for child in ast.walk(node)}
     for other in ast.walk(definition):
         match other:
@@ -252,13 +252,13 @@ def _is_product(node: ast.For) -> bool:
 
 
 def _augmented(definition: ast.FunctionDef, inside: set[int]) -> frozenset[str]:
-    """Names that are read by being added to."""
+    """Names that augmented assignments read."""
     nodes = (n for n in ast.walk(definition) if isinstance(n, ast.AugAssign) and id(n) not in inside)
     return frozenset().union(*(assigned_names(node.target) for node in nodes))
 
 
 class _Replace(ast.NodeTransformer):
-    """Puts a call before each nest, and the nest where the call says that it has to run.
+    """Inserts a call in front of each nest; the nest runs if the call returns None.
 
     ``for ...: ...`` becomes::
 
@@ -276,7 +276,7 @@ class _Replace(ast.NodeTransformer):
         self.calls = calls
 
     def visit_For(self, node: ast.For) -> Any:
-        """A nest that is replaced; others are searched."""
+        """Rewrite a nest that is replaced, and search others."""
         if id(node) not in self.calls:
             return self.generic_visit(node)
         number, call = self.calls[id(node)]
@@ -299,7 +299,7 @@ class _Replace(ast.NodeTransformer):
 def _compiled(
     function: types.FunctionType, source: _Source, calls: tuple[Callable[..., Any], ...]
 ) -> types.FunctionType:
-    """The function of a changed definition, with the closure, defaults and names of the old one."""
+    """The function of a modified definition, with the closure, defaults and names of the original."""
     old = function.__code__
     names = [*old.co_freevars, CALLS]
     around = ast.parse(f"def {AROUND}():\n {' = '.join(names)} = None").body[0]
@@ -307,7 +307,7 @@ def _compiled(
     for node in ast.walk(around):
         ast.copy_location(node, source.definition)
     if source.definition.name not in names:
-        # The function's own name is a global one, as it was, and not that of the definition around here.
+        # The function's own name stays global, instead of being local to the enclosing function.
         around.body.insert(0, ast.copy_location(ast.Global([source.definition.name]), source.definition))
     around.body.append(source.definition)
     module = ast.fix_missing_locations(ast.Module([around], []))
@@ -330,12 +330,12 @@ def _compiled(
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """All code in some code, the outermost first: type parameters stand around a function as one more."""
+    """All nested code objects, the outermost first: type parameters wrap a function in one more."""
     waiting = [code]
     while waiting:
         yield (found := waiting.pop(0))
         waiting += [inner for inner in found.co_consts if isinstance(inner, types.CodeType)]
 
 
-#: The bits of `__future__` statements among the flags of a code object.
+#: Compiler flags of `__future__` statements.
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)

@@ -1,1 +1,1 @@
-"""Compilers of other people, driven so that loops of programs are replaced on the way: `tilewright cc`."""
+"""`tilewright cc`: runs compiler commands and replaces loop nests in their LLVM IR."""

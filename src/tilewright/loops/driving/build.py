@@ -1,4 +1,4 @@
-"""Commands of compilers, run with loops replaced on the way: each source to LLVM IR, code, then the link."""
+"""Run compiler commands with loops replaced: each source to LLVM IR, optimisation, code, then the link."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tilewright.loops.opt.files import STANDARD, write_file
 
 
 def build(command: Sequence[str], units: UnitCompiler) -> int:
-    """Run a command of clang, flang, zig or rustc so that the loops of each source are replaced.
+    """Run a command of clang, flang, zig or rustc, with the loop nests of each source replaced.
 
     Parameters
     ----------
     command : the compiler and its options, as a shell would run it.
-    units : how; its remarks grow.
+    units : the compiler of units; collects remarks.
 
     Returns
     -------
@@ -31,10 +31,10 @@ def build(command: Sequence[str], units: UnitCompiler) -> int:
 
     Raises
     ------
-    CompilerUnknown : the program is none that writes LLVM IR.
-    CompilerMissing : there is no such program here.
-    OptionNotDriven : an option asks for passes of the compiler that would not run.
-    RustcNotDriven : rustc is to write something that it hands to no linker.
+    CompilerUnknown : the program is not a supported compiler.
+    CompilerMissing : the program does not exist.
+    OptionNotDriven : an option requires compiler passes that would not run.
+    RustcNotDriven : rustc does not invoke a linker for this kind of output.
     OptimiserFailed : LLVM could not compile a unit.
     OutputNotWritable : an output cannot be written.
     """
@@ -46,7 +46,7 @@ def build(command: Sequence[str], units: UnitCompiler) -> int:
         raise OptionNotDriven(option=invocation.not_driven, compiler=invocation.compiler.name)
     several_in_one = invocation.stop is not Stop.PROGRAM and len(sources) > 1 and invocation.output
     if invocation.stop is Stop.OTHER or not sources or several_in_one:
-        # Nothing to optimise, or what the compiler itself refuses, in its own words.
+        # There is nothing to optimise, or the compiler rejects the command: show its own messages.
         return run(list(command))
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         return _build(invocation, units, Path(folder))

@@ -1,4 +1,4 @@
-"""The compilers that write LLVM IR, a row each, and what their commands are made of."""
+"""Table of supported compilers that emit LLVM IR, and parsing of their program names."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tilewright.errors import CompilerUnknown
 
 @dataclass(frozen=True)
 class CompilerDriver:
-    """One row: a compiler whose command line is that of clang.
+    """One row: a compiler with clang's command line.
 
     Attributes
     ----------
     name : as messages call it.
-    programs : regular expression of its programs' names, ".exe" not included.
+    programs : regular expression of its program names, without ".exe".
     suffixes : of the sources that it compiles to LLVM IR.
-    ir : options that make it write IR whose loops are as the source has them, neither vectors nor unrolled.
+    ir : options that make it emit IR with source-level loops, neither vectorised nor unrolled.
     """
 
     name: str
@@ -36,18 +36,19 @@ _FORTRAN = tuple(
     for suffix in (lower, lower.upper())
 )
 
-#: What the front end makes, O1 and above, so that functions may be optimised later; names, for remarks.
+#: Output of the front end at O1 and above, so that functions may be optimised later; names are kept for
+#: remarks.
 _CLANG_IR = ("-Xclang", "-disable-llvm-passes", "-fno-discard-value-names")
-#: flang has no option that stops before LLVM's passes: those that take loops apart are turned off one by one.
+#: flang cannot stop before LLVM's passes: those that transform loops are disabled one by one.
 _FLANG_IR = tuple(
     word
     for option in ("-vectorize-loops=false", "-vectorize-slp=false", "-unroll-count=1")
     for word in ("-mllvm", option)
 )
 
-#: Checks that compilers put into code by passes of their own.
+#: Sanitizers, which compilers insert with passes of their own.
 _CHECKS = "address|hwaddress|memory|memtag|thread|dataflow|cfi|fuzzer|safe-stack|type"
-#: Options for passes that do not run where the front end stops, and for code in a place that ours is not in.
+#: Options for passes that do not run when the front end stops, or for a code model that kernels do not have.
 NOT_DRIVEN = re.compile(
     rf"-fsanitize=.*\b({_CHECKS}).*"
     r"|-f(profile|cs-profile|coverage|xray|memory-profile|instrument-functions)\b.*"
@@ -59,7 +60,7 @@ COMPILERS = (
     CompilerDriver("zig", r"zig", _C, _CLANG_IR),
     CompilerDriver("flang", r"flang(-new)?(-\d+)?", _FORTRAN, _FLANG_IR),
 )
-#: The compiler whose command line is another: rust.py.
+#: The compiler with a different command line: rust.py.
 RUSTC = r"rustc"
 
 #: Words between a program's name and the options: `zig cc`, `python -m ziglang c++`.
@@ -71,7 +72,7 @@ def split_program(command: Sequence[str]) -> tuple[CompilerDriver, tuple[str, ..
 
     Raises
     ------
-    CompilerUnknown : the program is none that writes LLVM IR.
+    CompilerUnknown : the program is not a supported compiler.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A command of clang, flang or zig, taken apart: sources, what goes to the linker, and where it stops."""
+"""Parser of clang, flang and zig command lines: sources, linker arguments, and the last compilation stage."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tilewright.loops.driving.compilers import NOT_DRIVEN, CompilerDriver, split
 from tilewright.loops.opt.records import OutputFormat
 from tilewright.reading import read_input
 
-#: Bytes of the longest response file that is read.
+#: Longest response file that is read, in bytes.
 _MOST_RESPONSE_BYTES = 16 << 20
 
 
 class Stop(Enum):
-    """What a command makes of its sources."""
+    """The last stage of a command."""
 
     PROGRAM = "a program or a shared library"
     OBJECT = "objects"
@@ -30,7 +30,7 @@ class Stop(Enum):
 
     @property
     def form(self) -> OutputFormat:
-        """How the code of each source is written."""
+        """Output format of each source's code."""
         forms = {
             Stop.ASSEMBLY: OutputFormat.ASSEMBLY,
             Stop.BITCODE: OutputFormat.BITCODE,
@@ -40,7 +40,7 @@ class Stop(Enum):
 
 
 class ArgumentKind(Enum):
-    """What a word of a command is for."""
+    """Purpose of a command-line argument."""
 
     SOURCE = "compiled"
     LINKED = "for the linker alone"
@@ -55,7 +55,7 @@ def _words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Options whose value is the next word, other than those below.
+#: Options whose value is the next argument, except those below.
 _WITH_VALUE = _words_of("""
     -I -D -U -include -imacros -isystem -iquote -idirafter -iprefix -iwithprefix -iwithprefixbefore -isysroot
     --sysroot -cxx-isystem -Xclang -Xflang -Xpreprocessor -Xassembler -mllvm -mmlir -target --target -arch -J
@@ -96,7 +96,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Invocation:
-    """A command taken apart.
+    """A parsed command.
 
     Attributes
     ----------
@@ -117,18 +117,18 @@ class Invocation:
 
     @classmethod
     def read(cls, command: Sequence[str]) -> Invocation:
-        """Take a command apart.
+        """Parse a command.
 
         Raises
         ------
-        CompilerUnknown : the program is none that writes LLVM IR.
+        CompilerUnknown : the program is not a supported compiler.
         """
         compiler, program, options = split_program(command)
         return cls(compiler, program, tuple(_words(compiler, list(_expanded(options)))))
 
     @property
     def sources(self) -> tuple[SourceFile, ...]:
-        """The files that are compiled here, in order."""
+        """The source files to compile, in order."""
         language, found = None, []
         for word in self.words:
             if word.part is ArgumentKind.LANGUAGE:
@@ -140,19 +140,19 @@ class Invocation:
 
     @property
     def output(self) -> str | None:
-        """The file behind -o."""
+        """The argument of -o."""
         named = [word.text for word in self.words if word.part is ArgumentKind.OUTPUT]
         return (named[-1][-1] if len(named[-1]) > 1 else named[-1][0][2:]) if named else None
 
     @property
     def not_driven(self) -> str | None:
-        """An option by which code of ours would lack something, if there is one."""
+        """An option that generated code could not honour, if there is one."""
         texts = (text for word in self.words for text in word.text)
         return next((text for text in texts if NOT_DRIVEN.fullmatch(text)), None)
 
     @property
     def stop(self) -> Stop:
-        """What the command makes."""
+        """The last stage of the command."""
         texts = [word.text[0] for word in self.words]
         if any(text in _NO_CODE for text in texts):
             return Stop.OTHER
@@ -162,11 +162,11 @@ class Invocation:
         return stages[-1] if stages else Stop.PROGRAM
 
     def output_of(self, source: SourceFile) -> str:
-        """The file that a source's code goes to where the command does not link."""
+        """The output file of a source if the command does not link."""
         return self.output or PurePath(source.path).with_suffix(self.stop.form.value).name
 
     def compiling(self, source: SourceFile, bitcode: Path) -> list[str]:
-        """The command that writes a source's LLVM IR, unoptimised, into a file."""
+        """The command that writes a source's unoptimised LLVM IR to a file."""
         words = [text for word in self.words if word.part is ArgumentKind.OPTION for text in word.text]
         words += self._dependencies(source)
         language = [] if source.language is None else ["-x", source.language]
@@ -174,9 +174,9 @@ class Invocation:
         return [*self.program, *words, *ir, *language, source.path]
 
     def _dependencies(self, source: SourceFile) -> list[str]:
-        """The names of a file of dependencies that is asked for, and of the target that it speaks of.
+        """Options for the requested dependency file and its target.
 
-        They follow from the name of the output otherwise, which here is a file of ours.
+        Their defaults follow from the name of the output, which here is a temporary file.
         """
         asked = [word.text[0] for word in self.words if word.text[0] in ("-MD", "-MMD")]
         if not asked:
@@ -191,7 +191,7 @@ class Invocation:
         return found
 
     def linking(self, objects: Sequence[Path]) -> list[str]:
-        """The command with objects in the place of its sources, in their order."""
+        """The command with sources replaced by objects, in order."""
         waiting = iter(objects)
         words: list[str] = []
         for word in self.words:
@@ -207,9 +207,9 @@ class Invocation:
 
 
 def _expanded(options: Sequence[str], outer: frozenset[Path] = frozenset()) -> Iterator[str]:
-    """Options with the words of response files, @FILE, in their places.
+    """Options with response files, @FILE, expanded.
 
-    A file that names itself, directly or through others, is left for the compiler to refuse.
+    A file that includes itself is left for the compiler to reject.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def _expanded(options: Sequence[str], outer: frozenset[Path] = frozenset()) -> I
 
 
 def _response(path: Path) -> list[str]:
-    """The words of a response file."""
+    """The arguments in a response file."""
     try:
         return shlex.split(read_input(path, _MOST_RESPONSE_BYTES).decode("utf-8"))
     except (OSError, ValueError) as error:
@@ -244,7 +244,7 @@ def _words(compiler: CompilerDriver, options: Sequence[str]) -> Iterator[Word]:
 
 
 def _part(word: str, compiler: CompilerDriver, named_language: bool) -> tuple[ArgumentKind, int]:
-    """What a word is, and how many words behind it are its values."""
+    """The kind of an argument, and the number of values after it."""
     if not word.startswith("-") or word == "-":
         if word.endswith(compiler.suffixes) or (named_language and not word.endswith(_LINKED_SUFFIXES)):
             return ArgumentKind.SOURCE, 0

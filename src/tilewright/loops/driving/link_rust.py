@@ -1,4 +1,4 @@
-"""The linker that rustc starts in the place of its own."""
+"""The linker program that rustc starts: replaces loops in bitcode objects, then links."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tilewright.loops.driving.rust import LinkJob
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import OutputFormat
 
-#: How LLVM bitcode begins.
+#: Magic number of LLVM bitcode.
 _BITCODE = b"BC\xc0\xde"
-#: What rustc tells a linker that optimises; ours is given machine code.
+#: Linker plugin options of rustc, which do not apply to machine code.
 _FOR_PLUGINS = ("-Wl,-plugin-opt=", "-plugin-opt=", "-Wl,--lto-", "--lto-")
-#: The exit status where a unit cannot be compiled; rustc shows that the linker failed, we say why.
+#: Exit status if a unit cannot be compiled; rustc reports that the linker failed, and this program why.
 _FAILED = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Replace the loops of each object that is bitcode, then link as rustc asked.
+    """Replace the loops of each bitcode object, then link as rustc requested.
 
     Parameters
     ----------
-    arguments : the file of a `LinkJob`, and what rustc tells a linker.
+    arguments : the file of a `LinkJob`, and rustc's linker arguments.
 
     Returns
     -------

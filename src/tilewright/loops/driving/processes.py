@@ -1,4 +1,4 @@
-"""Programs of other people, run to their end."""
+"""Run external programs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tilewright.errors import CompilerMissing
 
 
 def run(command: Sequence[str]) -> int:
-    """The exit status of a command; as of a shell, 128 and the signal where one ended it.
+    """The exit status of a command; 128 plus the signal number if a signal ended it, as in a shell.
 
     Raises
     ------
-    CompilerMissing : there is no such program here.
+    CompilerMissing : the program does not exist.
     """
     try:
         status = subprocess.run(command, check=False).returncode

@@ -1,4 +1,4 @@
-"""rustc, driven: it hands bitcode to the linker, and the linker that it is given replaces loops first."""
+"""Run rustc with a linker program that replaces loops in the bitcode that it receives."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from tilewright.loops.driving.processes import run
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import ProductOptions
 
-#: What rustc is told: bitcode in the place of objects, as the front end makes it. Checks of subscripts then
-#: stand in the loops that they belong to.
+#: Options for rustc: unoptimised bitcode instead of objects, so that bounds checks are still inside the loops
+#: that they belong to.
 _IR = ("-C", "linker-plugin-lto", "-C", "no-prepopulate-passes", "-C", "codegen-units=1")
-#: What the linker runs first; it looks for modules where this process does.
+#: Start of the linker program, with this process's module search path.
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from tilewright.loops.driving.link_rust import main; sys.exit(main(sys.argv[2:]))"
 )
-#: Kinds of crates that rustc has linked; others are archives that it writes itself.
+#: Crate types that rustc links; it writes the others itself.
 _LINKED = ("bin", "cdylib", "dylib")
 
 
 @dataclass(frozen=True)
 class LinkJob:
-    """What the linker is told that rustc starts: link_rust.py.
+    """Instructions for the linker program: link_rust.py.
 
     Attributes
     ----------
-    linker : the program that links.
-    answer : the file for the remarks of the units, or the error that ended it.
+    linker : the real linker.
+    answer : the file for remarks, or the error that ended it.
     """
 
     linker: str
@@ -46,11 +46,11 @@ class LinkJob:
 
 
 def build_rust(command: Sequence[str], units: UnitCompiler) -> int:
-    """Run a command of rustc whose objects have their loops replaced on their way to the linker.
+    """Run a rustc command with the loops of its objects replaced before linking.
 
     Raises
     ------
-    RustcNotDriven : the command does not end in a program, a cdylib or a dylib.
+    RustcNotDriven : the command does not produce a program, a cdylib or a dylib.
     OptimiserFailed : LLVM could not compile a unit.
     """
     words = list(command)
@@ -61,7 +61,7 @@ def build_rust(command: Sequence[str], units: UnitCompiler) -> int:
     if any(form.partition("=")[0] not in ("link", "dep-info") for form in asked):
         raise RustcNotDriven(option="--emit", found=", ".join(asked), allowed="link, dep-info")
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-        # rustc takes the command line that a linker has from its name.
+        # rustc derives the linker's command-line syntax from its name.
         wrapper, job, answer = (Path(folder) / name for name in ("cc", "job", "answer"))
         job.write_bytes(pickle.dumps(LinkJob(_linker(words), units.options, answer)))
         script = [sys.executable, "-P", "-c", _START, json.dumps(sys.path), str(job)]
@@ -77,14 +77,14 @@ def build_rust(command: Sequence[str], units: UnitCompiler) -> int:
 
 
 def _values(words: Sequence[str], option: str) -> list[str]:
-    """The comma-separated values of an option, in both of its spellings."""
+    """The comma-separated values of an option, in both spellings."""
     found = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
     found += [value for word, value in pairwise(words) if word == option]
     return [part for value in found for part in value.split(",")]
 
 
 def _linker(words: Sequence[str]) -> str:
-    """The linker that the command names, or the C compiler that rustc takes."""
+    """The linker that the command names, or rustc's default C compiler."""
     spelled = [word.removeprefix("-C") for word in words if word.startswith("-Clinker=")]
     spelled += [value for word, value in pairwise(words) if word in ("-C", "--codegen")]
     named = [value.partition("=")[2] for value in spelled if value.startswith("linker=")]

@@ -1,4 +1,4 @@
-"""The code of one unit of a program: its loops replaced, and what became of each kept."""
+"""Compilation of the units of a program, with loops replaced and remarks collected."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tilewright.loops.opt.records import OutputFormat, ProductOptions, Remark
 
 @dataclass
 class UnitCompiler:
-    """What modules of a program become.
+    """Compiles modules of one program.
 
     Attributes
     ----------
     options : how products are compiled.
-    remarks : one for each nest of the units so far.
+    remarks : remarks on the nests of all units so far.
     """
 
     options: ProductOptions = field(default_factory=ProductOptions)
     remarks: list[Remark] = field(default_factory=list)
 
     def code(self, bitcode: bytes, form: OutputFormat, name: str) -> bytes:
-        """A module with its loops replaced.
+        """The code of a module with its loops replaced.
 
         Parameters
         ----------

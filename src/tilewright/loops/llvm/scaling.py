@@ -29,8 +29,7 @@ def is_special_case(
     """Whether statements equal more general ones in which a factor has a certain value.
 
     0 times anything is 0 here: kernels do not read operands that are multiplied by 0, and programs that
-    handle 0
-    separately intend the same.
+    handle 0 separately intend the same.
 
     ``if (beta == 0) c = 0; else c = beta*c;`` -> ``c = beta*c``
     """

@@ -43,8 +43,7 @@ class Reloaded(Symbol):
 
     The nest loads it in its first iterations in any case, provided that the conditions without such symbols
     hold; conditions with such symbols are in program order. So a value may be loaded once all conditions
-    before
-    the first one that names it hold. Disjointness from C must be checked as for A and B.
+    before the first one that names it hold. Disjointness from C must be checked as for A and B.
     """
 
     base: Symbol = NOTHING

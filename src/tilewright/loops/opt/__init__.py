@@ -1,1 +1,1 @@
-"""Modules of LLVM IR, of any language, whose loop nests become products of matrices: `tilewright opt`."""
+"""`tilewright opt`: loop nests in modules of LLVM IR, from any language, replaced by kernels."""

@@ -1,4 +1,4 @@
-"""The files of `tilewright opt`: the module that is read, and what is written of it."""
+"""Input and output files of `tilewright opt`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable
 from tilewright.loops.opt.records import Optimised, OutputFormat
 from tilewright.reading import read_bounded, read_input
 
-#: Standard input and output.
+#: The path that means standard input or output.
 STANDARD = Path("-")
 
-#: Bytes of the largest module that is read.
+#: Largest module that is read, in bytes.
 MOST_BYTES = 1 << 30
 
 
 def read_source(path: Path) -> bytes:
-    """A module's text or bitcode; "-" is standard input."""
+    """Text or bitcode of a module; "-" is standard input."""
     try:
         if path == STANDARD:
             return read_bounded(cast("BinaryIO", sys.stdin.buffer), MOST_BYTES)
@@ -29,7 +29,7 @@ def read_source(path: Path) -> bytes:
 
 
 def form_of(output: Path, emit: str | None) -> OutputFormat:
-    """The form asked for, or that of the output's suffix; text where neither says it.
+    """The output format: the requested one, else that of the output's suffix, else text.
 
     >>> form_of(Path("a.o"), None), form_of(STANDARD, None), form_of(Path("a.out"), "s")
     (<OutputFormat.OBJECT: '.o'>, <OutputFormat.LL: '.ll'>, <OutputFormat.ASSEMBLY: '.s'>)
@@ -49,7 +49,7 @@ def form_of(output: Path, emit: str | None) -> OutputFormat:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """A file that appears complete or not at all; devices and pipes are written as they are."""
+    """Write a file atomically; devices and pipes are written directly."""
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
@@ -61,7 +61,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def write_dumps(output: Path, optimised: Optimised) -> tuple[Path, ...]:
-    """What the module was on the way, beside the output: out.shaped.ll, out.spliced.ll."""
+    """Write intermediate modules beside the output: out.shaped.ll, out.spliced.ll."""
     base = Path("tilewright.ll") if output == STANDARD else output
     paths = []
     for name, text in optimised.dumps:

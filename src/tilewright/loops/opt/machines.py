@@ -1,4 +1,4 @@
-"""The machine of a function in LLVM IR, from its triple and the attributes that name CPU and features."""
+"""Target machine of a function in LLVM IR, from its triple and target attributes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from tilewright.machine.feature_bits import DETECTIONS, Saved
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Cache, Machine
 
-#: What LLVM calls the CPU of functions that name none.
+#: LLVM's name for the CPU of functions without a target CPU.
 ANY_CPU = "generic"
 
 
 def machine_of(triple: str, cpu: str, features: str, options: ProductOptions) -> Machine:
-    """What a function's products are compiled for.
+    """The machine that the products of a function are compiled for.
 
     Parameters
     ----------
-    triple, cpu, features : of the module, and of the function; cpu may be empty, features that this LLVM
-        does not know, which compilers of other versions write, are left out.
+    triple, cpu, features : of the module and the function. The CPU may be empty; features unknown to this
+        LLVM, which other versions of compilers write, are ignored.
 
     Raises
     ------
-    UnknownTriple, UnknownCpu, InvalidTarget : LLVM has no 64-bit code for it.
+    UnknownTriple, UnknownCpu, InvalidTarget : LLVM has no 64-bit code generator for it.
 
     Examples
     --------
     >>> machine_of("powerpc64le-linux-gnu", "pwr10", "", ProductOptions()).isa.name
     'vsx'
 
-    The tiles of AMX are left out: Linux ends programs that use them and have not asked for them before.
+    AMX tiles are excluded: Linux terminates programs that use them without requesting permission first.
 
     >>> from tilewright.spec.dtype import BF16
     >>> machine_of("x86_64-linux-gnu", "sapphirerapids", "", ProductOptions()).isa.tile(BF16).instruction
@@ -48,13 +48,13 @@ def machine_of(triple: str, cpu: str, features: str, options: ProductOptions) ->
     return _without_grants(machine)
 
 
-#: Features whose registers Linux gives to programs that ask for them, and ends others at their first use: the
-#: tiles of AMX. A program whose loops are replaced does not know that it would have to.
+#: Features that Linux grants on request only, and terminates programs for otherwise: the tiles of AMX. A
+#: program whose loops are replaced does not request them.
 _GRANTED = frozenset(row.feature for known in DETECTIONS for row in known.rows if row.saved & Saved.TILES)
 
 
 def _without_grants(machine: Machine) -> Machine:
-    """The machine without instructions that programs have to ask for."""
+    """The machine without features that programs must request."""
     tiles = tuple(tile for tile in machine.isa.tiles if tile.feature not in _GRANTED)
     return replace(machine, isa=replace(machine.isa, tiles=tiles))
 
@@ -74,6 +74,6 @@ def _machine(triple: str, cpu: str, features: str) -> Machine:
 
 
 def _with_known_caches(machine: Machine) -> Machine | None:
-    """A machine with the same CPU whose caches are known: this host, or one of the catalogue."""
+    """The machine with known cache sizes, from this host or the catalogue entry of the same CPU."""
     known = (host_machine(), *map(find_machine, targets()))
     return next((one for one in known if (one.arch, one.cpu) == (machine.arch, machine.cpu)), None)

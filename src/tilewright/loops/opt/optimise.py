@@ -1,4 +1,4 @@
-"""A module of LLVM IR in, the finished one out, by way of a child process that LLVM may abort."""
+"""Optimise a module of LLVM IR in a child process, which LLVM may abort."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
 from tilewright.loops.opt.work import Work, read_answer
 from tilewright.spec.arguments import parse_choice
 
-#: What the child runs first; it looks for modules where this process does.
+#: Start of the child, with this process's module search path.
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from tilewright.loops.opt.work import main; main()"
@@ -27,7 +27,7 @@ def optimise(
     name: str = "the module",
     dump: bool = False,
 ) -> Optimised:
-    r"""Replaces loop nests of a module that are products of matrices, and runs LLVM's -O3.
+    r"""Replace the loop nests of a module that are matrix products, and run LLVM's -O3.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ def optimise(
     form : ".ll", ".bc", ".o" or ".s".
     options : target, strategy, caches, permissions.
     name : of the module in messages.
-    dump : keep the text before and behind the search, too.
+    dump : also return the text before and after the replacement.
 
     Raises
     ------
-    NotAModule : the source is not LLVM IR, or breaks its rules; LLVM's words are in the message.
-    OptimiserFailed : LLVM ended the child process.
+    NotAModule : the source is not valid LLVM IR; the message contains LLVM's diagnostic.
+    OptimiserFailed : LLVM terminated the child process.
 
     Notes
     -----
-    A module in which nothing is replaced is optimised as it came. In another one every function has been
-    through the passes that give loops their shape, which change no meaning.
+    A module in which nothing is replaced is optimised unchanged. Otherwise every function has been through
+    the loop canonicalisation passes, which preserve semantics.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def optimise(
 
 
 def _last_words(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Why the child ended: LLVM's fatal error, or the last line that it wrote."""
+    """Why the child ended: LLVM's fatal error, or the last line of its output."""
     lines = done.stderr.decode(errors="replace").splitlines()
     fatal = [line.partition("LLVM ERROR: ")[2] for line in lines if "LLVM ERROR: " in line]
     if fatal:

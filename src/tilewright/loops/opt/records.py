@@ -1,4 +1,4 @@
-"""What `tilewright opt` takes and gives: options, remarks, the finished module."""
+"""Options, remarks and results of `tilewright opt`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.machine.machine import Machine
 
 
 class OutputFormat(Enum):
-    """How a module is written; the values are the suffixes of such files."""
+    """Output format of a module; the values are file suffixes."""
 
     LL = ".ll"
     BITCODE = ".bc"
@@ -23,7 +23,7 @@ class OutputFormat(Enum):
 
     @property
     def is_text(self) -> bool:
-        """Whether it is for people."""
+        """Whether the format is human-readable."""
         return self in (OutputFormat.LL, OutputFormat.ASSEMBLY)
 
 
@@ -32,21 +32,21 @@ _SYMBOL = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class ProductOptions:
-    """How products in a module are compiled.
+    """Options for compiling the products in a module.
 
     Attributes
     ----------
-    target : the machine that runs them; None takes the CPU and the features of the function that has them.
-    strategy : how they run; AUTO chooses by size at run time.
-    l2_bytes, l3_bytes : caches to cut for in the place of the machine's.
-    assume_reassociation : sums of floating-point numbers may be added in another order, and products stay
-        unrounded, also where the program does not say so.
-    arena : a function of the program, ``void *name(int64_t bytes)``, whose memory kernels have for panels
-        until it is called again; where it returns null, loops run. None: malloc and free.
+    target : the machine to compile for; None: CPU and features of the function that contains the product.
+    strategy : how products run; AUTO selects by size at run time.
+    l2_bytes, l3_bytes : cache sizes that replace those of the machine.
+    assume_reassociation : permit reassociation and contraction of floating-point sums even if the program
+        does not.
+    arena : a function of the program, ``void *name(int64_t bytes)``, whose memory kernels use for panels
+        until the next call; if it returns null, the loops run. None: malloc and free.
 
     Raises
     ------
-    InvalidChoice : arena is no name in C.
+    InvalidChoice : arena is not a C identifier.
     """
 
     target: Machine | None = None
@@ -62,17 +62,17 @@ class ProductOptions:
 
     @property
     def memory(self) -> PanelAllocator:
-        """Where panels come from."""
+        """Allocator of packed panels."""
         return PanelAllocator() if self.arena is None else PanelAllocator(self.arena, release=None)
 
 
-#: The reason of most nests of most programs, which nobody has to look at.
+#: The most frequent reason, which is of no interest to readers of remarks.
 NO_ELEMENTS = "multiplies no two elements"
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What became of one loop nest.
+    """The outcome for one loop nest.
 
     Examples
     --------
@@ -94,13 +94,13 @@ class Remark:
 
 @dataclass(frozen=True)
 class Optimised:
-    """A finished module.
+    """An optimised module.
 
     Attributes
     ----------
-    content : the module in the form asked for.
-    remarks : one for each nest of two loops or more, in the order of the module.
-    dumps : what it was after each step, where that was asked for: names of steps, and texts.
+    content : the module in the requested format.
+    remarks : one for each nest of two loops or more, in module order.
+    dumps : names and texts of intermediate steps, if requested.
     """
 
     content: bytes
@@ -109,10 +109,10 @@ class Optimised:
 
     @property
     def text(self) -> str:
-        """The content of a form that is text."""
+        """The content as text, for formats that are text."""
         return self.content.decode()
 
     @property
     def replaced(self) -> int:
-        """How many nests became products."""
+        """Number of replaced nests."""
         return sum(remark.replaced for remark in self.remarks)

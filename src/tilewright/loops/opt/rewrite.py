@@ -1,4 +1,4 @@
-"""An LLVM module in, one with products in the place of loop nests out, and what became of each nest."""
+"""Replace loop nests of an LLVM module by products, with a remark for each nest."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from tilewright.loops.splice.splice import Splicer
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A module after the search.
+    """A module after replacement.
 
     Attributes
     ----------
-    module : LLVM's, which calls kernels that `splicer` has yet to link; None where nothing was replaced.
-    remarks : one for each nest that was looked at.
-    shaped : the text in which nests were looked for.
+    module : LLVM's module, which calls kernels that `splicer` still has to link; None if nothing was
+        replaced.
+    remarks : one for each nest examined.
+    shaped : the canonicalised text in which nests were searched.
     """
 
     module: Any
@@ -33,18 +34,18 @@ class Rewritten:
 
     @property
     def count(self) -> int:
-        """How many nests were replaced."""
+        """Number of replaced nests."""
         return sum(remark.replaced for remark in self.remarks)
 
 
 def rewrite(module: Any, target_machine: Any, options: ProductOptions) -> Rewritten:
-    """Replaces the products in an LLVM module, which itself stays as it is.
+    """Replace the products in an LLVM module; the given module is not modified.
 
-    Loops are looked for in a copy of which nothing but loops has changed. Where calls hide what loops do,
-    another copy has them inlined.
+    The search uses a copy in which only loops were canonicalised, and, if calls hide the bodies of loops,
+    another copy with these calls inlined.
 
-    Before: loops that multiply matrices. After: in front of them a call of a function that multiplies them
-    and says so, or does nothing where run time shows that it may not; behind it the loops.
+    Before: loops that multiply matrices. After: a call, in front of them, of a function that computes the
+    product and returns true, or returns false if a run-time condition fails; in that case the loops run.
     """
     shaped = module.clone()
     shape_loops(shaped, target_machine)
@@ -59,7 +60,7 @@ def rewrite(module: Any, target_machine: Any, options: ProductOptions) -> Rewrit
 
 
 def replace_products(text: str, options: ProductOptions) -> Rewritten:
-    """Replaces the products in a module, as LLVM prints it, whose loops have been given their shape."""
+    """Replace the products in a module given as text, whose loops are in canonical form."""
     module = read_module(text)
     splicer = Splicer(module.triple, module.datalayout, text, options.strategy, options.memory)
     remarks: list[Remark] = []
@@ -78,7 +79,7 @@ def replace_products(text: str, options: ProductOptions) -> Rewritten:
 
 
 def _with_bodies(module: ParsedModule, bodies: dict[str, Sequence[str]]) -> list[str]:
-    """The lines of a module, some functions of which have other ones."""
+    """The lines of a module with some function bodies replaced."""
     lines: list[str] = []
     behind = 0
     for name, body in bodies.items():

@@ -1,4 +1,4 @@
-"""The search for products in one function: its nests from the outside in, and what becomes of each."""
+"""Search for products in one function: its nests from the outside in, with a remark for each."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tilewright.loops.opt.wording import described, reason
 from tilewright.loops.splice.splice import Splicer
 from tilewright.machine.machine import Machine
 
-#: Loops in one another that a product has at least: a matrix times a vector.
+#: Minimum loop depth of a product: a matrix times a vector.
 LEAST_DEPTH = 2
-#: The only size of addresses that kernels are written for.
+#: The only pointer width that kernels support.
 POINTER_BITS = 64
-#: In which attributes functions say what they are compiled for: the CPU, and its features.
+#: Attributes with the target CPU and features of a function.
 _CPU_ATTRIBUTES = ("target-cpu", "target-features")
-#: Attributes of functions that stay as they are, and what they mean.
+#: Attributes of functions that are left unchanged, and their meaning in remarks.
 _UNTOUCHED = {
     "optnone": "compiled without optimisation",
     "sanitize_address": "to have its accesses checked",
@@ -39,14 +39,14 @@ _UNTOUCHED = {
 
 
 class Search:
-    """One function, whose nests are looked at from the outside in.
+    """Searches the nests of one function from the outside in.
 
-    A nest that is refused may have a product in it: a loop over time steps around one, or the loop over the
-    rows of a result which something else is done to.
+    A refused nest may contain a product: inside a loop over time steps, or a loop over rows of a result that
+    is processed further.
 
     Attributes
     ----------
-    lines : the function's text; with the products in it, once `run` has been called.
+    lines : text of the function, with its products after `run`.
     remarks : one for each nest that is not part of a product.
     """
 
@@ -59,7 +59,7 @@ class Search:
         self._splicer = splicer
 
     def run(self) -> None:
-        """Looks at every nest, and at every product of LLVM's matrices."""
+        """Search every nest, and every use of LLVM's matrix intrinsics."""
         if len(self.function.blocks) > LEAST_DEPTH:
             for root in nests(self.function, self.module):
                 self._visit(root)
@@ -67,7 +67,7 @@ class Search:
             self._multiply()
 
     def _multiply(self) -> None:
-        """Has matrices multiplied by the target's register tiles; without any, LLVM multiplies them."""
+        """Lower matrix intrinsics to the target's register tiles; those without a kernel are left to LLVM."""
         machine = self._machine()
         if isinstance(machine, Machine):
             lines = self._splicer.multiply_by_tiles(
@@ -77,7 +77,7 @@ class Search:
                 self.lines = lines
 
     def _visit(self, root: Root, above: str = "") -> None:
-        """Looks at a nest, and at those in it if it is refused; the reason `above` is not repeated."""
+        """Search a nest, and the nests inside if it is refused; the reason `above` is not repeated."""
         if root.loop.depth < LEAST_DEPTH:
             return
         found = self._replaced(root)
@@ -90,7 +90,7 @@ class Search:
             self.remarks.append(Remark(root.where, replaced=True, text=described(root, found.product)))
 
     def _replaced(self, root: Root) -> Found | Refusal:
-        """The product in the place of a nest, or why there is none."""
+        """The product that replaces a nest, or a refusal."""
         if not multiplies_elements(self.function, root.loop.blocks):
             return Refusal(root.where, NO_ELEMENTS)
         for word, meaning in _UNTOUCHED.items():
@@ -113,7 +113,7 @@ class Search:
         return found
 
     def _found(self, root: Root) -> Found | Refusal:
-        """The product that a nest is, and where it stands."""
+        """The product of a nest, with its location."""
         candidate = root.read(reassociates=self.options.assume_reassociation)
         if isinstance(candidate, Refusal):
             return candidate
@@ -124,11 +124,11 @@ class Search:
         return Found(product, candidate.place)
 
     def _compiled_for(self) -> dict[str, str]:
-        """The attributes in which the function says what CPU it is for; "" where it does not."""
+        """Target attributes of the function; "" if it has none."""
         return {name: self.module.attribute(self.function, name) for name in _CPU_ATTRIBUTES}
 
     def _machine(self) -> Machine | str:
-        """What the function is compiled for, or why it has no kernels."""
+        """The machine that the function is compiled for, or a refusal."""
         bits = self.module.pointer_bits
         if bits != POINTER_BITS:
             return f"has addresses of {bits} bits, and kernels those of {POINTER_BITS}"

@@ -1,4 +1,4 @@
-"""What remarks say of nests: products, and reasons in the words of the source."""
+"""Text of remarks: products and reasons in terms of the source program."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tilewright.loops.nests.nest import MatrixProduct, Refusal
 from tilewright.loops.nests.text import product_text
 from tilewright.loops.opt.records import NO_ELEMENTS
 
-#: A value, and its type where a symbol has it: "%n:i32". The type helps nobody who reads a remark.
+#: A value with the type that its symbol carries, "%n:i32"; remarks omit the type.
 _TYPED = re.compile(rf"(%{NAME})(?::\w+)?(?::unsigned)?")
-#: The type of what stands in memory: "[%c + 8]:ptr".
+#: The type of a value in memory: "[%c + 8]:ptr".
 _TYPED_MEMORY = re.compile(r"\]:\w+(?::unsigned)?")
-#: How nests name the index of a loop: by the loop's header.
+#: Loop indices, named after the loop header.
 _INDEX = re.compile(rf"\bi\.{NAME}")
 
-#: What LLVM leaves at loops that it has unrolled or vectorised, so that it does not do so again.
+#: Metadata of loops that LLVM has already unrolled or vectorised.
 _SPOILT = frozenset(
     ("llvm.loop.isvectorized", "llvm.loop.unroll.disable", "llvm.loop.unroll.runtime.disable")
 )
 
 
 def reason(root: Root, refusal: Refusal) -> str:
-    """A refusal's reason, with loops named by their lines and the line that it is about."""
+    """The reason of a refusal, with loops named by source lines, and the line that it refers to."""
     names = _index_names(root)
     text = _INDEX.sub(lambda found: names.get(found[0], found[0]), _in_source(root, refusal.reason))
     if refusal.reason != NO_ELEMENTS and any(map(_is_spoilt, (one for one, _ in _loops(root)))):
@@ -39,7 +39,7 @@ def _is_spoilt(root: Root) -> bool:
 
 
 def _index_names(root: Root) -> dict[str, str]:
-    """What a reader calls the indices of a nest: by the lines of the loops, or how deep these stand."""
+    """Names of the indices of a nest for readers: source lines of the loops, or their depth."""
     loops = list(_loops(root))
     lines = [one.where.line for one, _ in loops]
     return {
@@ -51,20 +51,20 @@ def _index_names(root: Root) -> dict[str, str]:
 
 
 def _loops(root: Root, depth: int = 1) -> Iterator[tuple[Root, int]]:
-    """A loop and those in it, with how deep each stands."""
+    """A loop and all loops inside, with their depth."""
     yield root, depth
     for inner in root.inner:
         yield from _loops(inner, depth + 1)
 
 
 def described(root: Root, product: MatrixProduct) -> str:
-    """A product and its element types, those of A, B and C where they differ."""
+    """A product with its element types; those of A, B and C if they differ."""
     types = dict.fromkeys(str(operand.dtype) for operand in (product.a, product.b, product.c))
     return f"{_in_source(root, product_text(product))}, {' '.join(types)}"
 
 
 def _in_source(root: Root, text: str) -> str:
-    """A text with values named as the source names them, as far as debug information says it."""
+    """A text with source names of values, as far as debug information is available."""
     names = root.module.variables(root.flow.function)
     named = _TYPED.sub(lambda found: names.get(found[1], found[1]), text)
     return _TYPED_MEMORY.sub("]", named)

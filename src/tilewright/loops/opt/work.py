@@ -1,4 +1,4 @@
-"""What the child process of `optimise` does: a module in, the finished one out. LLVM may abort it."""
+"""The child process of `optimise`: reads a module, optimises it, and writes the result."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tilewright.loops.opt.rewrite import rewrite
 from tilewright.machine.machine import triple_arch
 from tilewright.preparing import preparing
 
-#: How LLVM bitcode begins: alone, and in the wrapper that Apple's tools put around it.
+#: Magic numbers of LLVM bitcode: plain, and in Apple's wrapper.
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
-#: The code generator's optimisations are those of -O3, too.
+#: Code generation level, that of -O3.
 _CODE_LEVEL = 3
 
-#: Frames of Python: values behind longer chains of others are refused, sooner than the stack of C ends.
+#: Recursion limit of Python: longer chains of values are refused before the C stack overflows.
 RECURSION = 5_000
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the child is asked for."""
+    """A request to the child."""
 
     source: bytes
     name: str
@@ -44,11 +44,11 @@ class Work:
 
 
 def optimise_here(work: Work) -> Optimised:
-    """Does the work in this process, which ends if LLVM meets what it cannot compile.
+    """Process a request in this process, which ends if LLVM aborts.
 
     Raises
     ------
-    NotAModule : the source is not LLVM IR, or breaks its rules.
+    NotAModule : the source is not valid LLVM IR.
     """
     module = read_module_of(work)
     target = target_machine_of(module, work)
@@ -59,7 +59,7 @@ def optimise_here(work: Work) -> Optimised:
         lower_matrices(finished, target)
     optimise_module(finished, target)
     if found.module is not None:
-        # Behind the optimiser: kernels have the form that they are tested in everywhere else.
+        # After optimisation: kernels keep the form in which they are tested.
         found.splicer.link_kernels(finished)
         drop_unused(finished, target)
     with preparing:
@@ -67,7 +67,7 @@ def optimise_here(work: Work) -> Optimised:
 
 
 def read_module_of(work: Work) -> Any:
-    """LLVM's module of the source, verified; one that names no target is for this machine."""
+    """LLVM's module of the source, verified; a module without a target is compiled for this machine."""
     initialize()
     initialize_assembler()
     try:
@@ -83,7 +83,7 @@ def read_module_of(work: Work) -> Any:
     return module
 
 
-#: How LLVM begins what it says of a text: "<string>:12:3: error: expected type".
+#: Prefix of LLVM's diagnostics: "<string>:12:3: error: expected type".
 _COMPLAINT = re.compile(r"<string>:(\d+):\d+: error: (.*)")
 
 
@@ -94,7 +94,7 @@ def _not_a_module(work: Work, error: Exception) -> NotAModule:
 
 
 def target_machine_of(module: Any, work: Work) -> Any:
-    """Code for the module's triple; the CPU is for functions that do not name one themselves."""
+    """The target machine for the module's triple; its CPU applies to functions without a target CPU."""
     try:
         target = llvm.Target.from_triple(module.triple)
     except RuntimeError as error:
@@ -126,17 +126,17 @@ def _written(module: Any, target: Any, form: OutputFormat) -> bytes:
             return str(target.emit_assembly(module)).encode()
 
 
-# Between the processes: the work is pickled, since it comes from the parent; what comes back is JSON
+# Protocol of the processes: the request is pickled, since it comes from the parent; the answer is JSON
 
 
 def answer(optimised: Optimised) -> bytes:
-    """A line of JSON, and the content behind it."""
+    """A line of JSON, followed by the content."""
     fields = {"remarks": [asdict(remark) for remark in optimised.remarks], "dumps": optimised.dumps}
     return json.dumps(fields).encode() + b"\n" + optimised.content
 
 
 def read_answer(text: bytes) -> Optimised:
-    """What `answer` wrote, or the error of `main`."""
+    """Parse the output of `answer`, or the error reported by `main`."""
     head, _, content = text.partition(b"\n")
     fields = json.loads(head)
     if "error" in fields:
@@ -151,7 +151,7 @@ def read_answer(text: bytes) -> Optimised:
 
 
 def main() -> None:
-    """The child's whole life: work from standard input, the answer to standard output."""
+    """Entry point of the child: request from standard input, answer to standard output."""
     sys.setrecursionlimit(RECURSION)
     gc.disable()  # records by the hundred thousand and no cycles among them; the process ends soon
     work: Work = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent

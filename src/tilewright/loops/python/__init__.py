@@ -1,1 +1,1 @@
-"""Python functions read as loop nests."""
+"""Reader of Python functions: `for` statements as loop nests."""

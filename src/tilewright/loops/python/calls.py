@@ -1,4 +1,4 @@
-"""A loop nest of a Python function as one call: checks of the values it meets, views, and the product."""
+"""Execution of a recognised Python nest: run-time checks of its values, array views, and the product."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ from tilewright.ops.triangular.syr2k_call import symmetric
 
 Array: TypeAlias = NDArray[Any]
 
-#: Iterations below which the loops themselves are faster: looking at the values takes as long as this many
-#: (about 10 us, of 0.1 us and more for each iteration of CPython).
+#: Iterations below which the loops themselves are faster: the run-time checks take as long as this many
+#: (about 10 us; one iteration of CPython takes 0.1 us and more).
 FEWEST_ITERATIONS = 100
-#: Elements of a result up to which adding it to C in a second step takes less time than alpha and beta, which
-#: `matmul` takes in Python: 45 us, beside 0.14 ns for each element of a float32 result in the second cache.
+#: Elements of a result up to which a separate addition to C is faster than passing alpha and beta, which
+#: `matmul` handles in Python: 45 us, against 0.14 ns for each element of a float32 result in L2.
 SMALL_RESULT = 2**18
-#: How much work `numpy.shares_memory` may do to show that views are apart; strides of few axes take less.
+#: Work that `numpy.shares_memory` may do to prove that views do not overlap; views of few axes need less.
 OVERLAP_WORK: Any = 10_000
-#: Kinds of dtypes whose products are computed: integers, floats and complex numbers.
+#: Kinds of dtypes that are supported: integers, floats and complex numbers.
 INTEGERS, FLOATS = "iu", "fc"
-#: Attributes that are looked up without a look at how their class defines them.
+#: Attributes that are read without checking how their class defines them.
 PLAIN_ATTRIBUTES = frozenset({"shape", "ndim", "size", "strides"})
-#: What classes look attributes up with that do not say how.
+#: Attribute lookups that cannot be overridden per attribute.
 PLAIN_LOOKUPS: tuple[object, ...] = (object.__getattribute__, types.ModuleType.__getattribute__)
-#: Letters for the dimensions whose loop variables are longer.
+#: Letters for dimensions whose loop variables are longer than one letter.
 LETTERS = "ijklmnpqrstuvwxyzabcdefgho"
 
 logger = logging.getLogger("tilewright")
 
 
 class NestCall:
-    """What runs in the place of a nest: ``call(names...)`` gives what it assigns, or None.
+    """The call that replaces a nest: ``call(names...)`` returns the values that the nest assigns, or None.
 
     Attributes
     ----------
-    names : of the function's and of global variables whose values it is called with.
-    results : the variables whose values it returns: those of loops, then the one that it sums into.
-    last_reason : why the loops ran as written, when they last did.
+    names : local and global variables whose values are its arguments.
+    results : variables whose values it returns: loop variables, then the accumulator.
+    last_reason : why the loops ran as written, the last time they did.
     """
 
     def __init__(self, nest: PythonNest, product: MatrixProduct) -> None:
@@ -75,7 +75,7 @@ class NestCall:
 
     @cached_property
     def letters(self) -> tuple[str, ...]:
-        """A letter for each dimension: its loop variable where that is one."""
+        """A letter for each dimension: its loop variable if that is one letter."""
         taken = {d.index.name for d in self.dimensions if len(d.index.name) == 1}
         free = iter(letter for letter in LETTERS if letter not in taken)
         return tuple(d.index.name if d.index.name in taken else next(free) for d in self.dimensions)
@@ -88,13 +88,15 @@ class NestCall:
 
     @cached_property
     def evaluate(self) -> Callable[..., tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]]:
-        """Values of the names to arrays, integers and scalars, in the order of the nest's records."""
+        """Function from the values of the names to arrays, integers and scalars, in the order of the nest's
+        records.
+        """
         groups = (map(_parsed, self.nest.arrays), self.nest.integers.values(), self.nest.scalars.values())
         return _function(self.names, [ast.Tuple(list(group), ast.Load()) for group in groups])
 
     @cached_property
     def sizes(self) -> Callable[..., tuple[Any, ...]]:
-        """Integers to how often dimensions and loops count, last values, places of axes, differences."""
+        """Function from integers to trip counts, final values, axis offsets and slice length differences."""
         symbols = {symbol: f"_{number}" for number, symbol in enumerate(self.nest.integers)}
         last: dict[str, Polynomial] = {}
         counts, text = [], []
@@ -125,10 +127,7 @@ class NestCall:
         return made
 
     def __call__(self, *values: Any) -> tuple[Any, ...] | None:
-        """Computes the product; None where the loops have to run as they are written.
-
-        Nothing has changed then.
-        """
+        """Compute the product; None if the loops must run as written, in which case nothing has changed."""
         try:
             return self.run(values)
         except AsWritten as reason:
@@ -149,7 +148,7 @@ class NestCall:
         return None
 
     def run(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """As a call; raises where the loops have to run, before anything is changed."""
+        """As a call, but raises before anything changes if the loops must run as written."""
         named = dict(zip(self.names, values, strict=True))
         for name in self.nest.builtins:
             if named[name] is not getattr(builtins, name):
@@ -184,7 +183,7 @@ class NestCall:
         return tuple(last)
 
     def check_attributes(self, named: dict[str, Any]) -> None:
-        """That attributes are no properties, which may give something else each time."""
+        """Check that attributes are not properties, which may return a different value each time."""
         for path in self._attributes:
             owner = named[path[0]]
             for name in path[1:]:
@@ -199,7 +198,7 @@ class NestCall:
 
     @cached_property
     def _attributes(self) -> tuple[tuple[str, ...], ...]:
-        """Attributes that the nest names, as names from left to right."""
+        """Attributes that the nest reads, as names from left to right."""
         paths = set()
         texts = [*self.nest.arrays, *(ast.unparse(e) for e in self.nest.integers.values())]
         for text in [*texts, *(ast.unparse(e) for e in self.nest.scalars.values())]:
@@ -212,7 +211,7 @@ class NestCall:
         return tuple(sorted(paths))
 
     def check_types(self, arrays: dict[str, Any], scalars: list[Any]) -> np.dtype[Any]:
-        """The dtype to compute in; arrays of one kind that the loops would compute in as well."""
+        """The dtype to compute in, after checking that the loops would compute in the same dtype."""
         for name, axes in self.nest.arrays.items():
             array = arrays[name]
             if name == self.kept:
@@ -234,7 +233,7 @@ class NestCall:
         return known
 
     def common_type(self, a: Array, b: Array, c: Any, scalars: list[Any]) -> np.dtype[Any]:
-        """The dtype that a nest computes in, if a product of arrays computes the same in it."""
+        """The dtype that a nest computes in, if a product of arrays uses the same one."""
         try:
             factors: np.dtype[Any] = np.result_type(a, b)
             together: np.dtype[Any] = np.result_type(a, b, c, *scalars)
@@ -251,7 +250,7 @@ class NestCall:
         return together
 
     def check_memory(self, a: Array, b: Array, c: Array) -> None:
-        """That no element of C is read as a factor, and none stored twice."""
+        """Check that no element of C is also read as a factor, and that none is stored twice."""
         if not c.flags.writeable or (not c.flags.forc and overlaps_itself(c)):
             raise AsWritten(f"{self.c.name} is read-only, or elements of it share memory")
         for name, factor in ((self.a.name, a), (self.b.name, b)):
@@ -265,7 +264,7 @@ class NestCall:
 
     @cached_property
     def as_matrices(self) -> tuple[bool, bool, bool] | None:
-        """Whether A, B, C are the transposed of (m, k), (k, n), (m, n); None where they are no matrices."""
+        """Whether A, B, C are the transposes of (m, k), (k, n), (m, n); None if they are not matrices."""
         roles = {letter: d.role for letter, d in zip(self.letters, self.dimensions, strict=True)}
         left, right, result = self.subscripts.replace("->", ",").split(",")
         shapes = [[roles[letter] for letter in part] for part in (left, right, result)]
@@ -281,7 +280,7 @@ class NestCall:
         return turned[0], turned[1], turned[2]
 
     def multiply(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any, together: np.dtype[Any]) -> None:
-        """C = beta*C + alpha*A*B on views: one call where types are the same, else a product is added."""
+        """C = beta*C + alpha*A*B on views: one call if the types agree, else a product that is added."""
         turned, same = self.as_matrices, a.dtype == b.dtype == c.dtype == together
         if self.product.triangle is not None:
             assert turned is not None
@@ -316,7 +315,7 @@ class NestCall:
             np.add(old, scaled, out=c, casting="same_kind")
 
     def triangle(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
-        """One triangle of a matrix (m, k) times its transpose, or of two such products."""
+        """One triangle of an (m, k) matrix times its transpose, or of two such products."""
         lower = self.product.triangle is TriangularPart.LOWER
         factors = [a] if self.product.second is None else [a, b.T]
         function = "syrk" if self.product.second is None else "syr2k"
@@ -324,7 +323,7 @@ class NestCall:
 
 
 def refusal_of(nest: PythonNest, product: MatrixProduct) -> str:
-    """Why a product that was found is not computed by a call; empty where it is."""
+    """Why a recognised product cannot be run by a call; empty if it can."""
     used = {product.a.memory.name, product.b.memory.name, product.c.memory.name}
     if beside := sorted(set(nest.arrays) - used):
         return f"reads {beside[0]}, which no product needs"
@@ -338,14 +337,14 @@ def refusal_of(nest: PythonNest, product: MatrixProduct) -> str:
 
 
 def _needed(nest: PythonNest) -> set[Access]:
-    """What a product reads and stores; the subscripts of other elements may raise errors that it does not."""
+    """Accesses of the product; the subscripts of other elements might raise errors that it would not."""
     stores = effects(nest.loop)
     factors = (element.access for store in stores for term in store.form.terms for element in term.elements)
     return {*(store.target for store in stores), *factors}
 
 
 def _turned(turned: tuple[bool, bool, bool], a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
-    """Some of three matrices transposed."""
+    """Three matrices, some of them transposed."""
     return a.T if turned[0] else a, b.T if turned[1] else b, c.T if turned[2] else c
 
 
@@ -362,7 +361,7 @@ def _parsed(text: str) -> ast.expr:
 
 
 def _function(names: Sequence[str], values: list[ast.Tuple]) -> Callable[..., Any]:
-    """A function of some names that returns expressions."""
+    """A function of the given names that returns the values of expressions."""
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     body = ast.Expression(ast.Lambda(arguments, ast.Tuple(values, ast.Load())))  # type: ignore[arg-type]
     code = compile(ast.fix_missing_locations(body), "<names of loops>", "eval")
@@ -371,7 +370,7 @@ def _function(names: Sequence[str], values: list[ast.Tuple]) -> Callable[..., An
 
 
 def _text(polynomial: Polynomial, names: dict[Symbol, str] | dict[Symbol, Any]) -> str:
-    """A polynomial as an expression."""
+    """A polynomial as a Python expression."""
     products = (
         "*".join([str(coefficient), *(names[symbol] for symbol in monomial)])
         for monomial, coefficient in polynomial.terms

@@ -1,4 +1,4 @@
-"""Elements of arrays, and integers that count them, in the text of a Python function."""
+"""Array elements and index expressions in the source of a Python function."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from tilewright.loops.nests.nest import Access, Bound, CountedLoop, Extent, MemoryObject, Where
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 
-#: Functions that a nest may call: whether a name still means the built-in is looked at when the nest runs.
+#: Built-in functions that a nest may call; the run-time check verifies that the names still refer to them.
 BUILTINS = frozenset({"range", "len", "min", "max", "sum", "int", "abs"})
 
 
 class NotAnInteger(Exception):
-    """An expression is no polynomial in loop variables; the argument says why."""
+    """An expression is not a polynomial in loop variables; the argument says why."""
 
 
 @dataclass(frozen=True)
 class AxisStride(Symbol):
-    """The stride of one axis of an array, in elements' places: 1 for one subscript further."""
+    """The stride of one array axis, in elements."""
 
     array: str = ""
     axis: int = 0
@@ -35,7 +35,7 @@ class AxisStride(Symbol):
 
 @dataclass(frozen=True)
 class LoopVariable:
-    """A loop variable: its name, and what it is in an iteration of its loop."""
+    """A loop variable: its name, and its value in terms of the loop index."""
 
     name: str
     value: Polynomial
@@ -45,7 +45,7 @@ class LoopVariable:
 
 @dataclass(frozen=True)
 class SliceRange:
-    """The loop that a slice stands for: its index, and how often it runs."""
+    """The loop that a slice stands for: its index and length."""
 
     index: Index
     length: Polynomial
@@ -53,19 +53,19 @@ class SliceRange:
 
 @dataclass
 class PythonNest:
-    """A nest of Python source, and what its records name.
+    """A nest of Python source, with the names used in its records.
 
     Attributes
     ----------
     node : the outermost loop.
     loop : its record.
-    variables : of loops, in the order of the text; those of generators are not among them.
-    arrays : how many subscripts each array has, by the expression that gives it.
-    integers, scalars : expressions, by the symbols that stand for them.
-    assigned : scalar variables that the nest assigns; of these `kept` are elements without subscripts,
-        since the function reads them elsewhere.
-    builtins, modules : the functions of `BUILTINS` that it calls, and what it takes for NumPy.
-    differences : of lengths of slices that meet; 0 where the nest is what its record says.
+    variables : loop variables in program order, without those of generators.
+    arrays : number of subscripts of each array, by array expression.
+    integers, scalars : expressions, by symbol.
+    assigned : scalar variables that the nest assigns; those in `kept` are read elsewhere in the function and
+        therefore treated as elements without subscripts.
+    builtins, modules : functions of `BUILTINS` that it calls, and names that it uses for NumPy.
+    differences : of lengths of slices that must be equal; the record is valid if all are 0.
     has_floats : whether a number is written with a decimal point.
     """
 
@@ -84,12 +84,12 @@ class PythonNest:
 
 
 class SubscriptReader:
-    """Integers and elements of arrays in the text of one nest.
+    """Reads integers and array elements in the source of one nest.
 
     Parameters
     ----------
     function : its name, for remarks.
-    nest : what is found is written into.
+    nest : the record that is filled in.
     bound : every name that the nest binds.
     """
 
@@ -104,7 +104,7 @@ class SubscriptReader:
         return Where(self.function, node.lineno)
 
     def range_of(self, arguments: list[ast.expr], index: Index) -> tuple[Extent, Polynomial]:
-        """How often a range counts, and what its variable is in an iteration."""
+        """Trip count of a range, and the value of its variable in terms of the loop index."""
         start, stop, *rest = [ast.Constant(0), *arguments] if len(arguments) == 1 else arguments
         step = self.integer(rest[0]).constant if rest else 1
         if not step:
@@ -121,7 +121,7 @@ class SubscriptReader:
         return Extent(bounds), first + Polynomial.of(index) * step
 
     def integer(self, node: ast.expr) -> Polynomial:
-        """An integer as a polynomial in loop indices and in what the nest does not assign."""
+        """An integer as a polynomial in loop indices and values that the nest does not assign."""
         match node:
             case ast.Constant(value=int() as value) if not isinstance(value, bool):
                 return Polynomial.of(value)
@@ -145,7 +145,7 @@ class SubscriptReader:
                 )
 
     def is_invariant(self, node: ast.expr) -> bool:
-        """Whether an expression is the same throughout the nest, and does nothing but to be computed."""
+        """Whether an expression is loop-invariant and free of side effects."""
         match node:
             case ast.Name(id=name):
                 return name not in self.bound
@@ -170,7 +170,7 @@ class SubscriptReader:
                 return False
 
     def access(self, node: ast.Subscript) -> Access:
-        """An element; ``A[i][k]`` is ``A[i, k]``."""
+        """An element access; ``A[i][k]`` is ``A[i, k]``."""
         name, axes = flattened(node)
         array = ast.parse(name, mode="eval").body
         if not isinstance(array, ast.Name | ast.Attribute) or not self.is_invariant(array):
@@ -202,18 +202,18 @@ class SubscriptReader:
         return first, self.integer(end) - first
 
     def lengths(self, node: ast.Subscript) -> list[Polynomial]:
-        """The lengths of the slices among the subscripts, in their order."""
+        """The lengths of the slices among the subscripts, in order."""
         name, axes = flattened(node)
         slices = [(place, axis) for place, axis in enumerate(axes) if isinstance(axis, ast.Slice)]
         return [self.part(name, place, axis)[1] for place, axis in slices]
 
     def new_part(self, length: Polynomial) -> SliceRange:
-        """A loop for a slice, with an index of its own."""
+        """A new loop for a slice."""
         self.count += 1
         return SliceRange(Index(f"slice{self.count}"), length)
 
     def element(self, name: str, place: int, axis: ast.Slice, part: SliceRange) -> Polynomial:
-        """The subscript of a slice's element in an iteration of the loop that it stands for."""
+        """The subscript of a slice's element in terms of the index of its loop."""
         first, length = self.part(name, place, axis)
         difference = length - part.length
         if difference.indices:
@@ -223,13 +223,13 @@ class SubscriptReader:
         return first + part.index
 
     def scalar_access(self, name: str, where: Where) -> Access:
-        """A variable as an array without axes."""
+        """A scalar variable as an array without axes."""
         self.nest.arrays[name] = 0
         return Access(MemoryObject(Symbol(name), name), Polynomial(), None, where)
 
 
 def flattened(node: ast.Subscript) -> tuple[str, list[ast.expr]]:
-    """What elements are taken of, and the subscripts: those of ``A[i][k]`` are i and k."""
+    """The array and the subscripts of an access: those of ``A[i][k]`` are i and k."""
     axes: list[ast.expr] = []
     array: ast.expr = node
     while isinstance(array, ast.Subscript):
@@ -244,5 +244,5 @@ def slices_of(node: ast.Subscript) -> list[ast.Slice]:
 
 
 def _is_special(axis: ast.expr) -> bool:
-    """Whether a subscript makes or keeps an axis: None, an ellipsis."""
+    """Whether a subscript adds or keeps an axis: None, an ellipsis."""
     return isinstance(axis, ast.Constant) and not isinstance(axis.value, int)

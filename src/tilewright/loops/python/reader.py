@@ -1,8 +1,8 @@
-"""Loop nests of Python source: `for` over `range` and elements of arrays, as records that no language names.
+"""Reader of Python source: nests of `for` over `range` and array elements as language-independent records.
 
-Arrays have no types and strides before a call; the offset of an element is the sum of its subscripts times
-symbols, one for each axis. Integers and numbers that the nest does not assign are symbols, too, named as they
-are written: ``n``, ``A.shape[0]``, ``self.alpha``.
+Types and strides of arrays are unknown before the call, so the offset of an element is the sum of its
+subscripts times one symbol for each axis. Integers and numbers that the nest does not assign are symbols
+too, named as in the source: ``n``, ``A.shape[0]``, ``self.alpha``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tilewright.loops.python.elements import (
     slices_of,
 )
 
-#: Statements, and what they are called in a reason.
+#: Unsupported statements, and their names in refusals.
 STATEMENTS: dict[type[ast.AST], str] = {
     ast.If: "has a condition",
     ast.While: "has a loop without a range",
@@ -52,7 +52,7 @@ STATEMENTS: dict[type[ast.AST], str] = {
     ast.Assert: "asserts",
     ast.Delete: "deletes",
 }
-#: Operators that no sum of products has.
+#: Operators that cannot be part of a sum of products.
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Div: "divides",
     ast.FloorDiv: "divides",
@@ -63,12 +63,12 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 
 def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()) -> PythonNest:
-    r"""The record of a loop and what is in it.
+    r"""The record of a loop and its body.
 
     Parameters
     ----------
     function : its name, for remarks.
-    kept : scalar variables that are read behind the nest.
+    kept : scalar variables that are read after the nest.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()
 
 
 def assigned_names(node: ast.AST) -> frozenset[str]:
-    """Every name that a statement binds, those in it included."""
+    """Every name that a statement binds, including nested statements."""
     names = (child for child in ast.walk(node) if isinstance(child, ast.Name))
     return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
 
@@ -114,7 +114,7 @@ class _Reader(SubscriptReader):
                 yield found
 
     def statement(self, node: ast.stmt) -> Statement | None:
-        """One statement; sums over generators, which stand before it, go to `waiting`."""
+        """Read one statement; loops for sums over generators, which precede it, are appended to `waiting`."""
         where = self.where(node)
         match node:
             case (
@@ -137,7 +137,7 @@ class _Reader(SubscriptReader):
                 return Obstacle(STATEMENTS.get(type(node), "has a statement that no product has"), where)
 
     def sliced(self, node: ast.stmt, target: ast.Subscript, where: Where) -> Statement:
-        """A statement on rows: the loops over its elements, the last axis innermost."""
+        """A statement on whole slices as loops over their elements, the last axis innermost."""
         try:
             lengths = self.lengths(target)
         except NotAnInteger as reason:
@@ -177,7 +177,7 @@ class _Reader(SubscriptReader):
     def counted(
         self, name: str, iterable: ast.expr, body: list[ast.stmt] | ast.expr, where: Where
     ) -> Statement:
-        """A loop over a range; `body` is an expression where a generator's elements are summed."""
+        """A loop over a range; `body` is an expression if the elements of a generator are summed."""
         match iterable:
             case ast.Call(func=ast.Name(id="range"), args=[_, *_] as arguments, keywords=[]):
                 self.nest.builtins.add("range")
@@ -206,7 +206,7 @@ class _Reader(SubscriptReader):
         return CountedLoop(index, extent, inner, where)
 
     def value(self, node: ast.expr) -> Value:
-        """What an expression computes; whatever no sum of products has is `Unreadable`."""
+        """The value of an expression; `Unreadable` if it cannot be part of a sum of products."""
         where = self.where(node)
         match node:
             case ast.Constant(value=float() | int() | complex() as number) if not isinstance(number, bool):
@@ -259,7 +259,7 @@ class _Reader(SubscriptReader):
                 return Unreadable(OPERATORS.get(type(operator), "computes with bits"), self.where(node))
 
     def dot(self, left: ast.Subscript, right: ast.Subscript) -> Value:
-        """``A[i, :] @ B[:, j]``, as a variable that a loop in front of the statement adds to."""
+        """``A[i, :] @ B[:, j]`` as a variable that a preceding loop accumulates."""
         where = self.where(left)
         if self.parts or len(slices_of(left)) != 1 or len(slices_of(right)) != 1:
             return Unreadable("multiplies matrices by itself", where)
@@ -278,7 +278,7 @@ class _Reader(SubscriptReader):
         return Read(cell)
 
     def summed(self, generator: ast.GeneratorExp) -> Value:
-        """``sum(x for k in range(n))``, as a variable that a loop in front of the statement adds to."""
+        """``sum(x for k in range(n))`` as a variable that a preceding loop accumulates."""
         where = self.where(generator)
         match generator.generators:
             case [ast.comprehension(target=ast.Name(id=name), iter=iterable, ifs=[], is_async=0)]:

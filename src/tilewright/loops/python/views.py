@@ -1,4 +1,4 @@
-"""The elements that a loop nest takes of an array, as a view: subscripts checked, an axis for each loop."""
+"""Array views of the elements that a nest accesses: subscripts are checked, and each loop becomes an axis."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tilewright.loops.nests.polynomial import Polynomial, Symbol
 from tilewright.loops.python.elements import AxisStride, PythonNest
 
 Array: TypeAlias = NDArray[Any]
-#: Of each axis of an array: the first subscript, and how far each dimension moves it with an iteration.
+#: For each axis of an array: the first subscript, and its step along each dimension.
 Places: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 class AsWritten(Exception):
-    """The loops have to run as they are written; the argument says why."""
+    """Raised if the loops must run as written; the argument says why."""
 
 
 class AxisPlan(NamedTuple):
-    """One axis of an operand: the first subscript, and how far each dimension, by its number, moves it."""
+    """One axis of an operand: the first subscript, and its step along each dimension, by dimension number."""
 
     start: Polynomial
     steps: tuple[tuple[int, Polynomial], ...]
@@ -32,13 +32,13 @@ class AxisPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class OperandPlan:
-    """One operand of a nest.
+    """Access pattern of one operand of a nest.
 
     Attributes
     ----------
-    name : the expression that gives the array.
-    axes : what subscripts they have.
-    distinct : whether no dimension may move two axes: of what is stored into.
+    name : the array expression.
+    axes : its subscripts.
+    distinct : whether each dimension may move one axis only; required of the result.
     """
 
     name: str
@@ -47,7 +47,7 @@ class OperandPlan:
 
     @cached_property
     def moved(self) -> tuple[int | None, ...] | None:
-        """The dimension that moves each axis, or None for one that stays; None if the view is no slice."""
+        """The dimension that moves each axis, or None for a constant one; None if the view is not a slice."""
         numbers = [number for axis in self.axes for number, _ in axis.steps]
         if any(len(axis.steps) > 1 for axis in self.axes) or (
             self.distinct and len(set(numbers)) < len(numbers)
@@ -63,11 +63,11 @@ class OperandPlan:
         return tuple(dict.fromkeys(number for axis in self.axes for number, _ in axis.steps))
 
     def view(self, array: Array, counts: Sequence[int], places: Places) -> Array:
-        """The elements that iterations take, an axis for each of `dimensions`.
+        """The accessed elements, with an axis for each of `dimensions`.
 
         Raises
         ------
-        AsWritten : a subscript is beyond the array's end, or wraps around it in the middle.
+        AsWritten : a subscript is out of range, or changes sign within the loop and so wraps around.
         """
         if self.moved is None:
             return self._strided(array, counts, places)
@@ -86,7 +86,7 @@ class OperandPlan:
         return array if whole else array[tuple(subscripts)]
 
     def _checked(self, start: int, moved: int, length: int) -> int:
-        """The first subscript, counted from the front: all of them are elements, and none wraps around."""
+        """The first subscript, counted from the front, after checking range and sign of all of them."""
         low, high = (start, start + moved) if moved >= 0 else (start + moved, start)
         if low < 0 and high < 0:
             start, low, high = start + length, low + length, high + length
@@ -95,7 +95,7 @@ class OperandPlan:
         return start
 
     def _strided(self, array: Array, counts: Sequence[int], places: Places) -> Array:
-        """A view in which dimensions move several axes, or axes are moved by several dimensions."""
+        """A strided view for dimensions that move several axes, or axes moved by several dimensions."""
         strides = dict.fromkeys(self.dimensions, 0)
         first: list[slice] = []
         for length, stride, axis, (start, *steps) in zip(
@@ -115,7 +115,7 @@ class OperandPlan:
 
 
 def operand_plan(product: MatrixProduct, nest: PythonNest, name: str) -> OperandPlan:
-    """How a nest takes elements of A, B or C, from the record of its product."""
+    """How a nest accesses A, B or C, from the record of its product."""
     operand = getattr(product, name)
     strides = [getattr(dimension, name) for dimension in product.dimensions]
     array = operand.memory.name
@@ -130,5 +130,5 @@ def operand_plan(product: MatrixProduct, nest: PythonNest, name: str) -> Operand
 
 
 def _coefficient(polynomial: Polynomial, symbol: Symbol) -> Polynomial:
-    """What a symbol is multiplied with."""
+    """The coefficient of a symbol."""
     return polynomial.substitute({symbol: 1}) - polynomial.substitute({symbol: 0})

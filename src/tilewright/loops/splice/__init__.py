@@ -1,1 +1,1 @@
-"""Products found in LLVM IR become calls of kernels, in the function that had the loops."""
+"""Code generation for recognised products: a guarded kernel call in front of the original loops."""

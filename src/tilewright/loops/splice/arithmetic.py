@@ -1,4 +1,4 @@
-"""Integers and pointers that nests name, as values of one LLVM function: symbols, polynomials, counts."""
+"""Lowering of symbols, polynomials and trip counts to integers and pointers of an LLVM function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded, 
 from tilewright.loops.nests.nest import Extent
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
-#: Loads of what a program keeps in memory; its own load may be aligned better, which nobody told us.
+#: Alignment of loads from program memory: the program's own load may be better aligned, but that is unknown.
 UNKNOWN_ALIGNMENT = 1
 
 _CHECKED = Type("{ i64, i1 }", "")
@@ -23,7 +23,7 @@ def kind_of(symbol: SsaValue | Reloaded) -> Type:
 
 
 def symbols_below(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
-    """Symbols, and those that they are computed from, each behind these.
+    """Symbols and their operands, each after the operands it is computed from.
 
     >>> n = SsaValue.of("%n", "i32")
     >>> larger = Computed.of(IntegerOperation.MAXIMUM, Polynomial.of(n), Polynomial())
@@ -54,7 +54,7 @@ class Integers(Protocol):
 
 
 class Exact:
-    """Arithmetic that knows whether all of its results were right; `Function`'s own wraps around."""
+    """Arithmetic that records whether any result overflowed; `Function`'s own wraps around."""
 
     def __init__(self, f: Function) -> None:
         self._f = f
@@ -92,7 +92,7 @@ class Exact:
 
     @property
     def right(self) -> Value:
-        """Whether no result so far wrapped around."""
+        """Whether no result so far overflowed."""
         found = Value(INT1, "true")
         for wrapped in self._wrapped:
             found = self._f.and_(found, self._f.not_(wrapped))
@@ -100,12 +100,13 @@ class Exact:
 
 
 class Invariants:
-    """What the symbols of a nest are in the function that takes them as arguments.
+    """Values of the symbols of a nest in the function that takes them as arguments.
 
     Attributes
     ----------
     f : the function.
-    exact : the arithmetic of counts and conditions. Addresses take that of `f`: they are right modulo 2^64.
+    exact : checked arithmetic for trip counts and conditions. Addresses use that of `f`: they are exact
+        modulo 2^64.
     """
 
     def __init__(self, f: Function, given: Mapping[tuple[str, str], Value]) -> None:
@@ -159,7 +160,7 @@ class Invariants:
     def integer(
         self, value: Polynomial, numbers: Integers, indices: Mapping[Symbol, Value] | None = None
     ) -> Value:
-        """The value of a polynomial, given those of the loop indices in it."""
+        """The value of a polynomial, given the values of its loop indices."""
         total = int64(0)
         for monomial, coefficient in value.terms:
             product = int64(coefficient)
@@ -170,14 +171,14 @@ class Invariants:
         return total
 
     def address(self, base: Symbol, offset: Polynomial) -> Value:
-        """A place in memory."""
+        """An address in a memory object."""
         pointer = self.raw(base)
         if pointer.type != POINTER:
             pointer = self.f.inttoptr(pointer)
         return self.f.at(pointer, self.integer(offset, self.f))
 
     def count(self, extent: Extent, indices: Mapping[Symbol, Value] | None = None) -> Value:
-        """How often a loop runs: an integer that is not negative."""
+        """The trip count of a loop: a non-negative integer."""
         f, found = self.f, None
         for bound in extent.bounds:
             span = self.integer(bound.span, self.exact, indices)
@@ -190,7 +191,7 @@ class Invariants:
 
 
 def quotient(f: Function, left: Value, right: int) -> Value:
-    """left / right, rounded towards 0; constants folded."""
+    """left / right, rounded towards 0; constants are folded."""
     if left.known is not None:
         magnitude = abs(left.known) // right
         return int64(magnitude if left.known >= 0 else -magnitude)
@@ -198,14 +199,14 @@ def quotient(f: Function, left: Value, right: int) -> Value:
 
 
 def least(f: Function, left: Value, right: Value) -> Value:
-    """The smaller of two integers; constants folded."""
+    """The smaller of two integers; constants are folded."""
     if left.known is not None and right.known is not None:
         return min(left, right, key=lambda value: value.known or 0)
     return f.minimum(left, right)
 
 
 def most(f: Function, left: Value, right: Value) -> Value:
-    """The larger of two integers; constants folded."""
+    """The larger of two integers; constants are folded."""
     if left.known is not None and right.known is not None:
         return max(left, right, key=lambda value: value.known or 0)
     return f.maximum(left, right)

@@ -1,4 +1,4 @@
-"""The function that runs a product: conditions first, then calls of a kernel; it says whether it did."""
+"""The function that runs a product: checks conditions, calls a kernel, and returns whether it did."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import DType, find_llvm_type
 from tilewright.spec.problem import Layout
 
-#: What sizes count for at most where they are multiplied: three of them are no overflow.
+#: Sizes are clamped to this before they are multiplied: three of them do not overflow.
 MOST_COUNTED = 1 << 20
 
 
 def arguments_of(polynomials: Sequence[Polynomial]) -> tuple[SsaValue, ...]:
-    """The values of a program that polynomials are computed from; one of each reading of a value."""
+    """Program values that polynomials depend on, one for each signedness."""
     named = (symbol for polynomial in polynomials for symbol in sorted(polynomial.symbols))
     return _values(symbols_below(named))
 
 
 def define_value(module: Module, name: str, value: Polynomial, kind: str) -> tuple[SsaValue, ...]:
-    """A function that computes a polynomial from the values that it returns."""
+    """Define a function that computes a polynomial; returns the values that it takes."""
     taken = arguments_of([value])
     result = POINTER if kind == "ptr" else Type(kind, kind)
     f = module.define(name, result, _parameters(taken), exported=True)
@@ -71,12 +71,12 @@ def define_value(module: Module, name: str, value: Polynomial, kind: str) -> tup
 
 @dataclass(frozen=True)
 class PanelAllocator:
-    """Where panels come from.
+    """Allocator of packed panels.
 
     Attributes
     ----------
-    allocate : a function that takes bytes and returns memory, or null where there is none.
-    release : one that takes that memory back; None where nothing does, such as that of an arena.
+    allocate : a function that takes a number of bytes and returns memory, or null on failure.
+    release : a function that frees that memory; None if nothing is freed, as for an arena.
     """
 
     allocate: str = "malloc"
@@ -85,12 +85,12 @@ class PanelAllocator:
 
 @dataclass(frozen=True)
 class Context:
-    """What a product's function has from the program around it.
+    """Properties of the surrounding program that a product's function depends on.
 
     Attributes
     ----------
-    attributes : what its caller is compiled for, as LLVM spells it.
-    memory : where panels come from.
+    attributes : target attributes of its caller, in LLVM syntax.
+    memory : allocator of packed panels.
     """
 
     attributes: str
@@ -104,20 +104,20 @@ def define_call(
     kernels: Sequence[tuple[KernelChoice, EmbeddedKernel]],
     context: Context,
 ) -> tuple[SsaValue, ...]:
-    """A function that runs a product, or returns false and leaves everything as it is.
+    """A function that runs a product and returns true, or returns false without any effect.
 
     Parameters
     ----------
-    kernels : the ways of the plan that are taken, and their kernels.
-    context : what it has from the program.
+    kernels : the selected kernels of the plan.
+    context : properties of the program.
 
     Returns
     -------
-    The values of the program that it takes, in order.
+    The program values that it takes, in order.
     """
     symbols = tuple(dict.fromkeys(symbols_below(_named(plan.product))))
     taken = _values(symbols)
-    # Panels in the frame of a function that is inlined would make frames of its callers larger.
+    # Panels in the frame of an inlined function would enlarge the frames of its callers.
     panels = any(way.most_work is not None and kernel.scratch_bytes for way, kernel in kernels)
     words = (module.attributes, context.attributes, "noinline" if panels else "")
     attributes = " ".join(filter(None, words))
@@ -147,7 +147,7 @@ def define_call(
 
 
 def _read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitStack) -> None:
-    """What the program keeps in memory, read once the conditions hold under which it reads that too."""
+    """Values in program memory, loaded once the conditions hold under which the program loads them."""
     f, known = invariants.f, set[Symbol]()
     conditions = Conditions(invariants, product, {})
 
@@ -180,7 +180,7 @@ def _invariants(f: Function, taken: Sequence[SsaValue]) -> Invariants:
 
 
 def _named(product: MatrixProduct) -> Iterator[Symbol]:
-    """The symbols that a product's records name."""
+    """The symbols in a product's records."""
     for operand in (product.a, product.b, product.c, *(product.second or ())):
         yield operand.memory.base
         yield from _symbols(operand.offset)
@@ -194,7 +194,7 @@ def _named(product: MatrixProduct) -> Iterator[Symbol]:
 
 
 def _named_within(condition: Within) -> Iterator[Symbol]:
-    """The symbols that a condition names."""
+    """The symbols in a condition."""
     yield from _symbols(condition.value, condition.low, condition.high)
     for _, extent in condition.loops:
         yield from _symbols(*_spans(extent))
@@ -210,7 +210,7 @@ def _spans(extent: Extent) -> Iterator[Polynomial]:
 
 
 class _Call:
-    """The calls of a product's kernels, in the function of the product."""
+    """The kernel calls of a product, in its function."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class _Call:
             self.given[name] = int64(1) if dimension is None else counts[dimension]
 
     def strides(self, conditions: Conditions) -> None:
-        """Strides in elements; they must be whole ones."""
+        """Strides in elements; strides in bytes must be multiples of the element size."""
         for matrix in self.plan.matrices:
             rows, columns = (
                 int64(1) if stride is None else self._elements(stride, matrix, conditions)
@@ -240,7 +240,7 @@ class _Call:
             self.given |= {f"rs_{name}": rows, f"cs_{name}": columns, f"ld_{name}": leading}
 
     def work(self) -> Value:
-        """Multiply-adds of one call; of many, some number that is not less than any threshold."""
+        """Multiply-adds of one call; above the thresholds the exact number does not matter."""
         sizes = [least(self.f, self.given[name], int64(MOST_COUNTED)) for name in ("m", "n", "k")]
         return self.f.mul(self.f.mul(sizes[0], sizes[1]), sizes[2])
 
@@ -255,7 +255,7 @@ class _Call:
         return f.ashr(in_bytes, int64(size.bit_length() - 1))
 
     def write(self, work: Value, kernels: Sequence[tuple[KernelChoice, EmbeddedKernel]]) -> None:
-        """Calls the first kernel that is for so much work, and returns true."""
+        """Calls the first kernel suited to the amount of work, and returns true."""
         if self.plan.intrinsic:
             with self._around() as (pointers, _, _):
                 self._multiply(pointers)
@@ -271,7 +271,7 @@ class _Call:
         self.write(work, rest)
 
     def _run(self, way: KernelChoice, kernel: EmbeddedKernel) -> None:
-        """The loops around the call; memory for panels is taken before, and given back behind them."""
+        """The loops around the kernel call; memory for panels is allocated before and released after them."""
         f = self.f
         if not kernel.scratch_bytes or way.most_work is not None:
             size = kernel.scratch_bytes
@@ -301,10 +301,10 @@ class _Call:
 
     @contextmanager
     def _around(self) -> Iterator[tuple[dict[str, Value], Value, Value | None]]:
-        """The loops around a call.
+        """The loops around a kernel call.
 
-        Yields where the operands begin, the depth, and whether this is the first call of several that sum
-        into the same elements; None where there is one.
+        Yields the start of each operand, the depth, and whether this is the first of several calls that
+        accumulate into the same elements; None if there is one call.
         """
         f, invariants, around = self.f, self.invariants, self.plan.around
         depth, counts = self.given["k"], dict(self.counts)
@@ -331,7 +331,7 @@ class _Call:
             yield pointers, depth, first
 
     def _multiply(self, pointers: Mapping[str, Value]) -> None:
-        """The product as one intrinsic on whole matrices, loaded and stored by others."""
+        """The product as one `llvm.matrix.multiply` on whole matrices, loaded and stored by intrinsics."""
         f, (a, b, c), whole = self.f, self.plan.matrices, self.plan.ways[0].problem
         assert isinstance(whole, BatchReduceGemm)
         places = {
@@ -349,7 +349,7 @@ class _Call:
         store_matrix(f, product, places["c"], (whole.m, whole.n))
 
     def _factor(self, factor: Factor, acc: DType) -> Value:
-        """alpha or beta, in the type of the sums."""
+        """alpha or beta in the accumulator type."""
         assert not isinstance(factor.number, complex)
         found: Value | None = None
         for scalar in factor.scalars:

@@ -1,4 +1,4 @@
-"""What run time has to see before a product may run in the place of its loops."""
+"""Run-time conditions under which a product may replace its loops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRUE = Value(INT1, "true")
 
 @dataclass(frozen=True)
 class Interval:
-    """Addresses of bytes: that of the first one, and that behind the last one."""
+    """A range of byte addresses: the first, and the one after the last."""
 
     begin: Value
     end: Value
@@ -35,12 +35,12 @@ class Interval:
 
 @dataclass
 class Conditions:
-    """The conditions of one product, written into the function that has its symbols.
+    """The conditions of one product, emitted into the function that has its symbols.
 
     Attributes
     ----------
-    counts : how often the loop of each dimension runs.
-    holds : whether all conditions written so far hold; what `Invariants.exact` found is not in it.
+    counts : trip count of each dimension.
+    holds : whether all conditions emitted so far hold; overflow found by `Invariants.exact` is separate.
     """
 
     invariants: Invariants
@@ -63,11 +63,11 @@ class Conditions:
         return self.holds
 
     def require(self, condition: Value) -> None:
-        """One more condition."""
+        """Add a condition."""
         self.holds = condition if self.holds == TRUE else self.invariants.f.and_(self.holds, condition)
 
     def unwritten(self, symbol: Reloaded) -> None:
-        """No element of C is what a symbol was read from."""
+        """Require that no element of C overlaps the memory that a symbol was loaded from."""
         f, kind = self.invariants.f, kind_of(symbol)
         begin = f.ptrtoint(self.invariants.address(symbol.base, symbol.offset))
         c = self._interval(self.product.c, "c", self.invariants.exact)
@@ -76,9 +76,9 @@ class Conditions:
     def _interval(
         self, operand: MatrixOperand, name: str, exact: Exact, pitch: Polynomial | None = None
     ) -> Interval:
-        """The bytes from the first to the last that the loops touch of an operand.
+        """The bytes from the first to the last element that the loops access of an operand.
 
-        Given a pitch, those of one row: without the dimensions that move the operand by it.
+        Given a pitch, those of one row: dimensions whose stride is the pitch are excluded.
         """
         assert operand.dtype is not None
         f = self.invariants.f
@@ -94,7 +94,7 @@ class Conditions:
         return Interval(f.add(start, low), f.add(start, high))
 
     def _disjoint(self, other: MatrixOperand, name: str) -> None:
-        """No element of C is one of another operand."""
+        """Require that C does not overlap another operand."""
         f, exact, c = self.invariants.f, self.invariants.exact, self.product.c
         far = self._apart(self._interval(c, "c", exact), self._interval(other, name, exact))
         pitch = self._common_pitch(other, name)
@@ -105,12 +105,14 @@ class Conditions:
         self.require(far)
 
     def _apart(self, left: Interval, right: Interval) -> Value:
-        """Whether one interval ends before the other one begins."""
+        """Whether two intervals are disjoint."""
         f = self.invariants.f
         return f.or_(f.icmp("<=", left.end, right.begin), f.icmp("<=", right.end, left.begin))
 
     def _common_pitch(self, other: MatrixOperand, name: str) -> Polynomial | None:
-        """A stride of C that another operand has, as blocks of one array do; not that of one element."""
+        """A stride that C and another operand share, as blocks of one array do; not the stride of one
+        element.
+        """
         assert self.product.c.dtype is not None
         assert other.dtype is not None
         strides: list[Polynomial] = [getattr(one, name) for one in self.counts]
@@ -126,11 +128,11 @@ class Conditions:
         )
 
     def _interleaved(self, other: MatrixOperand, name: str, pitch: Polynomial) -> Value:
-        """Whether rows of C and of another operand, as far apart from one another in both, never meet.
+        """Whether rows of C and of another operand with the same pitch interleave without overlapping.
 
-        All of C lies at the places of its first row plus multiples of the pitch; so does the other operand.
-        Where the other one's first row, moved by multiples of the pitch, begins behind C's and ends before
-        the next one of C, no two rows have a byte in common.
+        All of C is at the addresses of its first row plus multiples of the pitch, and so is the other
+        operand. If the other's first row, moved by a multiple of the pitch, begins after C's first row and
+        ends before C's next row, no two rows share a byte.
         """
         f, invariants = self.invariants.f, self.invariants
         exact = Exact(f)  # of this branch
@@ -145,7 +147,7 @@ class Conditions:
         return f.and_(f.and_(first, second), exact.right)
 
     def _injective(self) -> None:
-        """In some order of C's dimensions, each step is longer than all that the ones before it reach."""
+        """Whether in some order of C's dimensions each stride exceeds the extent of all smaller ones."""
         f, exact = self.invariants.f, self.invariants.exact
         moves = [one for one in self.counts if one.c.terms]
         steps: dict[ProductDimension, tuple[Value, Value]] = {}
@@ -166,7 +168,7 @@ class Conditions:
             self.require(found)
 
     def within(self, condition: Within) -> None:
-        """A number is in its range in the first and the last iterations."""
+        """Require that a number is in range in the first and the last iterations."""
         f, invariants = self.invariants.f, self.invariants
         for indices in self._corners(condition.loops):
             value = invariants.integer(condition.value, invariants.exact, indices)
@@ -176,7 +178,7 @@ class Conditions:
             self.require(f.icmp("<", value, high))
 
     def _corners(self, loops: Sequence[tuple[Index, Extent]]) -> Iterator[dict[Symbol, Value]]:
-        """First and last iterations: what is linear in every index is between its values there."""
+        """First and last iterations: a value linear in every index takes its extremes there."""
         found: list[dict[Symbol, Value]] = [{}]
         for index, extent in loops:
             following = []
@@ -190,7 +192,7 @@ class Conditions:
         yield from found
 
 
-#: Dimensions of C up to which every order of them is tried.
+#: Dimensions of C up to which all orders are tried.
 MOST_ORDERED = 3
 
 

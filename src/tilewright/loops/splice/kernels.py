@@ -1,4 +1,4 @@
-"""Kernels as parts of somebody else's module: text of LLVM IR, once for each problem and machine."""
+"""Kernels embedded in a program's module: LLVM IR text, generated once for each problem and machine."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _DEFINITION = re.compile(r"^(define .*) \{$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class EmbeddedKernel:
-    """A function that a module gets.
+    """A kernel function embedded in a module.
 
     Attributes
     ----------
-    name : its symbol, the only one that other modules see.
+    name : its symbol, the only one visible to other modules.
     arguments : names and types, in order.
-    scratch_bytes : memory that it is given, which begins on a page, or in the frame on a cache line.
-    inlined : it becomes a part of each of its callers.
-    text : a module of its own.
+    scratch_bytes : scratch memory that it takes, aligned to a page, or to a cache line if in the stack frame.
+    inlined : whether it is inlined into its callers.
+    text : the text of its module.
     """
 
     name: str
@@ -37,7 +37,7 @@ class EmbeddedKernel:
 
 
 class Kernels:
-    """The kernels that one module needs so far; the names of all of them begin alike."""
+    """The kernels needed by one module so far; their names share a prefix."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -47,9 +47,9 @@ class Kernels:
     def find(
         self, problem: Problem, machine: Machine, depth: int | None = None, *, inlined: bool = False
     ) -> EmbeddedKernel:
-        """The kernel of a problem on a machine, compiled as far as LLVM IR, of panels up to a depth.
+        """The kernel of a problem on a machine as LLVM IR, for panels up to a given depth.
 
-        One is only inlined if its functions have the same attributes: others, of streaming vectors, are not.
+        It is inlined only if its functions have the caller's attributes; functions in streaming mode do not.
         """
         key = (problem, machine, depth, inlined)
         if key not in self._found:
@@ -57,19 +57,19 @@ class Kernels:
         return self._found[key]
 
     def take(self, kernel: EmbeddedKernel) -> None:
-        """Puts a kernel into the module."""
+        """Add a kernel to the module."""
         self._taken[kernel.name] = kernel
 
     @property
     def declarations(self) -> tuple[str, ...]:
-        """How modules name the kernels that were taken."""
+        """Declarations of the kernels that were added."""
         return tuple(
             f"declare void @{kernel.name}({', '.join(kind.text for _, kind in kernel.arguments)})"
             for kernel in self._taken.values()
         )
 
     def texts(self, *, inlined: bool) -> tuple[str, ...]:
-        """The modules of the kernels that were taken: those to be inlined, or the others."""
+        """Module texts of the kernels that were added: the inlined ones, or the others."""
         return tuple(kernel.text for kernel in self._taken.values() if kernel.inlined is inlined)
 
     def _make(
@@ -99,7 +99,7 @@ class Kernels:
 
 
 def _compiled_for(machine: Machine) -> str:
-    """What functions say of the CPU that they are for, whatever the rest of a program is compiled for.
+    """Target attributes of a machine, which kernels keep whatever the rest of the program is compiled for.
 
     >>> from tilewright.machine.catalog import find_machine
     >>> _compiled_for(find_machine("pwr10")).partition(" ")[0]

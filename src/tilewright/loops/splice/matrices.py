@@ -1,4 +1,4 @@
-"""LLVM's matrix products (`llvm.matrix.multiply`, clang's matrix types) as register tiles of the target."""
+"""Lowering of LLVM's matrix intrinsics (`llvm.matrix.multiply`, clang's matrix types) to register tiles."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import F32, DType, find_llvm_type
 
-#: Vectors in the frame begin on a cache line.
+#: Alignment of matrices in the stack frame: a cache line.
 ALIGNMENT = 64
 
-#: How often the operands of an inlined kernel may fill all vector registers: what is read once, as A and B
-#: of 16x16 f32 on AVX-512, takes few. Smaller ones whose columns are no whole vectors are left to LLVM: parts
-#: of vectors would go through the frame (docs/decisions/036-spliced-products.md).
+#: Operand size limit of inlined kernels, in multiples of the vector register file: A and B are read once and
+#: need few registers, as 16x16 f32 on AVX-512 shows. Smaller matrices whose columns are not whole vectors are
+#: left to LLVM: partial vectors would go through the stack frame (docs/decisions/036-spliced-products.md).
 INLINED_FILLS = 2
 
 _CALL = re.compile(
@@ -31,7 +31,7 @@ _CALL = re.compile(
 
 @dataclass(frozen=True)
 class _Product:
-    """One call: the value it gives, its operands with their types, sizes, and what is behind the call."""
+    """One call of the intrinsic: result, operands with types, sizes, and the text after the call."""
 
     result: str
     kind: str
@@ -42,7 +42,7 @@ class _Product:
 
     @property
     def bytes(self) -> int:
-        """Of the three matrices."""
+        """Size of the three matrices in bytes."""
         one = self.problem
         return (one.m * one.k + one.k * one.n + one.m * one.n) * one.dtype.size
 
@@ -50,11 +50,11 @@ class _Product:
 def multiply_by_tiles(
     lines: Sequence[str], kernels: Kernels, machine: Machine, *, assume_reassociation: bool
 ) -> list[str]:
-    """A function whose matrix products are calls of kernels; those that have none stay as they are.
+    """Replace matrix intrinsics of a function by kernel calls where a kernel is available and faster.
 
     Before: ``%c = call contract <4 x float> @llvm.matrix.multiply...(<4 x float> %a, <4 x float> %b, i32 2,
-    i32 2, i32 2)``. After: stores of %a and %b into the frame, a call of a kernel on these, and a load of %c.
-    A kernel whose operands fit into registers is inlined, so that they never leave these.
+    i32 2, i32 2)``. After: stores of %a and %b to the stack frame, a kernel call on these, and a load of %c.
+    A kernel whose operands fit into registers is inlined, which removes these stores and loads.
     """
     result: list[str] = []
     frame: list[str] = []
@@ -87,7 +87,7 @@ def multiply_by_tiles(
 
 
 def _product(line: str, *, assume_reassociation: bool) -> _Product | None:
-    """The call in a line, if it is one that may be rounded as kernels do."""
+    """The call in a line, if its rounding may differ as in a kernel."""
     match = _CALL.match(line) if MULTIPLY in line else None
     dtype = find_llvm_type(match["element"]) if match is not None else None
     if match is None or dtype is None:
@@ -108,14 +108,14 @@ def _product(line: str, *, assume_reassociation: bool) -> _Product | None:
 
 
 def _may_round(dtype: DType, flags: set[str]) -> bool:
-    """Whether products may stay unrounded, and sums of narrow floats be summed in wider ones."""
+    """Whether products may stay unrounded, and narrow floats be summed in a wider type."""
     if dtype.is_integer or "fast" in flags:
         return True
     return "contract" in flags and (dtype.bits >= F32.bits or "reassoc" in flags)
 
 
 def _kernel(product: _Product, kernels: Kernels, machine: Machine) -> EmbeddedKernel | None:
-    """The kernel of a product, if it is faster than what LLVM makes of the intrinsic."""
+    """The kernel of a product, if it is faster than LLVM's lowering of the intrinsic."""
     isa, rows = machine.isa, product.problem.m
     inlined = product.bytes <= INLINED_FILLS * isa.vector_registers * isa.vector_bits // 8
     whole = rows & (rows - 1) == 0 or rows % isa.lanes(product.problem.types.acc) == 0

@@ -1,4 +1,4 @@
-"""What kernels a product takes, which of its dimensions they walk, and which loops stay around them."""
+"""Kernel selection for a recognised product: its kernels, and the loops that stay around the call."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from tilewright.spec import problem as spec
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, ProductTypes
 
-#: What kernels of products compute.
+#: Problems that kernels compute.
 Problem: TypeAlias = Gemm | BatchReduceGemm | Syrk | Syr2k
 
 
 class ProductStrategy(Enum):
     """The strategies for a product of Kuzma et al. 2023, §4.1.3.
 
-    AUTO takes what is fastest for the sizes, at run time; GENERIC is the same with register tiles that LLVM
-    lowers by itself.
+    AUTO selects the fastest one for the sizes at run time; GENERIC does the same with register tiles lowered
+    by LLVM.
     """
 
     AUTO = "auto"
@@ -46,24 +46,24 @@ class ProductStrategy(Enum):
     GENERIC = "generic"
 
 
-#: Depths of a panel in the frame, and bytes of all that stands there: a panel of 32 columns of f64 has
-#: 64 KiB, and threads have stacks of 512 KiB and more.
+#: Depth limit of panels in the stack frame: a panel of 32 columns of f64 takes 64 KiB, and threads have
+#: stacks of 512 KiB and more.
 FRAME_DEPTH = 256
 FRAME_BYTES = 64 << 10
 
-#: Sizes up to which known ones get a kernel of their own, of straight register tiles.
+#: Known sizes up to this get a kernel of exactly these sizes, unrolled into register tiles.
 LARGEST_EXACT = 64
 
 
 @dataclass(frozen=True)
 class KernelMatrix:
-    """One operand as a kernel sees it.
+    """One operand as a kernel addresses it.
 
     Attributes
     ----------
     name : "a", "b" or "c".
-    operand : where it begins, and its element type.
-    rows, columns : bytes from one to the next; None where there is only one.
+    operand : its start and element type.
+    rows, columns : stride in bytes between rows, and between columns; None if there is only one.
     """
 
     name: str
@@ -73,13 +73,13 @@ class KernelMatrix:
 
     @property
     def dtype(self) -> DType:
-        """The type of its elements, which a plan knows."""
+        """The element type, which is known in a plan."""
         assert self.operand.dtype is not None
         return self.operand.dtype
 
     @property
     def layout(self) -> Layout:
-        """Along what elements are adjacent; a single row or column is wherever the kernel wants it."""
+        """The layout; for a single row or column, the one that suits the kernel."""
         rows, columns = (None if one is None else one.constant for one in (self.rows, self.columns))
         if columns == self.dtype.size:
             return Layout.ROW
@@ -92,12 +92,12 @@ class KernelMatrix:
 
 @dataclass(frozen=True)
 class KernelChoice:
-    """A kernel, and the products that it is for.
+    """A kernel, and the amount of work that it is selected for.
 
     Attributes
     ----------
     problem : what it computes.
-    most_work : multiply-adds up to which it is taken; None for any number.
+    most_work : multiply-adds up to which it is selected; None for any number.
     """
 
     problem: Problem
@@ -105,23 +105,23 @@ class KernelChoice:
 
     @property
     def panel_depth(self) -> int | None:
-        """How deep its panels are at most, where they stand in the frame: those of a way for little work."""
+        """Depth limit of its panels if they are in the stack frame, as for kernels of little work."""
         return None if self.most_work is None else FRAME_DEPTH
 
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """A product as calls of kernels.
+    """A product as kernel calls.
 
     Attributes
     ----------
-    product : what is to be computed.
-    ways : kernels, those for less work first; the last one takes any.
-    least_work : multiply-adds below which the loops stay.
-    work : multiply-adds of one call, where they are known.
-    intrinsic : no kernel is called, but one intrinsic multiplies all of the matrices.
-    m, n, k : the dimensions that kernels walk; None where there are none of a role, whose size is then 1.
-    around : the dimensions of loops around the call, outermost first; those of the depth come last.
+    product : the recognised product.
+    ways : kernels in ascending order of work; the last one has no limit.
+    least_work : multiply-adds below which the original loops run.
+    work : multiply-adds of one call, if known.
+    intrinsic : one `llvm.matrix.multiply` computes the whole product, without a kernel.
+    m, n, k : the dimensions inside the kernel; None if a role is missing, whose size is then 1.
+    around : the dimensions of loops around the call, outermost first; those of role K come last.
     """
 
     product: MatrixProduct
@@ -136,23 +136,23 @@ class KernelPlan:
 
     @property
     def matrices(self) -> tuple[KernelMatrix, KernelMatrix, KernelMatrix]:
-        """A, B and C as the kernels see them."""
+        """A, B and C as the kernels address them."""
         return _matrices(self.product, self.m, self.n, self.k)
 
     @property
     def types(self) -> ProductTypes:
-        """The types of their elements and sums."""
+        """Element and accumulator types."""
         return self.ways[-1].problem.types
 
 
 def plan(
     product: MatrixProduct, machine: Machine, strategy: ProductStrategy = ProductStrategy.AUTO
 ) -> KernelPlan | Refusal:
-    """The kernels of a product on a machine.
+    """Select the kernels of a product on a machine.
 
     Returns
     -------
-    Refusal : there are none for its types, or for what it computes; or its loops are faster.
+    Refusal : no kernel supports the types or the computation, or the loops are faster.
     """
     types = _types(product)
     if isinstance(types, str):
@@ -170,7 +170,7 @@ def plan(
     sizes = [1 if one is None else one.extent.constant for one in (m, n, k)]
     sums = [one.extent.constant or 0 for one in around if one.role is DimensionRole.K]
     if sums and not (product.beta.is_one and min(sums) > 0):
-        # The first call of several does what beta asks for, also where there are no depths.
+        # The first of several accumulating calls applies beta, also if the depth is 0.
         sizes[2] = None
     work = None if None in sizes else prod(size for size in sizes if size is not None)
     try:
@@ -190,7 +190,7 @@ def plan(
     return KernelPlan(product, ways, least, work, m, n, k, around)
 
 
-#: Sizes up to which a matrix is one value: LLVM writes out every vector of it.
+#: Sizes up to which a matrix is a single LLVM value: LLVM unrolls it into vectors.
 LARGEST_INTRINSIC = 32
 
 NO_INTRINSIC = (
@@ -198,7 +198,7 @@ NO_INTRINSIC = (
     f"{LARGEST_INTRINSIC}, as the strategy intrinsic wants them"
 )
 
-#: Loops around calls: no iteration of the first three touches what another writes.
+#: Loops around calls: no iteration of the first three touches elements that another one writes.
 _OUTER = (DimensionRole.BATCH, DimensionRole.M, DimensionRole.N, DimensionRole.K)
 
 
@@ -210,9 +210,9 @@ def _ways(
     strategy: ProductStrategy,
     limits: CallLimits,
 ) -> tuple[tuple[KernelChoice, ...], int]:
-    """The kernels of a product, and multiply-adds below which its loops are faster.
+    """The kernels of a product, and the multiply-adds below which its loops are faster.
 
-    One of exact sizes, or one that leaves operands in place beside one that may pack.
+    Either one kernel of exact sizes, or one that reads operands in place and one that may pack.
     """
     if product.triangle is not None:
         return (KernelChoice(_triangle(product, product.triangle, matrices, types)),), limits.triangle
@@ -228,7 +228,7 @@ def _ways(
 
 
 def _streams(innermost: ProductDimension, matrices: Sequence[KernelMatrix]) -> bool:
-    """Whether a matrix meets a vector in a loop whose iterations read adjacent elements of the matrix."""
+    """Whether a matrix-vector product has a loop that reads adjacent elements of the matrix."""
     a, b, c = matrices
     if c.columns is not None and c.rows is not None:
         return False
@@ -243,11 +243,11 @@ def _gemm(matrices: Sequence[KernelMatrix], types: ProductTypes, strategy: spec.
 
 
 def _along(matrices: Sequence[KernelMatrix], c: Layout) -> Layout:
-    """The layout of C, which has that of the matrix where it is one row or one column of adjacent elements.
+    """The layout of C; for a single row or column of adjacent elements, that of the matrix operand.
 
-    Kernels multiply rows of C: those of Cᵀ = Bᵀ·Aᵀ where C is column-major. A column of C as a column-major
-    matrix makes A·x the product of one row and a matrix whose columns are adjacent, which takes 1.4 times as
-    long as sums along the rows of A; of a column-major A it is the other way around, 2.2 times.
+    Kernels compute rows of C: those of Cᵀ = Bᵀ·Aᵀ if C is column-major. Treating a column of C as
+    column-major makes A·x a product of one row and a matrix with adjacent columns, which takes 1.4 times as
+    long as sums along the rows of A; for a column-major A it is 2.2 times faster.
     """
     a, b, single = matrices
     if single.columns is None and a.layout is Layout.ROW:
@@ -260,7 +260,7 @@ def _along(matrices: Sequence[KernelMatrix], c: Layout) -> Layout:
 def _exact(
     product: MatrixProduct, matrices: Sequence[KernelMatrix], types: ProductTypes, sizes: Sequence[int | None]
 ) -> BatchReduceGemm | None:
-    """The problem of exactly these sizes, if they are known, small, and make a matrix."""
+    """The problem of exactly these sizes, if they are known, small, and form a matrix."""
     m, n, k = sizes
     if m is None or n is None or k is None or not all(1 <= size <= LARGEST_EXACT for size in (m, n, k)):
         return None
@@ -283,7 +283,7 @@ def _exact(
 def _triangle(
     product: MatrixProduct, triangle: TriangularPart, matrices: Sequence[KernelMatrix], types: ProductTypes
 ) -> Syrk | Syr2k:
-    """The symmetric product; that its factors are those of one is the recogniser's to know."""
+    """The symmetric product; the recogniser guarantees that its factors are one matrix."""
     a, b, c = matrices
     lower = triangle is TriangularPart.LOWER
     if product.second is None:
@@ -293,7 +293,7 @@ def _triangle(
 
 
 def _types(product: MatrixProduct) -> ProductTypes | str:
-    """The element types of the kernel, or why there is none."""
+    """The element types of the kernel, or a refusal."""
     a, b, c = (operand.dtype for operand in (product.a, product.b, product.c))
     if a is None or b is None or c is None:
         return "has elements of a type that nobody knows"
@@ -310,18 +310,18 @@ def _types(product: MatrixProduct) -> ProductTypes | str:
 
 
 def _sums_suffice(acc: DType, types: ProductTypes) -> bool:
-    """Whether the kernel's sums give C what the program's would.
+    """Whether the kernel's accumulator type gives C the accuracy of the program's.
 
-    Integers are right modulo 2^bits, so that only bits which reach C count. Floats may be summed in a wider
-    type than the program's: whoever lets products stay unrounded and sums change their order gets a result
-    that is nearer to the exact one.
+    Integers are exact modulo 2^bits, so only the bits that reach C matter. Floats may be accumulated in a
+    wider type than the program's: a program that permits contraction and reassociation gets a result closer
+    to the exact one.
     """
     needed = min(acc.bits, types.c.bits) if acc.is_integer else acc.bits
     return types.acc.bits >= needed
 
 
 def _is_plain(factor: Factor, acc: DType) -> bool:
-    """Whether a factor is a number that sums of a type can be multiplied by."""
+    """Whether sums of a type can be multiplied by a factor: real, and a whole number for integer sums."""
     if isinstance(factor.number, complex):
         return False
     whole = isinstance(factor.number, int) or factor.number.is_integer()
@@ -329,7 +329,7 @@ def _is_plain(factor: Factor, acc: DType) -> bool:
 
 
 def _walked(dimensions: list[ProductDimension], *matrices: tuple[str, DType]) -> ProductDimension | None:
-    """The dimension of a role that a kernel walks: one of adjacent elements, or else the innermost."""
+    """The dimension of a role inside the kernel: one of adjacent elements, or else the innermost."""
     for name, dtype in matrices:
         for dimension in dimensions:
             stride = _stride(dimension, name)
@@ -349,6 +349,6 @@ def _matrices(
 
 
 def _stride(dimension: ProductDimension | None, name: str) -> Polynomial | None:
-    """How far an operand moves with a dimension."""
+    """The stride of an operand along a dimension."""
     found: Polynomial | None = None if dimension is None else getattr(dimension, name)
     return found

@@ -1,4 +1,4 @@
-"""Products found in a module's functions become calls; kernels and what calls them go into the module."""
+"""Splicer: adds the functions and kernels of recognised products to a module of LLVM IR."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tilewright.machine.machine import Machine
 
 
 class Splicer:
-    """What is put into one module: a function for each product, and their kernels.
+    """Adds product functions and their kernels to one module.
 
     Parameters
     ----------
-    triple, data_layout : those of the module.
-    text : the module, which may have been spliced before: no name is given twice.
-    strategy : how products are to run.
-    memory : where panels of kernels come from; by default malloc and free.
+    triple, data_layout : of the module.
+    text : the module, which may have been spliced before: existing names are avoided.
+    strategy : how products run.
+    memory : allocator of packed panels; malloc and free by default.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class Splicer:
     def splice(
         self, lines: Sequence[str], found: Found, machine: Machine, attributes: str = ""
     ) -> list[str] | Refusal:
-        """A function, as LLVM prints it, in which a product goes around its loops wherever it may.
+        """A function as text, in which a product bypasses its loops whenever its conditions hold.
 
         Parameters
         ----------
         lines : the function.
-        machine : what kernels are for.
-        attributes : those that say what the function itself is compiled for, as LLVM spells them. What calls
-            the kernels has the same: both pass floats in the same registers, and one may be inlined.
+        machine : the target of kernels.
+        attributes : target attributes of the function, in LLVM syntax. The function that calls the kernels
+            has the same ones: both must pass floats in the same registers, and it may be inlined.
 
         Returns
         -------
-        Refusal : there is no kernel for the product; the function stays as it is.
+        Refusal : no kernel computes the product; the function is unchanged.
         """
         product, place = found.product, found.place
         planned = plan(product, machine, self._strategy)
@@ -95,15 +95,16 @@ class Splicer:
     def multiply_by_tiles(
         self, lines: Sequence[str], machine: Machine, *, assume_reassociation: bool
     ) -> list[str]:
-        """A function whose `llvm.matrix.multiply` are products of register tiles; see there."""
+        """Lower `llvm.matrix.multiply` in a function to register tiles; see `matrices.multiply_by_tiles`."""
         if self._strategy is ProductStrategy.GENERIC:
             return list(lines)
         return multiply_by_tiles(lines, self._kernels, machine, assume_reassociation=assume_reassociation)
 
     def _kernels_of(self, planned: KernelPlan, machine: Machine) -> list[tuple[KernelChoice, EmbeddedKernel]]:
-        """The ways of a plan that are taken; one for little work only where the frame holds its panels.
+        """The kernels of a plan that are used; one for little work only if its panels fit into the stack
+        frame.
 
-        Of products whose work is known, that is one.
+        If the amount of work is known, only one is used.
         """
         if planned.intrinsic:
             return []
@@ -119,7 +120,7 @@ class Splicer:
 
     @property
     def declarations(self) -> tuple[str, ...]:
-        """What a module with spliced functions has to declare until `link` has been called."""
+        """Declarations that a module with spliced functions needs until `link` is called."""
         found = []
         for name, function in self._module.functions.items():
             kinds = ", ".join(value.type.text for value in function.arguments.values())
@@ -127,7 +128,7 @@ class Splicer:
         return (*found, *self._kernels.declarations)
 
     def link(self, module: Any) -> None:
-        """Puts the functions into an LLVM module whose text has been spliced; they may be inlined."""
+        """Link the product functions, which may be inlined, into the spliced module."""
         functions = [
             line
             for name, function in self._module.functions.items()
@@ -140,7 +141,7 @@ class Splicer:
         self._add(module, [text, *self._kernels.texts(inlined=True)])
 
     def link_kernels(self, module: Any) -> None:
-        """Puts the kernels in, behind the optimiser: it would make them up to 10 % slower."""
+        """Link the kernels after optimisation, which would make them up to 10 % slower."""
         self._add(module, self._kernels.texts(inlined=False))
 
     def _add(self, module: Any, texts: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Text of a function with a block in front of a nest, from which new code goes around it."""
+"""Text edits of a function: a new block in front of a nest, and the phis it affects."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from tilewright.loops.llvm.symbols import NestLocation
 from tilewright.loops.llvm.text import NAME
 
-#: How the first line of a block begins.
+#: First line of a block.
 LABEL = re.compile(r'^("(?:[^"\\]|\\.)*"|[-\w.$]+):')
 _PHI = re.compile(rf"^  (%{NAME}) = phi (.+?) \[ ")
 
 
 @dataclass(frozen=True)
 class ExitPhi:
-    """A phi of the block behind a nest: its name, its type."""
+    """A phi of the exit block of a nest: its name and type."""
 
     name: str
     kind: str
 
 
 def phis(lines: Sequence[str], label: str) -> tuple[ExitPhi, ...]:
-    """The phis that a block begins with.
+    """The phis at the start of a block.
 
     >>> phis(["done:", "  %end = phi i64 [ %i, %loop ]", "  ret void"], "done")
     (ExitPhi(name='%end', kind='i64'),)
@@ -36,17 +36,17 @@ def phis(lines: Sequence[str], label: str) -> tuple[ExitPhi, ...]:
 def put_ahead(
     lines: Sequence[str], place: NestLocation, block: str, code: Sequence[str], leaving: Mapping[str, str]
 ) -> list[str]:
-    """A function whose nest is entered by way of a new block.
+    """Insert a new block in front of a nest.
 
     Parameters
     ----------
     lines : the function, as LLVM prints it.
-    block : the label of the new block.
-    code : what it does, its terminator included, which goes to the nest or to its exit.
-    leaving : by the names of the exit's phis, what they are where the new block went there.
+    block : label of the new block.
+    code : its instructions; the terminator branches to the nest or to its exit.
+    leaving : values of the exit's phis when the new block branches to the exit, by name.
 
     Before: ``entry: br label %loop``. After: ``entry: br label %new``, ``new: ..., br i1 %done, label %exit,
-    label %loop``; the phis of the loop come from %new in the place of %entry.
+    label %loop``; the phis of the loop then name %new instead of %entry.
     """
     result = list(lines)
     first, end = _block(result, place.preheader)
@@ -70,7 +70,7 @@ def put_ahead(
 
 
 def _block(lines: Sequence[str], label: str) -> tuple[int, int]:
-    """The first line of a block, and the line behind its last; the entry may have no label of its own."""
+    """The range of lines of a block; the entry block may have no label."""
     starts = {0: ""}
     for number, line in enumerate(lines):
         match = LABEL.match(line)
