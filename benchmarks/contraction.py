@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 import tilewright as tw
 from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
-from tilewright.ops.contraction.problem import Contraction, Dimension
-from tilewright.ops.contraction.reference import reach
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.memory import reach
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.spec.dtype import F32
 from tilewright.tools.explore.statistics import median
 
@@ -104,7 +105,7 @@ def rows() -> list[Row]:
 
 def operand(problem: Contraction, name: str, seed: int) -> Array:
     """Random elements that begin on a page."""
-    count = reach(problem, name)[1] + 1
+    count = reach(problem.having(name), name)[1] + 1
     raw = np.empty(count + PAGE, np.float32)
     start = -raw.__array_interface__["data"][0] % PAGE // raw.itemsize
     found = raw[start : start + count]

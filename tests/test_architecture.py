@@ -98,8 +98,8 @@ PENDING = {
     "ops/triangular/explain.py",
 }
 #: Circles of imports and imports inside functions that are left, at most; both only shrink.
-MOST_CIRCLES = 7
-MOST_LOCAL_IMPORTS = 112
+MOST_CIRCLES = 6
+MOST_LOCAL_IMPORTS = 107
 #: `ModuleType` attributes through which environment variables are read.
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
 

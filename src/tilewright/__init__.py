@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     )
     from tilewright.ops.batch_reduce.problem import BatchReduceGemm
     from tilewright.ops.chain.problem import LinearChain
-    from tilewright.ops.contraction.problem import Contraction, Dimension
+    from tilewright.ops.contraction.dimension import Dimension
+    from tilewright.ops.contraction.problem import Contraction
     from tilewright.ops.contraction.public import schedule
     from tilewright.ops.einsum.contraction_call import einsum_contraction
     from tilewright.ops.einsum.products import inner, kron, matvec, tensordot, vecdot, vecmat
@@ -164,7 +165,7 @@ _HOMES = {
     "Clamp": "tilewright.spec.epilogue",
     "Contraction": "tilewright.ops.contraction.problem",
     "DType": "tilewright.spec.dtype",
-    "Dimension": "tilewright.ops.contraction.problem",
+    "Dimension": "tilewright.ops.contraction.dimension",
     "Elementwise": "tilewright.ops.elementwise.problem",
     "Epilogue": "tilewright.spec.epilogue",
     "Gemm": "tilewright.ops.gemm.problem",

@@ -18,9 +18,9 @@ from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
+from tilewright.ops.contraction.memory import reach
 from tilewright.ops.contraction.primitive import swaps, table_axes
 from tilewright.ops.contraction.problem import Main
-from tilewright.ops.contraction.reference import reach
 from tilewright.ops.scattered.kernel import tables_of
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.spec.dtype import DTYPES, F32
@@ -56,7 +56,7 @@ def contraction_case(kernel: Emitted, configured: Configured, turn: int) -> Case
         placed.append(
             Placed(
                 before,
-                origin=-reach(known, name)[0] * array.itemsize,
+                origin=-reach(known.having(name), name)[0] * array.itemsize,
                 argument=number,
                 at_end=bool((turn + number) % 2),
                 expected=whole(array).tobytes() if name == "out" else None,

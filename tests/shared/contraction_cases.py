@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from support import Array, filled
 
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType
-from tilewright.ops.contraction.reference import reach, stride_of
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.memory import reach, stride_of
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.spec.dtype import DTYPES
+from tilewright.spec.roles import DimensionRole
 
 #: Lengths of loops, and of primitive dimensions: around vectors and register tiles of several rows. Of many
 #: dimensions the first few are taken.
@@ -41,7 +43,7 @@ class Case(NamedTuple):
 
     def placed(self, name: str) -> Array:
         """An operand in memory that ends with its outermost elements; between them stands nothing (NaN)."""
-        low, high = reach(self.known, name)
+        low, high = reach(self.known.having(name), name)
         values = self.values[name]
         block = np.full(high - low + 1, _nothing(values.dtype), values.dtype)
         view: Array = np.ndarray(values.shape, values.dtype, block, -low * block.itemsize, self.steps(name))
@@ -146,7 +148,7 @@ def _strides(random: Random, types: list[str], sizes: list[int], name: str) -> l
     """
     wanted = "out" if name == "bias" else name
     found = [0] * len(types)
-    having = [at for at, kind in enumerate(types) if wanted in DimensionType(kind).operands]
+    having = [at for at, kind in enumerate(types) if wanted in DimensionRole(kind).operands]
     random.shuffle(having)
     step = random.choice((1, 1, 1, 2))
     for at in having:

@@ -11,7 +11,6 @@ from tilewright.loops.nests.nest import (
     Cell,
     Conversion,
     CountedLoop,
-    DimensionRole,
     Extent,
     Factor,
     InvariantScalar,
@@ -29,6 +28,7 @@ from tilewright.loops.nests.nest import (
     Value,
 )
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.spec.roles import DimensionRole
 
 
 class Memory(dict[tuple[str, int], int]):

@@ -16,7 +16,6 @@ from tilewright.llvm.target import data_layout, parse, target_machine
 from tilewright.loops.llvm.symbols import Found, NestLocation, SsaValue
 from tilewright.loops.nests.nest import (
     Condition,
-    DimensionRole,
     Disjoint,
     Extent,
     Factor,
@@ -34,6 +33,7 @@ from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.preparing import preparing
 from tilewright.spec.dtype import U8, DType
+from tilewright.spec.roles import DimensionRole
 
 #: The arguments of a function of a test: name, type. The loop sets what %ran points to.
 _FUNCTION = """define i64 @f({arguments}, ptr %ran) {{

@@ -31,7 +31,6 @@ from support import host_rows
 
 from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded
 from tilewright.loops.nests.nest import (
-    DimensionRole,
     Extent,
     Factor,
     InvariantScalar,
@@ -45,6 +44,7 @@ from tilewright.machine.host import host_machine
 from tilewright.macro.cost import call_limits
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from tilewright.spec.roles import DimensionRole
 
 LIMITS = call_limits(host_machine().core)
 

@@ -16,7 +16,8 @@ from tilewright.errors import (
     InvalidSize,
     SizeOverflow,
 )
-from tilewright.ops.contraction.problem import Contraction, Dimension, Main
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
 
 M = Dimension("m", "primitive", 4, in0=1, out=1)

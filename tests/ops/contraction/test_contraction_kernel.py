@@ -26,10 +26,11 @@ from tilewright.ir.nodes import Space
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.machine.catalog import find_machine
+from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.kernel import ContractionKernel
+from tilewright.ops.contraction.memory import reach
 from tilewright.ops.contraction.nest import open_sizes
-from tilewright.ops.contraction.problem import Contraction, Dimension, FirstTouch
-from tilewright.ops.contraction.reference import reach
+from tilewright.ops.contraction.problem import Contraction, FirstTouch
 from tilewright.threads.pool import limited
 
 #: Element types of random cases; f32 more often than others.
@@ -69,7 +70,10 @@ def interpreted(case: Case, target: str, threads: int) -> Array:
         flat = view.base
         assert isinstance(flat, np.ndarray)
         stored = program.buffer(name).dtype.numpy
-        buffers[name] = (flat.view(stored), -reach(case.known, name)[0] * (flat.itemsize // stored.itemsize))
+        buffers[name] = (
+            flat.view(stored),
+            -reach(case.known.having(name), name)[0] * (flat.itemsize // stored.itemsize),
+        )
     call = kernel.prepared(case.sizes)
     if call.tables is not None:
         tables = [one.name for one in program.arguments if one.name not in views]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilewright.errors import ContractionText
-from tilewright.ops.contraction.problem import Contraction, Dimension
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.problem import Contraction
 
 ROW = Dimension("m", "parallel", 64, in0=-1, out=1, bias=3)
 DEPTH = Dimension("k", "primitive", in0=64, in1=1)

@@ -16,8 +16,9 @@ from tilewright.errors import ContractionPrimitive, InvalidChoice
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.cost import rows_held
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, ExecutionType, Main
-from tilewright.ops.contraction.reference import reach
+from tilewright.ops.contraction.dimension import Dimension, ExecutionType
+from tilewright.ops.contraction.memory import reach
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.fuse import fuse
 from tilewright.ops.contraction.schedule.identify import ways
@@ -26,6 +27,7 @@ from tilewright.ops.contraction.schedule.reorder import reorder
 from tilewright.ops.contraction.schedule.split import balance, cut_at, divisors, tasks_of, work_of
 from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
 from tilewright.spec.problem import exact_dtype
+from tilewright.spec.roles import DimensionRole
 
 GOLDEN = Path(__file__).parent / "golden"
 TWO_CORES = replace(find_machine("znver5"), cores=2)
@@ -89,10 +91,10 @@ def memory_after(contraction: Contraction, seed: int = 0) -> Array:
     random = np.random.default_rng(seed)
     arrays = []
     for name in ("in0", "in1"):
-        low, high = reach(contraction, name)
+        low, high = reach(contraction.having(name), name)
         assert low == 0
         arrays.append(random.integers(-3, 4, high + 1).astype(contraction.element_of(name).numpy))
-    out = np.full(reach(contraction, "out")[1] + 1, 99, exact_dtype(contraction.types))
+    out = np.full(reach(contraction.having("out"), "out")[1] + 1, 99, exact_dtype(contraction.types))
     in1 = None if contraction.is_unary else arrays[1]
     contraction.view("out", out)[...] = contraction.reference(arrays[0], in1)
     return out
@@ -200,7 +202,7 @@ def test_strides_of_powers_of_two_are_packed() -> None:
 
 def test_sums_that_out_cannot_hold_stay_in_one_primitive() -> None:
     found = schedule(einsum("ij,jk->ik", (64, 8192), (8192, 48), dtype="bf16"), ONE_CORE)
-    assert [d for d in found.loops if d.type is DimensionType.K] == []
+    assert [d for d in found.loops if d.type is DimensionRole.K] == []
     with pytest.raises(ContractionPrimitive, match="must be an out of f32"):
         schedule(einsum("abij,bjak->ik", (9, 9, 9, 9), (9, 9, 9, 9), dtype="bf16"), ONE_CORE)
 
@@ -241,7 +243,7 @@ def test_tasks_keep_threads_at_work(threads: int) -> None:
 
 def test_sums_are_no_tasks() -> None:
     found = schedule(einsum("ij,jk->ik", (67, 8192), (8192, 47)), replace(ONE_CORE, cores=64))
-    sums = [d.execution for d in found.loops if d.type is DimensionType.K]
+    sums = [d.execution for d in found.loops if d.type is DimensionRole.K]
     assert sums == [ExecutionType.SEQUENTIAL]
 
 

@@ -21,7 +21,7 @@ from tilewright.ops.scattered.kernel import ScatteredKernel, Tables
 from tilewright.ops.scattered.nest import TABLES
 from tilewright.ops.scattered.panels import PanelShape, ScatterPanels, cut_panels
 from tilewright.ops.scattered.problem import SCATTERED_DTYPES, ScatteredGemm
-from tilewright.ops.scattered.roles import StridedAxis, arrange
+from tilewright.ops.scattered.roles import OrderedAxes, StridedAxis, is_swapped, ordered
 from tilewright.spec.dtype import DTYPES
 from tilewright.threads.pool import limited
 
@@ -75,9 +75,10 @@ def prepared(subscripts: str, a: Array, b: Array, c: Array, target: str = "host"
     """The kernel, its operands in order, and its tables."""
     name = next(name for name, dtype in DTYPES.items() if dtype.numpy == a.dtype)
     kernel = kernel_of(name, target)
-    swapped, batch, m, n, k = arrange(axes_of(subscripts, (a, b, c)))
+    axes = axes_of(subscripts, (a, b, c))
+    swapped = is_swapped(axes)
     operands = (b, a, c) if swapped else (a, b, c)
-    return kernel, operands, kernel.tables(batch, m, n, k)
+    return kernel, operands, kernel.tables(ordered(axes, swapped=swapped))
 
 
 def contract(subscripts: str, a: Array, b: Array, c: Array, **factors: float) -> Array:
@@ -238,12 +239,8 @@ def test_nothing_outside_of_operands_is_touched(
 def test_tables() -> None:
     kernel = kernel_of("f32")
     mr, nr = kernel.blocking.mr, kernel.blocking.nr
-    tables: Tables = kernel.tables(
-        (),
-        [StridedAxis(2, 100, None, 9)],
-        [StridedAxis(3, None, 1, 1)],
-        [StridedAxis(2, 5, 7, None)],
-    )
+    rows, columns = [StridedAxis(2, 100, None, 9)], [StridedAxis(3, None, 1, 1)]
+    tables: Tables = kernel.tables(OrderedAxes((), rows, columns, [StridedAxis(2, 5, 7, None)]))
     named = dict(zip(TABLES, tables.arrays, strict=True))
     assert [tables.sizes[name] for name in ("batch", "m", "n", "k")] == [1, mr, nr, 2]
     assert named["am"].tolist() == [0] + [100] * (mr - 1)

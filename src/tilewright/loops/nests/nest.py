@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.spec.dtype import DType
+from tilewright.spec.roles import DimensionRole
 
 
 @dataclass(frozen=True)
@@ -271,15 +272,6 @@ Condition: TypeAlias = Within | Disjoint | Injective
 
 
 # The recognised product
-
-
-class DimensionRole(Enum):
-    """Role of a loop in a product, defined by the operands whose subscripts contain its index."""
-
-    BATCH = "batch"
-    M = "m"
-    N = "n"
-    K = "k"
 
 
 @dataclass(frozen=True)

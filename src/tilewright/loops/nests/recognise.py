@@ -11,7 +11,6 @@ from tilewright.loops.nests.nest import (
     Access,
     Condition,
     CountedLoop,
-    DimensionRole,
     Disjoint,
     Factor,
     Injective,
@@ -26,6 +25,7 @@ from tilewright.loops.nests.polynomial import Index, Polynomial
 from tilewright.loops.nests.space import IterationSpace, dependent, fused, normalised
 from tilewright.loops.nests.unrolled import rolled
 from tilewright.spec.dtype import DType
+from tilewright.spec.roles import DimensionRole
 
 
 def recognise(nest: CountedLoop) -> MatrixProduct | Refusal:
@@ -258,21 +258,12 @@ def _assembled(step: _Step, term: Term, beta: Factor) -> MatrixProduct:
     )
 
 
-#: Role of an index, by whether it moves C, A and B.
-ROLES = {
-    (True, True, True): DimensionRole.BATCH,
-    (True, True, False): DimensionRole.M,
-    (True, False, True): DimensionRole.N,
-    (False, True, True): DimensionRole.K,
-}
-
-
 def _dimension(space: IterationSpace, own: Range, where: Where) -> ProductDimension:
     index, extent = own
     strides = space.strides(index)
     assert strides is not None
     c, a, b = strides
-    role = ROLES.get((bool(c), bool(a), bool(b)))
+    role = DimensionRole.of(bool(a), bool(b), bool(c))
     if role is None:
         found = "the result" if c else "one factor" if a or b else "no subscript"
         raise Refused(where, f"has a loop over {index} whose index is in {found} only")

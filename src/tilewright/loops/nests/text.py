@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.loops.nests.nest import DimensionRole, Factor, MatrixOperand, MatrixProduct, ProductDimension
+from tilewright.loops.nests.nest import Factor, MatrixOperand, MatrixProduct, ProductDimension
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.spec.roles import DimensionRole
 
 #: Roles in the order of subscripts, with their letters.
 LETTERS = {DimensionRole.BATCH: "b", DimensionRole.M: "m", DimensionRole.N: "n", DimensionRole.K: "k"}

@@ -19,13 +19,14 @@ from tilewright.calls.operands import overlaps_itself
 from tilewright.errors import TilewrightError
 from tilewright.loops.nests.effects import effects
 from tilewright.loops.nests.names import accesses
-from tilewright.loops.nests.nest import Access, DimensionRole, Extent, Factor, MatrixProduct, TriangularPart
+from tilewright.loops.nests.nest import Access, Extent, Factor, MatrixProduct, TriangularPart
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 from tilewright.loops.python.elements import PythonNest
 from tilewright.loops.python.views import AsWritten, AxisPlan, operand_plan
 from tilewright.ops.einsum.public import einsum
 from tilewright.ops.matmul.public import matmul
 from tilewright.ops.triangular.syr2k_call import symmetric
+from tilewright.spec.roles import DimensionRole
 
 Array: TypeAlias = NDArray[Any]
 

@@ -27,7 +27,6 @@ from tilewright.llvm.values import (
 )
 from tilewright.loops.llvm.symbols import Reloaded, SsaValue
 from tilewright.loops.nests.nest import (
-    DimensionRole,
     Extent,
     Factor,
     InvariantScalar,
@@ -43,6 +42,7 @@ from tilewright.loops.splice.plan import KernelChoice, KernelMatrix, KernelPlan
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import DType, find_llvm_type
 from tilewright.spec.problem import Layout
+from tilewright.spec.roles import DimensionRole
 
 #: Sizes are clamped to this before they are multiplied: three of them do not overflow.
 MOST_COUNTED = 1 << 20

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from tilewright.errors import TilewrightError
 from tilewright.loops.nests.nest import (
-    DimensionRole,
     Factor,
     MatrixOperand,
     MatrixProduct,
@@ -27,6 +26,7 @@ from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.spec import problem as spec
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, ProductTypes
+from tilewright.spec.roles import DimensionRole
 
 #: Problems that kernels compute.
 Problem: TypeAlias = Gemm | BatchReduceGemm | Syrk | Syr2k

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tilewright.compiler.target import compile_problem, resolve_target
 from tilewright.machine.machine import Machine
-from tilewright.ops.contraction.problem import Contraction, DimensionType, ExecutionType, Main
+from tilewright.ops.contraction.dimension import ExecutionType
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.block import block
 from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.fuse import fuse
@@ -12,6 +13,7 @@ from tilewright.ops.contraction.schedule.identify import ways
 from tilewright.ops.contraction.schedule.passes import schedule
 from tilewright.ops.contraction.schedule.reorder import reorder
 from tilewright.ops.explain import Explanation
+from tilewright.spec.roles import DimensionRole
 
 #: What each primitive does, in words.
 _WORDS = {
@@ -44,7 +46,7 @@ def explain_contraction(problem: Contraction, target: str | Machine | None = Non
 def strategy_of(contraction: Contraction) -> str:
     """What a scheduled contraction does, in words.
 
-    >>> from tilewright.ops.contraction.problem import Dimension
+    >>> from tilewright.ops.contraction.dimension import (Dimension)
     >>> k = Dimension("k", "primitive", 32, in0=1, in1=1)
     >>> strategy_of(Contraction([Dimension("c", "parallel", 8, in0=32, in1=32, out=1), k], main="gemm"))
     'tasks over c: register tiles on operands where they stand'
@@ -72,7 +74,7 @@ def _dimensions(way: Contraction) -> str:
     """The primitive and what it runs over."""
     sizes = " ".join(f"{d.type.value}={d.size}" for d in way.primitive)
     assert isinstance(way.main, Main)
-    sums = " in loops over sums" if any(d.type is DimensionType.K for d in way.loops) else ""
+    sums = " in loops over sums" if any(d.type is DimensionRole.K for d in way.loops) else ""
     return f"{way.main.value} of {sizes or 'single elements'}{sums}"
 
 

@@ -15,10 +15,10 @@ from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.lowering.interface import has_tasks
 from tilewright.errors import OutOverlapsItself
 from tilewright.macro.blocking import Blocking
+from tilewright.ops.contraction.memory import check_memory, reach
 from tilewright.ops.contraction.nest import ContractionCut
 from tilewright.ops.contraction.primitive import PrimitiveForm, swaps, table_axes
 from tilewright.ops.contraction.problem import Contraction
-from tilewright.ops.contraction.reference import check_memory, reach
 from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.rows.kernel import ELEMENT_WORK
 from tilewright.ops.scattered.kernel import Tables, tables_of
@@ -166,7 +166,7 @@ class ContractionKernel(Kernel):
         elements = prod(one.size or 0 for one in problem.dimensions)
         work = elements * (ELEMENT_WORK if problem.is_unary else 1)
         shortest = min((one.size or 0 for one in problem.dimensions), default=1)
-        reaches = tuple(reach(problem, name) for name in problem.names)
+        reaches = tuple(reach(problem.having(name), name) for name in problem.names)
         return ContractionCall(problem, work, None, reaches, shortest)
 
     def prepared(self, sizes: tuple[int, ...]) -> ContractionCall:
@@ -197,7 +197,7 @@ class ContractionKernel(Kernel):
             if not flags.aligned:
                 self._refuse(_operand(problem, name), "alignment", "unaligned elements", "aligned elements")
             if low < 0 or high >= array.size or not flags.c_contiguous:
-                check_memory(problem, name, array)
+                check_memory(problem.having(name), name, array)
         if not out.flags.writeable:
             self._refuse(_operand(problem, "out"), "writeable =", False, True)
         for array, (name, _) in zip(arrays, self._elements, strict=True):

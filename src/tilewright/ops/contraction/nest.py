@@ -30,6 +30,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.machine import Machine
+from tilewright.ops.contraction.dimension import ExecutionType
 from tilewright.ops.contraction.primitive import (
     ContractionCut,
     DimensionLoop,
@@ -39,9 +40,10 @@ from tilewright.ops.contraction.primitive import (
     split,
     takes_steps,
 )
-from tilewright.ops.contraction.problem import Contraction, DimensionType, ExecutionType, FirstTouch
+from tilewright.ops.contraction.problem import Contraction, FirstTouch
 from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp
+from tilewright.spec.roles import DimensionRole
 
 __all__ = ["ContractionCut", "build_contraction", "choose_contraction", "open_sizes"]
 
@@ -49,7 +51,7 @@ __all__ = ["ContractionCut", "build_contraction", "choose_contraction", "open_si
 def open_sizes(problem: Contraction) -> tuple[str, ...]:
     """The names of the sizes that a call gives, in the order of the dimensions.
 
-    >>> from tilewright.ops.contraction.problem import Dimension
+    >>> from tilewright.ops.contraction.dimension import (Dimension)
     >>> open_sizes(Contraction([Dimension("c", "primitive", in0=1, out=1)], main="relu"))
     ('c_0_size',)
     """
@@ -75,14 +77,14 @@ def build_contraction(problem: Contraction, cut: ContractionCut, machine: Machin
     Examples
     --------
     >>> from tilewright.machine.catalog import find_machine
-    >>> from tilewright.ops.contraction.problem import Dimension
+    >>> from tilewright.ops.contraction.dimension import (Dimension)
     >>> machine = find_machine("znver5")
     >>> line = Contraction([Dimension("c", "primitive", 8, in0=1, out=1)], main="relu")
     >>> len(build_contraction(line, choose_contraction(line, machine), machine, "kernel").body)
     1
     """
     loops, inner = split(problem)
-    sums = [one for one in loops if one.dimension.type is DimensionType.K]
+    sums = [one for one in loops if one.dimension.type is DimensionRole.K]
     zeros = not sums and problem.first is FirstTouch.ZERO
     steps = not sums and takes_steps(problem)
     in_task = any(one.dimension.execution is ExecutionType.PARALLEL for one in loops)

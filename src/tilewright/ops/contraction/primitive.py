@@ -11,18 +11,19 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
 from tilewright.ops.batch_reduce.nest import Product, Side, cover_product, lay_product, product_buffers
-from tilewright.ops.contraction.checks import check_loops
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, Main
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.problem import Contraction, Main, check_loops
 from tilewright.ops.gemm.nest import lay_gemm
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, Steps
 from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES, build_scattered, choose_scattered
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import StridedAxis, is_swapped, ordered
+from tilewright.ops.scattered.roles import OrderedAxes, StridedAxis, is_swapped, ordered
 from tilewright.ops.unary.nest import Blocks, choose_blocks, lay_unary
 from tilewright.ops.unary.problem import Unary
 from tilewright.spec.dtype import I64
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Strategy
+from tilewright.spec.roles import DimensionRole
 
 #: How a contraction is cut: into tiles that cover known sizes, by caches, into blocks of lines.
 ContractionCut: TypeAlias = Cover | Blocking | Blocks
@@ -92,7 +93,7 @@ def split(problem: Contraction) -> tuple[tuple[DimensionLoop, ...], tuple[Dimens
     loops = len(problem.loops)
     inner = found[loops:]
     if PrimitiveForm.of(problem) is PrimitiveForm.NEST and problem.batch is not None:
-        first = next(one for one in inner if one.dimension.type is DimensionType.K)
+        first = next(one for one in inner if one.dimension.type is DimensionRole.K)
         return (*found[:loops], first), tuple(one for one in inner if one is not first)
     return found[:loops], inner
 
@@ -127,7 +128,7 @@ class _ProductAxis(NamedTuple):
         return self.size == Constant(1)
 
 
-def _axis(problem: Contraction, kind: DimensionType, name: str) -> _ProductAxis:
+def _axis(problem: Contraction, kind: DimensionRole, name: str) -> _ProductAxis:
     """The one primitive dimension of a type, or one of length 1, whose strides do not count."""
     found = [one for one in split(problem)[1] if one.dimension.type is kind]
     if not found or found[-1].dimension.size == 1:
@@ -148,7 +149,7 @@ def _turned(m: _ProductAxis, n: _ProductAxis) -> bool:
 
 def _product(problem: Contraction, *, adds: bool, steps: bool) -> Product:
     """The product of a gemm or brgemm of known sizes."""
-    m, n = _axis(problem, DimensionType.M, "in0"), _axis(problem, DimensionType.N, "in1")
+    m, n = _axis(problem, DimensionRole.M, "in0"), _axis(problem, DimensionRole.N, "in1")
     depth, batch = _depth(problem), problem.batch
     count = 1 if batch is None else batch.size or 1
 
@@ -177,7 +178,7 @@ def _product(problem: Contraction, *, adds: bool, steps: bool) -> Product:
 
 def _depth(problem: Contraction) -> Dimension:
     """The inner primitive k; of length 1 where there is none."""
-    found = [one.dimension for one in split(problem)[1] if one.dimension.type is DimensionType.K]
+    found = [one.dimension for one in split(problem)[1] if one.dimension.type is DimensionRole.K]
     return found[-1] if found else Dimension("k", "primitive", 1)
 
 
@@ -192,8 +193,8 @@ def _lay_nest(
 ) -> PrimitiveIR:
     """The loops of a GEMM whose strides are known."""
     m, n, depth = (
-        _axis(problem, DimensionType.M, "in0"),
-        _axis(problem, DimensionType.N, "in1"),
+        _axis(problem, DimensionRole.M, "in0"),
+        _axis(problem, DimensionRole.N, "in1"),
         _depth(problem),
     )
     extents = [one.extent for one in split(problem)[1] if one.dimension is depth]
@@ -216,7 +217,7 @@ def _lay_nest(
 
 def _instruction(problem: Contraction, machine: Machine) -> TileFma:
     """The multiply instruction of a gemm: that of the broadcast operand and the one that makes vectors."""
-    m, n = _axis(problem, DimensionType.M, "in0"), _axis(problem, DimensionType.N, "in1")
+    m, n = _axis(problem, DimensionRole.M, "in0"), _axis(problem, DimensionRole.N, "in1")
     types = problem.types
     return machine.isa.tile(types.b, types.a) if _turned(m, n) else machine.isa.tile(types.a, types.b)
 
@@ -229,9 +230,7 @@ def swaps(problem: Contraction) -> bool:
     return is_swapped(_axes(problem))
 
 
-def table_axes(
-    problem: Contraction, *, swapped: bool
-) -> tuple[list[StridedAxis], list[StridedAxis], list[StridedAxis], list[StridedAxis]]:
+def table_axes(problem: Contraction, *, swapped: bool) -> OrderedAxes:
     """The primitive dimensions of a packed_gemm in the order of its tables: batch, rows, columns, depths."""
     return ordered(_axes(problem), swapped=swapped)
 

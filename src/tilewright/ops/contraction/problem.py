@@ -6,47 +6,34 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.cached import cached_property
-from tilewright.errors import ContractionDimension, InvalidChoice, InvalidSequence, InvalidSize, shown
+from tilewright.errors import (
+    ContractionPrimitive,
+    ContractionText,
+    InvalidChoice,
+    InvalidSequence,
+    InvalidSize,
+    SizeOverflow,
+    TilewrightError,
+    shown,
+)
 from tilewright.ops.batch_reduce.problem import MAX_KERNEL_COUNT, MAX_KERNEL_K, MAX_KERNEL_M, MAX_KERNEL_N
-from tilewright.preparing import importing
-from tilewright.spec.arguments import as_text, check_items, check_size, check_stride, parse_choice
+from tilewright.ops.contraction.dimension import Dimension, ExecutionType, replace_size
+from tilewright.ops.contraction.memory import view
+from tilewright.ops.contraction.text import CHOICES, parse_contraction, print_contraction
+from tilewright.ops.scattered.problem import SCATTERED_DTYPES
+from tilewright.ops.unary.problem import check_unary_dtype
+from tilewright.spec.arguments import MAX_SIZE, as_text, check_items, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue
-from tilewright.spec.functions import UnaryOp
-from tilewright.spec.problem import Operand, ProductTypes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-class DimensionType(Enum):
-    """Which operands have a dimension: all, in0 and out, in1 and out, in0 and in1.
-
-    A unary operation has only dimensions of `BATCH`, and its in1 does not exist.
-    """
-
-    BATCH = "c"
-    M = "m"
-    N = "n"
-    K = "k"
-
-    @property
-    def operands(self) -> tuple[str, ...]:
-        """The names of the strides that may be other than 0."""
-        return {"c": ("in0", "in1", "out"), "m": ("in0", "out"), "n": ("in1", "out"), "k": ("in0", "in1")}[
-            self.value
-        ]
-
-
-class ExecutionType(Enum):
-    """How a dimension runs: as a loop, as tasks of threads, or inside of the main primitive."""
-
-    SEQUENTIAL = "sequential"
-    PARALLEL = "parallel"
-    PRIMITIVE = "primitive"
+from tilewright.spec.functions import UnaryOp, meaning
+from tilewright.spec.problem import Operand, ProductTypes, exact_dtype
+from tilewright.spec.roles import DimensionRole
 
 
 class Main(Enum):
@@ -68,87 +55,6 @@ class FirstTouch(Enum):
     NONE = "none"
     ZERO = "zero"
     BIAS = "bias"
-
-
-@dataclass(frozen=True, init=False)
-class Dimension:
-    """One dimension of a tensor operation.
-
-    Parameters
-    ----------
-    type : "c", "m", "n" or "k".
-    execution : "sequential", "parallel" or "primitive".
-    size : its length; None means given at run time.
-    in0, in1, out : elements from one index to the next in each operand, of any sign; 0 where it lacks the
-        dimension.
-    bias : the same in the bias, where first touch copies one; 0 repeats.
-
-    Raises
-    ------
-    InvalidChoice, InvalidSize
-    ContractionDimension : if an operand that lacks the dimension has a stride, or a k runs in parallel.
-
-    Examples
-    --------
-    >>> print(Dimension("m", "primitive", 32, in0=1, out=1))
-    m primitive 32 in0=1 in1=0 out=1
-    """
-
-    type: DimensionType
-    execution: ExecutionType
-    size: int | None
-    in0: int
-    in1: int
-    out: int
-    bias: int
-
-    def __init__(
-        self,
-        type: DimensionType | str,  # noqa: A002 - the glossary's word
-        execution: ExecutionType | str = ExecutionType.SEQUENTIAL,
-        size: int | None = None,
-        *,
-        in0: int = 0,
-        in1: int = 0,
-        out: int = 0,
-        bias: int = 0,
-    ) -> None:
-        what = parse_choice(DimensionType, type, "type")
-        how = parse_choice(ExecutionType, execution, "execution")
-        strides = {
-            name: check_stride(step, name) for name, step in (("in0", in0), ("in1", in1), ("out", out))
-        }
-        bias = check_stride(bias, "bias")
-        for name, step in strides.items():
-            if step and name not in what.operands:
-                raise ContractionDimension(
-                    type=what.value, found=f"a stride of {step} in {name}", required="0: it has none there"
-                )
-        if what is DimensionType.K and (bias or how is ExecutionType.PARALLEL):
-            found = "parallel" if not bias else f"a stride of {bias} in the bias"
-            raise ContractionDimension(
-                type=what.value, found=found, required="sequential or primitive, without a bias: it is summed"
-            )
-        values: dict[str, Any] = {
-            "type": what,
-            "execution": how,
-            "size": check_size(size, "size"),
-            **strides,
-            "bias": bias,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def __str__(self) -> str:
-        size = "?" if self.size is None else self.size
-        bias = f" bias={self.bias}" if self.bias else ""
-        strides = f"in0={self.in0} in1={self.in1} out={self.out}{bias}"
-        return f"{self.type.value} {self.execution.value} {size} {strides}"
-
-    @property
-    def is_primitive(self) -> bool:
-        """Whether it runs inside of the main primitive."""
-        return self.execution is ExecutionType.PRIMITIVE
 
 
 @dataclass(frozen=True, init=False)
@@ -240,9 +146,6 @@ class Contraction:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        with importing:
-            from tilewright.ops.contraction.checks import check_contraction  # which knows this class
-
         check_contraction(self)
 
     @classmethod
@@ -253,16 +156,18 @@ class Contraction:
         ------
         ContractionText : with the line, and what is wrong with it.
         """
-        with importing:
-            from tilewright.ops.contraction.text import parse_contraction  # which makes contractions
-
-        return parse_contraction(text)
+        found = parse_contraction(text)
+        try:
+            return cls(found.dimensions, found.choices.pop("dtype", "f32"), **found.choices)
+        except TilewrightError as error:
+            raise ContractionText(line=found.line, found=found.head, reason=str(error)) from error
 
     def __str__(self) -> str:
-        with importing:
-            from tilewright.ops.contraction.text import print_contraction
-
-        return print_contraction(self)
+        values = (
+            *(self.dtype, self.in1_dtype, self.out_dtype),
+            *(self.main.value, self.first.value, self.last),
+        )
+        return print_contraction(dict(zip(CHOICES, values, strict=True)), self.dimensions)
 
     @property
     def is_unary(self) -> bool:
@@ -334,10 +239,7 @@ class Contraction:
         ContractionMemory : if the array is shorter than the operand.
         InvalidSize : if sizes are open; see `sized`.
         """
-        with importing:
-            from tilewright.ops.contraction.reference import view
-
-        return view(self, name, array)
+        return view(self.having(name), name, array)
 
     def reference(
         self,
@@ -363,15 +265,29 @@ class Contraction:
         >>> square.reference(np.array([1.0, 2.0, 3.0], np.float32))
         array([1., 4., 9.])
         """
-        with importing:
-            from tilewright.ops.contraction.reference import reference
-
-        return reference(self, in0, in1, out, bias)
+        first = self.view("in0", in0)
+        if isinstance(self.main, UnaryOp):
+            return meaning(self.main, first)
+        types = self.types
+        exact = exact_dtype(types)
+        assert in1 is not None, "a product has two operands"
+        labels = {
+            name: [number for number, one in enumerate(self.dimensions) if name in one.type.operands]
+            for name in ("in0", "in1", "out")
+        }
+        arrays = (first.astype(exact), labels["in0"], self.view("in1", in1).astype(exact), labels["in1"])
+        value: NDArray[Any] = np.asarray(np.einsum(*arrays, labels["out"], optimize=True))
+        added = {FirstTouch.NONE: ("out", out), FirstTouch.BIAS: ("bias", bias)}.get(self.first)
+        if added is not None:
+            name, array = added
+            assert array is not None, f"first touch reads {name}"
+            value = value + self.view(name, array).astype(exact)
+        return self.last.reference(value, (), types.sums, types.c)
 
     @property
     def batch(self) -> Dimension | None:
         """The outer of the two primitive k dimensions of a brgemm."""
-        depths = [one for one in self.primitive if one.type is DimensionType.K]
+        depths = [one for one in self.primitive if one.type is DimensionRole.K]
         return depths[0] if self.main is Main.BRGEMM and len(depths) == 2 else None
 
     @property
@@ -380,7 +296,7 @@ class Contraction:
 
         Else a gemm becomes the loops of `Gemm`, and a brgemm a loop over its batch around them.
         """
-        limits = {DimensionType.M: MAX_KERNEL_M, DimensionType.N: MAX_KERNEL_N, DimensionType.K: MAX_KERNEL_K}
+        limits = {DimensionRole.M: MAX_KERNEL_M, DimensionRole.N: MAX_KERNEL_N, DimensionRole.K: MAX_KERNEL_K}
         batch = self.batch
         sizes = [(one.size, limits[one.type]) for one in self.primitive if one.type in limits]
         sizes += [(batch.size, MAX_KERNEL_COUNT)] if batch is not None else []
@@ -396,9 +312,9 @@ class Contraction:
         """The dimensions of the primitive."""
         return tuple(dimension for dimension in self.dimensions if dimension.is_primitive)
 
-    def of_type(self, kind: DimensionType | str) -> tuple[Dimension, ...]:
+    def of_type(self, kind: DimensionRole | str) -> tuple[Dimension, ...]:
         """The dimensions of one type, outermost first."""
-        wanted = parse_choice(DimensionType, kind, "type")
+        wanted = parse_choice(DimensionRole, kind, "type")
         return tuple(dimension for dimension in self.dimensions if dimension.type is wanted)
 
     @property
@@ -441,21 +357,6 @@ class Contraction:
         )
 
 
-def replace_size(dimension: Dimension, size: int | None) -> Dimension:
-    """The same dimension of another length."""
-    return _replaced(dimension, size=check_size(size, "size"))
-
-
-def replace_execution(dimension: Dimension, execution: ExecutionType) -> Dimension:
-    """The same dimension run in another way."""
-    return _replaced(dimension, execution=execution)
-
-
-def _replaced(dimension: Dimension, **changes: Any) -> Dimension:
-    given = {name: value for name, value in dimension.__dict__.items() if name != "type"}
-    return Dimension(dimension.type, **{**given, **changes})
-
-
 def _parse_main(main: Main | UnaryOp | str) -> Main | UnaryOp:
     words: dict[str, Main | UnaryOp] = {member.value: member for member in (*Main, *UnaryOp)}
     if isinstance(main, (Main, UnaryOp)):
@@ -464,3 +365,139 @@ def _parse_main(main: Main | UnaryOp | str) -> Main | UnaryOp:
     if found is None or found not in words:
         raise InvalidChoice(name="main", found=shown(main), allowed=", ".join(words))
     return words[found]
+
+
+# --- checks ---
+
+#: How many primitive dimensions of each type a main primitive takes; None: any.
+_MOST: dict[Main, dict[DimensionRole, int] | None] = {
+    Main.GEMM: {DimensionRole.M: 1, DimensionRole.N: 1, DimensionRole.K: 1},
+    Main.BRGEMM: {DimensionRole.M: 1, DimensionRole.N: 1, DimensionRole.K: 2},
+    Main.PACKED_GEMM: None,
+}
+
+
+def check_contraction(problem: Contraction) -> None:
+    """Raises what `Contraction` says it raises."""
+    _check_sizes(problem)
+    _check_order(problem.dimensions)
+    _check_primitive(problem.dimensions, problem.main)
+    if problem.is_unary:
+        _check_unary(problem)
+    else:
+        _check_sums(problem)
+
+
+def _check_sizes(problem: Contraction) -> None:
+    """Offsets in bytes and the number of iterations fit 64 bits; a length of 0 counts as 1, as in NumPy."""
+    sizes = [max(dimension.size or 1, 1) for dimension in problem.dimensions]
+    _check_fits("contraction: its iteration space", prod(sizes), MAX_SIZE)
+    for name in problem.names:
+        strides = [abs(getattr(one, name)) for one in problem.having(name)]
+        reached = sum((max(one.size or 1, 1) - 1) * abs(getattr(one, name)) for one in problem.having(name))
+        limit = MAX_SIZE // problem.element_of(name).size
+        _check_fits(f"contraction: {name}", max(reached + 1, *strides, 0), limit)
+
+
+def _check_fits(what: str, found: int, limit: int) -> None:
+    """Refuses a number of elements beyond a limit."""
+    if found > limit:
+        raise SizeOverflow(what=what, found=found, limit=limit)
+
+
+def _check_order(dimensions: tuple[Dimension, ...]) -> None:
+    """Primitive dimensions are innermost."""
+    inside = False
+    for number, dimension in enumerate(dimensions):
+        if inside and not dimension.is_primitive:
+            raise ContractionPrimitive(
+                main="primitive dimensions",
+                found=f"dimension {number} ({dimension}) inside of one",
+                required="all the last ones: the primitive is what the loops run",
+            )
+        inside = inside or dimension.is_primitive
+
+
+def _check_primitive(dimensions: tuple[Dimension, ...], main: Main | UnaryOp) -> None:
+    """The primitive dimensions are some that the main primitive has a kernel for."""
+    primitive = [dimension for dimension in dimensions if dimension.is_primitive]
+    counts = {kind: sum(dimension.type is kind for dimension in primitive) for kind in DimensionRole}
+    most = _MOST[main] if isinstance(main, Main) else {DimensionRole.BATCH: 2}
+    if most is None:
+        return
+    for kind, count in counts.items():
+        allowed = most.get(kind, 0)
+        if count > allowed:
+            raise ContractionPrimitive(
+                main=main.value,
+                found=f"{count} primitive dimensions of type {kind.value}",
+                required=f"at most {allowed}; fuse them, run the others as loops, or take packed_gemm",
+            )
+    if isinstance(main, UnaryOp) and any(d.type is not DimensionRole.BATCH for d in dimensions):
+        raise ContractionPrimitive(
+            main=main.value, found="dimensions that an operand lacks", required="all of type c"
+        )
+
+
+def _check_unary(problem: Contraction) -> None:
+    """One operand: its function on its elements, and nothing before or after."""
+    assert isinstance(problem.main, UnaryOp)
+    check_unary_dtype(problem.main, problem.dtype)
+    for what, dtype in (("out of", problem.out_dtype), ("in1 of", problem.in1_dtype)):
+        if dtype != problem.dtype:
+            raise ContractionPrimitive(
+                main=problem.main.value, found=f"{what} {dtype}", required=f"{problem.dtype}, as in0"
+            )
+    touches = ["a bias at first touch"] if problem.first is FirstTouch.BIAS else []
+    touches += [f"{problem.last} at last touch"] if problem.last else []
+    for found in touches:
+        raise ContractionPrimitive(
+            main=problem.main.value, found=found, required="none: each element is written once"
+        )
+
+
+def _check_sums(problem: Contraction) -> None:
+    """Steps have no operands; sums that out can't hold are finished inside of the primitive."""
+    types, main = problem.types, problem.main
+    assert isinstance(main, Main)
+    for step, _, operand in problem.last.typed(types.sums, types.c):
+        if operand is not None:
+            raise ContractionPrimitive(
+                main=f"{main.value}, last touch",
+                found=f"the step {step}",
+                required="a step without operand; a bias may be copied at first touch",
+            )
+    packed = main is Main.PACKED_GEMM and bool(problem.primitive)
+    if packed and not (types.a == types.b and types.a in SCATTERED_DTYPES):
+        raise ContractionPrimitive(
+            main=main.value,
+            found=f"elements of {types.a} x {types.b}",
+            required=f"two of one type among {', '.join(map(str, SCATTERED_DTYPES))}; or take gemm",
+        )
+    if packed and types.c != types.acc:
+        _refuse_sums(problem, "")
+    if problem.is_scheduled:
+        check_loops(problem)
+
+
+def check_loops(problem: Contraction) -> None:
+    """Refuses loops over k that would keep their sums in an out which rounds them.
+
+    A record without any schedule only describes an operation: its loops are checked when it is compiled.
+    """
+    types = problem.types
+    wide = types.narrows or (types.c.real != types.acc and bool(problem.last))
+    outside = [dimension for dimension in problem.loops if dimension.type is DimensionRole.K]
+    if problem.batch is not None and not problem.hardcoded:
+        outside.append(problem.batch)  # which tiles can't sum in registers
+    if wide and outside:
+        _refuse_sums(problem, f" by the loop {outside[0]}")
+
+
+def _refuse_sums(problem: Contraction, where: str) -> None:
+    types = problem.types
+    raise ContractionPrimitive(
+        main=problem.main.value,
+        found=f"sums of {types.acc} kept in an out of {types.c}{where}",
+        required=f"an out of {types.acc}, or a gemm (a brgemm of known sizes) with all k dimensions",
+    )

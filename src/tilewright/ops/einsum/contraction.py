@@ -6,23 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tilewright.errors import ContractionOperands, InvalidSequence, shown
-from tilewright.ops.contraction.problem import Dimension
+from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.einsum.subscripts import Indexing, lay_over, parse
 from tilewright.spec.arguments import as_integers, as_items
+from tilewright.spec.roles import DimensionRole
 
 #: The operands that a contraction has at most.
 _MOST_OPERANDS = 2
-
-#: The type of a dimension by whether in0, in1 and out have it; of one that a single input has, and out lacks,
-#: the sum runs over the other input's one element.
-_TYPES = {
-    (True, True, True): "c",
-    (True, False, True): "m",
-    (False, True, True): "n",
-    (True, True, False): "k",
-    (True, False, False): "k",
-    (False, True, False): "k",
-}
 
 
 class StridedOperand(NamedTuple):
@@ -117,6 +107,8 @@ def _dimension(
     """The dimension of one label."""
     first, second = inputs[0], inputs[1] if len(inputs) > 1 else None
     size = indexing.sizes[label]
-    kind = _TYPES[label in first, second is None or label in second, label in out]
+    in_second = second is None or label in second
+    # What a single input has, and out lacks, is summed over the one element that the other input repeats.
+    role = DimensionRole.of(label in first, in_second, label in out) or DimensionRole.K
     in0, in1 = (0 if own is None else own.get(label, 0) for own in (first, second))
-    return Dimension(kind, size=size, in0=in0, in1=in1, out=out.get(label, 0))
+    return Dimension(role, size=size, in0=in0, in1=in1, out=out.get(label, 0))

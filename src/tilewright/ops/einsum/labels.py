@@ -11,6 +11,8 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
+from tilewright.spec.roles import DimensionRole
+
 
 class Axes(NamedTuple):
     """What one operand's labels are: the length of each axis, and bytes from one position to the next."""
@@ -79,12 +81,12 @@ class Roles(NamedTuple):
         Roles(batch='b', rows='i', columns='k', summed='j')
         """
         assert set(labels_a) ^ set(labels_b) <= set(labels_out) <= set(labels_a) | set(labels_b)
-        return cls(
-            "".join(label for label in labels_out if label in labels_a and label in labels_b),
-            "".join(label for label in labels_out if label not in labels_b),
-            "".join(label for label in labels_out if label not in labels_a),
-            "".join(label for label in labels_a if label not in labels_out),
-        )
+        found: dict[DimensionRole, list[str]] = {role: [] for role in DimensionRole}
+        for label in dict.fromkeys(labels_out + labels_a):
+            role = DimensionRole.of(label in labels_a, label in labels_b, label in labels_out)
+            assert role is not None
+            found[role].append(label)
+        return cls(*map("".join, found.values()))
 
 
 def count(labels: str, sizes: Mapping[str, int]) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.ops.scattered.kernel import ScatteredKernel, Tables
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import StridedAxis, arrange
+from tilewright.ops.scattered.roles import StridedAxis, is_swapped, ordered
 from tilewright.preparing import once
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def _call(
         StridedAxis(size, *(found.get(label) for found in steps))
         for label, size in zip(order, sizes, strict=True)
     ]
-    swapped, batch, m, n, k = arrange(axes)
-    return _ScatteredCall(kernel, swapped, kernel.tables(batch, m, n, k))
+    swapped = is_swapped(axes)
+    return _ScatteredCall(kernel, swapped, kernel.tables(ordered(axes, swapped=swapped)))
 
 
 def _memory_order(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES
 from tilewright.ops.scattered.panels import PanelShape, cut_panels, offsets_of
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import StridedAxis
+from tilewright.ops.scattered.roles import OrderedAxes
 from tilewright.preparing import once_property
 from tilewright.threads.pool import call_team
 from tilewright.threads.scratch import ScratchPool
@@ -87,17 +86,9 @@ def tables_of(
     problem: ScatteredGemm,
     machine: Machine,
     cut: Blocking,
-    axes: tuple[
-        Sequence[StridedAxis],
-        Sequence[StridedAxis],
-        Sequence[StridedAxis],
-        Sequence[StridedAxis],
-    ],
+    axes: OrderedAxes,
 ) -> Tables:
-    """The tables of a contraction that is cut so.
-
-    `axes` are those of the batch, of rows, columns and depths; the last of each is the fastest.
-    """
+    """The tables of a contraction for one blocking."""
     batch, m, n, k = axes
     depth = prod(axis.size for axis in k)
     found = {f"{operand}b": offsets_of(batch, operand) for operand in "abc"}
@@ -154,15 +145,9 @@ class ScatteredKernel(Kernel):
         """The common scratch, or this kernel's own where its blocks are larger."""
         return scratch_of(self)
 
-    def tables(
-        self,
-        batch: Sequence[StridedAxis],
-        m: Sequence[StridedAxis],
-        n: Sequence[StridedAxis],
-        k: Sequence[StridedAxis],
-    ) -> Tables:
-        """The tables of a contraction; the last of each kind of dimension is the fastest."""
-        return tables_of(self.problem, self.machine, self.blocking, (batch, m, n, k))
+    def tables(self, axes: OrderedAxes) -> Tables:
+        """The tables of a contraction."""
+        return tables_of(self.problem, self.machine, self.blocking, axes)
 
     def run(
         self, a: Array, b: Array, c: Array, tables: Tables, alpha: float = 1.0, beta: float = 0.0

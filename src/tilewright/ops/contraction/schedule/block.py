@@ -6,9 +6,11 @@ from math import prod
 
 from tilewright.machine.machine import Machine
 from tilewright.macro.cost import in_place_limits
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, Main
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.split import cut_at, divisors
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
+from tilewright.spec.roles import DimensionRole
 
 #: A cut into parts of less than this share of what is allowed costs more than it saves: primes stay whole.
 LEAST_SHARE = 0.25
@@ -36,8 +38,8 @@ def block(contraction: Contraction, machine: Machine) -> Contraction:
     types = contraction.types
     # What out cannot hold is summed in one go.
     whole = types.narrows or types.c.real != types.acc
-    found = contraction if whole else _cut(contraction, DimensionType.K, units.blocking.kc, 1)
-    depth = prod(d.size or 1 for d in found.primitive if d.type is DimensionType.K)
+    found = contraction if whole else _cut(contraction, DimensionRole.K, units.blocking.kc, 1)
+    depth = prod(d.size or 1 for d in found.primitive if d.type is DimensionRole.K)
     cut = units.blocking
     limits = in_place_limits(cut.mr, cut.nr, contraction.types, machine.l2.size)
     kinds = ((units.rows, limits.in_place_a), (units.columns, limits.in_place_b))
@@ -46,11 +48,11 @@ def block(contraction: Contraction, machine: Machine) -> Contraction:
     return found
 
 
-def _unit(units: ContractionTiles, kind: DimensionType) -> int:
+def _unit(units: ContractionTiles, kind: DimensionRole) -> int:
     return units.blocking.nr if kind is units.columns else units.blocking.mr
 
 
-def _cut(contraction: Contraction, kind: DimensionType, most: int, unit: int) -> Contraction:
+def _cut(contraction: Contraction, kind: DimensionRole, most: int, unit: int) -> Contraction:
     """The innermost primitive dimension of a type cut to the largest good part of at most so many."""
     inside = [dimension for dimension in contraction.primitive if dimension.type is kind]
     if not inside or (inside[-1].size or 0) <= most:

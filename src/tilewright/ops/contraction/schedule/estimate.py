@@ -9,9 +9,11 @@ from math import prod
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import register_candidates
 from tilewright.macro.cost import KEPT_SHARE, RegisterTile, rows_held, tile_cycles
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, Main
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 from tilewright.spec.dtype import DType, Kind
+from tilewright.spec.roles import DimensionRole
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class _PrimitiveCost:
     units: ContractionTiles
     tiles: tuple[RegisterTile, ...]
 
-    def _of(self, kind: DimensionType) -> tuple[Dimension, ...]:
+    def _of(self, kind: DimensionRole) -> tuple[Dimension, ...]:
         """The primitive dimensions of a type."""
         return tuple(dimension for dimension in self.contraction.primitive if dimension.type is kind)
 
@@ -74,7 +76,7 @@ class _PrimitiveCost:
         batch = _elements(self._of(_C))
         return ScheduleEstimate(batch * (multiply + core.nest_cycles), batch * copied, 0)
 
-    def _panels(self, kind: DimensionType) -> int:
+    def _panels(self, kind: DimensionRole) -> int:
         """Panels of rows or columns where none extends over the end of the innermost dimension."""
         found = self._of(kind)
         nearest = min(found, key=lambda dimension: abs(dimension.out), default=None)
@@ -155,7 +157,7 @@ class _PrimitiveCost:
         return slice_bytes * (-(-rows // self.units.blocking.mr) - 1)
 
 
-_C, _K = DimensionType.BATCH, DimensionType.K
+_C, _K = DimensionRole.BATCH, DimensionRole.K
 
 
 def _elements(dimensions: Iterable[Dimension]) -> int:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.machine.machine import Machine
-from tilewright.ops.contraction.problem import Contraction, Dimension
-
-#: The strides of a dimension.
-OPERANDS = ("in0", "in1", "out", "bias")
+from tilewright.ops.contraction.dimension import STRIDES, Dimension
+from tilewright.ops.contraction.problem import Contraction
 
 
 def fuse(contraction: Contraction, machine: Machine) -> Contraction:  # noqa: ARG001 - as every pass
@@ -58,4 +56,4 @@ def _even(outer: Dimension, inner: Dimension) -> bool:
     size = inner.size
     if size is None or outer.size is None:
         return False
-    return all(getattr(outer, name) == size * getattr(inner, name) for name in OPERANDS)
+    return all(getattr(outer, name) == size * getattr(inner, name) for name in STRIDES)

@@ -7,18 +7,20 @@ from dataclasses import replace
 from itertools import permutations
 
 from tilewright.machine.machine import Machine
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, ExecutionType, Main
+from tilewright.ops.contraction.dimension import Dimension, ExecutionType
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.block import block
 from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.reorder import reorder
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 from tilewright.ops.scattered.problem import SCATTERED_DTYPES
+from tilewright.spec.roles import DimensionRole
 
 #: Sides of what a unary primitive moves: rows of in0, and rows of out.
 _SIDES = ("in0", "out")
 
 #: Primitive dimensions of gemm in the order in which they stand.
-_ORDER = (DimensionType.M, DimensionType.N, DimensionType.K)
+_ORDER = (DimensionRole.M, DimensionRole.N, DimensionRole.K)
 
 
 def identify(contraction: Contraction, machine: Machine) -> Contraction:
@@ -56,7 +58,7 @@ def ways(contraction: Contraction, machine: Machine) -> list[Contraction]:
     types = contraction.types
     found = list(_in_place(contraction, units_of(contraction, machine)))
     if types.a == types.b and types.a in SCATTERED_DTYPES and types.c == types.acc:
-        binary = [d for d in contraction.dimensions if d.type is not DimensionType.BATCH]
+        binary = [d for d in contraction.dimensions if d.type is not DimensionRole.BATCH]
         found.append(_packed(contraction, binary))
     return sorted(found, key=lambda way: estimate(reorder(block(way, machine), machine), machine).cycles)
 
@@ -68,7 +70,7 @@ def _packed(contraction: Contraction, inside: Iterable[Dimension]) -> Contractio
 
 def _in_place(contraction: Contraction, units: ContractionTiles) -> Iterator[Contraction]:
     """Primitives on operands where they stand: one dimension of rows, of columns, one or two of depths."""
-    sums = contraction.of_type(DimensionType.K)
+    sums = contraction.of_type(DimensionRole.K)
     # As many sums as there are run inside of the primitive, which keeps them in registers.
     depths = list(permutations(sums, min(len(sums), 2)))
     columns = contraction.of_type(units.columns)
@@ -88,7 +90,7 @@ def _in_place(contraction: Contraction, units: ContractionTiles) -> Iterator[Con
 
 def _inside(contraction: Contraction, chosen: Iterable[Dimension]) -> Contraction:
     """The chosen dimensions as those of the primitive; rows or columns that are none stay loops."""
-    inside = tuple(d for d in chosen if d.size != 0 or d.type is DimensionType.K)
+    inside = tuple(d for d in chosen if d.size != 0 or d.type is DimensionRole.K)
     numbers = {id(dimension) for dimension in inside}
     loops = [dimension for dimension in contraction.dimensions if id(dimension) not in numbers]
     found = [replace(dimension, execution=ExecutionType.PRIMITIVE) for dimension in inside]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.machine.machine import Machine
-from tilewright.ops.contraction.problem import Contraction, DimensionType, ExecutionType, Main
+from tilewright.ops.contraction.dimension import ExecutionType
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.split import BALANCED, balance, least_work, work_of
+from tilewright.spec.roles import DimensionRole
 
 
 def parallelise(contraction: Contraction, machine: Machine) -> Contraction:
@@ -30,7 +32,7 @@ def parallelise(contraction: Contraction, machine: Machine) -> Contraction:
         return contraction
     found, tasks = list(contraction.dimensions), 1
     for number, dimension in enumerate(contraction.loops):
-        if dimension.type is DimensionType.K or balance(tasks, machine.cores) >= BALANCED:
+        if dimension.type is DimensionRole.K or balance(tasks, machine.cores) >= BALANCED:
             break
         found[number] = replace(dimension, execution=ExecutionType.PARALLEL)
         tasks *= dimension.size or machine.cores

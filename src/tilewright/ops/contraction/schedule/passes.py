@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from tilewright.errors import InvalidChoice, NotAProblem, shown
 from tilewright.machine.machine import Machine
-from tilewright.ops.contraction.problem import Contraction, ExecutionType
+from tilewright.ops.contraction.dimension import ExecutionType
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.block import block
 from tilewright.ops.contraction.schedule.fuse import fuse
 from tilewright.ops.contraction.schedule.identify import identify
@@ -44,7 +45,7 @@ def schedule(contraction: Contraction, machine: Machine, until: str = PASSES[-1]
     Examples
     --------
     >>> from tilewright.machine.catalog import find_machine
-    >>> from tilewright.ops.contraction.problem import Dimension
+    >>> from tilewright.ops.contraction.dimension import (Dimension)
     >>> m, n = Dimension("m", size=1600, in0=1, out=1), Dimension("n", size=1600, in1=1600, out=1600)
     >>> given = Contraction([m, n, Dimension("k", size=1600, in0=1600, in1=1)])
     >>> schedule(given, find_machine("znver5"), until="identify").main.value

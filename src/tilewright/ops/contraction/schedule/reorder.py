@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tilewright.machine.machine import Machine
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, Main
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
+from tilewright.spec.roles import DimensionRole
 
 
 def reorder(contraction: Contraction, machine: Machine) -> Contraction:
@@ -38,7 +40,7 @@ def reorder(contraction: Contraction, machine: Machine) -> Contraction:
 
 def _loop_order(dimension: Dimension) -> tuple[bool, int]:
     """Sums behind all others, each from far to near."""
-    summed = dimension.type is DimensionType.K
+    summed = dimension.type is DimensionRole.K
     far = max(abs(dimension.in0), abs(dimension.in1)) if summed else abs(dimension.out)
     return summed, -far
 
@@ -46,7 +48,7 @@ def _loop_order(dimension: Dimension) -> tuple[bool, int]:
 def _packed_order(dimension: Dimension, units: ContractionTiles) -> tuple[int, int, int]:
     """By type, then from far to near in what the type is packed from, or written to."""
     kind = "cmnk".index(dimension.type.value)
-    if dimension.type is DimensionType.K:
+    if dimension.type is DimensionRole.K:
         steps = sorted((abs(dimension.in0), abs(dimension.in1)))
         return kind, -steps[0], -steps[1]
     name = units.broadcast_from if dimension.type is units.rows else "out"

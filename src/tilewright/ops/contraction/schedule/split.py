@@ -8,9 +8,10 @@ from math import isqrt, prod
 
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import LEAST_TILES
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType, ExecutionType, Main
-from tilewright.ops.contraction.schedule.fuse import OPERANDS
+from tilewright.ops.contraction.dimension import STRIDES, Dimension, ExecutionType
+from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
+from tilewright.spec.roles import DimensionRole
 
 #: Threads that work at the same time, of all, from which a loop is shared well enough.
 BALANCED = 0.9
@@ -56,7 +57,7 @@ def split(contraction: Contraction, machine: Machine) -> Contraction:
 def tasks_of(contraction: Contraction) -> int:
     """Iterations of all loops that may be tasks."""
     return prod(
-        dimension.size or 1 for dimension in contraction.loops if dimension.type is not DimensionType.K
+        dimension.size or 1 for dimension in contraction.loops if dimension.type is not DimensionRole.K
     )
 
 
@@ -90,7 +91,7 @@ def cut_at(dimension: Dimension, inner: int) -> tuple[Dimension, Dimension]:
     """
     assert dimension.size is not None
     assert dimension.size % inner == 0
-    strides = {name: inner * getattr(dimension, name) for name in OPERANDS}
+    strides = {name: inner * getattr(dimension, name) for name in STRIDES}
     outer = replace(dimension, size=dimension.size // inner, execution=ExecutionType.SEQUENTIAL, **strides)
     return outer, replace(dimension, size=inner)
 
@@ -113,7 +114,7 @@ def _cuts(
     """Ways to make a loop of a part of a primitive dimension: the loop, what stays, what it was before."""
     work, least = work_of(contraction) // tasks_of(contraction), least_work(contraction)
     for dimension in contraction.primitive:
-        if dimension.type is DimensionType.K or dimension.size is None:
+        if dimension.type is DimensionRole.K or dimension.size is None:
             continue
         unit = units.of(dimension)
         # From the largest part down, as the divisors of a size ascend.

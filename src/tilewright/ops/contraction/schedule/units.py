@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.ops.contraction.problem import Contraction, Dimension, DimensionType
+from tilewright.ops.contraction.dimension import Dimension
+from tilewright.ops.contraction.problem import Contraction
+from tilewright.spec.roles import DimensionRole
 
 
 @dataclass(frozen=True)
@@ -21,24 +23,24 @@ class ContractionTiles:
     blocking : register tile and cache blocks.
     """
 
-    columns: DimensionType
+    columns: DimensionRole
     instruction: TileFma
     blocking: Blocking
 
     @property
-    def rows(self) -> DimensionType:
+    def rows(self) -> DimensionRole:
         """The type of the dimensions whose elements are broadcast."""
-        return DimensionType.N if self.columns is DimensionType.M else DimensionType.M
+        return DimensionRole.N if self.columns is DimensionRole.M else DimensionRole.M
 
     @property
     def vectors_from(self) -> str:
         """The operand whose elements make vectors."""
-        return "in0" if self.columns is DimensionType.M else "in1"
+        return "in0" if self.columns is DimensionRole.M else "in1"
 
     @property
     def broadcast_from(self) -> str:
         """The other operand."""
-        return "in1" if self.columns is DimensionType.M else "in0"
+        return "in1" if self.columns is DimensionRole.M else "in0"
 
     def of(self, dimension: Dimension) -> int:
         """Elements of a register tile along a dimension; 1 along dimensions that none has."""
@@ -55,14 +57,14 @@ def units_of(contraction: Contraction, machine: Machine) -> ContractionTiles:
     ('m', 32, 12)
     """
     sides = [
-        d for d in contraction.dimensions if d.type in (DimensionType.M, DimensionType.N) and d.size != 1
+        d for d in contraction.dimensions if d.type in (DimensionRole.M, DimensionRole.N) and d.size != 1
     ]
     nearest = min(sides, key=lambda dimension: abs(dimension.out), default=None)
-    turned = nearest is not None and nearest.type is DimensionType.M
+    turned = nearest is not None and nearest.type is DimensionRole.M
     types = (contraction.dtype, contraction.in1_dtype)
     instruction = machine.isa.tile(*(reversed(types) if turned else types))
     return ContractionTiles(
-        DimensionType.M if turned else DimensionType.N,
+        DimensionRole.M if turned else DimensionRole.N,
         instruction,
         choose_blocking(machine, instruction),
     )
