@@ -37,7 +37,6 @@ class Request(NamedTuple):
     threads: int | None
 
 
-_builtins: list[Builtin] = []  # all that there are, since modules are executed once
 _remembering = Section()
 _native: list[NativeFunctions] = []  # the one entry of this process, once made
 
@@ -65,17 +64,16 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
         result: Any = prepared.run()
         if prepared.repeatable is not None:
             with afterwards(name):
-                _remember(carried_out, arguments, named, cast("Prepared", prepared))
+                _remember(builtin, arguments, named, cast("Prepared", prepared))
         return result
 
     carried_out.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
     text = f"{name}{signature.replace(parameters=plain)}\n--\n\n{inspect.cleandoc(ask.__doc__ or '')}\n"
     builtin = Builtin(carried_out, name, ask.__module__, text)
-    _builtins.append(builtin)
     return builtin.function
 
 
-def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], done: Prepared) -> None:
+def _remember(builtin: Builtin, arguments: tuple[Any, ...], named: dict[str, Any], done: Prepared) -> None:
     """Lets machine code serve calls like this one, where the interpreter has such an entry."""
     with importing:
         from tilewright.calls.fastcall import native_entry_possible
@@ -88,5 +86,5 @@ def _remember(owner: object, arguments: tuple[Any, ...], named: dict[str, Any], 
                 return
             with importing:
                 from tilewright.ops.rows.native_entry import NativeFunctions
-            _native.append(NativeFunctions(_builtins))
-        _native[0].add(owner, arguments, named, done)
+            _native.append(NativeFunctions())
+        _native[0].add(builtin, arguments, named, done)

@@ -205,14 +205,9 @@ def _emit() -> str:
 
 
 class NativeFunctions:
-    """The machinery of the native entry: its recipes and its code.
+    """The machinery of the native entry: its recipes and its code."""
 
-    Parameters
-    ----------
-    builtins : the functions to give machine code.
-    """
-
-    def __init__(self, builtins: Sequence[Builtin]) -> None:
+    def __init__(self) -> None:
         self.table = RecipeTable()
         imports = {
             **python_symbols(),
@@ -224,11 +219,15 @@ class NativeFunctions:
         machine = host_machine()
         code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
         self._code = Linked(code, (_NAME,), imports)
-        for builtin in builtins:
-            builtin.install(self._code.address(_NAME), self)
+        self._served: set[Builtin] = set()
 
-    def add(self, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], done: Prepared) -> None:
-        """Makes a call reachable from the entry, and scratch for it."""
+    def add(
+        self, builtin: Builtin, arguments: Sequence[Any], named: Mapping[str, Any], done: Prepared
+    ) -> None:
+        """Makes a call reachable from the entry, which the function gets, and scratch for it."""
+        if builtin not in self._served:
+            builtin.install(self._code.address(_NAME), self)
+            self._served.add(builtin)
         if done.call is not None and done.call.kernel.pool is not None:
             done.call.kernel.pool.supply()
-        add_recipe(self.table, owner, arguments, named, done)
+        add_recipe(self.table, builtin.fallback, arguments, named, done)
