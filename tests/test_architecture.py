@@ -93,7 +93,6 @@ PENDING = {
     "ops/packing/matrix.py",
     "ops/rows/explain.py",
     "ops/rows/kernel.py",
-    "ops/rows/public.py",
     "ops/sum_of_products/nest.py",
     "ops/triangular/explain.py",
 }

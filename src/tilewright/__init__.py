@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tilewright.ops.einsum.public import einsum
     from tilewright.ops.einsum.public_compiled import compile_einsum, einsum_tree
     from tilewright.ops.elementwise.problem import Elementwise
+    from tilewright.ops.elementwise.public import erf, exp, gelu, relu, sigmoid, silu, tanh
     from tilewright.ops.explain import explain
     from tilewright.ops.gemm.problem import Gemm
     from tilewright.ops.linear.activations import QuantizedRows, quantize_rows
@@ -46,19 +47,7 @@ if TYPE_CHECKING:
     from tilewright.ops.packing.problem import Packing
     from tilewright.ops.quantized.public import pack, pack_quantized, quantize_weights, unpack
     from tilewright.ops.rows.problem import RowFunction
-    from tilewright.ops.rows.public import (
-        erf,
-        exp,
-        gelu,
-        layer_norm,
-        log_softmax,
-        relu,
-        rms_norm,
-        sigmoid,
-        silu,
-        softmax,
-        tanh,
-    )
+    from tilewright.ops.rows.public import layer_norm, log_softmax, rms_norm, softmax
     from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
     from tilewright.ops.sum_of_products.problem import SumOfProducts
     from tilewright.ops.transpose.public import transpose
@@ -194,10 +183,10 @@ _HOMES = {
     "einsum": "tilewright.ops.einsum.public",
     "einsum_contraction": "tilewright.ops.einsum.contraction_call",
     "einsum_tree": "tilewright.ops.einsum.public_compiled",
-    "erf": "tilewright.ops.rows.public",
-    "exp": "tilewright.ops.rows.public",
+    "erf": "tilewright.ops.elementwise.public",
+    "exp": "tilewright.ops.elementwise.public",
     "explain": "tilewright.ops.explain",
-    "gelu": "tilewright.ops.rows.public",
+    "gelu": "tilewright.ops.elementwise.public",
     "get_num_threads": "tilewright.threads.pool",
     "inner": "tilewright.ops.einsum.products",
     "kron": "tilewright.ops.einsum.products",
@@ -217,17 +206,17 @@ _HOMES = {
     "pack_quantized": "tilewright.ops.quantized.public",
     "quantize_rows": "tilewright.ops.linear.activations",
     "quantize_weights": "tilewright.ops.quantized.public",
-    "relu": "tilewright.ops.rows.public",
+    "relu": "tilewright.ops.elementwise.public",
     "rms_norm": "tilewright.ops.rows.public",
     "schedule": "tilewright.ops.contraction.public",
     "set_num_threads": "tilewright.threads.pool",
-    "sigmoid": "tilewright.ops.rows.public",
-    "silu": "tilewright.ops.rows.public",
+    "sigmoid": "tilewright.ops.elementwise.public",
+    "silu": "tilewright.ops.elementwise.public",
     "softmax": "tilewright.ops.rows.public",
     "sum": "tilewright.ops.rows.public_reductions",
     "syr2k": "tilewright.ops.triangular.public",
     "syrk": "tilewright.ops.triangular.public",
-    "tanh": "tilewright.ops.rows.public",
+    "tanh": "tilewright.ops.elementwise.public",
     "targets": "tilewright.machine.catalog",
     "tensordot": "tilewright.ops.einsum.products",
     "transpose": "tilewright.ops.transpose.public",

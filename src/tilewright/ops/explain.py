@@ -392,7 +392,11 @@ CALLS: dict[str, Callable[..., Explanation]] = {
 #: The modules that these come from, as they say.
 _HOMES = ("tilewright", "tilewright.ops.attention.public", "tilewright.ops.triangular.public")
 #: The modules of functions of rows and of elements, all of which are explained alike.
-_FUNCTIONS = ("tilewright.ops.rows.public", "tilewright.ops.rows.public_reductions")
+_FUNCTIONS = (
+    "tilewright.ops.rows.public",
+    "tilewright.ops.rows.public_reductions",
+    "tilewright.ops.elementwise.public",
+)
 
 
 def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:

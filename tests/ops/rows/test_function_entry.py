@@ -21,8 +21,9 @@ from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.recipes import RecipeTable
 from tilewright.errors import NegativeEps, OutReadOnly, OutShape, TilewrightError
 from tilewright.ops.elementwise import call as elementwise
+from tilewright.ops.elementwise import public as elementwise_front
 from tilewright.ops.rows import builtins as function_front
-from tilewright.ops.rows import call as row_functions
+from tilewright.ops.rows import public as rows_front
 from tilewright.ops.rows.recipes import add_recipe, call_words
 from tilewright.spec.functions import UnaryOp
 
@@ -60,8 +61,8 @@ def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(module, name, seen)
 
-    watch(row_functions, "prepare")
-    watch(elementwise, "prepare_each")
+    watch(rows_front, "prepare")
+    watch(elementwise_front, "prepare_each")
     return calls
 
 

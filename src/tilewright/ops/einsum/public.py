@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from tilewright.llvm.builtin import Builtin
+from tilewright.ops.einsum.subscripts import interleaved
+from tilewright.ops.gemm.gufuncs import refuse_keywords
 from tilewright.preparing import Section, importing
 from tilewright.spec.arguments import as_items, as_text
+from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -116,9 +119,6 @@ def _einsum(
 ) -> Any:
     """The Python half of `einsum`: calls that machine code does not know yet, and every error."""
     if unexpected:
-        with importing:
-            from tilewright.ops.gemm.gufuncs import refuse_keywords
-
         refuse_keywords("einsum", unexpected)
     if threads is not None or (type(subscripts) is not str and type(subscripts) is not bytes):
         return _plainly((subscripts, *operands), threads, (out, dtype, order, casting, optimize))
@@ -162,8 +162,6 @@ def _plainly(arguments: tuple[Any, ...], threads: int | None, options: tuple[Any
     named = {name: value for name, value, default in given if value is not default}
     if threads is None:
         return einsum(*arguments, **named)
-    with importing:
-        from tilewright.threads.pool import limited
 
     with limited(threads):
         return einsum(*arguments, **named)
@@ -185,9 +183,6 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     key = (pairs, *map(tuple, lists)) if plain else ()
     text = _texts.get(key) if plain else None
     if text is None:
-        with importing:
-            from tilewright.ops.einsum.subscripts import interleaved
-
         operands = arguments[0 : 2 * pairs : 2]
         given = [value for pair in zip(operands, lists, strict=False) for value in pair]
         text, _ = interleaved([*given, *lists[pairs:]])

@@ -1,7 +1,4 @@
-"""`tilewright.matmul` as a builtin: what the package offers, and what calls inside it go through too.
-
-What a call needs (LLVM, the stages, the run time) is imported by the first one.
-"""
+"""`tilewright.matmul` as a builtin: what the package offers, and what calls inside it go through too."""
 
 from __future__ import annotations
 
@@ -11,14 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.calls.afterwards import afterwards
+from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.foreign import ANY_ORDER, SAME_KIND
 from tilewright.llvm.builtin import Builtin
+from tilewright.ops.gemm import call as arrays
+from tilewright.ops.gemm import gufuncs
+from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels, scratch_pool
+from tilewright.ops.gemm.native_entry import NativeMatmul
+from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.preparing import Section, importing
+from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from tilewright.ops.gemm.native_entry import NativeMatmul
 
 _MATMUL_DOC = """\
 matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None, axes=None,
@@ -123,11 +126,6 @@ def _matmul(
     **unexpected: Any,
 ) -> NDArray[Any]:
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
-    with importing:
-        from tilewright.ops.gemm import call as arrays
-        from tilewright.ops.packing.matrix import PackedMatrix
-        from tilewright.threads.pool import limited
-
     plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True and not unexpected
     with limited(threads):
         if plain and PackedMatrix in (type(a), type(b)):
@@ -141,9 +139,6 @@ def _matmul(
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
         else:
-            with importing:
-                from tilewright.ops.gemm import gufuncs
-
             gufuncs.refuse_keywords("matmul", unexpected)
             options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
             product = gufuncs.Product("matmul", partial(arrays.matmul, **steps))
@@ -156,11 +151,6 @@ def _matmul(
 
 def _connect() -> None:
     """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
-    with importing:
-        from tilewright.calls.fastcall import native_entry_possible
-        from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels, scratch_pool
-        from tilewright.ops.gemm.native_entry import NativeMatmul
-
     pool = scratch_pool()
     if _native and not pool.table.wanted and _native[0].connected == len(matmul_kernels):
         return

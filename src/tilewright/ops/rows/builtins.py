@@ -11,14 +11,16 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, cast
 
 from tilewright.calls.afterwards import afterwards
+from tilewright.calls.fastcall import native_entry_possible
 from tilewright.llvm.builtin import Builtin
-from tilewright.preparing import Section, importing
+from tilewright.ops.rows.native_entry import NativeFunctions
+from tilewright.preparing import Section
+from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tilewright.ops.rows.kernel import Prepared
-    from tilewright.ops.rows.native_entry import NativeFunctions
     from tilewright.ops.rows.stats import PreparedStats
 
 P = ParamSpec("P")
@@ -53,8 +55,6 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
 
     @wraps(ask)
     def carried_out(*arguments: P.args, **named: P.kwargs) -> Any:
-        with importing:
-            from tilewright.threads.pool import limited
 
         request = ask(*arguments, **named)
         if request.threads is not None:
@@ -75,16 +75,11 @@ def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
 
 def _remember(builtin: Builtin, arguments: tuple[Any, ...], named: dict[str, Any], done: Prepared) -> None:
     """Lets machine code serve calls like this one, where the interpreter has such an entry."""
-    with importing:
-        from tilewright.calls.fastcall import native_entry_possible
-
     with _remembering as first:
         if not first:
             return
         if not _native:
             if not native_entry_possible():
                 return
-            with importing:
-                from tilewright.ops.rows.native_entry import NativeFunctions
             _native.append(NativeFunctions())
         _native[0].add(builtin, arguments, named, done)

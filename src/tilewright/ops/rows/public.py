@@ -1,7 +1,4 @@
-"""Arrays in, arrays out: the public functions along axes and of single elements.
-
-What a call needs is imported by the first call, as in `api.py`.
-"""
+"""The public functions along axes, as builtins whose repeated calls are machine code."""
 
 from __future__ import annotations
 
@@ -9,8 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.ops.rows.builtins import Request, served
-from tilewright.preparing import importing
-from tilewright.spec.arguments import check_word
+from tilewright.ops.rows.call import prepare
+from tilewright.ops.rows.stats import prepare_with_stats
+from tilewright.spec.arguments import check_flag
+from tilewright.spec.row_functions import RowOp
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -197,174 +196,10 @@ def rms_norm(
     return _along("rms_norm", x, axis, out, threads, return_stats=return_stats, weight=weight, eps=eps)
 
 
-@served
-def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
-    """max(x, 0).
-
-    Parameters
-    ----------
-    x : array_like
-        Any shape, any strides. float32, float64, bfloat16 or float16; integers become the floats that NumPy's
-        functions make of them.
-    out : numpy.ndarray, optional
-        Receives the result; of its shape. May be x itself, or share memory with it.
-    threads : int, optional
-        The most threads of this call; as many as `set_num_threads` says by default.
-
-    Returns
-    -------
-    numpy.ndarray of x's shape, strides and type, or `out`
-        Computed in float32 (of float64 in float64) and rounded once; NaN where x is NaN.
-
-    Raises
-    ------
-    UnsupportedDtype, InvalidOperand, OutShape, OutDtype, OutReadOnly, OutNotArray, OutOverlapsItself,
-    InvalidThreads
-        Each before `out` changes.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> tw.relu(np.array([-1.0, 2.0]))
-    array([0., 2.])
-    """
-    return _each("relu", x, out, threads)
-
-
-@served
-def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
-    """e^x.
-
-    Takes, gives and raises what `relu` does.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> tw.exp(np.array([0.0, -np.inf]))
-    array([1., 0.])
-    """
-    return _each("exp", x, out, threads)
-
-
-@served
-def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
-    """The hyperbolic tangent of x.
-
-    Takes, gives and raises what `relu` does.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> tw.tanh(np.array([0.0, np.inf]))
-    array([0., 1.])
-    """
-    return _each("tanh", x, out, threads)
-
-
-@served
-def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
-    """1 / (1 + e^-x).
-
-    Takes, gives and raises what `relu` does.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> tw.sigmoid(np.array([0.0, np.inf]))
-    array([0.5, 1. ])
-    """
-    return _each("sigmoid", x, out, threads)
-
-
-@served
-def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
-    """x · sigmoid(x); -0, the limit, where x is -inf.
-
-    Takes, gives and raises what `relu` does.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> tw.silu(np.array([0.0, 40.0]))
-    array([ 0., 40.])
-    """
-    return _each("silu", x, out, threads)
-
-
-@served
-def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
-    """The error function of x.
-
-    Takes, gives and raises what `relu` does.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> tw.erf(np.array([0.0, np.inf]))
-    array([0., 1.])
-    """
-    return _each("erf", x, out, threads)
-
-
-@served
-def gelu(
-    x: ArrayLike,
-    approximate: str = "none",
-    out: NDArray[Any] | None = None,
-    *,
-    threads: int | None = None,
-) -> Request:
-    """x·Φ(x), Φ the normal distribution; -0, the limit, where x is -inf.
-
-    Parameters
-    ----------
-    approximate : "none", or "tanh" for x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
-    x, out, threads : as of `relu`.
-
-    Returns
-    -------
-    numpy.ndarray of x's shape, strides and type, or `out`
-
-    Raises
-    ------
-    InvalidChoice, and what `relu` raises.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> tw.gelu(np.array([-np.inf, 0.0, 9.0]))
-    array([-0.,  0.,  9.])
-
-    Source: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv:1606.08415.
-    """
-    return _each(_GELU_FORMS[check_word(approximate, "approximate", _GELU_FORMS)], x, out, threads)
-
-
-#: The operation of each form of GELU, by PyTorch's words.
-_GELU_FORMS = {"none": "gelu", "tanh": "gelu_tanh"}
-
-
 def _along(
     op: str, x: Any, axis: Any, out: Any, threads: int | None, *, return_stats: bool = False, **given: Any
 ) -> Request:
     """One function along axes."""
-    with importing:
-        from tilewright.ops.rows.call import prepare
-        from tilewright.spec.row_functions import RowOp
-
-        if return_stats is not False:
-            from tilewright.ops.rows.stats import prepare_with_stats
-            from tilewright.spec.arguments import check_flag
-
-            if check_flag(return_stats, "return_stats"):
-                return Request(partial(prepare_with_stats, RowOp(op), x, axis, out, **given), threads)
+    if return_stats is not False and check_flag(return_stats, "return_stats"):
+        return Request(partial(prepare_with_stats, RowOp(op), x, axis, out, **given), threads)
     return Request(partial(prepare, RowOp(op), x, axis, out, **given), threads)
-
-
-def _each(op: str, x: Any, out: Any, threads: int | None) -> Request:
-    """One function of single elements."""
-    with importing:
-        from tilewright.ops.elementwise.call import prepare_each
-        from tilewright.spec.functions import UnaryOp
-
-    return Request(partial(prepare_each, UnaryOp(op), x, out), threads)

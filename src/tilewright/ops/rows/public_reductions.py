@@ -1,7 +1,4 @@
-"""Arrays in, numbers out: sums, means and extremes along axes, under the names that NumPy gives them.
-
-What a call needs is imported by the first call, as in `api.py`.
-"""
+"""The public reductions along axes: sum, mean, max and min."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.ops.rows.builtins import Request, served
-from tilewright.preparing import importing
+from tilewright.ops.rows.reduce import prepare_reduction
+from tilewright.spec.row_functions import RowOp
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -140,8 +138,4 @@ def min(  # noqa: A001 (NumPy's name)
 
 def _reduced(op: str, x: Any, axis: Any, out: Any, threads: int | None, *, keepdims: bool) -> Request:
     """One reduction."""
-    with importing:
-        from tilewright.ops.rows.reduce import prepare_reduction
-        from tilewright.spec.row_functions import RowOp
-
     return Request(partial(prepare_reduction, RowOp(op), x, axis, out, keepdims=keepdims), threads)

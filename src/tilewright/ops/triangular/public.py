@@ -1,13 +1,12 @@
-"""Arrays in, arrays out: the public functions of matrices of which one triangle is computed or read.
-
-What a call needs is imported by the first call, as in `api.py`.
-"""
+"""Arrays in, arrays out: the public functions of matrices of which one triangle is computed or read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright.preparing import importing
+from tilewright.ops.triangular import trmm_call as implementation
+from tilewright.ops.triangular.syr2k_call import symmetric
+from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -65,10 +64,6 @@ def syrk(
 
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
-    with importing:
-        from tilewright.ops.triangular.syr2k_call import symmetric
-        from tilewright.threads.pool import limited
-
     with limited(threads):
         return symmetric("syrk", [a], out, alpha=alpha, beta=beta, lower=lower)
 
@@ -118,10 +113,6 @@ def syr2k(
 
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
-    with importing:
-        from tilewright.ops.triangular.syr2k_call import symmetric
-        from tilewright.threads.pool import limited
-
     with limited(threads):
         return symmetric("syr2k", [a, b], out, alpha=alpha, beta=beta, lower=lower)
 
@@ -187,9 +178,5 @@ def trmm(
 
     Source: Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS 16(1), 1990.
     """
-    with importing:
-        from tilewright.ops.triangular import trmm_call as implementation
-        from tilewright.threads.pool import limited
-
     with limited(threads):
         return implementation.trmm(a, b, out, alpha=alpha, lower=lower, unit=unit, side=side)
