@@ -28,7 +28,7 @@ REFUSED = (
     ),
     Row(
         "no product",
-        "adds up no products",
+        "does not sum products",
         """
         for i in range(m):
             for j in range(n):
@@ -230,7 +230,7 @@ REFUSED = (
     ),
     Row(
         "C of before the loop",
-        "as it was before",
+        "from before another store",
         """
         for i in range(m):
             for j in range(n):
@@ -241,7 +241,7 @@ REFUSED = (
     ),
     Row(
         "C of before zeros",
-        "as it was before",
+        "from before another store",
         """
         for i in range(m):
             for j in range(n):
@@ -324,7 +324,7 @@ REFUSED = (
     ),
     Row(
         "zeros afterwards",
-        "clears what it has added",
+        "overwrites the sum",
         """
         for i in range(m):
             for j in range(n):
@@ -335,7 +335,7 @@ REFUSED = (
     ),
     Row(
         "a product that another one replaces",
-        "clears what it has added",
+        "overwrites the sum",
         """
         for i in range(m):
             for j in range(n):
@@ -371,7 +371,7 @@ REFUSED = (
     ),
     Row(
         "C read beside",
-        "other subscripts",
+        "different subscripts",
         """
         for i in range(m):
             for j in range(n):
@@ -475,7 +475,7 @@ REFUSED = (
     ),
     Row(
         "no sum of indices",
-        "no sums of loop indices",
+        "not affine in loop indices",
         """
         for i in range(m):
             for j in range(n):
@@ -505,7 +505,7 @@ REFUSED = (
     ),
     Row(
         "a triangle of depths",
-        "runs the loop over k3 as often as i1 says",
+        "runs the loop over k3 for a number of times that depends on i1",
         """
         for i in range(m):
             for j in range(n):
@@ -515,7 +515,7 @@ REFUSED = (
     ),
     Row(
         "a triangle beside the diagonal",
-        "runs the loop over j2 as often as i1 says",
+        "runs the loop over j2 for a number of times that depends on i1",
         """
         for i in range(n):
             for j in range(i):
@@ -525,7 +525,7 @@ REFUSED = (
     ),
     Row(
         "a triangle without its diagonal, upper",
-        "runs the loop over j2 as often as i1 says",
+        "runs the loop over j2 for a number of times that depends on i1",
         """
         for i in range(n):
             for j in range(i + 1, n):
@@ -565,7 +565,7 @@ REFUSED = (
     ),
     Row(
         "blocks beyond the end",
-        "runs the loop over i2 as often as ii1 says",
+        "runs the loop over i2 for a number of times that depends on ii1",
         """
         for ii in range(0, m, 4):
             for i in range(ii, min(ii + 5, m)):
@@ -587,7 +587,7 @@ REFUSED = (
     ),
     Row(
         "wrapped sums widened",
-        "keeps sums in i32 that it widens to i64",
+        "accumulates in i32 and widens the sum to i64",
         """
         for i in range(m):
             for j in range(n):
@@ -600,7 +600,7 @@ REFUSED = (
     ),
     Row(
         "wrapped sums of two products widened",
-        "keeps sums in i16 that it widens to i32",
+        "accumulates in i16 and widens the sum to i32",
         """
         for i in range(n):
             for j in range(i + 1):
@@ -611,7 +611,7 @@ REFUSED = (
     ),
     Row(
         "wrapped products widened",
-        "keeps sums in i8",
+        "accumulates in i8",
         """
         for i in range(m):
             for j in range(n):

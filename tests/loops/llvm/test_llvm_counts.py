@@ -221,4 +221,4 @@ def test_loops_that_run_until_they_wrap_are_refused(predicate: str, step: str) -
     }
     found = read({**fields, "guard": "br label %loop"})
     assert isinstance(found, Refusal)
-    assert found.reason == "runs for a number of times that is not affine"
+    assert found.reason == "has a trip count that is not affine"

@@ -58,9 +58,9 @@ BODIES = {
 }
 #: The end of the loop's first block, and why it is no nest.
 BRANCHES = {
-    "%c = icmp eq i64 %i, %m\n  br i1 %c, label %exit, label %latch": "leaves from the middle",
+    "%c = icmp eq i64 %i, %m\n  br i1 %c, label %exit, label %latch": "exits from the middle",
     "br i1 %flag, label %latch, label %panic": "may stop the program",
-    "switch i64 %i, label %latch [ i64 3, label %panic ]": "goes several ways",
+    "switch i64 %i, label %latch [ i64 3, label %panic ]": "has a multi-way branch",
 }
 
 
@@ -135,7 +135,7 @@ def test_numbers_of_iterations_may_be_used_behind_a_nest() -> None:
 )
 def test_elements_behind_a_nest(behind: str, left: str) -> None:
     found = read("%v = load float, ptr %a, align 4\n  br label %latch", behind)
-    assert reason(found) == f"leaves {left} to the code behind it"
+    assert reason(found) == f"leaves {left} to the code after it"
 
 
 def test_values_from_one_iteration_to_the_next() -> None:
@@ -151,7 +151,7 @@ def test_several_ways_back() -> None:
     text = text.replace("[ %next, %latch ]", "[ %next, %latch ], [ %i, %loop ]")
     module = read_module(text)
     found = nests(module.functions["f"], module)[0].read()
-    assert reason(found) == "goes back to its beginning from several places"
+    assert reason(found) == "has several back edges"
 
 
 def test_pointers_of_32_bits() -> None:

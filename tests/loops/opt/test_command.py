@@ -42,7 +42,7 @@ def test_files(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "product:2" in shown
     assert "1 more" in shown
-    assert "multiplies no two elements" in shown
+    assert "does not multiply two elements" in shown
     assert (tmp_path / "a.o").read_bytes().startswith(b"\x7fELF")
     lines = (tmp_path / "remarks").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["replaced", "refused", "replaced", "refused"]

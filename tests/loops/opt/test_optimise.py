@@ -50,7 +50,7 @@ def test_a_line_for_each_nest() -> None:
     ]
     assert lines[0] == "replaced product:2: %c[m,n] = %a[m,k]*%b[k,n], m=%m, n=%n, k=%k, f32"
     assert "calls calls" in lines[1]
-    assert lines[3].endswith("since it multiplies no two elements")
+    assert lines[3].endswith("since it does not multiply two elements")
 
 
 def product(code: Linked, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
@@ -167,7 +167,7 @@ def test_functions_that_stay_as_they_are(word: str) -> None:
     assert marked != PRODUCT
     found = optimised(marked)
     assert found.replaced == 0
-    assert str(found.remarks[0]).startswith("refused product:2, since it stands in a function that is ")
+    assert str(found.remarks[0]).startswith("refused product:2, since it is in a function that is ")
 
 
 def test_kernels_of_functions_that_go_are_not_kept() -> None:

@@ -108,14 +108,14 @@ def idle(A: Array, B: Array, C: Array) -> None:
 
 REFUSED = [
     (idle, "reads elements of A that no product needs, in line"),
-    (taken_in_steps, "takes a part of A and not an element"),
-    (growing, "takes a part of B whose length changes"),
+    (taken_in_steps, "takes a slice of A instead of an element"),
+    (growing, "takes a slice of B whose length varies"),
     (early, "has a condition"),
     (divided, "divides"),
     (called, "calls abs"),
     (indirect, "counts with rows[i]"),
     (iterated, "more than one variable"),
-    (sliced, "takes every so many elements of C"),
+    (sliced, "takes every n-th element of C"),
     (kept_sum, "leaves s"),
     (rewritten, "assigns the loop variable i"),
     (with_else, "else"),
@@ -155,7 +155,7 @@ def test_slices_of_different_lengths_run_as_written() -> None:
     a, b, c = np.ones((7, 9)), np.ones((9, 1)), np.zeros((7, 8))
     fast(a, b, c)
     np.testing.assert_array_equal(c, np.full((7, 8), 9))
-    assert tw.accelerate.report(fast)[0].as_written == "slices of different lengths meet"
+    assert tw.accelerate.report(fast)[0].as_written == "slices differ in length"
 
 
 def test_what_is_called_np_is_looked_at() -> None:

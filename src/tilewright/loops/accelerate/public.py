@@ -100,7 +100,7 @@ class Accelerate:
         ...     for i in range(1, len(x)):
         ...         x[i] += x[i - 1]
         >>> print(tw.accelerate.report(prefix_sums))  # doctest: +ELLIPSIS
-        line 3: left, since it adds up no products of two elements...
+        line 3: left, since it does not sum products of two elements...
         """
         with importing:
             from tilewright.loops.accelerate.rewrite import report_of

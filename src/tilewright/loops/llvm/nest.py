@@ -31,10 +31,10 @@ _WORDS = {
     "atomicrmw": "changes memory atomically",
     "cmpxchg": "changes memory atomically",
     "fence": "orders its accesses to memory",
-    "invoke": "calls what may throw",
+    "invoke": "calls a function that may throw",
     "callbr": "calls assembly",
-    "switch": "goes several ways",
-    "indirectbr": "goes several ways",
+    "switch": "has a multi-way branch",
+    "indirectbr": "has a multi-way branch",
     "va_arg": "reads arguments",
 }
 
@@ -76,14 +76,14 @@ class Reader:
             raise self._refuse("has pointers of other than 64 bits")
         for loop in self._loop.walk():
             if len(loop.latches) > 1:
-                raise self._refuse("goes back to its beginning from several places")
+                raise self._refuse("has several back edges")
 
     def read(self) -> Candidate:
         """Read the nest, or raise `NotANest`."""
         loop = self._loop
         entering = [one for one in self._function.predecessors[loop.header] if one not in loop.blocks]
         if len(entering) != 1:
-            raise self._refuse("is entered from several places")
+            raise self._refuse("has several entries")
         statements = self._read_loop(loop, reached=True)
         match statements:
             case [CountedLoop() as nest]:
@@ -124,11 +124,11 @@ class Reader:
                 continue
             if instruction.opcode != "phi" or label != exit_label:
                 used = next(name for name in instruction.names if self._counts.home(name) is not None)
-                raise self._refuse(f"leaves {used} to the code behind it", instruction)
+                raise self._refuse(f"leaves {used} to the code after it", instruction)
             (text,) = {pair.text for pair in instruction.incoming if pair.label in inside}
             value = self._counts.one(self._counts.of(instruction.kind, text, None))
             if value is None or value.indices or reads_memory(value):
-                raise self._refuse(f"leaves {text} to the code behind it", instruction)
+                raise self._refuse(f"leaves {text} to the code after it", instruction)
             found.append((instruction.result, value))
         return tuple(found)
 
@@ -167,15 +167,13 @@ class Reader:
         where = self._module.where(function, function.blocks[loop.latches[0]].terminator)
         if len(set(counts.leaving(loop))) != 1:
             several = len(set(counts.leaving(loop))) > 1
-            raise self._refuse("leaves from the middle" if several else "never ends", header.instructions[0])
+            raise self._refuse("exits from the middle" if several else "never ends", header.instructions[0])
         ((label, _),) = counts.leaving(loop)
         if label != loop.header and label not in loop.latches:
-            raise self._refuse("leaves from the middle", function.blocks[label].terminator)
+            raise self._refuse("exits from the middle", function.blocks[label].terminator)
         extent = counts.extent(loop)
         if extent is None:
-            raise self._refuse(
-                "runs for a number of times that is not affine", function.blocks[label].terminator
-            )
+            raise self._refuse("has a trip count that is not affine", function.blocks[label].terminator)
         counts.extents[loop.header] = extent
         index = counts.indices[loop.header]
         tested_first = label not in loop.latches
@@ -193,7 +191,7 @@ class Reader:
             cell = self._values.cells[phi.result]
             value = self._values.of(phi.kind, text, loop)
             if any(one in assigned for one in cells_of(value)):
-                raise self._refuse("carries values around in a circle", phi)
+                raise self._refuse("has a cycle of carried values", phi)
             if value != Read(cell):
                 after.append(Assign(cell, value, where))
                 assigned.append(cell)
@@ -262,7 +260,7 @@ class Reader:
                 ((_, label),) = self._counts.leaving(child)
                 continue
             if label not in loop.blocks:
-                raise self._refuse("leaves from the middle", self._function.blocks[label].terminator)
+                raise self._refuse("exits from the middle", self._function.blocks[label].terminator)
             if reached:
                 self._reached.add(label)
             self._read_block(label, loop, statements)
@@ -285,7 +283,7 @@ class Reader:
             case (first, second):
                 return self._choose(label, (first, second), loop, statements, reached=reached)
             case _:
-                raise self._refuse("leaves from the middle", branch)
+                raise self._refuse("exits from the middle", branch)
 
     def _insist(self, comparisons: list[Comparison] | None, branch: Instruction, reason: str) -> None:
         """Add conditions that make comparisons hold in every iteration."""

@@ -275,7 +275,7 @@ class _Reader:
                 left = self.value(value.left, cells, where)
                 right = self.value(value.right, cells, where)
                 if not (left.terms and right.terms):
-                    raise Refused(where, "multiplies by 0, which NaN and infinity survive")
+                    raise Refused(where, "multiplies by 0, which does not remove NaN and infinity")
                 return multiply(left, right, where, contracts=value.contracts)
             case Minus():
                 form = self.value(value.value, cells, where)
@@ -309,7 +309,9 @@ def substitute(form: SumOfTerms, cells: Mapping[Cell, SumOfTerms | None], where:
             if before.cell in cells:
                 held = cells[before.cell]
                 if held is None:
-                    raise Refused(where, f"reads {before.cell.name}, which the last iteration of a loop left")
+                    raise Refused(
+                        where, f"reads {before.cell.name}, which the last iteration of a loop assigned"
+                    )
                 factor = held
                 for kind in before.converts:
                     factor = converted(factor, kind, where)
@@ -331,7 +333,7 @@ def converted(form: SumOfTerms, dtype: DType, where: Where) -> SumOfTerms:
     if source is not None and not numbers and not _alike(source, dtype):
         raise Refused(where, f"converts {source} to {dtype}")
     if source is not None and source.is_integer and dtype.bits > source.bits and len(form.terms) > 1:
-        raise Refused(where, f"keeps sums in {source} that it widens to {dtype}")
+        raise Refused(where, f"accumulates in {source} and widens the sum to {dtype}")
     return SumOfTerms(tuple(_converted_term(term, source, dtype, where) for term in form.terms), dtype)
 
 
@@ -352,7 +354,7 @@ def _converted_term(term: Term, source: DType | None, dtype: DType, where: Where
         case _:
             widens = source is not None and source.is_integer and dtype.bits > source.bits
             if widens and source is not None and not _fits(term, source):
-                raise Refused(where, f"keeps sums in {source} that it widens to {dtype}")
+                raise Refused(where, f"accumulates in {source} and widens the sum to {dtype}")
             return term
 
 

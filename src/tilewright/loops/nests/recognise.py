@@ -60,7 +60,7 @@ def recognise(nest: CountedLoop) -> MatrixProduct | Refusal:
         return found
     roles = {dimension.role for dimension in found.dimensions}
     if DimensionRole.K not in roles:
-        return Refusal(found.where, "sums nothing: no loop is in both factors and not in the result")
+        return Refusal(found.where, "sums nothing: no loop index is in both factors but not in the result")
     if not roles & {DimensionRole.M, DimensionRole.N}:
         return Refusal(found.where, "multiplies no matrix: every loop over the result is in both factors")
     return found
@@ -101,7 +101,7 @@ def _product(where: Where, stores: Sequence[Store]) -> MatrixProduct:
         raise Refused(where, "stores nothing")
     updates = [store for store in stores if any(len(term.elements) > 1 for term in store.form.terms)]
     if not updates:
-        raise Refused(where, "adds up no products of two elements")
+        raise Refused(where, "does not sum products of two elements")
     c = updates[0].target
     for store in stores:
         if store.target.memory != c.memory:
@@ -122,7 +122,7 @@ def _product(where: Where, stores: Sequence[Store]) -> MatrixProduct:
         for term in step.products
     ]
     if any(term.factor.is_zero for _, term in terms):
-        raise Refused(where, f"clears what it has added to {c.memory.name}")
+        raise Refused(where, f"overwrites the sum in {c.memory.name}")
     products = [_assembled(step, term, Factor(0) if beta.is_zero else beta) for step, term in terms]
     match products:
         case [only]:
@@ -140,15 +140,15 @@ def _step(store: Store) -> _Step:
         match term.elements:
             case ():
                 raise Refused(
-                    store.where, f"adds numbers to {c.memory.name} that are no products of elements"
+                    store.where, f"adds numbers to {c.memory.name} that are not products of elements"
                 )
             case (own,) if own.access.memory == c.memory:
                 if own.access.offset != c.offset or own.access.dtype != c.dtype:
                     raise Refused(
-                        store.where, f"reads {c.memory.name} with other subscripts than it is written"
+                        store.where, f"reads {c.memory.name} with different subscripts than it writes"
                     )
                 if own.version != store.version or term.sums or not own.exact:
-                    raise Refused(store.where, f"adds {c.memory.name} as it was before another store")
+                    raise Refused(store.where, f"adds {c.memory.name} from before another store")
                 betas.append(term)
             case (other,):
                 raise Refused(store.where, f"adds elements of {other.access.memory.name}")
@@ -224,10 +224,12 @@ def _assembled(step: _Step, term: Term, beta: Factor) -> MatrixProduct:
     around = IterationSpace((*store.ranges, *term.sums), (c.offset, left.offset, right.offset))
     space = normalised(around)
     if not space.is_linear:
-        raise Refused(store.where, "has subscripts that are no sums of loop indices times constants")
+        raise Refused(store.where, "has subscripts that are not affine in loop indices")
     pair = dependent(space)
     if pair is not None:
-        raise Refused(store.where, f"runs the loop over {pair[0]} as often as {pair[1]} says")
+        raise Refused(
+            store.where, f"runs the loop over {pair[0]} for a number of times that depends on {pair[1]}"
+        )
     space = fused(space)
     dimensions = [_dimension(space, own, store.where) for own in space.ranges]
     roles = {dimension.role for dimension in dimensions}
@@ -358,7 +360,7 @@ def _side(
         case DimensionRole.M, DimensionRole.N:
             return TriangularPart.UPPER
         case _:
-            raise Refused(where, f"runs the loop over {small} as often as {large} says")
+            raise Refused(where, f"runs the loop over {small} for a number of times that depends on {large}")
 
 
 def _checked_triangle(product: MatrixProduct) -> MatrixProduct:

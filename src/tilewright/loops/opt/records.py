@@ -67,7 +67,7 @@ class ProductOptions:
 
 
 #: The most frequent reason, which is of no interest to readers of remarks.
-NO_ELEMENTS = "multiplies no two elements"
+NO_ELEMENTS = "does not multiply two elements"
 
 
 @dataclass(frozen=True)

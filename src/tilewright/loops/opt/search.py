@@ -95,7 +95,7 @@ class Search:
             return Refusal(root.where, NO_ELEMENTS)
         for word, meaning in _UNTOUCHED.items():
             if self.module.marks(self.function, word):
-                return Refusal(root.where, f"stands in a function that is {meaning} ({word})")
+                return Refusal(root.where, f"is in a function that is {meaning} ({word})")
         try:
             found = self._found(root)
         except RecursionError:
@@ -131,7 +131,7 @@ class Search:
         """The machine that the function is compiled for, or a refusal."""
         bits = self.module.pointer_bits
         if bits != POINTER_BITS:
-            return f"has addresses of {bits} bits, and kernels those of {POINTER_BITS}"
+            return f"has pointers of {bits} bits; kernels need {POINTER_BITS}"
         cpu, features = self._compiled_for().values()
         try:
             return machine_of(self.module.triple, cpu, features, self.options)

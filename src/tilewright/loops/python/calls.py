@@ -161,10 +161,10 @@ class NestCall:
         arrays, integers, scalars = self.evaluate(*values)
         for symbol, integer in zip(self.nest.integers, integers, strict=True):
             if type(integer) is not int and type(integer) is not np.intp:
-                raise AsWritten(f"{symbol} is {type(integer).__name__} and no int")
+                raise AsWritten(f"{symbol} is {type(integer).__name__}, not an int")
         counts, loops, last, places, differences = self.sizes(*map(int, integers))
         if any(differences):
-            raise AsWritten("slices of different lengths meet")
+            raise AsWritten("slices differ in length")
         if min(loops) < 1 or min(counts) < 1:
             raise AsWritten("a loop has no iterations")
         if math.prod(counts) < FEWEST_ITERATIONS:
@@ -219,12 +219,12 @@ class NestCall:
                 scalars = [*scalars, array]
                 continue
             if type(array) is not np.ndarray:
-                raise AsWritten(f"{name} is {type(array).__name__} and no numpy.ndarray")
+                raise AsWritten(f"{name} is {type(array).__name__}, not a numpy.ndarray")
             if array.ndim != axes:
                 raise AsWritten(f"{name} has {array.ndim} axes and {axes} subscripts")
         for scalar in scalars:
             if type(scalar) not in (int, float, complex) and not isinstance(scalar, np.number):
-                raise AsWritten(f"a factor is {type(scalar).__name__} and no number")
+                raise AsWritten(f"a factor is {type(scalar).__name__}, not a number")
         a, b, c = (arrays[plan.name] for plan in (self.a, self.b, self.c))
         stored = type(c) if self.kept is not None else c.dtype
         key = (a.dtype, b.dtype, stored, *map(type, scalars))
@@ -243,9 +243,9 @@ class NestCall:
         kinds = INTEGERS if factors.kind in INTEGERS else FLOATS
         target = c.dtype if self.kept is None else together
         if any(kind.kind not in kinds for kind in (a.dtype, b.dtype, together, target)):
-            raise AsWritten(f"types of several kinds meet: {a.dtype}, {b.dtype} and {target}")
+            raise AsWritten(f"dtypes of different kinds are mixed: {a.dtype}, {b.dtype} and {target}")
         if kinds is INTEGERS and (self.nest.has_floats or not factors == together == target):
-            raise AsWritten(f"integers of several types meet: {a.dtype}, {b.dtype} and {target}")
+            raise AsWritten(f"integer dtypes differ: {a.dtype}, {b.dtype} and {target}")
         if not np.can_cast(together, target, "same_kind"):
             raise AsWritten(f"{together} is stored as {target}")
         return together

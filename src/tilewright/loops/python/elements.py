@@ -108,7 +108,7 @@ class SubscriptReader:
         start, stop, *rest = [ast.Constant(0), *arguments] if len(arguments) == 1 else arguments
         step = self.integer(rest[0]).constant if rest else 1
         if not step:
-            raise NotAnInteger("has a range whose step is no number")
+            raise NotAnInteger("has a range whose step is not a constant")
         first = self.integer(start)
         limit = "min" if step > 0 else "max"
         match stop:
@@ -141,7 +141,7 @@ class SubscriptReader:
                 return Polynomial.of(symbol)
             case _:
                 raise NotAnInteger(
-                    f"counts with {ast.unparse(node)}, which is no sum of loop variables times numbers"
+                    f"counts with {ast.unparse(node)}, which is not affine in the loop variables"
                 )
 
     def is_invariant(self, node: ast.expr) -> bool:
@@ -174,11 +174,11 @@ class SubscriptReader:
         name, axes = flattened(node)
         array = ast.parse(name, mode="eval").body
         if not isinstance(array, ast.Name | ast.Attribute) or not self.is_invariant(array):
-            raise NotAnInteger(f"takes elements of {name}, which the nest itself computes")
+            raise NotAnInteger(f"takes elements of {name}, which the nest itself assigns")
         count = len(slices_of(node))
         in_steps = count > 0 and isinstance(node.value, ast.Subscript)  # A[:, i][k] is A[k, i]
         if count > len(self.parts) or in_steps or any(map(_is_special, axes)):
-            raise NotAnInteger(f"takes a part of {name} and not an element")
+            raise NotAnInteger(f"takes a slice of {name} instead of an element")
         if self.nest.arrays.setdefault(name, len(axes)) != len(axes):
             raise NotAnInteger(f"takes elements and rows of {name}")
         parts = iter(self.parts[len(self.parts) - count :])  # the last axes of arrays meet
@@ -196,7 +196,7 @@ class SubscriptReader:
     def part(self, name: str, place: int, axis: ast.Slice) -> tuple[Polynomial, Polynomial]:
         """The first subscript of a slice, and its length."""
         if axis.step is not None:
-            raise NotAnInteger(f"takes every so many elements of {name}")
+            raise NotAnInteger(f"takes every n-th element of {name}")
         first = Polynomial() if axis.lower is None else self.integer(axis.lower)
         end = axis.upper or ast.parse(f"{name}.shape[{place}]", mode="eval").body
         return first, self.integer(end) - first
@@ -217,7 +217,7 @@ class SubscriptReader:
         first, length = self.part(name, place, axis)
         difference = length - part.length
         if difference.indices:
-            raise NotAnInteger(f"takes a part of {name} whose length changes beside another one's")
+            raise NotAnInteger(f"takes a slice of {name} whose length varies with another one's")
         if difference:
             self.nest.differences.append(difference)
         return first + part.index

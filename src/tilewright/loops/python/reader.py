@@ -58,7 +58,7 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.FloorDiv: "divides",
     ast.Mod: "takes a remainder",
     ast.Pow: "takes a power",
-    ast.MatMult: "multiplies matrices by itself",
+    ast.MatMult: "multiplies whole matrices",
 }
 
 
@@ -134,7 +134,9 @@ class _Reader(SubscriptReader):
                 held = self.value(target)
                 return self.assign(target, self.combined(held, operator, self.value(node.value), node), where)
             case _:
-                return Obstacle(STATEMENTS.get(type(node), "has a statement that no product has"), where)
+                return Obstacle(
+                    STATEMENTS.get(type(node), "has a statement that cannot be part of a product"), where
+                )
 
     def sliced(self, node: ast.stmt, target: ast.Subscript, where: Where) -> Statement:
         """A statement on whole slices as loops over their elements, the last axis innermost."""
@@ -172,7 +174,7 @@ class _Reader(SubscriptReader):
             case ast.For(orelse=[]):
                 return Obstacle("has a loop over more than one variable", where)
             case _:
-                return Obstacle("has an else behind a loop", where)
+                return Obstacle("has an else clause after a loop", where)
 
     def counted(
         self, name: str, iterable: ast.expr, body: list[ast.stmt] | ast.expr, where: Where
@@ -182,7 +184,7 @@ class _Reader(SubscriptReader):
             case ast.Call(func=ast.Name(id="range"), args=[_, *_] as arguments, keywords=[]):
                 self.nest.builtins.add("range")
             case _:
-                return Obstacle(f"has a loop over {ast.unparse(iterable)}, which is no range", where)
+                return Obstacle(f"has a loop over {ast.unparse(iterable)}, which is not a range", where)
         if name in self.ranges or name in self.nest.assigned:
             return Obstacle(f"assigns the loop variable {name} inside of its loop", where)
         self.count += 1
@@ -262,7 +264,7 @@ class _Reader(SubscriptReader):
         """``A[i, :] @ B[:, j]`` as a variable that a preceding loop accumulates."""
         where = self.where(left)
         if self.parts or len(slices_of(left)) != 1 or len(slices_of(right)) != 1:
-            return Unreadable("multiplies matrices by itself", where)
+            return Unreadable("multiplies whole matrices", where)
         try:
             (length,) = self.lengths(left)
         except NotAnInteger as reason:

@@ -186,7 +186,7 @@ def plan(
     except TilewrightError as error:
         return Refusal(product.where, f"has no kernel: {error}")
     if work is not None and work < least:
-        return Refusal(product.where, f"makes {work} multiply-adds, for which loops are as fast")
+        return Refusal(product.where, f"has {work} multiply-adds, too few for a kernel to be faster")
     return KernelPlan(product, ways, least, work, m, n, k, around)
 
 
@@ -194,7 +194,7 @@ def plan(
 LARGEST_INTRINSIC = 32
 
 NO_INTRINSIC = (
-    "is none of whole matrices of one type, each in one piece and of known sizes up to "
+    "does not multiply whole contiguous matrices of one type and of known sizes up to "
     f"{LARGEST_INTRINSIC}, as the strategy intrinsic wants them"
 )
 
@@ -296,7 +296,7 @@ def _types(product: MatrixProduct) -> ProductTypes | str:
     """The element types of the kernel, or a refusal."""
     a, b, c = (operand.dtype for operand in (product.a, product.b, product.c))
     if a is None or b is None or c is None:
-        return "has elements of a type that nobody knows"
+        return "has elements of unknown type"
     try:
         types = ProductTypes.parse(a, b, c)
     except TilewrightError:
@@ -305,7 +305,7 @@ def _types(product: MatrixProduct) -> ProductTypes | str:
     if acc.is_integer != types.acc.is_integer or not _sums_suffice(acc, types):
         return f"sums products of {a} and {b} in {acc}, where kernels sum in {types.acc}"
     if not (_is_plain(product.alpha, types.acc) and _is_plain(product.beta, types.acc)):
-        return f"multiplies sums of {types.acc} by a number that is none"
+        return f"scales sums of {types.acc} by a number that {types.acc} cannot represent"
     return types
 
 

@@ -72,9 +72,7 @@ class Splicer:
         behind = phis(lines, place.exit)
         for phi in behind:
             if phi.name not in values:
-                return Refusal(
-                    product.where, f"leaves a value behind, {phi.name}, that only its iterations know"
-                )
+                return Refusal(product.where, f"computes {phi.name}, which is used after the loops")
         number, self._number = self._number, self._number + 1
         done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
         kernels = self._kernels_of(planned, machine)
