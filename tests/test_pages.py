@@ -29,8 +29,11 @@ PAGES = (
     "README.md",
     "CHANGELOG.md",
     "examples/library/README.md",
-    *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+    "CONTRIBUTING.md",
+    *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md"))),
 )
+#: Pages that name files of the package, and must name those that exist.
+MAPS = ("CONTRIBUTING.md", *(page for page in PAGES if page.startswith("docs/")))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 #: Commands of these pages that are ours.
 COMMAND = re.compile(r"(?:^|`)((?:tilewright|python -m tilewright) [^`\n#|]*)", re.MULTILINE)
@@ -69,6 +72,21 @@ def test_links_resolve(page: str) -> None:
         assert found.exists(), target
         if anchor:
             assert anchor in anchors(str(found.resolve().relative_to(ROOT))), target
+
+
+@pytest.mark.parametrize("page", MAPS)
+def test_pages_name_files_that_exist(page: str) -> None:
+    """Every path of a Python file in backticks is the end of the path of some file."""
+    places = ("src", "tests", "docs", "benchmarks", "examples")
+    known = [f"/{path.relative_to(ROOT)}" for place in places for path in (ROOT / place).rglob("*.py")]
+    named = set(re.findall(r"`((?:[\w.]+/)*\w+\.py)`", text(page)))
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in known)} == set()
+
+
+def test_the_picture_of_the_layers_is_drawn_from_the_table() -> None:
+    """Otherwise run `python docs/layers.py`."""
+    layers = load(ROOT / "docs" / "layers.py")
+    assert text("docs/images/layers.svg") == layers.draw()
 
 
 def test_the_first_screen_is_short() -> None:
