@@ -1,4 +1,4 @@
-"""One register tile for sizes given at run time: a function that picks among straight-line tiles."""
+"""Register tiles whose sizes are known at run time only: a function that calls straight-line tiles."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from tilewright.micro.tiles.signature import EntryPoint, TileSignature
 from tilewright.micro.tiles.steps import TileSteps
 from tilewright.spec.epilogue import Epilogue
 
-#: Heights of the partial tiles: four rows of two vectors fill both FMA pipes for their whole latency, so
-#: that more heights would gain little, and each costs 6 ms of the first call.
+#: Heights of the partial tiles. Four rows of two vectors keep both FMA pipes busy for their whole latency, so
+#: more heights would gain little, and each costs 6 ms of the first call.
 PARTIAL_HEIGHTS = (8, 4, 2, 1)
 
-#: Neither more operands nor fewer than any tile has.
+#: The signature of a plain product.
 _PLAIN = TileSignature()
 
 
@@ -80,10 +80,10 @@ class Dispatch:
         )
 
     def _padded_height(self) -> tuple[int, ...]:
-        """The height that takes fewer rows: one for all where rows may be computed that nobody asked for.
+        """The height of the partial tile: one suffices, because rows beyond those of C may be computed.
 
-        The least whose sums keep the unit busy, since fewer take as long; else the largest. It divides the
-        tile's, so that no row is read which the panel lacks.
+        The smallest height whose sums keep the unit busy, since smaller ones take as long; else the largest.
+        It divides the tile's height, so that no row is read that the panel lacks.
         """
         isa, mr = self.isa, self.tile.mr
         heights = [height for height in range(2, mr) if mr % height == 0]
@@ -101,7 +101,7 @@ class Dispatch:
         return (*(whole if rows == self.tile.mr and not self.signature.padded else ()), *masked)
 
     def emit(self, module: Module) -> Callee:
-        """Defines the functions of this tile in a module; the value to call."""
+        """Defines the functions of this tile in a module if needed; returns the one to call."""
         known = module.find(self.name)
         if known is not None:
             return known
@@ -109,7 +109,7 @@ class Dispatch:
         return self._emit_dispatch(module, heights)
 
     def emit_whole(self, module: Module) -> Callee:
-        """Defines the function of a whole tile with adjacent columns alone; the value to call.
+        """Defines only the function of a whole tile with adjacent columns; returns the function to call.
 
         Its parameters are those of `EntryPoint.ONE_HEIGHT`.
         """
@@ -176,14 +176,14 @@ class Dispatch:
             padded=signature.padded,
         )
 
-    # --- the function that picks ------------------------------------------------------------
+    # --- the dispatching function -------------------------------------------------------------
 
     def _emit_dispatch(self, module: Module, heights: dict[int, Callee]) -> Callee:
         """Covers rows × columns with the variants; columns that are not adjacent go through a buffer."""
         f = module.define(self.name, VOID, self.signature.parameters(EntryPoint.ANY_SIZE, self.element))
         rows, columns = f.arguments["rows"], f.arguments["columns"]
         whole = f.icmp("==", columns, self.tile.nr)
-        direct: list[Value] = []  # what has to hold where variants write to C themselves
+        direct: list[Value] = []  # conditions under which variants write to C themselves
         adjacent = 2 if self.signature.pairs else 1
         if self.signature.strides.c_column != adjacent:
             direct.append(f.icmp("==", f.arguments["c_column"], adjacent))
@@ -221,8 +221,8 @@ class Dispatch:
             sums_step = f.mul(g["sums_row"], self.kernel.acc.size)
         unit = self.kernel.instruction.m
         for height, callee in heights.items():
-            # Units of several rows compute whole ones; what is beyond the last row goes nowhere. Of padded
-            # panels the least height takes what is left.
+            # Units of several rows compute whole operations; results beyond the last row are discarded. With
+            # padded panels the smallest height takes the remaining rows.
             rest = height == min(heights) if self.signature.padded else height <= unit and unit > 1
             end = rows if rest else f.add(rows, 1 - height)
             with f.carried_loop(state[0], end, int64(height), state, "height") as (_, values, advance):
@@ -264,7 +264,7 @@ class Dispatch:
             f.store(f.load(element, inside, size), outside, size)
 
         with f.when(reads):
-            # What is computed beyond C is added to zeros, and raises no floating-point flag of its own.
+            # Lanes beyond C are added to zeros, and so raise no floating-point flag of their own.
             with f.loop(int64(0), int64(rows_held * nr * size), int64(size), "clear") as at:
                 f.store(zero(element), f.at(buffer, at), size)
             self._each(f, read, buffer)
@@ -293,12 +293,12 @@ class Dispatch:
 
 
 def _known_or(step: int | None, given: Value) -> Value:
-    """An argument, or the constant that it always is."""
+    """An argument, or the constant if it is known."""
     return given if step is None else int64(step)
 
 
 class _Target(NamedTuple):
-    """Where a tile goes: C itself, or the spill buffer."""
+    """The destination of a tile: C itself, or the spill buffer."""
 
     c: Value
     row: Value

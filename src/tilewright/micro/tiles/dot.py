@@ -21,23 +21,23 @@ from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.tiles.epilogue import Factors, store_sums
 from tilewright.spec.dtype import DType
 
-#: Independent sums of one row: with two loads a multiply-add these cover its latency of 4 to 5 cycles.
+#: Independent sums per row: with two loads per multiply-add these cover its latency of 4 to 5 cycles.
 SUMS = 4
 
-#: Rows side by side: they share the loads of the vector, and two streams of memory are prefetched best.
+#: Rows computed together: they share the loads of the vector, and two streams are prefetched best.
 ROWS = 2
 
-#: How far ahead each row is fetched, in bytes: the hardware starts anew at every row (measured: 10 %
-#: of the bandwidth where rows do not start on cache lines, nothing where they do).
+#: Prefetch distance of each row in bytes: the hardware prefetcher restarts at every row (measured gain: 10 %
+#: of the bandwidth if rows do not start on cache lines, none if they do).
 PREFETCH_BYTES = 512
 
 
 class DotKernel:
     """c[i] = alpha · Σ A[i, p] · b[p] + beta · c[i].
 
-    The sum of a row is the same whatever the number of rows: `SUMS` vectors of partial sums, filled in
-    turn; the vectors that do not fill a turn go to the first; the last lanes under a mask, or one by
-    one where the row has none; then the partial sums pairwise, then their lanes pairwise.
+    The order of summation does not depend on the number of rows: `SUMS` vectors of partial sums in turn; the
+    remaining whole vectors go to the first; then the last lanes, under a mask or, without masks, one by one;
+    then the partial sums pairwise, then their lanes pairwise.
 
     Elements are converted to the type of the sums as they are loaded.
 
@@ -125,7 +125,7 @@ class DotKernel:
         store_sums(f, self.isa, factors, totals, places, (self.acc, self.c))
 
     def _load(self, f: Function, dtype: DType, pointer: Value, mask: Value | None = None) -> Value:
-        """A vector of one operand, as the sums are."""
+        """A vector of one operand, converted to the type of the sums."""
         kind = vector_type(dtype, self.lanes)
         if mask is None:
             value = f.load(kind, pointer, dtype.size)

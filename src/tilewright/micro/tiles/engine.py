@@ -13,20 +13,20 @@ from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.spec.dtype import DType
 
-#: Sets of sums beside the grid, which steps take in turn: adding to one takes POWER10 6 cycles, a step 4.
+#: Sets of bias sums, used by successive steps in turn: an addition takes 6 cycles on POWER10, a step 4.
 BIAS_SETS = 2
 
-#: Vectors of sums that leave a unit of its own accumulators before they are stored: half of the registers,
-#: beside as many of C.
+#: Vectors of sums that are read from a unit's own accumulators before they are stored: half of the registers;
+#: the others hold as many vectors of C.
 STRIP_VECTORS = 16
 
 
 class EngineKernel(MicroKernel):
     """acc[i, j] += A[i] · B[j] for m rows and n columns at a time, both from packed panels.
 
-    Each operand is loaded once a step: those of A serve a row of the grid, those of B a column. Accumulators
-    are taken apart once, after the depth. Units compute whole operations: what is beyond the rows and columns
-    of C goes through a buffer and no further.
+    Each operand is loaded once per step: those of A serve a row of the grid, those of B a column.
+    Accumulators are read out once, after the loop over the depth. Units compute whole operations: a partial
+    tile goes through a buffer, and its results beyond C are discarded.
     """
 
     chains = False
@@ -44,7 +44,7 @@ class EngineKernel(MicroKernel):
         assert adjacent_a, "operands of matrix units are packed"
         super().__init__(isa, instruction, tile, operands, c, adjacent_a=adjacent_a)
         self.unit = find_multiply(isa, instruction)
-        # Vectors of C are those that the rows of accumulators come in.
+        # Vectors of C are as wide as the rows of accumulators.
         self.lanes = max(self.lanes, instruction.n)
         self.vectors = -(-tile.nr // self.lanes)
         self.edge = Edge.SPILL
@@ -53,19 +53,19 @@ class EngineKernel(MicroKernel):
 
     @property
     def attributes(self) -> str | None:
-        """Those of the unit."""
+        """The attributes that the unit needs."""
         return self.unit.attributes
 
     def _grid(self, part: TilePart) -> tuple[int, int]:
         return part.rows // self.instruction.m, sum(part.widths) // self.instruction.n
 
     def _biases(self, part: TilePart) -> int:
-        """Sums beside the grid: see `Multiply.bias`."""
+        """The number of bias sums: see `Multiply.bias`."""
         down, across = self._grid(part)
         return {None: 0, "row": down, "column": across}[self.unit.bias]
 
     def begin(self, f: Function, part: TilePart) -> list[Value]:
-        """The empty grid, and the sums beside it."""
+        """The zeroed grid, and the bias sums."""
         down, across = self._grid(part)
         self.unit.begin(f, down, self.tile.nr // self.instruction.n)
         grid = [self.unit.zero(f, i, j) for i in range(down) for j in range(across)]
@@ -84,7 +84,7 @@ class EngineKernel(MicroKernel):
         *,
         fresh: bool,  # noqa: ARG002
     ) -> list[Value]:
-        """One instruction for each place of the grid."""
+        """One instruction for each accumulator of the grid."""
         one, unit = self.instruction, self.unit
         down, across = self._grid(part)
         count = 0 if unit.resident else down * across
@@ -106,13 +106,13 @@ class EngineKernel(MicroKernel):
     # --- operands loaded ahead ----------------------------------------------------------------
 
     def walk_ahead(self, f: Function, part: TilePart, call: TileCall, acc: list[Value]) -> list[Value]:
-        """Loads the operands of a step while others, of steps before, are multiplied.
+        """Software pipelining: loads the operands of a step while those of previous steps are multiplied.
 
         before: load 0, multiply 0, load 1, multiply 1, ...
         after:  load 0, load 1, load 2 and multiply 0, load 3 and multiply 1, ..., multiply n - 1
 
-        The loop goes on while all that it loads is in the panels. Where the depth is known the last steps
-        multiply what is loaded; else a plain loop takes them, and loads again.
+        The loop ends before it would load beyond the panels. If the depth is known, the last steps multiply
+        the operands that are loaded; else a plain loop does them, and loads its operands again.
         """
         steps, count = self._count_steps(f, call.depth), len(acc)
         call = call._replace(depth=steps)
@@ -143,12 +143,12 @@ class EngineKernel(MicroKernel):
         return acc
 
     def _count_steps(self, f: Function, depth: Value) -> Value:
-        """Steps of a depth, the last of which may not be whole."""
+        """The number of steps of a depth, including a partial last one."""
         k = self.instruction.k
         return f.ceildiv(depth, int64(k)) if depth.known is None else int64(-(-depth.known // k))
 
     def _turns(self, f: Function, steps: Value) -> Value:
-        """Turns of the loop over several steps that load no step behind the last one."""
+        """Iterations of the unrolled loop that load nothing beyond the last step."""
         if steps.known is not None:
             turns = max(0, steps.known - self.unit.ahead) // UNIT_UNROLL
             return int64(turns if turns > 1 else 0)
@@ -156,7 +156,7 @@ class EngineKernel(MicroKernel):
         return f.ashr(most, int64(UNIT_UNROLL.bit_length() - 1))
 
     def _place(self, f: Function, call: TileCall, step: int) -> tuple[Value, Value]:
-        """Where operands of one of the first steps are; those of the first if there is no such step."""
+        """Addresses of the operands of one of the first steps; those of step 0 if there is no such step."""
         found = []
         for pointer, depth, size in (
             (call.a.pointer, call.a.depth, self.a.dtype.size),
@@ -169,7 +169,7 @@ class EngineKernel(MicroKernel):
         return found[0], found[1]
 
     def _loads(self, f: Function, part: TilePart, a: Value, b: Value) -> Iterator[list[Value]]:
-        """The operands of a step, those of A first; each run of them is loaded when it is asked for."""
+        """The operands of a step, those of A first; each run of them is loaded when it is requested."""
         (down, across), unit, one = self._grid(part), self.unit, self.instruction
         a_bytes, b_bytes = one.m * one.interleave_a * one.a.size, one.n * one.kr * one.b.size
         for i in range(0, down, unit.together):
@@ -180,7 +180,7 @@ class EngineKernel(MicroKernel):
     def _steps(
         self, f: Function, part: TilePart, call: TileCall, state: list[Value], counts: tuple[int, int]
     ) -> list[Value]:
-        """Some steps, of which so many load: places of the first, accumulators, operands under way."""
+        """Emits `counts[0]` steps, of which `counts[1]` load; returns the state of the loop after them."""
         a_bytes, b_bytes = f.mul(call.a.depth, self.a.dtype.size), f.mul(call.b.depth, self.b.dtype.size)
         (steps, loading), (down, across) = counts, self._grid(part)
         a, b, *rest = state
@@ -204,9 +204,9 @@ class EngineKernel(MicroKernel):
         operands: list[Value],
         loads: Iterator[list[Value]],
     ) -> tuple[list[Value], list[Value]]:
-        """One step, the loads of a later one spread over its multiplies: the sums, and what was loaded.
+        """One step, the loads of a later one spread over its multiplies: the sums and the loaded operands.
 
-        The sums beside the grid that the step takes go behind the others.
+        The bias sums that the step used are moved behind the others.
         """
         unit, (down, across) = self.unit, self._grid(part)
         grid, biases = acc[: down * across], acc[down * across :]
@@ -226,7 +226,7 @@ class EngineKernel(MicroKernel):
         return [*grid, *biases[len(taken) :], *taken], loaded
 
     def _added_biases(self, f: Function, acc: list[Value], count: int, biases: int) -> list[Value]:
-        """The accumulators, each sum beside the grid in one register."""
+        """The accumulators, with the sets of bias sums added up."""
         if not biases:
             return acc
         first = count - biases
@@ -236,7 +236,7 @@ class EngineKernel(MicroKernel):
         return acc[:count]
 
     def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
-        """What a unit holds itself leaves it in as many rows as vector registers have room for."""
+        """Accumulators inside a unit are read in strips of as many rows as fit in vector registers."""
         if not self.unit.resident:
             yield from super().strips(f, part, acc)
             return
@@ -250,7 +250,7 @@ class EngineKernel(MicroKernel):
         self.unit.end(f)
 
     def finish(self, f: Function, part: TilePart, acc: list[Value]) -> list[Value]:
-        """Every row of every accumulator, the sums beside the grid taken off."""
+        """Every row of every accumulator, less the bias sums."""
         unit, (down, across) = self.unit, self._grid(part)
         grid, biases = acc[: down * across], acc[down * across :]
         extra = [unit.bias_rows(f, total) for total in biases]

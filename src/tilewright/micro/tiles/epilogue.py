@@ -1,4 +1,4 @@
-"""What happens between finished sums and the store, where the sums were kept outside of C."""
+"""Epilogue of sums stored outside of C: scaling, beta times C, steps, conversion and store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Factors(NamedTuple):
 
     @classmethod
     def of_depth(cls, f: Function, acc: DType) -> Factors:
-        """Those of a function's arguments; alpha is not used where the depth is 0."""
+        """The factors among a function's arguments; alpha is not used if the depth is 0."""
         g = f.arguments
         empty = f.icmp("==", g["depth"], 0)
         return cls(f.select(empty, constant(acc, 1), g["alpha"]), g["beta"])
@@ -51,7 +51,7 @@ def store_sums(
 ) -> None:
     """C = alpha · sums + beta · C for some vectors or elements of C; C is not read when beta is 0.
 
-    `types` are those of the sums and of C.
+    `types` are the element types of the sums and of C.
     """
     acc, c = types
     convert = Convert(f, half=isa.half)
@@ -69,20 +69,20 @@ def store_sums(
 
 
 def _spread(f: Function, scalar: Value, like: Type) -> Value:
-    """A scalar, or a vector of it, as another value is."""
+    """A scalar, or a vector of it, like the type given."""
     return f.splat(scalar, like.lanes) if like.lanes else scalar
 
 
 class ColumnAccess(Enum):
     """How the operand of a step follows the columns of a row of C."""
 
-    ADJACENT = "adjacent"  # an element for each column, side by side
-    REPEATED = "repeated"  # one for all columns
-    STRIDED = "strided"  # an element for each column, any number of elements apart
+    ADJACENT = "adjacent"  # an element per column, contiguous
+    REPEATED = "repeated"  # one element for all columns
+    STRIDED = "strided"  # an element per column, at any stride
 
 
 class StepAccess(NamedTuple):
-    """One step and how its operand, if it has one, is read."""
+    """One step, and how its operand, if any, is read."""
 
     step: Step
     reach: ColumnAccess | None = None
@@ -104,7 +104,7 @@ def steps_name(steps: tuple[StepAccess, ...]) -> str:
 
 
 class _MatrixRow(NamedTuple):
-    """Where one row of a matrix begins, its elements, how it follows the columns, and their stride."""
+    """One row of a matrix: address, element type, how it follows the columns, and the column stride."""
 
     pointer: Value
     dtype: DType
@@ -119,9 +119,9 @@ class EpilogueKernel:
     ----------
     isa : the row.
     acc, c : element types of the sums and of C.
-    steps : what follows, each with the type of its operand.
-    pairs : the elements of C and of operands are pairs of numbers, the sums count numbers.
-    strided : the columns of C may be any number of elements apart.
+    steps : the steps that follow, each with the type of its operand.
+    pairs : the elements of C and of operands are pairs of numbers; sums and columns count numbers.
+    strided : the columns of C may have any stride.
     """
 
     def __init__(
@@ -188,9 +188,9 @@ class EpilogueKernel:
         return f.callee
 
     def _widths(self, *, strided: bool) -> list[int]:
-        """Lanes of the vectors that rows are cut into, widest first; 1 is an element.
+        """Widths of the vectors that rows are cut into, in lanes, widest first; 1 is a single element.
 
-        Nothing narrower than a register's smallest part: lanes that nobody fills could raise flags.
+        None is narrower than a register's smallest part: unused lanes could raise floating-point flags.
         """
         widths = []
         lanes = self.isa.lanes(self.acc)
@@ -253,7 +253,7 @@ class EpilogueKernel:
             f.masked_store(value, pointer, cut.mask, self.c.size)
 
     def _at(self, f: Function, place: _MatrixRow, cut: _RowPart) -> Value:
-        """Where the first element of a cut is."""
+        """The address of the first element of a part of a row."""
         match place.reach:
             case ColumnAccess.ADJACENT:
                 return f.at(place.pointer, f.mul(cut.column, place.dtype.size))
@@ -268,7 +268,7 @@ class EpilogueKernel:
                 return f.at(place.pointer, f.mul(f.mul(cut.column, place.column), place.dtype.size))
 
     def _load(self, f: Function, place: _MatrixRow, cut: _RowPart) -> Value:
-        """The elements of a cut, in their type in memory."""
+        """The elements of a part of a row, in their type in memory."""
         pointer, size = self._at(f, place, cut), place.dtype.size
         if cut.width == 1:
             return f.load(memory_type(place.dtype), pointer, size)
@@ -284,7 +284,7 @@ class EpilogueKernel:
 
 
 class _RowPart(NamedTuple):
-    """A part of a row: its first column, its lanes (1: an element), and which of them there are."""
+    """A part of a row: its first column, its lanes (1: an element), and the mask of those that exist."""
 
     column: Value
     width: int
@@ -292,5 +292,5 @@ class _RowPart(NamedTuple):
 
 
 def _reach_of(reach: ColumnAccess, *, strided: bool) -> ColumnAccess:
-    """How an operand is read: one whose stride turned out to be 1 in vectors."""
+    """How an operand is read: in vectors if its stride proved to be 1."""
     return ColumnAccess.ADJACENT if reach is ColumnAccess.STRIDED and not strided else reach

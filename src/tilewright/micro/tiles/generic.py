@@ -1,4 +1,4 @@
-"""Tiles as LLVM lowers them itself: each depth one matrix intrinsic, for comparison with our own lowering."""
+"""Tiles lowered by LLVM: one matrix intrinsic per depth, for comparison with our own lowering."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from tilewright.spec.dtype import DType
 
 
 class GenericKernel(VectorKernel):
-    """acc += A[rows, p] · B[p, columns] by `llvm.matrix.multiply`, which knows nothing of the target.
+    """acc += A[rows, p] · B[p, columns] by `llvm.matrix.multiply`, which is independent of the target.
 
-    The columns of B stand in one vector, so the product is that of a column and a row, turned:
+    The columns of B are in one vector, so the product is computed transposed, as column times row:
     Bᵀ[columns, 1] · Aᵀ[1, rows], whose columns are the rows of C. One depth at a time, since LLVM sums a
-    product of several apart from the accumulators and spills both (docs/decisions/014-matrix-intrinsic.md).
+    product of several depths separately from the accumulators and spills both
+    (docs/decisions/014-matrix-intrinsic.md).
 
     Source: Kuzma et al. 2023, §3.2, the generic lowering.
     """
@@ -34,7 +35,7 @@ class GenericKernel(VectorKernel):
         *,
         adjacent_a: bool,
     ) -> None:
-        instruction = replace(instruction, instruction=MULTIPLY_ADD)  # its operands are those of one
+        instruction = replace(instruction, instruction=MULTIPLY_ADD)  # with the operands of a multiply-add
         super().__init__(isa, instruction, tile, operands, c, adjacent_a=adjacent_a)
 
     def depth_step(
@@ -80,7 +81,8 @@ class GenericKernel(VectorKernel):
     def _column(self, f: Function, rows: list[Value]) -> Value:
         """One element of each row of A, loaded as our own lowering loads them.
 
-        From vectors it has as many lanes as make a power of two; those beyond the rows multiply for nobody.
+        If loaded as vectors, the number of lanes is a power of two; results of lanes beyond the rows are
+        discarded.
         """
         if not (self.adjacent_a and self.isa.broadcast is Broadcast.LANE):
             return column_of(f, [self._word(f, pointer) for pointer in rows])

@@ -1,8 +1,8 @@
-"""The micro-kernel: one register tile of C over a run of depths, its edges and its store.
+"""The micro-kernel: one register tile of C, the loop over its depth, its edges and its store.
 
-`MicroKernel` unrolls the tile, walks the depth (and a batch of equal products), cuts edges and
-stores; a subclass loads operands and drives one `Multiply`. `emit_inline` writes a tile of known sizes;
-`dispatch.py` picks among straight-line tiles where the sizes are given at run time.
+`MicroKernel` unrolls the tile, loops over the depth (and over a batch of equal products), handles edges and
+stores; a subclass loads operands and emits one `Multiply`. `emit_inline` writes a tile of known sizes;
+`dispatch.py` calls straight-line tiles if the sizes are known at run time only.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from tilewright.spec.dtype import DType
 #: slower at n = 4096, not at all 6 % (docs/decisions/001-prefetch-c-late.md).
 PREFETCH_DEPTH = 64
 
-#: Tiles up to this height reach all rows of A from one pointer; taller ones have one for 8 rows.
+#: Tiles up to this height address all rows of A from one pointer; taller ones have one pointer per 8 rows.
 ROWS_OF_ONE_POINTER = 14
 ROWS_PER_POINTER = 8
 
-#: A known depth is unrolled to about this many multiply-adds an iteration, so that the loop's own
-#: instructions vanish beside them; more would hoist loads and spill accumulators.
+#: A known depth is unrolled to about this many multiply-adds per iteration, so that the loop's own
+#: instructions are negligible; with more, LLVM hoists loads and spills accumulators.
 UNROLLED_FMAS = 32
 
-#: Steps of a matrix unit in one turn of its loop: so that the loop's own instructions do not fill the reorder
-#: window beside operands under way.
+#: Steps of a matrix unit per iteration of its loop, so that the loop's own instructions leave the reorder
+#: window to operands that are being loaded.
 UNIT_UNROLL = 4
 
 #: A product with fewer multiply-adds than this is written without any loop.
 STRAIGHT_FMAS = 256
 
-#: With fewer registers than this beside accumulators and operands, unrolled loads spill accumulators.
+#: With fewer free registers than this, besides accumulators and operands, unrolled loads spill accumulators.
 FREE_REGISTERS = 4
 
 
@@ -60,7 +60,7 @@ class MicroKernel(ABC):
     ----------
     isa, instruction : the row and its multiply instruction.
     tile : mr×nr.
-    a, b : where the operands are read.
+    a, b : how the operands are stored.
     c : the element type of C.
     adjacent_a : the rows of A are adjacent in memory (packed), known at compile time.
     """
@@ -83,19 +83,19 @@ class MicroKernel(ABC):
         self.element = element_type(self.acc)
         self.edge = isa.edge_of(self.a.dtype, self.b.dtype, c)
 
-    # --- what a subclass lowers -------------------------------------------------------------
+    # --- lowered by a subclass ----------------------------------------------------------------
 
-    #: Sums may begin with what C holds, and products may begin them.
+    #: Sums may start with the values of C, or with the first products.
     chains = True
 
     @property
     def attributes(self) -> str | None:
-        """What LLVM is told of a function that holds the tile: see `Multiply.attributes`."""
+        """LLVM attributes of a function that contains the tile: see `Multiply.attributes`."""
         return None
 
     @abstractmethod
     def begin(self, f: Function, part: TilePart) -> list[Value]:
-        """The empty accumulators of a part, in the order that `finish` takes."""
+        """The zeroed accumulators of a part, in the order that `finish` expects."""
 
     @abstractmethod
     def depth_step(
@@ -109,9 +109,9 @@ class MicroKernel(ABC):
         *,
         fresh: bool,
     ) -> list[Value]:
-        """One step of the depth, from the places of each row of A and of the vectors of B.
+        """One step of the depth, given the addresses of each row of A and of the vectors of B.
 
-        Where `fresh` holds, empty accumulators are products instead of sums that begin with zero.
+        With `fresh`, zero accumulators become products instead of sums that start with zero.
         """
 
     @abstractmethod
@@ -119,7 +119,7 @@ class MicroKernel(ABC):
         """The sums of every vector of every row of the part."""
 
     def holds_depths(self, part: TilePart, call: TileCall, depth: int) -> bool:
-        """Whether several depths of each row of A are to be loaded at once; `walk_held` then walks them."""
+        """Whether several depths of each row of A are loaded at once; `walk_held` then loops over them."""
         del part, call, depth
         return False
 
@@ -129,7 +129,7 @@ class MicroKernel(ABC):
         """All depths of one product, several of each row of A in one register."""
         raise NotImplementedError
 
-    #: `walk_ahead` walks the depth.
+    #: Whether `walk_ahead` is the loop over the depth.
     walks_ahead = False
 
     def walk_ahead(self, f: Function, part: TilePart, call: TileCall, acc: list[Value]) -> list[Value]:
@@ -138,13 +138,13 @@ class MicroKernel(ABC):
 
     @property
     def name(self) -> str:
-        """What distinguishes the functions of this tile in a module."""
+        """The part of the functions' names that identifies this tile in a module."""
         kinds = "_".join(f"{source.dtype}{'p' * source.packed}" for source in (self.a, self.b))
         packed = "_packed" if self.adjacent_a else ""
         return f"tile_{kinds}_{self.c}_{self.instruction.instruction}_{self.tile.mr}x{self.tile.nr}{packed}"
 
     def exact_part(self, rows: int, columns: int) -> TilePart:
-        """The tile of known sizes, in the narrowest vectors: they cross the fewest cache lines.
+        """The tile of known sizes, in the narrowest vectors, which cross the fewest cache lines.
 
         With masks the last vector is the next power of two; without, powers of two that add up.
         """
@@ -199,7 +199,7 @@ class MicroKernel(ABC):
                     self._end(f, strip, below, sums, stored)
 
     def _fetches(self, part: TilePart, call: TileCall) -> bool:
-        """Whether C is fetched before the depth ends: of tiles that may be whole."""
+        """Whether C is prefetched before the depth ends: only for tiles that may be whole."""
         wide = not part.masked or (call.padded and len(part.widths) == self.vectors)
         return call.prefetch is not None and wide and part.rows == self.tile.mr
 
@@ -208,7 +208,7 @@ class MicroKernel(ABC):
         yield 0, part.rows, self.finish(f, part, acc)
 
     def _below(self, f: Function, call: TileCall, first: int) -> TileCall:
-        """The call as it is for the rows from some row on."""
+        """The call for the rows from a given row on."""
         if first == 0:
             return call
         carry = call.carry
@@ -220,9 +220,9 @@ class MicroKernel(ABC):
     def _end(
         self, f: Function, part: TilePart, call: TileCall, acc: list[Value], masks: list[Value | None]
     ) -> None:
-        """What becomes of finished sums."""
+        """Stores finished sums, or keeps them for the next depth block."""
         if call.update.added:
-            # Only now: multiply-adds that began with C would wait for whoever stored it last.
+            # Only now: multiply-adds that start with C would wait for the store that last wrote it.
             old = self._values_of_c(f, part, call, masks)
             acc = [f.plus(value, addend) for value, addend in zip(acc, old, strict=True)]
         if call.carry is None:
@@ -240,7 +240,7 @@ class MicroKernel(ABC):
         acc: list[Value],
         masks: list[Value | None],
     ) -> None:
-        """Adds the sums of the blocks before; the last block goes to C, the others to the sums."""
+        """Adds the sums of the previous blocks; stores the last block to C, the others to the sums."""
         size, row_bytes = self.acc.size, f.mul(carry.row, self.acc.size)
         places = [
             f.at(f.at(carry.sums, f.mul(row_bytes, row)), sum(part.widths[:v]) * size)
@@ -261,14 +261,14 @@ class MicroKernel(ABC):
     def _chained(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
-        """Accumulators that begin with C; those beside the tile's own stay empty."""
+        """Accumulators that start with C; those that are not the tile's own stay zero."""
         begun = list(self._values_of_c(f, part, call, masks))
         return begun + acc[len(begun) :]
 
     def _values_of_c(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
     ) -> Iterator[Value]:
-        """What C holds, vector by vector, loaded when asked for."""
+        """The values of C, vector by vector, each loaded when it is requested."""
         for pointer in self._rows_of_c(f, part, call):
             for v in range(len(part.widths)):
                 yield self._load_c(f, pointer, part, v, masks[v])
@@ -286,8 +286,8 @@ class MicroKernel(ABC):
     ) -> list[Value]:
         """The sums of groups of depths, each scaled by column.
 
-        Totals stay in the first-level cache: they are read once in each group, beside as many depths as it
-        has, and need no registers meanwhile.
+        Totals are kept in the L1 cache: they are read and written once per group, and need no registers in
+        between.
         """
         acc, size, count = self.acc, self.acc.size, len(part.widths)
         totals = f.alloca(memory_type(acc), part.rows * self.tile.nr, CACHE_LINE)
@@ -333,7 +333,7 @@ class MicroKernel(ABC):
     def _walk_batch(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
-        """Every product of a batch into the same accumulators."""
+        """Accumulates every product of a batch in the same registers."""
         assert call.batch is not None
         batch = call.batch
         # Bytes of a pointer, or of an element.
@@ -377,8 +377,8 @@ class MicroKernel(ABC):
             return state[len(pointers.bases) + 1 :]
         state = [*pointers.bases, call.b.pointer, *acc]
         if self.instruction.has_accumulators:
-            # Never around a prefetch: LLVM takes the accumulators of a unit out of it and back at every
-            # multiply of a loop in a loop.
+            # Never around a prefetch: in a nested loop, LLVM moves the accumulators of a unit out and back in
+            # at every multiply.
             end = f.sub(call.depth, UNIT_UNROLL - 1)
             state = self._loop(f, part, call, pointers, masks, (int64(0), end, UNIT_UNROLL), state)
             done = f.mul(f.ashr(call.depth, int64(UNIT_UNROLL.bit_length() - 1)), UNIT_UNROLL)
@@ -390,7 +390,7 @@ class MicroKernel(ABC):
         return state[len(pointers.bases) + 1 :]
 
     def _unroll(self, part: TilePart, depth: int) -> int:
-        """Depths written out in one turn of the loop; one where few registers are free for early loads."""
+        """Depths unrolled per iteration; one if few registers are free for early loads."""
         free = self.isa.vector_registers - part.fmas - len(part.widths) - 1
         if free < FREE_REGISTERS:
             return 1
@@ -407,7 +407,7 @@ class MicroKernel(ABC):
         masks: list[Value | None],
         state: list[Value],
     ) -> list[Value]:
-        """The depth in two halves, the last `PREFETCH_DEPTH` after the prefetch of C."""
+        """Splits the depth in two, the last `PREFETCH_DEPTH` steps after the prefetch of C."""
         before = f.maximum(f.sub(call.depth, PREFETCH_DEPTH), int64(0))
         with f.carried_loop(int64(0), int64(2), int64(1), state, "half") as (half, values, advance):
             first = f.icmp("==", half, 0)
@@ -455,10 +455,10 @@ class MicroKernel(ABC):
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 
     def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
-        """Where the rows of A stand: opaque odd multiples of the stride, times 1, 2, 4 or 8.
+        """Addresses of the rows of A: frozen odd multiples of the stride, times 1, 2, 4 or 8.
 
         x86 scales an index register for free, so 12 rows need 6 registers and no additions in the
-        loop; LLVM alone would walk the rows by a chain of 12 dependent additions. Taller tiles would
+        loop; LLVM alone would compute the addresses by a chain of 12 dependent additions. Taller tiles would
         run out of registers: they have one base pointer for every 8 rows instead.
         """
         size = self.a.dtype.size
@@ -495,7 +495,7 @@ class MicroKernel(ABC):
         return f.at(row, sum(part.widths[:v]) * self.c.size)
 
     def _load_c(self, f: Function, row: Value, part: TilePart, v: int, mask: Value | None) -> Value:
-        """A vector of C, as the accumulators hold it."""
+        """A vector of C, converted to the type of the accumulators."""
         kind, pointer = vector_type(self.c, part.widths[v]), self._c_pointer(f, row, part, v)
         if mask is None:
             value = f.load(kind, pointer, self.c.size)
@@ -504,7 +504,7 @@ class MicroKernel(ABC):
         return self.convert(f, value, self.c, self.acc)
 
     def convert(self, f: Function, value: Value, source: DType, to: DType) -> Value:
-        """The value in another type of memory or of accumulators."""
+        """A value converted to another element type."""
         return Convert(f, half=self.isa.half)(value, source, to)
 
     def _store(
@@ -519,7 +519,7 @@ class MicroKernel(ABC):
         """C = alpha · acc + beta · C; C is not read when beta is 0, alpha not used when depth is 0.
 
         All of C is read before any of it is written: a load just behind a masked store of a
-        neighbouring row waits until that store has left the core.
+        neighbouring row waits until that store has left the store buffer.
         """
         count = len(part.widths)
         if call.update.alpha is not None:
@@ -564,7 +564,7 @@ class MicroKernel(ABC):
 
 
 class _RowPointers(NamedTuple):
-    """Pointers that advance with the depth, and for each row its pointer and offset in bytes."""
+    """Pointers that advance with the depth, and for each row of A its pointer and byte offset."""
 
     bases: list[Value]
     rows: list[tuple[int, Value]]

@@ -1,4 +1,4 @@
-"""Tiles of few rows and many columns: words of a packed weight are taken apart beside the multiply-adds."""
+"""Tiles of few rows and many columns: words of a packed weight are unpacked between the multiply-adds."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import DType
 from tilewright.spec.weights import Elements
 
-#: Depths that one turn of the loop takes at least: its own instructions are few beside them.
+#: The fewest depths per iteration of the loop, so that its own instructions are negligible.
 TURN_DEPTHS = 4
 
-#: Bytes that are fetched ahead of the words in use, of all panels together: what memory delivers in its
-#: latency (45 GB/s, 150 ns and more). The hardware's own prefetches stop at each page.
+#: Prefetch distance in bytes, for all panels together: what memory delivers within its latency (45 GB/s, 150
+#: ns and more). The hardware prefetchers stop at page boundaries.
 AHEAD_BYTES = 8192
 
 
 class _Walk(NamedTuple):
-    """One walk over the depth: what its state holds before the sums, and what stays where it is.
+    """The loop over the depth: the values of its state that precede the sums, and its invariants.
 
     bases, panels : pointers to rows of A, and to panels. rows : for each row of A its pointer and offset in
-    bytes. zeros : where the zero points of each vector of columns stand.
+    bytes. zeros : addresses of the zero points of each vector of columns.
     """
 
     bases: int
@@ -37,7 +37,7 @@ class _Walk(NamedTuple):
 
     @property
     def fixed(self) -> int:
-        """Values of the state before the sums."""
+        """Number of values of the state before the sums."""
         return self.bases + self.panels
 
     def parts(self, state: list[Value]) -> tuple[list[Value], list[Value], list[Value]]:
@@ -48,8 +48,8 @@ class _Walk(NamedTuple):
 class PanelKernel(VectorKernel):
     """acc[row] += splat(A[row, p]) · B[p, vector], B in words of panels, of which a tile has several.
 
-    Several panels, because one row of one panel has two sums: each waits for the one before, and memory
-    would wait for them. Each panel is read from its first byte to its last.
+    Several panels, because one row of one panel has only two sums: their latency would limit the bandwidth.
+    Each panel is read from its first byte to its last.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class PanelKernel(VectorKernel):
 
     @property
     def name(self) -> str:
-        """What distinguishes the functions of this tile in a module."""
+        """The part of the functions' names that identifies this tile in a module."""
         return f"{super().name}_{self.elements.value}"
 
     def group_bytes(self, f: Function, call: TileCall, depth: Value) -> tuple[Value, Value]:
@@ -82,8 +82,8 @@ class PanelKernel(VectorKernel):
     def walk_depth(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
-        """All depths of one product: turns of several words, single ones, then what a last word lacks."""
-        del masks  # whole panels: what is behind the last column may be read
+        """All depths of one product: several words per iteration, single words, then a partial last word."""
+        del masks  # whole panels: lanes beyond the last column may be read
         assert call.b.panels is not None
         deep = self.elements.depths
         panels = -(-sum(part.widths) // call.b.panels.lanes)
@@ -109,7 +109,7 @@ class PanelKernel(VectorKernel):
     def _turn(
         self, f: Function, part: TilePart, call: TileCall, walk: _Walk, words: int, state: list[Value]
     ) -> list[Value]:
-        """Some whole words of every column, and the pointers behind them."""
+        """Several whole words of every column, and the advanced pointers."""
         bases, starts, sums = walk.parts(state)
         a_bytes, row_bytes = self.elements.depths * self.a.dtype.size, self._row_bytes(call)
         for word in range(words):
@@ -123,7 +123,7 @@ class PanelKernel(VectorKernel):
         return [*moved, *(f.at(start, words * row_bytes) for start in starts), *sums]
 
     def _zeros(self, f: Function, part: TilePart, call: TileCall) -> list[Value]:
-        """Where the zero points of each vector of columns stand; none where all are the middle."""
+        """Addresses of the zero points of each vector of columns; empty if there are none."""
         groups = call.groups
         if groups is None or groups.zero is None:
             return []
@@ -170,7 +170,7 @@ class PanelKernel(VectorKernel):
     def _last_word(
         self, f: Function, part: TilePart, call: TileCall, walk: _Walk, rest: Value, state: list[Value]
     ) -> list[Value]:
-        """The depths of a word that is not full, one step of the instruction at a time."""
+        """The depths of a partial word, one step of the instruction at a time."""
         kr = self.instruction.kr
         bases, starts, sums = walk.parts(state)
         with f.carried_loop(int64(0), rest, int64(kr), sums, "rest") as (depth, values, advance):

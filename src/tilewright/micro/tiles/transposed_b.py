@@ -1,4 +1,4 @@
-"""One row of A times columns of B that are contiguous along the depth: squares transposed on the way."""
+"""One row of A times columns of B that are contiguous along the depth, transposed in registers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tilewright.micro.packing.pack import OFFSET_BYTES, square_function
 from tilewright.micro.tiles.epilogue import Factors, store_sums
 from tilewright.spec.dtype import DType
 
-#: Depths of a square added in one turn of the loop.
+#: Depths of a square added per iteration.
 UNROLLED_DEPTHS = 4
 
 
 class TransposedBKernel:
     """c[j] = alpha · Σ a[p] · B[p, j] + beta · c[j] for as many columns as a vector has lanes.
 
-    The sum of a column goes depth by depth, as in every other tile. So lanes are columns, and a square
-    of B, read along the depth, is transposed in registers. As many rows of memory as there are lanes
-    are read side by side, more than prefetchers follow: while one run of a square's depths is computed,
-    the next run is fetched row after row. A, B, C and the sums have one type.
+    Each column is summed depth by depth, as in every other tile. So lanes are columns, and a square of B,
+    read along the depth, is transposed in registers. As many rows of memory as there are lanes are read at
+    the same time, more streams than prefetchers follow: while one run of depths is computed, the next run is
+    prefetched row by row. A, B, C and the sums have one type.
     """
 
     def __init__(self, isa: Isa, dtype: DType) -> None:
@@ -93,7 +93,7 @@ class TransposedBKernel:
         return f.callee
 
     def _add_square(self, f: Function, buffer: Value, p: Value, total: Value) -> Value:
-        """All depths of a square; the sum is one chain, which a loop does not slow down."""
+        """All depths of a square; the sum is one dependency chain, which a loop does not slow down."""
         row = self.lanes * self.dtype.size
         together = min(self.lanes, UNROLLED_DEPTHS)
         with f.carried_loop(int64(0), int64(self.lanes), int64(together), [total], "depth") as (

@@ -20,7 +20,7 @@ PAIR_OF_B = 2
 class VectorKernel(MicroKernel):
     """acc[row] += splat(A[row, p]) · B[p, vector].
 
-    Elements in place are converted to the instruction's types as they are loaded.
+    Elements that are read in place are converted to the instruction's types as they are loaded.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class VectorKernel(MicroKernel):
         super().emit_part(f, part, call)
 
     def begin(self, f: Function, part: TilePart) -> list[Value]:  # noqa: ARG002
-        """Empty vectors for every row, and for what a bias adds."""
+        """Zero vectors for every row, and for the bias sums."""
         rows = part.rows + self.unit.biased
         return [zero(vector_type(self.acc, width)) for _ in range(rows) for width in part.widths]
 
     def finish(self, f: Function, part: TilePart, acc: list[Value]) -> list[Value]:
-        """The sums, what a bias added taken off."""
+        """The sums, less the bias."""
         if not self.unit.biased:
             return acc
         count = len(part.widths)
@@ -90,7 +90,7 @@ class VectorKernel(MicroKernel):
         return following
 
     def holds_depths(self, part: TilePart, call: TileCall, depth: int) -> bool:
-        """Where depths of A are adjacent and multiply-adds take a lane, if every row gets a register."""
+        """True if depths of A are adjacent, multiply-adds take a lane, and every row has a register."""
         return (
             self.isa.broadcast is Broadcast.LANE
             and call.a.depth.known == 1
@@ -104,7 +104,7 @@ class VectorKernel(MicroKernel):
     def walk_held(
         self, f: Function, part: TilePart, call: TileCall, depth: int, acc: list[Value]
     ) -> list[Value]:
-        """As many depths a turn as a vector has lanes."""
+        """One iteration for as many depths as a vector has lanes."""
         stride = f.mul(call.a.lane, self.a.dtype.size)
         rows = [
             call.a.pointer,
@@ -126,7 +126,7 @@ class VectorKernel(MicroKernel):
     def _held_step(
         self, f: Function, part: TilePart, call: TileCall, count: int, state: list[Value]
     ) -> list[Value]:
-        """`count` depths from one load of each row of A; each vector of B meets all rows before the next."""
+        """`count` depths from one load of each row of A, vector of B by vector of B."""
         size_a, size_b, rows = self.a.dtype.size, self.b.dtype.size, part.rows
         bases, b, acc = state[:rows], state[rows], state[rows + 1 :]
         held = [f.load(vector_type(self.a.dtype, count), base, size_a) for base in bases]
@@ -152,7 +152,7 @@ class VectorKernel(MicroKernel):
         return self._converted_lanes(f, pointers)
 
     def _converted_lanes(self, f: Function, pointers: list[Value]) -> list[Value]:
-        """Adjacent rows of another type: a register of them at a time."""
+        """Adjacent rows of another type, converted a register at a time."""
         source, to = self.a.dtype, self.instruction.a
         splats: list[Value] = []
         while len(splats) < len(pointers):
@@ -174,11 +174,11 @@ class VectorKernel(MicroKernel):
     def load_b(self, f: Function, pointer: Value, width: int, mask: Value | None) -> Value:
         """One vector of B; masked lanes are not touched.
 
-        They repeat the first element, so that they multiply what a real column multiplies: a zero
-        would raise the invalid flag beside an infinity of A.
+        They repeat the first element, so that they compute what a real column computes: zero times an
+        infinity of A would raise the invalid flag.
         """
         size = self.b.dtype.size
-        if self.b.packed:  # whole panels: what is behind the last column may be read
+        if self.b.packed:  # whole panels: lanes beyond the last column may be read
             return f.load(vector_of(self.unit.word, width), pointer, size)
         kind = vector_type(self.b.dtype, width)
         if self.instruction.kr > 1:
@@ -191,7 +191,7 @@ class VectorKernel(MicroKernel):
         return self.convert(f, value, self.b.dtype, self.instruction.b)
 
     def _interleaved(self, f: Function, pointer: Value, width: int) -> Value:
-        """Adjacent columns of several rows of B as the words of a packed panel."""
+        """Adjacent columns of several rows of B, interleaved as in a packed panel."""
         assert self._apart is not None, "steps of several depths need the distance of two"
         size, kind = self.b.dtype.size, vector_type(self.b.dtype, width)
         apart = f.mul(self._apart, size)
