@@ -1,4 +1,4 @@
-"""Rewrites that keep what one nest writes for the next one near: unpack, pack and consumers are fused.
+"""Fusion of nests, so that the output of one stays in cache for the next: unpack, pack and consumers.
 
 Each is a pure function of a program and keeps its meaning bit for bit. They look at nests over tiles: loops
 over j and i around moves (`TileEpilogue`) of one tile each, one nest behind the other in a block.
@@ -33,7 +33,7 @@ from tilewright.ir.separate import at_last
 _Body = tuple[Statement, ...]
 
 
-# --- what passes ask ------------------------------------------------------------------------------
+# --- queries ------------------------------------------------------------------------------
 
 
 def _statements(body: _Body) -> Iterator[Statement]:
@@ -133,7 +133,7 @@ def _without(program: Program, body: _Body, *unused: str) -> Program:
 
 
 def fuse_unpack(program: Program) -> Program:
-    """Whoever reads rows that were only unpacked reads the tiles instead.
+    """Consumers of rows that were only unpacked read the tiles instead.
 
     Before::
 
@@ -177,7 +177,7 @@ def _only_moves(program: Program, node: TileEpilogue) -> bool:
 
 
 def fuse_pack(program: Program) -> Program:
-    """Rows that are only packed are packed tile by tile, as they are made.
+    """Rows that are only packed are packed tile by tile, as they are produced.
 
     Before::
 
@@ -223,7 +223,7 @@ def fuse_pack(program: Program) -> Program:
 
 
 def _packs_tiles(program: Program, nest: tuple[Loop, Loop], producer: TileEpilogue, pack: Pack) -> bool:
-    """Whether a pack takes exactly what a nest writes, in panels that its tiles fill."""
+    """Whether a pack reads exactly what a nest writes, in panels that its tiles fill."""
     j, i = nest
     match j.step, pack.depth:
         case Constant(width), Constant(depth):
@@ -252,7 +252,7 @@ def _with_buffer(program: Program, body: _Body, changed: Buffer) -> Program:
 
 
 def fuse_consumer(program: Program) -> Program:
-    """What follows a product tile by tile follows each tile at its last depth block, while it is in L1.
+    """An epilogue that follows a product is applied to each tile at its last depth block, while it is in L1.
 
     Before::
 
@@ -298,7 +298,7 @@ def fuse_consumer(program: Program) -> Program:
 
 
 def _at_last_depth(program: Program, blocks: Loop, product: TileMatmul, after: _Body) -> tuple[Buffer, _Body]:
-    """The buffer of the tiles, and what stands in the innermost loop."""
+    """The buffer of the tiles, and the body of the innermost loop."""
     buffer = program.buffer(product.c.buffer)
     match blocks.end, blocks.step, after[0]:
         case Constant(end), Constant(step), TileEpilogue() as user if end <= step:

@@ -1,8 +1,8 @@
 """Runs tile IR with NumPy: the oracle for every macro-kernel, on machines that lack the ISA too.
 
-Every window is checked against the bounds of its buffer, and scratch starts as NaN, so reading
-what was never packed shows in the result. Tasks of several threads run last to first, each with its
-thread's scratch as NaN again.
+Every window is checked against the bounds of its buffer. Scratch starts as NaN, so that a read of elements
+that were never written shows in the result. With several threads, tasks run last to first, and each starts
+with per-thread scratch of NaN.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _Held: TypeAlias = tuple[Array, int] | list[tuple[Array, int]]
 
 
 class Run:
-    """One run of a program on buffers; what expressions, conditions and primitives mean."""
+    """One run of a program on buffers: the meaning of expressions, conditions and primitives."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Run:
         )
 
     def elements(self, part: Slice, shape: tuple[int, int], names: Mapping[str, int]) -> _Elements:
-        """A window as it is read and written, of any interleave, in panels or not."""
+        """The elements of a window of any interleave, in panels or not."""
         if part.interleave == 1 and part.panels is None:
             return _Elements(self.window(part, shape, names), ...)
         held = self.buffers[part.buffer]
@@ -158,7 +158,7 @@ class Run:
         lane = i if part.panels is None else i % part.panels.lanes
         at = origin + self.integer(part.offset, names) + lane * first
         if part.panels is not None:
-            at = at + i // part.panels.lanes * self.integer(part.panels.apart, names)
+            at = at + i // part.panels.lanes * self.integer(part.panels.stride, names)
         at = at + p // part.interleave * second + p % part.interleave
         if at.size and not (at.min() >= 0 and at.max() < flat.size):
             raise InvalidTileIr(
@@ -216,7 +216,7 @@ class Run:
         self.forget()
 
     def forget(self) -> None:
-        """What a thread finds in its own scratch when others may have run in between."""
+        """Overwrites per-thread scratch: tasks of other threads may have run in between."""
         if self.threads == 1:
             return
         for name in self.own:
@@ -405,12 +405,12 @@ class _Elements(NamedTuple):
 
     @property
     def values(self) -> Array:
-        """What they are."""
+        """The values of the elements."""
         found: Array = self.array[self.at]
         return found
 
     def store(self, values: Array) -> None:
-        """Changes them."""
+        """Overwrites the elements."""
         self.array[self.at] = values
 
 
@@ -421,12 +421,12 @@ def _exact(dtype: np.dtype[Any]) -> type[np.int64 | np.float64]:
 
 
 def _nothing(dtype: np.dtype[Any]) -> float:
-    """What scratch holds before anything is written to it."""
+    """The initial value of scratch buffers."""
     return float("nan") if _exact(dtype) is np.float64 else int(ml_dtypes.iinfo(dtype).max)  # type: ignore[no-untyped-call]
 
 
 def _parts(source: Array, parts: Parts) -> Array:
-    """The elements of a source as a panel takes them."""
+    """The elements of a source, in the order in which a panel stores them."""
     match parts:
         case Parts.WHOLE:
             return source

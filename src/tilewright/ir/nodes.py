@@ -85,7 +85,7 @@ class Binary(Expression):
 
 @dataclass(frozen=True)
 class Unless(Expression):
-    """0 where the scalar is 0, else the value: how alpha = 0 empties the depth."""
+    """0 if the scalar is 0, else the value: alpha = 0 makes the depth 0."""
 
     scalar: str
     value: Expression
@@ -101,12 +101,12 @@ class Lead(Expression):
 
 @dataclass(frozen=True)
 class Threads(Expression):
-    """How many threads share the call: 1 where its caller has no team of them."""
+    """The number of threads that share the call: 1 if its caller has no team."""
 
 
 @dataclass(frozen=True)
 class TableEntry(Expression):
-    """An element of a buffer of 64-bit integers: offsets, lengths and pages that only tables know."""
+    """An element of a buffer of 64-bit integers: offsets, lengths and pages that are stored in tables."""
 
     buffer: str
     index: Expression
@@ -260,10 +260,10 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Panels:
-    """Lanes of a window that stand in panels: how many in each, and elements from one panel to the next."""
+    """Lanes of a window that are stored in panels: the lanes of each, and the distance between two panels."""
 
     lanes: int
-    apart: Expression
+    stride: Expression
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class Slice:
     With an interleave of q, q consecutive elements of the second axis are adjacent, and strides[1] leads
     to the next q: element (i, p) is at offset + i·strides[0] + (p // q)·strides[1] + p % q.
 
-    With panels of l lanes, lane i is lane i % l of a panel that starts (i // l)·apart elements on.
+    With panels of l lanes, lane i is lane i % l of a panel that starts (i // l)·stride elements on.
     """
 
     buffer: str
@@ -303,8 +303,8 @@ class Tile:
 class Execution(Enum):
     """How a loop runs: one iteration after the other, or each as a task of its own, in any order.
 
-    What tasks write, no other task of the loop reads or writes. A THREAD buffer holds nothing when a task
-    begins, and nothing behind the loop.
+    No other task of the loop reads or writes what a task writes. The content of a THREAD buffer is undefined
+    when a task begins, and after the loop.
     """
 
     SEQUENTIAL = "sequential"
@@ -352,7 +352,7 @@ class If:
 
 
 class Parts(Enum):
-    """What becomes of the elements of a source while they are packed.
+    """How the elements of a source are stored in a panel.
 
     WHOLE: each is one element of the panel. The others turn products of complex numbers into real ones
     (the 1m method, Van Zee, SIAM J. Sci. Comput. 42(5), 2020): with twice the depth and twice the columns,
@@ -374,7 +374,7 @@ class Parts(Enum):
 
 @dataclass(frozen=True)
 class Stored:
-    """How a packed weight stands in memory: its slice counts words, each of several depths of one column.
+    """The layout of a packed weight: its slice counts words, each of several depths of one column.
 
     Attributes
     ----------
@@ -451,10 +451,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Carry:
-    """Where sums wait, in the type of the accumulators, between the iterations of an axis.
+    """A buffer of unfinished sums, in the type of the accumulators, between the iterations of an axis.
 
-    C, of a narrower type, would round them. They are not read at the first iteration; at the last one
-    they go to C instead.
+    C, of a narrower type, would round them. The first iteration does not read them; the last one stores to C.
     """
 
     sums: Slice
@@ -488,10 +487,10 @@ class TileMatmul:
     columns ≤ nr; depth = 0 contributes 0 whatever alpha; beta = 0 does not read C.
 
     Sums go depth by depth, except those of dot products (see `TileForm`). With `carry`, sums of several depth
-    blocks are collected before alpha and beta apply. With `stored`, B stands in words. With `groups`, the sum
-    is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
-    Before the depth ends C, or what is `fetched` in its place, is on its way to the cache. With `padded`, A
-    and B have all rows and columns of the tile: those beyond `rows` and `columns` repeat the last ones.
+    blocks are collected before alpha and beta apply. With `stored`, B is stored as words. With `groups`, the
+    sum is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
+    Before the depth ends C, or `fetched` in its place, is prefetched. With `padded`, A and B have all rows
+    and columns of the tile: those beyond `rows` and `columns` repeat the last ones.
     """
 
     c: Slice
@@ -522,7 +521,7 @@ def sums_type(node: TileMatmul, a: DType, b: DType) -> DType:
 class TileEpilogue:
     """C[rows, columns] = alpha · sums + beta · C, then steps; beta = 0 does not read C.
 
-    What happens between finished sums and the store, where sums were kept outside of C.
+    The work between finished sums and the store, if sums were kept outside of C.
     """
 
     c: Slice
@@ -623,7 +622,7 @@ class Program:
     body: tuple[Statement, ...]
 
     def buffer(self, name: str) -> Buffer:
-        """The buffer of a name; KeyError where there is none."""
+        """The buffer of a name; KeyError if there is none."""
         for buffer in self.buffers:
             if buffer.name == name:
                 return buffer

@@ -1,4 +1,4 @@
-"""Statements of a whole program as a part of another: operands begin elsewhere, factors are known."""
+"""Statements of one program inside another: operands start at other addresses, scalars are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tilewright.ir.nodes import (
 
 
 class Place(NamedTuple):
-    """Where an operand begins: the buffer, and elements from its first one."""
+    """The start of an operand: its buffer, and the offset in elements."""
 
     buffer: str
     offset: Expression = Constant(0)
@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Relocation:
-    """What becomes of operands, factors and tasks.
+    """Replacements of operands, scalars and tasks.
 
     Before, with a at (in0, 64 · m) and beta = 0, inside of a task::
 
@@ -45,7 +45,7 @@ class Relocation:
     ----------
     places : of operands, by their buffer.
     factors : numbers for scalars.
-    in_task : parallel loops run in sequence, for a task has no tasks.
+    in_task : parallel loops become sequential, since a task has no tasks of its own.
     """
 
     places: Mapping[str, Place]
@@ -80,7 +80,7 @@ class Relocation:
                 return node
 
     def _fields(self, node: Any) -> Any:
-        """A node whose parts are relocated; itself where none changes."""
+        """A node whose parts are relocated; the same node if none changes."""
         parts = {field.name: getattr(node, field.name) for field in fields(node) if field.init}
         moved = {name: self._node(part) for name, part in parts.items()}
         return replace(node, **moved) if any(moved[name] is not parts[name] for name in parts) else node

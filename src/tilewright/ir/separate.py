@@ -1,4 +1,4 @@
-"""Takes the steps of an epilogue out of register tiles: sums go through a small buffer in the frame."""
+"""Moves the steps of an epilogue out of register tiles: sums go through a small buffer on the stack."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TILE = "tile_sums"
 
 
 def separate_steps(program: Program, in_registers: Callable[[TileMatmul], bool] = lambda _: False) -> Program:
-    """Tiles with steps as tiles without, each followed by an `TileEpilogue` on the sums that it left.
+    """Replaces tiles with steps by tiles without, each followed by a `TileEpilogue` on the tile's sums.
 
     Before, in a loop pc over k::
 
@@ -48,7 +48,8 @@ def separate_steps(program: Program, in_registers: Callable[[TileMatmul], bool] 
 
     Parameters
     ----------
-    in_registers : the tiles that take their steps themselves where they are whole and all columns adjacent::
+    in_registers : the tiles that apply their steps themselves if they are whole and all columns are
+        adjacent::
 
         if k <= pc + kc:
           if mr <= rows and nr <= columns and cs_c == 1:
@@ -119,12 +120,12 @@ class _Separation:
 
 
 def at_last(loop: Loop) -> AnyOf:
-    """That a loop is at its last iteration."""
+    """The condition that a loop is at its last iteration."""
     return AnyOf((AllOf((Compare(Relation.LE, loop.end, Name(loop.axis) + loop.step),)),))
 
 
 def is_whole(node: TileMatmul) -> AnyOf:
-    """That a tile has all rows and columns, and columns of C and of the operands of steps are adjacent."""
+    """The condition that a tile is whole, and columns of C and of the operands of steps are adjacent."""
     assert node.finish is not None
     windows = [node.c, *(one.operand for one in node.finish.steps if one.operand is not None)]
     strides = [window.strides[1] for window in windows]

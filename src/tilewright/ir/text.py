@@ -38,14 +38,14 @@ from tilewright.ir.nodes import (
     Unless,
 )
 
-#: What each block stands further in.
+#: The indentation of one block.
 INDENT = "  "
 
 _PRECEDENCE = {Operator.ADD: 1, Operator.SUB: 1, Operator.MUL: 2}
 
 
 def print_expression(node: Expression, outer: int = 0) -> str:
-    """One expression; parentheses only where precedence asks for them."""
+    """One expression; parentheses only where precedence requires them."""
     match node:
         case Constant(value):
             return str(value)
@@ -98,7 +98,7 @@ def _print_slice(window: Slice) -> str:
     interleave = "" if window.interleave == 1 else f" by {window.interleave}"
     panels = ""
     if window.panels is not None:
-        panels = f" panels {window.panels.lanes} apart {print_expression(window.panels.apart)}"
+        panels = f" panels {window.panels.lanes} apart {print_expression(window.panels.stride)}"
     return f"{window.buffer}{index}[{print_expression(window.offset)}; {lane}, {depth}{interleave}{panels}]"
 
 

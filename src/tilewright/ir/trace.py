@@ -1,4 +1,4 @@
-"""Which way a program goes for given sizes: its decisions, and the primitives it comes to."""
+"""The path of a program for given sizes: its decisions, and the primitives it executes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tilewright.ir.primitives import Spend
 
 @dataclass(frozen=True)
 class Decision:
-    """One condition that was met: what it asks, whether it holds, and the values it looked at."""
+    """One condition that was evaluated: its text, whether it holds, and the values it depends on."""
 
     condition: AnyOf
     holds: bool
@@ -89,7 +89,7 @@ class _Tracer:
 
 
 def trace(program: Program, sizes: Mapping[str, int], scalars: Mapping[str, complex]) -> Trace:
-    """The way a program takes for some sizes and scalars; buffers are not needed.
+    """The path of a program for given sizes and scalars; buffers are not needed.
 
     Examples
     --------

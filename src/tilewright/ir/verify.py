@@ -41,7 +41,7 @@ from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I64, DType, Kind, accumu
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp
 
-#: Words that stand where a name may stand in the text of tile IR, and so cannot be names.
+#: Keywords that may appear in place of a name in the text of tile IR, and so cannot be names.
 RESERVED = frozenset(
     ("min", "max", "ceildiv", "roundup", "unless", "lead", "threads", "element", "inf", "nan")
 )
@@ -108,7 +108,7 @@ class _Verifier:
             raise InvalidTileIr(where=where, reason=f"buffer {window.buffer!r} is not declared")
         index = () if window.index is None else (window.index,)
         if window.panels is not None:
-            self.expression(window.panels.apart, scope, where)
+            self.expression(window.panels.stride, scope, where)
             if window.panels.lanes <= 0:
                 raise InvalidTileIr(where=where, reason="panels have at least one lane")
         for part in (window.offset, *window.strides, *index):
@@ -251,9 +251,11 @@ class _Verifier:
     def stored(self, how: Stored, window: Slice, scope: frozenset[str], where: str) -> None:
         """A packed weight: words of its type, in panels."""
         if self.buffers[window.buffer].dtype != how.elements.storage:
-            raise InvalidTileIr(where=where, reason=f"{how.elements.value} stands in {how.elements.storage}")
+            raise InvalidTileIr(
+                where=where, reason=f"words of {how.elements.value} must be stored as {how.elements.storage}"
+            )
         if window.panels is None or window.strides[0] != Constant(how.elements.unit):
-            raise InvalidTileIr(where=where, reason="words stand in panels, those of a depth adjacent")
+            raise InvalidTileIr(where=where, reason="words must be in panels, with those of a depth adjacent")
         if how.zero is not None:
             self.weights(how.zero, how.group, scope, where)
 
@@ -264,7 +266,9 @@ class _Verifier:
         if self.buffers[window.buffer].dtype != F32:
             raise InvalidTileIr(where=where, reason="scales and zero points are f32")
         if window.panels is None or window.strides[0] != Constant(1):
-            raise InvalidTileIr(where=where, reason="scales stand in panels, those of a group adjacent")
+            raise InvalidTileIr(
+                where=where, reason="scales must be in panels, with those of a group adjacent"
+            )
         if isinstance(group, Constant) and group.value <= 0:
             raise InvalidTileIr(where=where, reason=f"a group of {group.value} depths is not positive")
 
@@ -308,7 +312,7 @@ class _Verifier:
         self.finish(node.finish, (sums, c), scope, axes, where)
 
     def primitive(self, node: Primitive, scope: frozenset[str], axes: frozenset[str]) -> None:
-        """A statement of windows, integers and scalars; what it asks of them is its own rule."""
+        """A statement of windows, integers and scalars, with rules of its own."""
         for field in fields(node):
             where = f"{node.word} {field.name}"
             match getattr(node, field.name):
@@ -338,7 +342,7 @@ class _Verifier:
         axes: frozenset[str],
         where: str,
     ) -> None:
-        """The steps between sums and C, given their types, and that what comes out narrows to C."""
+        """The steps between sums and C, given their types; their result must narrow to C."""
         value, c = types
         if node is not None:
             if node.axis is not None and node.axis not in axes:

@@ -1,9 +1,9 @@
-"""The budget of a task: how much more it does before it asks whether its call was cancelled.
+"""The budget of a task: the work left until it checks whether its call was cancelled.
 
-A task whose work has no bound spends from its budget as it goes on. When the budget is used up, the task asks
-its team, which lets signal handlers run (`threads/pool_code.py`), and either begins a new budget or ends. The
-budget is in the frame of the task: a pointer to the team, and what is left. Spending costs a load, a store
-and a branch that is hardly ever taken.
+A task of unbounded work spends from its budget. When the budget is used up, the task asks its team, which
+lets signal handlers run (`threads/pool_code.py`), and either begins a new budget or ends. The budget is in
+the frame of the task: a pointer to the team, and what is left. Spending costs a load, a store and a branch
+that is hardly ever taken.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tilewright.llvm.values import INT64, POINTER, Value, int64
 from tilewright.machine.isa import Isa
 from tilewright.micro.calls import Operands, value
 
-#: Elements or multiply-adds between two such questions: 0.1 to 20 ms; one question takes 30 ns.
+#: Elements or multiply-adds between two checks: 0.1 to 20 ms; a check takes 30 ns.
 WHOLE = 1 << 22
 
-#: What is left after a cancelled call: less than any spending reaches.
+#: The value of a budget after a cancelled call: lower than any spending reaches.
 STOPPED = -(1 << 62)
 
 #: The name of the operand that long primitives get besides their fields.
@@ -49,7 +49,7 @@ class Budget(NamedTuple):
         return cls(f, found if isinstance(found, Value) else None)
 
     def spend(self, work: Value) -> None:
-        """Takes work off the budget; leaves the function if it is used up and the call was cancelled."""
+        """Subtracts work; returns from the function if the budget is used up and the call was cancelled."""
         if self.place is None:
             return
         f, place = self.f, self.f.at(self.place, _WORD_BYTES)
@@ -61,7 +61,7 @@ class Budget(NamedTuple):
             f.store(int64(WHOLE), place, _WORD_BYTES)
 
     def end_if_stopped(self) -> None:
-        """Leaves the function if a primitive that it called has ended early."""
+        """Returns from the function if a primitive that it called has ended early."""
         assert self.place is not None
         left = self.f.load(INT64, self.f.at(self.place, _WORD_BYTES), _WORD_BYTES)
         with self.f.when(self.f.icmp("==", left, STOPPED)):

@@ -1,4 +1,4 @@
-"""How primitives become calls: their operands by name, and a function for each set of them."""
+"""Calls of primitives: operands by name, and a function for each set of operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.spec.functions import UnaryOp
 
 
 class Window(NamedTuple):
-    """A window as tile IR gives it: its first element, its strides in elements, its element type."""
+    """A window of a buffer: its first element, its strides in elements, its element type."""
 
     pointer: Value
     row: Value
@@ -34,7 +34,7 @@ class Window(NamedTuple):
         return Window(self.pointer, self.column, self.row, self.dtype)
 
     def entry(self, f: Function, index: Value) -> Value:
-        """A number of a table of 64-bit integers."""
+        """An entry of a table of 64-bit integers."""
         return f.load(INT64, f.at(self.pointer, f.mul(index, I64.size)), I64.size)
 
 
@@ -54,13 +54,13 @@ class UnaryCall(NamedTuple):
         return UnaryCall(self.op, self.traffic, *windows, rows=self.columns, columns=self.rows)
 
 
-#: What a primitive is given: windows, integers and scalars by the names of its fields.
+#: The operands of a primitive: windows, integers and scalars by the names of its fields.
 Operand = Window | Value
 Operands = dict[str, Operand | None]
 
 
 class PrimitiveFunction:
-    """The function of one primitive: its arguments are those operands that there are, its name tells which.
+    """The function of one primitive: its arguments are the operands present, which its name encodes.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class PrimitiveFunction:
             marks.append(str(value.known).replace("-", "m"))
 
     def call(self, write: Callable[[Function, Operands], None], *, as_written: bool = False) -> None:
-        """Calls the function, which is written where the module has none of its name.
+        """Calls the function, and first defines it if the module has none of its name.
 
         `as_written` as `Module.define` has it.
         """

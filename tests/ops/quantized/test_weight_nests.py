@@ -110,8 +110,11 @@ def test_programs_that_take_words_for_something_else_are_refused() -> None:
     assert node.groups is not None
     assert node.stored.zero is not None
     wrong = [
-        (replace(node, stored=replace(node.stored, elements=Elements.BF16)), "bf16 stands in bf16"),
-        (replace(node, b=replace(node.b, panels=None)), "words stand in panels"),
+        (
+            replace(node, stored=replace(node.stored, elements=Elements.BF16)),
+            "words of bf16 must be stored as bf16",
+        ),
+        (replace(node, b=replace(node.b, panels=None)), "words must be in panels"),
         (replace(node, groups=replace(node.groups, scale=replace(node.groups.scale, buffer="b"))), "are f32"),
         (replace(node, groups=replace(node.groups, scale=replace(node.groups.scale, panels=None))), "scales"),
         (replace(node, b=replace(node.b, panels=Panels(0, node.b.strides[0]))), "at least one lane"),

@@ -115,14 +115,14 @@ def _unpack(node: Pack, stored: Stored, scope: Scope) -> None:
     kernel = UnpackKernel(isa, stored.elements, to, shape, zeros=zero is not None)
     destination, source = scope.window(node.destination).pointer, scope.window(node.source).pointer
     lanes, depth = scope.integers(node.lanes, node.depth)
-    operands = [destination, source, scope.integer(panels.apart), lanes, depth]
+    operands = [destination, source, scope.integer(panels.stride), lanes, depth]
     if zero is None:
         operands += [f.maximum(depth, int64(1)), source, int64(0), int64(0)]
     else:
         assert zero.panels is not None
         points = scope.window(zero)
-        apart = scope.integer(zero.panels.apart)
-        operands += [scope.integer(stored.group), points.pointer, apart, points.column]
+        panel_stride = scope.integer(zero.panels.stride)
+        operands += [scope.integer(stored.group), points.pointer, panel_stride, points.column]
     f.call(kernel.emit(f.module), operands)
 
 

@@ -179,8 +179,8 @@ def _groups(node: TileMatmul, scope: Scope) -> GroupCall | None:
     scale, zero = scope.window(window), None
     if node.stored is not None and node.stored.zero is not None:
         zero = scope.window(node.stored.zero).pointer
-    apart = scope.integer(window.panels.apart)
-    return GroupCall(depth, window.panels.lanes, apart, scale.pointer, scale.column, zero)
+    panel_stride = scope.integer(window.panels.stride)
+    return GroupCall(depth, window.panels.lanes, panel_stride, scale.pointer, scale.column, zero)
 
 
 # --- known rows and columns ---------------------------------------------------------------------
@@ -230,7 +230,7 @@ def _panels(node: TileMatmul, scope: Scope) -> PanelCall | None:
         return None
     panels = node.b.panels
     assert panels is not None
-    return PanelCall(panels.lanes, scope.integer(panels.apart))
+    return PanelCall(panels.lanes, scope.integer(panels.stride))
 
 
 def _update(node: TileMatmul, kernel: MicroKernel, call: TileCall, scope: Scope) -> Update:

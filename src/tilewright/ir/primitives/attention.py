@@ -37,13 +37,13 @@ def masked(t: Array, mask: Array) -> Array:
 
 @dataclass(frozen=True)
 class Begin(Primitive):
-    """The state of rows that no key has met: maximum -inf, sums 0; of a `sink`, its score and 1.
+    """The initial state of rows: maximum -inf, sums 0; with a `sink`, its score and 1.
 
     Attributes
     ----------
     row_max, row_sum : of each row; the second stride is not used.
     out : unfinished results, which become 0.
-    sink : the score of a key without value, one number.
+    sink : the score of a key that has no value, one number.
     """
 
     word: ClassVar[str] = "begin"
@@ -87,7 +87,7 @@ class Softmax(Primitive):
     ----------
     scores, weights : rows × columns, adjacent along the columns; the same memory where they are of one type.
     out : rows × out_columns, whole vectors.
-    low, high : the columns that row 0 sees; every row sees one column further on.
+    low, high : the columns that row 0 attends to; for each further row both are one larger.
     key_scale, weight_scale : a number for each column; the second multiplies the weight that is stored.
     slope : one number.
     distance : of column 0 from row 0.
@@ -155,9 +155,9 @@ class Softmax(Primitive):
 
 @dataclass(frozen=True)
 class Normalise(Primitive):
-    """Results: sums / row_sum, and 0 where that is 0; a flag becomes 1 where one of them is NaN.
+    """Results: sums / row_sum, and 0 if that is 0; a flag becomes 1 if one of them is NaN.
 
-    The state goes to `to_max` and `to_sum` besides.
+    The state is also copied to `to_max` and `to_sum`.
     """
 
     word: ClassVar[str] = "normalise"
@@ -197,7 +197,7 @@ class Normalise(Primitive):
 
 @dataclass(frozen=True)
 class Keep(Primitive):
-    """Rows of values whose weight is not 0 are copied, the others become 0: what nobody sees has no NaN."""
+    """Copies rows of values whose weight is not 0, and zeros the others, so that masked rows hold no NaN."""
 
     word: ClassVar[str] = "keep"
     emission: ClassVar[str] = "attention.softmax:emit_keep"
@@ -224,13 +224,13 @@ class SoftmaxGradient(Primitive):
     """Weights and gradients of scores whose softmax is known: P = e^(t - lse), dS = P ∘ (dP - delta).
 
     With t = scale · score (and what modifies it, as in `Softmax`). Under a softcap dS is also multiplied by
-    1 - tanh²(t / softcap). Columns that a row does not see, or whose weight is 0, have gradient 0 whatever
-    dP is; so have all up to `padded`. A row whose lse is -inf has weights 0.
+    1 - tanh²(t / softcap). Columns that are masked, or whose weight is 0, have gradient 0 for any dP, and so
+    have all up to `padded`. A row whose lse is -inf has weights 0.
 
     Attributes
     ----------
     gradients : rows × padded, where dS goes; the memory of `products` where both are of one type.
-    weights : the same of P and `scores`; None where nobody needs P.
+    weights : the same for P and `scores`; None if P is not needed.
     scores, products : rows × columns of Q·Kᵀ and dO·Vᵀ.
     lse, delta : of each row; the second stride is not used.
     """
@@ -284,14 +284,14 @@ class SoftmaxGradient(Primitive):
 
 @dataclass(frozen=True)
 class KeyScores(Primitive):
-    """scores[r, j] = Σ_p q[r, p] · k[j, p], keys read where they stand: products of few queries.
+    """scores[r, j] = Σ_p q[r, p] · k[j, p] with keys read in place: products of few queries.
 
     Attributes
     ----------
     scores : rows × keys, adjacent along the keys; with room for 15 more in each row, which may be written.
     q : rows × depth of an operand type, adjacent along the depth, zeros behind it up to whole vectors.
     k : keys × depth, adjacent along the depth.
-    fetched : rows of another matrix, one for each key, that are on their way to the first cache afterwards.
+    fetched : rows of another matrix, one for each key, that are prefetched to L1.
     """
 
     word: ClassVar[str] = "key_scores"
@@ -322,7 +322,7 @@ class KeyScores(Primitive):
 
 @dataclass(frozen=True)
 class SumValues(Primitive):
-    """out[r, :] += Σ_j weights[r, j] · values[j, :], values read where they stand.
+    """out[r, :] += Σ_j weights[r, j] · values[j, :], with values read in place.
 
     A value whose weight is 0 does not count, even if it is NaN or infinite.
 
@@ -364,7 +364,7 @@ class SumValues(Primitive):
 
 @dataclass(frozen=True)
 class Merge(Primitive):
-    """The state of rows becomes that of their keys and of others: m' = max(m, other m), and both rescaled.
+    """Merges two states of rows: m' = max(m, other m), and both are rescaled.
 
     Where both maxima are -inf, no key has been seen and all stays 0.
 
@@ -405,9 +405,9 @@ class Merge(Primitive):
 
 @dataclass(frozen=True)
 class Finite(Primitive):
-    """NaN and infinities among adjacent elements become 0: a weight of 0 times one of them is to be 0.
+    """NaN and infinities among adjacent elements become 0, so that a weight of 0 times one of them is 0.
 
-    Where the weight is not 0, it is NaN itself, for it comes from a product with the same element.
+    If the weight is not 0, it is NaN itself, since it results from a product with the same element.
     """
 
     word: ClassVar[str] = "finite"

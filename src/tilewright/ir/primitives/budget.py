@@ -10,9 +10,9 @@ from tilewright.ir.nodes import Expression, Primitive, PrimitiveOperands
 
 @dataclass(frozen=True)
 class Spend(Primitive):
-    """Takes so many elements or multiply-adds off the budget of the task: the end of a cancelled call.
+    """Subtracts elements or multiply-adds from the budget of the task, which ends if the call was cancelled.
 
-    Stands in loops of a task that may take any number of turns; without parallel loops it does nothing.
+    Used in loops of a task with an unbounded number of iterations; without parallel loops it does nothing.
     """
 
     word: ClassVar[str] = "spend"

@@ -18,17 +18,17 @@ SIDE_BYTES = 4096
 
 @dataclass(frozen=True)
 class SumProducts(Primitive):
-    """to[i] = Σ left[t, i, j] · right[t, i, j] over all turns t and columns j, of every row i; or += that.
+    """to[i] = Σ left[t, i, j] · right[t, i, j] over all turns t and columns j, for every row i; or +=.
 
-    Elements of rows are adjacent in left and right; or those of columns are, there and in `to`, of which
-    `right` may also have one for all rows; or neither, and there is one element after the other. Of floats
-    there are at most `SIDE_BYTES` of adjacent rows.
+    Elements of rows are adjacent in left and right; or elements of columns are, there and in `to` (`right`
+    may then have one element for all rows); or neither, and elements are processed one by one. Adjacent rows
+    of floats take at most `SIDE_BYTES`.
 
     Attributes
     ----------
     to : the second stride is not used.
     left_turn, right_turn : from one turn to the next.
-    added : whether sums are added to what is there: not where it is 0.
+    added : sums are added to the previous values if it is not 0.
     right : without it the elements of `left` are summed.
     """
 

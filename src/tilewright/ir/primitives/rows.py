@@ -80,13 +80,12 @@ class SoftmaxRows(RowPrimitive):
 
     Attributes
     ----------
-    stream : results of adjacent elements go past the caches where it is not 0.
-    ahead : the source is fetched so many elements in front of what is computed; 0 of rows that the caches
-        would lose again.
-    kept : where exponentials of `PAIR` rows wait, whole vectors; without it in `to`, or they are computed
-        twice.
-    state : of columns that are adjacent, where what is known of the rows waits: `STATES` numbers of each, and
-        room for whole vectors behind the last row.
+    stream : results of adjacent elements are stored past the caches if it is not 0.
+    ahead : prefetch distance of the source in elements; 0 if the caches could not keep the rows.
+    kept : buffer for the exponentials of `PAIR` rows, whole vectors; without it they are kept in `to` or
+        computed twice.
+    state : if columns are adjacent, a buffer for partial results: `STATES` numbers per row, and room for
+        whole vectors after the last row.
     """
 
     word: ClassVar[str] = "softmax_rows"

@@ -17,13 +17,13 @@ NO_STEP = -(1 << 62)
 
 @dataclass(frozen=True)
 class PackTable(Primitive):
-    """Packs lanes and depths that stand wherever tables say; see `Pack` for what panels look like.
+    """Packs lanes and depths whose offsets are in tables; see `Pack` for the layout of panels.
 
     Element (i, p) is at source + lanes_at[i] + depths_at[p]. Panels are whole: lanes beyond `counts` repeat
-    the last. Of each panel `steps` has the distance between its lanes, if that is one, `shifts` how many
-    panels from it on have as many lanes, each one element behind that of the panel before; of each depth
-    `runs` how many from it on keep their distance, `turns` how many runs are as long and begin one element
-    after the other.
+    the last. For each panel, `steps` is the distance between its lanes if they have a common one, and
+    `shifts` the number of panels from it on that have as many lanes, each one element after that of the
+    previous panel; for each depth, `runs` is the number of depths from it on at equal distances, and `turns`
+    the number of runs of that length, each starting one element after the previous.
     """
 
     word: ClassVar[str] = "pack_table"
@@ -61,9 +61,9 @@ class PackTable(Primitive):
 
 @dataclass(frozen=True)
 class ScatterTile(Primitive):
-    """to[rows_at[i] + columns_at[j]] = tile[i, j] + beta · the same; beta = 0 does not read it.
+    """to[rows_at[i] + columns_at[j]] = tile[i, j] + beta · (previous value); beta = 0 does not read it.
 
-    `step` is the distance between columns, if that is one.
+    `step` is the distance between columns, if they have a common one.
     """
 
     word: ClassVar[str] = "scatter_tile"

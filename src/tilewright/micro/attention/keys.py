@@ -1,4 +1,4 @@
-"""Scores of few queries: dot products with rows of keys that are read where they stand."""
+"""Scores of few queries: dot products with rows of keys that are read in place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class KeysKernel:
         return f"keys_{self.stream.name}"
 
     def emit(self, module: Module) -> Callee:
-        """Defines the function in a module; the value to call."""
+        """Defines the function in a module; returns the function to call."""
         known = module.find(self.name)
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""Merges the states of rows that have met different keys: their maxima, sums and unfinished results."""
+"""Merges the states of rows over different keys: their maxima, sums and unfinished results."""
 
 from __future__ import annotations
 

@@ -33,12 +33,12 @@ from tilewright.spec.dtype import BF16, U8, DType
 
 LOG2_E = 1 / LN2
 
-#: Vectors of one turn over scores: as many maxima hide the latency of each.
+#: Vectors per iteration over scores: as many maxima hide the latency of each.
 UNROLLED = 4
 
 
 class _Span(NamedTuple):
-    """The columns that a row sees, first .. end, and the whole vectors among them, inner .. last."""
+    """The columns that a row attends to, first .. end, and the whole vectors among them, inner .. last."""
 
     first: Value
     end: Value
@@ -96,7 +96,7 @@ class SoftmaxCode:
         return self.f.icmp("!=", self.f.bitcast(truths, bits), 0)
 
     def span(self, row: Value) -> _Span:
-        """What a row sees; nothing at column 0 where that is nothing."""
+        """The columns that a row attends to; an empty span at column 0 if there are none."""
         f, columns = self.f, value(self.given, "columns")
         first, end = int64(0), columns
         if self.given["low"] is not None:
@@ -146,7 +146,7 @@ class SoftmaxCode:
         return list(advance.results)
 
     def inside(self, span: _Span, column: Value) -> Value:
-        """Which lanes of the vector at a column a row sees."""
+        """The lanes of the vector at a column that a row attends to."""
         f = self.f
         mask = f.lane_mask(f.sub(span.end, column), 0, self.lanes)
         if span.first.known == 0:
@@ -204,7 +204,7 @@ class SoftmaxCode:
         return v.magnitude(v.add(f.splat(start, self.lanes), Value(self.vector, f"<{steps}>")))
 
     def along(self, place: Window, row: Value, column: Value, mask: Value | None) -> Value:
-        """Elements beside the columns of a vector, as they stand in memory; 0 outside of a mask."""
+        """Elements of an operand at the columns of a vector, in their type in memory; 0 outside of a mask."""
         f, kind = self.f, vector_type(place.dtype, self.lanes)
         if place.column.known == 1:
             pointer = place.at(f, row, column)
@@ -224,7 +224,7 @@ class SoftmaxCode:
         return f.load(kind, held, place.dtype.size)
 
     def masked(self, v: Floats, t: Value, row: Value, column: Value, mask: Value | None) -> Value:
-        """Scores under a mask of truths or of numbers."""
+        """Scores under a mask of booleans or of numbers."""
         f, place = self.f, window(self.given, "mask")
         lowest = v.constant(float("-inf"))
         found = self.along(place, row, column, mask)
@@ -239,7 +239,7 @@ class SoftmaxCode:
         return f.select(v.compare("<=", numbers, v.constant(most)), lowest, v.add(t, numbers))
 
     def exponentials(self, row: Value, span: _Span, base: Value) -> Value:
-        """Writes the weights of a row, zeros beside them, and gives their sum.
+        """Writes the weights of a row and the zeros around them; returns their sum.
 
         2^((score · scale - base) · log₂ e): what is rounded is small where the weight is not. (Scores times
         log₂ e, less the base times that, would be an instruction fewer; but masks add -1e9 to whole rows, of
@@ -294,7 +294,7 @@ class SoftmaxCode:
         return f.trunc(high, vector_type(BF16, self.lanes))
 
     def zeros(self, row: Value, begin: Value, end: Value) -> None:
-        """Weights that are nothing, in whole vectors."""
+        """Stores zero weights, in whole vectors."""
         if begin.known is not None and begin.known == end.known:
             return
         with self.f.loop(begin, end, int64(self.lanes), "nothing") as column:
@@ -384,7 +384,7 @@ def _normalise(f: Function, isa: Isa, acc: DType, given: Operands) -> None:
     columns, flag = value(given, "columns"), given["flag"]
 
     def note(values: Value) -> None:
-        """Raises the flag where a value is NaN."""
+        """Sets the flag if a value is NaN."""
         if not isinstance(flag, Window):
             return
         nothing = f.emit(truth_of(values.type), f"fcmp uno {values.typed}, {values.text}")

@@ -1,4 +1,4 @@
-"""Weights and gradients of scores whose softmax is known, and operands that nobody weighs."""
+"""Weights and gradients of scores whose softmax is known, and zeros for operands without weight."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SoftmaxGradientCode(SoftmaxCode):
         self.cap = f.splat(value(given, "softcap"), self.lanes) if self.capped else None
 
     def row(self, row: Value) -> None:
-        """One row: weights and gradients where it sees columns, zeros beside them."""
+        """One row: weights and gradients of the columns it attends to, zeros around them."""
         f, v, size = self.f, self.floats(self.vector), self.acc.size
         one, kind = self.floats(element_type(self.acc)), element_type(self.acc)
         lse = f.load(kind, window(self.given, "lse").at(f, row), size)
@@ -62,7 +62,7 @@ class SoftmaxGradientCode(SoftmaxCode):
             gradients = v.multiply(weights, v.subtract(products, delta))
             if derivative is not None:
                 gradients = v.multiply(gradients, derivative)
-            # What no query weighs has no gradient, be its value NaN.
+            # A value of weight 0 has gradient 0, even if it is NaN.
             unseen = v.compare("==", weights, v.constant(0.0))
             self.both(weights, f.select(unseen, zero(self.vector), gradients), row, column)
             return state
@@ -73,7 +73,7 @@ class SoftmaxGradientCode(SoftmaxCode):
         self.nothing(row, end, value(self.given, "padded"))
 
     def both(self, weights: Value, gradients: Value, row: Value, column: Value) -> None:
-        """Stores a vector of each in their types; weights where somebody needs them."""
+        """Stores a vector of each in their types; weights only if they are needed."""
         f = self.f
         for name, values in (("weights", weights), ("gradients", gradients)):
             to = self.given[name]

@@ -1,4 +1,4 @@
-"""Rows of keys and values as few queries read them: which instruction multiplies, and vectors of a row."""
+"""Rows of keys and values, read once for few queries: the multiply instruction, and vectors of a row."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Stream:
         return INT32 if self.pairs == 2 else element_type(self.operand)
 
     def load(self, f: Function, row: Value, first: int) -> Value:
-        """Elements first .. first + width of a row as memory has them, zero from the row's end on."""
+        """Elements first .. first + width of a row in their type in memory, zero beyond its end."""
         size, rest = self.stored.size, min(self.width, self.columns - first)
         place = f.at(row, first * size)
         kind = vector_type(self.stored, self.width)
@@ -103,7 +103,7 @@ class Stream:
         return widen(f, self.isa, vector, self.stored, self.acc)
 
     def prefetch(self, f: Function, row: Value) -> None:
-        """A row of another matrix of this size on its way to the first cache."""
+        """Prefetches a row of another matrix of this size to L1."""
         for line in range(self.row_lines):
             f.prefetch(f.at(row, line * CACHE_LINE), write=False, locality=3)
 

@@ -1,4 +1,4 @@
-"""Weighted sums of rows of values that are read where they stand, for few queries."""
+"""Weighted sums of rows of values that are read in place, for few queries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INT16 = Type("i16", "i16")
 
 
 class _Tile(NamedTuple):
-    """Where one tile works: rows of weights and of sums, a row of values, its first column and width."""
+    """The operands of one tile: rows of weights and of sums, a row of values, its first column and width."""
 
     p: list[Value]
     o: list[Value]
@@ -66,7 +66,7 @@ class ValuesKernel:
         return f"values_{self.stream.name}"
 
     def emit(self, module: Module) -> Callee:
-        """Defines the function in a module; the value to call."""
+        """Defines the function in a module; returns the function to call."""
         known = module.find(self.name)
         if known is not None:
             return known

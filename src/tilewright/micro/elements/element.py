@@ -1,4 +1,4 @@
-"""What one element of a unary primitive is in registers, and what is done to a vector of them."""
+"""One element of a unary operation in registers, and the operation on vectors of them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ElementOp:
 
     @property
     def reads_nothing(self) -> bool:
-        """Whether the result is the same for every element."""
+        """Whether the result is the same for all elements."""
         return self.op is UnaryOp.ZERO
 
     def operate(self, f: Function, x: Value) -> Value:
@@ -80,8 +80,8 @@ class ElementOp:
 
         Floats of 16 bits are computed in float32 and rounded once.
 
-        In between, the hardware would compute lanes that nobody filled, and these could raise
-        floating-point flags: `operate_all` puts such vectors together.
+        For vectors in between, the hardware would compute unused lanes, which could raise floating-point
+        flags: `operate_all` joins such vectors.
         """
         if self.op is UnaryOp.IDENTITY:
             return x

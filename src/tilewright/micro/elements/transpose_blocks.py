@@ -30,7 +30,7 @@ LINES_OF_ONE_POINTER = 4
 
 
 class TransposeBlock(NamedTuple):
-    """A block to turn: its operands and leading dimensions in elements.
+    """A block to transpose: its operands and leading dimensions in elements.
 
     Elements of the source are adjacent along the rows (of a column), those of the destination along
     the columns (of a row).
@@ -61,7 +61,7 @@ def powers(largest: int) -> tuple[int, ...]:
 
 
 def starts(extent: int, size: int) -> tuple[int, ...]:
-    """Where pieces of one size begin that cover an extent of at least that size; the last may overlap.
+    """Starts of pieces of one size that cover an extent of at least that size; the last may overlap.
 
     >>> starts(10, 4)
     (0, 4, 6)
@@ -70,7 +70,7 @@ def starts(extent: int, size: int) -> tuple[int, ...]:
 
 
 def _lines(f: Function, first: Value, step_bytes: Value, count: int) -> list[Value]:
-    """Where lines of memory begin: four from each pointer, so that few multiples of the step are kept."""
+    """Addresses of cache lines: four from each pointer, so that few multiples of the step are kept."""
     found: list[Value] = []
     for start in range(0, count, LINES_OF_ONE_POINTER):
         if start:
@@ -101,7 +101,7 @@ class TransposeKernel:
 
     @property
     def name(self) -> str:
-        """What the names of this kernel's functions begin with."""
+        """The prefix of the names of this kernel's functions."""
         return f"transpose_{self.element.op.value}_{self.element.dtype}"
 
     @property
@@ -112,7 +112,7 @@ class TransposeKernel:
     # --- functions of a module ------------------------------------------------------------------
 
     def emit(self, module: Module, traffic: Traffic) -> Callee:
-        """Defines the function for blocks of any size in a module; the value to call."""
+        """Defines the function for blocks of any size in a module; returns the function to call."""
         if traffic is Traffic.STREAM and not self.streams:
             traffic = Traffic.FAR
         name = f"{self.name}_{traffic.value}"
@@ -126,7 +126,7 @@ class TransposeKernel:
         return far if traffic is Traffic.FAR else self._stream(module, near, far)
 
     def emit_inline(self, f: Function, block: TransposeBlock) -> bool:
-        """Writes a block of known, small sizes in place; False where it is too large for that."""
+        """Writes a block of known, small sizes in place; returns False if it is too large."""
         rows, columns = block.rows.known, block.columns.known
         if rows is None or columns is None:
             return False
@@ -158,7 +158,7 @@ class TransposeKernel:
         return [Rectangle(side, side), *wide, *tall, *(Rectangle(small, small) for small in thin)]
 
     def _near(self, module: Module) -> Callee:
-        """Picks the rectangle and walks the block with it."""
+        """Picks the rectangle and covers the block with it."""
         walks = [
             (shape, self._walk(module, f"{self.name}_{shape.rows}x{shape.columns}", shape, Traffic.NEAR))
             for shape in self._shapes()
@@ -216,7 +216,7 @@ class TransposeKernel:
         return f.callee
 
     def _whole_lines(self, f: Function, block: TransposeBlock) -> Value:
-        """Whether rows of B are whole lines apart and begin with one."""
+        """Whether rows of B start on cache lines: aligned, with a stride of whole lines."""
         place = f.or_(f.ptrtoint(block.destination), f.mul(block.destination_row, self._size))
         return f.icmp("==", f.and_(place, int64(self.line_bytes - 1)), 0)
 
@@ -267,7 +267,7 @@ class TransposeKernel:
         place: tuple[Value, Value],
         traffic: Traffic,
     ) -> None:
-        """Loads columns of A, turns them, stores rows of B."""
+        """Loads columns of A, transposes them, stores rows of B."""
         element, size = self.element, self._size
         i, j = place
         column_bytes, row_bytes = f.mul(block.source_column, size), f.mul(block.destination_row, size)

@@ -1,8 +1,8 @@
 """Unary operations on blocks: along adjacent elements, through a transpose, or element by element.
 
-As in `squares.py`, the last vector of a column overlaps the one before instead of being cut: nothing outside
-the operands is touched and no lane is computed that does not exist. It is loaded before anything is
-written, so that an operation in place reads every element once.
+As in `transpose_blocks.py`, the last vector of a column overlaps the one before: nothing outside the operands
+is accessed and no unused lane is computed. It is loaded before any store, so that an operation in place reads
+every element once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tilewright.micro.calls import UnaryCall
 from tilewright.micro.elements.element import ElementOp
 from tilewright.micro.elements.transpose_blocks import TransposeBlock, TransposeKernel, powers, starts
 
-#: Vectors of one turn of a loop over a light operation: loads of a turn precede its stores, and the loop's
-#: own instructions vanish beside them.
+#: Vectors per iteration of a loop over a light operation: loads precede stores, and the loop's own
+#: instructions are negligible.
 UNROLLED_VECTORS = 4
 
 #: Vectors that are loaded before the first of them is stored: half of the registers of most rows. Four lines
@@ -80,7 +80,7 @@ class ColumnsKernel:
 
     @property
     def name(self) -> str:
-        """What the names of this kernel's functions begin with."""
+        """The prefix of the names of this kernel's functions."""
         return f"unary_{self.element.op.value}_{self.element.dtype}"
 
     def emit_call(self, f: Function, block: Columns, traffic: Traffic) -> None:
@@ -111,7 +111,7 @@ class ColumnsKernel:
         return self.element.operate_all(f, loaded)
 
     def _column(self, f: Function, block: Columns, column: Value) -> tuple[Value, Value]:
-        """Where a column of the destination and of the source begin."""
+        """The start of a column of the destination and of the source."""
         to_step, at_step = (
             f.mul(step, self._size) for step in (block.destination_column, block.source_column)
         )
@@ -123,7 +123,7 @@ class ColumnsKernel:
         return f, Columns(*f.arguments.values())
 
     def emit(self, module: Module) -> Callee:
-        """Defines the function for columns of any length in a module; the value to call."""
+        """Defines the function for columns of any length in a module; returns the function to call."""
         known = module.find(self.name)
         if known is not None:
             return known
@@ -175,7 +175,7 @@ class ColumnsKernel:
             self.element.store(f, value, f.at(to, place))
 
     def _emit_streamed(self, module: Module) -> Callee:
-        """Whole lines of the destination past the caches; what is in front of and behind them as usual."""
+        """Stores whole lines of the destination past the caches; elements before and after them as usual."""
         name = f"{self.name}_streamed"
         known = module.find(name)
         if known is not None:
@@ -203,7 +203,7 @@ class ColumnsKernel:
         """One turn: whole lines."""
         step = self.lanes * self._size
         count = self.line_bytes * UNROLLED_VECTORS // step
-        # A function of many instructions needs the registers that others would wait in.
+        # A function of many instructions needs all registers, so vectors are not kept waiting in them.
         together = min(count, MOST_VECTORS) if self.element.op.single else 1
         for start in range(0, count, together):
             places = range(start, start + together)

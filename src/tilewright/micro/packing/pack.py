@@ -1,8 +1,8 @@
 """Copies a block into whole micro-panels: contiguous runs, register transposes, any stride.
 
-Elements become the multiply instruction's on the way: converted, several depths of a lane together, or
-complex numbers as their parts. Lanes that the block lacks repeat one that it has: a tile computes them
-and never stores them, and so they raise no floating-point flag that the block's own elements do not raise.
+Elements are converted to the multiply instruction's type, interleaved by depth, or split into parts of
+complex numbers. Lanes beyond the block repeat one of its lanes: a tile computes them without storing them, so
+they raise no floating-point flag that the block's own elements do not raise.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tilewright.spec.dtype import DType
 #: Bytes of one 64-bit offset.
 OFFSET_BYTES = 8
 
-#: Words that are put together from runs of lanes in registers.
+#: Words that are assembled in registers from runs of lanes.
 WORD_BYTES = 16
 
-#: Panels of adjacent lanes that are copied side by side: four runs of 32 to 128 bytes. One at a time took up
-#: to twice as long, eight no less than four (docs/decisions/021-pack-panels-side-by-side.md).
+#: Panels of adjacent lanes that are copied at the same time: four runs of 32 to 128 bytes. One at a time took
+#: up to twice as long; eight were no faster than four (docs/decisions/021-pack-panels-side-by-side.md).
 PANELS_TOGETHER = 4
 
 #: The widest integer that vectors of every instruction set have as a lane.
@@ -58,11 +58,11 @@ def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
 
 
 def square_function(module: Module, bits: int, width: int) -> Callee:
-    """square(to, to_step, from, lanes): `width` depths of `width` lanes, turned in registers.
+    """square(to, to_step, from, lanes): `width` depths of `width` lanes, transposed in registers.
 
-    Elements are words of some bits. Lane l starts lanes[l] bytes behind `from`; depth p goes to
-    `to` + p · to_step bytes. One function serves every place that turns squares: its shuffles are the
-    longest straight code of a module.
+    Elements are words of some bits. Lane l starts lanes[l] bytes after `from`; depth p is stored at `to` + p
+    · to_step bytes. One function serves all transpositions of squares: its shuffles are the longest
+    straight-line code of a module.
     """
     name = f"square_{bits}_{width}"
     known = module.find(name)
@@ -127,7 +127,7 @@ class PackKernel:
         return f"pack_{self.source}_{self.to}_{self.panel}_{self.kr}_{self.unit}_{self.parts.value}"
 
     def emit(self, module: Module) -> Callee:
-        """Defines the function in a module; the value to call."""
+        """Defines the function in a module; returns the function to call."""
         known = module.find(self.name)
         if known is not None:
             return known
@@ -158,9 +158,10 @@ class PackKernel:
     def _side_by_side(
         self, f: Function, state: list[Value], strides: tuple[Value, Value], panel_bytes: Value
     ) -> list[Value]:
-        """Whole panels of adjacent lanes, several at once; where the others begin.
+        """Whole panels of adjacent lanes, several at once; returns the first lane of the rest.
 
-        A run of one panel is a line or two, and the next one in another page, which no prefetcher follows.
+        A run of one panel is a cache line or two, and the next one is in another page, which no prefetcher
+        follows.
         """
         lane_bytes, depth_bytes = strides
         together = PANELS_TOGETHER * self.lanes
@@ -188,7 +189,7 @@ class PackKernel:
     def _emit_panel(
         self, f: Function, destination: Value, source: Value, left: Value, strides: tuple[Value, Value]
     ) -> None:
-        """One micro-panel by the first way that fits its strides and the lanes that are left."""
+        """One micro-panel by the first method that fits its strides and the remaining lanes."""
         lane_bytes, depth_bytes = strides
         whole = f.icmp(">=", left, self.lanes)
         lanes_adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
@@ -228,7 +229,7 @@ class PackKernel:
         depth = f.arguments["depth"]
         return depth if self.kr == 1 else f.ashr(depth, int64(self.kr.bit_length() - 1))
 
-    # --- what becomes of words in registers ------------------------------------------------------
+    # --- words in registers ------------------------------------------------------
 
     def _rows(self, f: Function, words: Value, width: int) -> list[Value]:
         """The rows of the panel that a vector of words gives."""
@@ -250,7 +251,7 @@ class PackKernel:
         ]
 
     def _store(self, f: Function, words: Value, width: int, to: Value) -> None:
-        """Writes what a vector of words gives at the place of its first lane."""
+        """Stores the elements of a vector of words at the address of its first lane."""
         for number, row in enumerate(self._rows(f, words, width)):
             f.store(row, f.at(to, number * self.panel * self.to.size), self.to.size)
 
@@ -261,10 +262,10 @@ class PackKernel:
 
     @property
     def _plain(self) -> bool:
-        """Whether words go into the panel as they are."""
+        """Whether words are stored in the panel unchanged."""
         return self.parts is Parts.WHOLE and self.source == self.to and self.source.significand != 4
 
-    # --- the three ways ---------------------------------------------------------------------------
+    # --- the three methods ---------------------------------------------------------------------------
 
     def _copy(
         self,
@@ -296,7 +297,7 @@ class PackKernel:
             to, at = advance.results
             rest = f.and_(f.arguments["depth"], int64(self.kr - 1))
             with f.when(f.icmp(">", rest, 0)):
-                # Depths that do not exist are read where the first one is, and not used.
+                # Depths that do not exist are read from the first one, and not used.
                 exist = [f.icmp("<", int64(depth), rest) for depth in range(self.kr)]
                 depths = [
                     f.at(at, f.select(some, f.mul(depth_bytes, depth), int64(0)))
@@ -366,8 +367,8 @@ class PackKernel:
     ) -> None:
         """Adjacent depths: squares of words transposed in registers.
 
-        The last square overlaps the one before it where the depth is not a multiple of its width, so
-        that nothing behind the rows is read. Missing lanes repeat the last row.
+        If the depth is not a multiple of its width, the last square overlaps the one before it, so that
+        nothing after the rows is read. Missing lanes repeat the last row.
         """
         words, word_bytes = self._whole_words(f), self.word_bits // 8
         last = f.sub(left, 1)
@@ -388,7 +389,7 @@ class PackKernel:
                     f.call(square, [to, int64(self.group_bytes), place, offsets])
 
     def square(self, module: Module, width: int) -> Callee:
-        """The function that turns a square of words and stores what they give."""
+        """The function that transposes a square of words and stores their elements."""
         if self._plain:
             return square_function(module, self.word_bits, width)
         name = f"square_{self.name}_{width}"

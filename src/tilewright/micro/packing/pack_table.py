@@ -14,11 +14,11 @@ from tilewright.micro.packing.pack import OFFSET_BYTES, SQUARE_ARGUMENTS, PackKe
 from tilewright.micro.packing.transpose import PART_BITS, transpose
 from tilewright.spec.dtype import I64, DType
 
-#: Lanes that are put together of elements at once, or fewer in narrower panels; as many 64-bit addresses
-#: leave half of x86-64's registers.
+#: Lanes assembled from single elements at once, or fewer in narrower panels: as many 64-bit addresses leave
+#: half of x86-64's registers free.
 TOGETHER = 8
 
-#: Lanes of the largest square that is turned as a whole.
+#: Lanes of the largest square that is transposed as a whole.
 LARGEST_SQUARE = 8
 
 #: Lanes of a panel at most: 2 vectors of 2,048 bits, the longest of SVE, in float32.
@@ -26,7 +26,7 @@ WIDEST_PANEL = 128
 
 
 def emit_pack_table(f: Function, isa: Isa, given: Operands) -> None:
-    """Calls the function of a `PackTable`: one for panels of all widths, whose own functions it is given."""
+    """Calls the function of a `PackTable`; it takes the functions for the width of its panels."""
     to, source, panel = window(given, "to"), window(given, "source"), value(given, "panel")
     assert panel.known is not None
     assert panel.known <= WIDEST_PANEL, "the offsets of a panel's lanes have room in the frame"
@@ -106,7 +106,7 @@ def _runs(f: Function, given: Operands, place: Value, block: Value, offsets: Val
 
 
 class _Ways:
-    """The functions that fill a panel of some lanes; depth p of its source stands at block + depths_at[p].
+    """The functions that fill a panel of some lanes; depth p of its source is at block + depths_at[p].
 
     Parameters
     ----------
@@ -168,8 +168,9 @@ class _Ways:
     def squares(self, module: Module) -> Callee:
         """squares(to, apart, count, block, depths_at, depth, lanes_at), all in bytes but count and depth.
 
-        `count` blocks, each one element behind the one before, go to places `apart`: in squares of lanes and
-        blocks that are turned in registers, for each depth. The last squares overlap those before them.
+        `count` blocks, each one element after the previous, are stored `apart` bytes from each other: for
+        each depth, squares of lanes and blocks are transposed in registers. The last squares overlap those
+        before them.
         """
         name = self._named("squares")
         known = module.find(name)
@@ -201,7 +202,7 @@ class _Ways:
         return f.callee
 
     def _square(self, module: Module, side: int) -> Callee:
-        """A square that is turned in registers; a large one strip by strip of its lanes.
+        """A square that is transposed in registers; a large one in strips of lanes.
 
         Strips of 128 bits of 16 lanes are a sixth of the code of a whole square of float32, whose 64 shuffles
         take LLVM as long as the register tile (10 ms); turning takes 17 ns in place of 15.

@@ -22,7 +22,7 @@ VECTOR_LANES = (8, 4, 2, 1)
 
 
 def _apart_columns(f: Function, columns_at: Window, columns: Value, sizes: tuple[int, int]) -> Value:
-    """For each vector of columns of a tile, 0 where there are all of them and they are adjacent in C."""
+    """For each vector of columns of a tile, 0 if it is whole and adjacent in C."""
     width, lanes = sizes
     found = f.alloca(INT64, width // lanes, 8)
     with f.loop(int64(0), columns, int64(lanes), "vector") as first:

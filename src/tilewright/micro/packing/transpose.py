@@ -24,7 +24,7 @@ from tilewright.llvm.values import Type, Value
 PART_BITS = 128
 
 Lanes: TypeAlias = tuple[int, ...]
-#: What stands in one lane while elements are followed: (number of the input vector, its lane).
+#: The element in one lane while elements are traced: (number of the input vector, its lane).
 Element: TypeAlias = tuple[int, int]
 
 
@@ -97,7 +97,7 @@ def _exchange(
 
 
 def _follow(vectors: list[list[Element]], found: Round) -> list[list[Element]]:
-    """What the vectors hold after a round."""
+    """The content of the vectors after a round."""
     following = list(vectors)
     for index, vector in enumerate(vectors):
         if not index & found.distance:
@@ -109,7 +109,7 @@ def _follow(vectors: list[list[Element]], found: Round) -> list[list[Element]]:
 
 @cache
 def network(lanes: int, count: int, part: int) -> Network:
-    """The shuffles that turn `count` vectors of `lanes` lanes; both are powers of two.
+    """The shuffles that transpose `count` vectors of `lanes` lanes; both are powers of two.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def network(lanes: int, count: int, part: int) -> Network:
     """
     square, length = min(lanes, count), max(lanes, count)
     part = max(1, min(part, length))
-    # With fewer lanes than vectors, vectors that are `lanes` apart are put side by side first.
+    # With fewer lanes than vectors, vectors i and i + `lanes` are concatenated first.
     joined = tuple(tuple(range(first, count, square)) for first in range(square))
     held = [[(vector, lane) for vector in group for lane in range(lanes)] for group in joined]
     rounds: list[Round] = []

@@ -43,7 +43,7 @@ class UnpackKernel:
         return f"unpack_{self.elements.value}_{self.to}_{self.panel}_{self.kr}_{self.unit}{zeros}"
 
     def emit(self, module: Module) -> Callee:
-        """Defines the function in a module; the value to call."""
+        """Defines the function in a module; returns the function to call."""
         known = module.find(self.name)
         if known is not None:
             return known
@@ -104,7 +104,7 @@ class UnpackKernel:
             for number in range(self.together):
                 first = (number * self.panel + lane) * self.elements.word_bytes
                 pointer, exists = f.at(place.source, first), None
-                if rest is not None and number:  # a word that is not there is not read: its depths are zero
+                if rest is not None and number:  # a word beyond the weight is not read: its depths are zero
                     exists = f.icmp("<", int64(number * self.elements.depths), rest)
                     pointer = f.select(exists, pointer, place.source)
                 several = list(words.depths(words.load(pointer), zeros))
@@ -136,7 +136,7 @@ class UnpackKernel:
 
 
 class _PanelPlaces(NamedTuple):
-    """Where a panel is written, read, and finds its zero points."""
+    """Addresses of a panel: of its destination, its source and its zero points."""
 
     to: Value
     source: Value

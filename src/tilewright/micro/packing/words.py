@@ -18,7 +18,7 @@ _BIAS = 127
 
 
 class Words:
-    """Vectors of words, one column in each lane, taken apart at the current position of a function.
+    """Vectors of words, one column in each lane, unpacked at the current position of a function.
 
     An integer of b bits at bit p of a word becomes a float without a conversion: its bits, left where they
     are, under the exponent of 2^(23-p) are the float 2^(23-p) + u, of which 2^(23-p) + z is taken off,
@@ -39,7 +39,7 @@ class Words:
 
     @property
     def in_place(self) -> int:
-        """Depths of a word whose bits fit below an exponent where they stand."""
+        """Depths of a word whose bits fit below an exponent without a shift."""
         bits = self.elements.bits
         fitting = (_SIGNIFICAND_BITS // bits) if self.elements.scaled else self.elements.depths
         return 1 << fitting.bit_length() - 1
@@ -54,7 +54,7 @@ class Words:
     def depths(self, words: Value, zero: Value | None) -> Iterator[Value]:
         """The floats of each depth of the words, less a zero point: a vector of them, or the middle.
 
-        Each is written when it is asked for, so that it is used before the next one needs registers.
+        Each is emitted when it is requested, so that it is used before the next one needs registers.
         """
         elements, moved = self.elements, words
         for depth in range(elements.depths):
@@ -76,7 +76,7 @@ class Words:
         return self._integer(moved, 0, zero) if elements.scaled else self._float(moved, 0)
 
     def _shifted(self, words: Value, bits: Value) -> Value:
-        """Words moved down by some bits."""
+        """Words shifted right by some bits."""
         every = self.floats.integer(bits.known) if bits.known is not None else self.f.splat(bits, self.lanes)
         return self.f.emit(words.type, f"lshr {words.typed}, {every.text}")
 

@@ -1,4 +1,4 @@
-"""The vectors of rows that stand side by side: every lane is a row; columns are read in their order."""
+"""Passes over adjacent rows: every lane is a row, and columns are read in order."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tilewright.micro.rows.lines import Lines, Spot
 from tilewright.micro.rows.long_sums import ShortSums, long_sums, tree_sum
 from tilewright.spec.dtype import DType
 
-#: One column in so many registers is loaded at once: as many again hold constants of an exponential.
+#: Registers loaded from one column at once: as many again hold constants of an exponential.
 REGISTERS_PER_COLUMN = 4
 
-#: Blocks of columns that meet before they are added to a long sum.
+#: Blocks of columns that are added up before they are added to a long sum.
 LONG_TURN = 4
 
-#: What is done with the vectors of some columns at the same rows.
+#: The work on the vectors of some columns at the same rows.
 Together: TypeAlias = Callable[[Sequence[Spot]], None]
 
 
 class AcrossRows(Lines):
-    """All columns, some at a time, and of each all rows: memory is read in the order in which it stands.
+    """All columns, several at a time, and all rows of each: memory is read in address order.
 
-    What is known of every row waits in a buffer that stays in the first cache. No lane meets another, so that
-    vectors may begin anywhere.
+    Partial results of every row are kept in a buffer that stays in L1. Lanes are independent, so that vectors
+    may start at any row.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class AcrossRows(Lines):
         return isa.vector_registers // REGISTERS_PER_COLUMN
 
     def get(self, number: int, spot: Spot) -> Value:
-        """What is known of the rows of a spot."""
+        """Loads partial results of the rows of a spot."""
         kind = vector_type(self.acc, self.lanes)
         return self.f.load(kind, self.state.at(self.f, int64(number), spot.row), self.acc.size)
 
     def put(self, number: int, spot: Spot, known: Value) -> None:
-        """Remembers something of the rows of a spot."""
+        """Stores partial results of the rows of a spot."""
         self.f.store(known, self.state.at(self.f, int64(number), spot.row), self.acc.size)
 
     def sum_at(self, number: int, spot: Spot) -> list[Value]:
@@ -62,7 +62,7 @@ class AcrossRows(Lines):
         return [self.f.load(kind, place, size) for place in self._sum_places(number, spot)]
 
     def put_sum(self, number: int, spot: Spot, total: Sequence[Value]) -> None:
-        """Remembers a long sum."""
+        """Stores a long sum."""
         for part, place in zip(total, self._sum_places(number, spot), strict=True):
             self.f.store(part, place, self.sums.dtype.size)
 
@@ -73,16 +73,16 @@ class AcrossRows(Lines):
         return [f.at(first, f.mul(place, self.sums.dtype.size)) for place in places]
 
     def quiet(self, spot: Spot, known: Value) -> Value:
-        """1 in lanes that are no rows, for what would raise flags there."""
+        """1 in lanes beyond the rows, where other values would raise floating-point flags."""
         return known if spot.mask is None else self.f.select(spot.mask, known, self.v.constant(1.0))
 
     def settle(self, visit: Callable[[Spot], None]) -> None:
-        """Visits all rows once, of no column."""
+        """Visits all rows once, without a column."""
         for spot in self._pieces():
             visit(spot)
 
     def begin(self, *starts: float) -> None:
-        """What is known of every row before its first column."""
+        """The initial partial result of every row."""
 
         def write(spot: Spot) -> None:
             for number, start in enumerate(starts):
@@ -91,7 +91,7 @@ class AcrossRows(Lines):
         self.settle(write)
 
     def begin_sum(self, number: int) -> None:
-        """A long sum of every row before its first column."""
+        """The initial long sum of every row."""
         self.settle(lambda spot: self.put_sum(number, spot, self.sums.nothing()))
 
     def over(self, visit: Together) -> None:
@@ -160,7 +160,7 @@ class AcrossRows(Lines):
             start = self._blocks(start, count, (visit,), past=past)
 
     def _blocks(self, start: Value, count: int, visits: Sequence[Together], *, past: bool = False) -> Value:
-        """Visits blocks of columns in turn, as many as there are whole turns; where the next one begins."""
+        """Visits blocks of columns, as many as there are whole ones; returns the next column."""
         f, turn = self.f, count * len(visits)
         with f.carried_loop(start, f.sub(self.columns, turn - 1), int64(turn), [start], "column") as (
             first,

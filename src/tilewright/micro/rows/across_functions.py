@@ -1,6 +1,6 @@
-"""Softmax, layer norm and their relatives of rows that stand side by side, in as few readings as can be.
+"""Softmax, norms and related functions of adjacent rows, in as few passes over memory as possible.
 
-Each visits all columns in the order of memory; what is known of every row waits in between.
+Each visits all columns in address order; partial results of every row are kept in between.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _LARGEST = {32: (2 - 2.0**-23) * 2.0**127, 64: (2 - 2.0**-52) * 2.0**1023}
 def _largest_and_sum(lines: AcrossRows) -> None:
     """State 0 becomes max x, the sum at state 1 Σ e^(x - max x), in one reading: sums follow the maximum.
 
-    A maximum of -inf is no number to subtract; until a larger one comes, weights are 0. NaN is passed over
-    by the maximum, and remains in the sum.
+    A maximum of -inf cannot be subtracted; until there is a larger one, weights are 0. The maximum ignores
+    NaN, which remains in the sum.
 
     Source: Milakov and Gimelshein, Online normalizer calculation for softmax, arXiv:1805.02867, §3.
     """
@@ -50,7 +50,7 @@ def _largest_and_sum(lines: AcrossRows) -> None:
 def _settle_sum(lines: AcrossRows, change: Callable[[Value], Value]) -> None:
     """State 3 becomes a function of the sum at state 1.
 
-    1 stands for an empty sum, whose row is NaN without it.
+    An empty sum is replaced by 1; its row would be NaN otherwise.
     """
     v = lines.v
 
@@ -63,7 +63,7 @@ def _settle_sum(lines: AcrossRows, change: Callable[[Value], Value]) -> None:
 
 
 def softmax(lines: AcrossRows) -> None:
-    """Two readings: maximum and sum of exponentials; quotient."""
+    """Two passes: maximum and sum of exponentials; quotient."""
     v = lines.v
     _largest_and_sum(lines)
     _settle_sum(lines, lambda total: v.divide(v.constant(1.0), total))
@@ -76,7 +76,7 @@ def softmax(lines: AcrossRows) -> None:
 
 
 def log_softmax(lines: AcrossRows) -> None:
-    """Two readings: maximum and sum of exponentials; difference."""
+    """Two passes: maximum and sum of exponentials; difference."""
     v = lines.v
     _largest_and_sum(lines)
     _settle_sum(lines, lambda total: log(v, total))
@@ -84,7 +84,7 @@ def log_softmax(lines: AcrossRows) -> None:
 
 
 def _below(lines: AcrossRows, spot: Spot) -> Value:
-    """x - max x; 0 in lanes that are no rows."""
+    """x - max x; 0 in lanes beyond the rows."""
     below = lines.v.subtract(lines.load(spot), lines.get(0, spot))
     return below if spot.mask is None else lines.f.select(spot.mask, below, lines.v.constant(0.0))
 
@@ -107,7 +107,7 @@ def _scaled(lines: AcrossRows, spot: Spot, normal: Value) -> None:
 
 
 def layer_norm(lines: AcrossRows) -> None:
-    """Three readings: sum; sums of differences from the mean and of their squares; result.
+    """Three passes: sum; sums of differences from the mean and of their squares; result.
 
     As along rows, the differences' own sum corrects the variance and the results.
     """
@@ -133,7 +133,7 @@ def layer_norm(lines: AcrossRows) -> None:
         lost = v.divide(rest, count)
         squares = lines.sums.rounded(lines.sum_at(3, spot))
         variance = v.divide(v.subtract(squares, v.multiply(rest, lost)), count)
-        # Of equal elements, rounding may leave less than nothing.
+        # For equal elements, rounding may make the variance negative.
         factor = _inverse_root(lines, spot, v.at_least(variance, v.constant(0.0)))
         lines.put(1, spot, factor)
         lines.put(2, spot, v.negate(v.multiply(lost, factor)))
@@ -148,7 +148,7 @@ def layer_norm(lines: AcrossRows) -> None:
 
 
 def rms_norm(lines: AcrossRows) -> None:
-    """Two readings: sum of squares; result."""
+    """Two passes: sum of squares; result."""
     v = lines.v
     count = lines.f.splat(lines.count(), lines.lanes)
     lines.begin_sum(1)

@@ -1,4 +1,4 @@
-"""Functions of rows as code for short rows and code for long ones, whose sums are kept in more bits."""
+"""Functions of rows as code for short rows and code for long ones, whose sums have more precision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def by_length(
     *,
     alike: bool = False,
 ) -> None:
-    """Writes the function of rows whose elements are adjacent, or of rows side by side, twice.
+    """Writes the function twice, for short and for long rows; elements of rows, or of columns, are adjacent.
 
     Parameters
     ----------

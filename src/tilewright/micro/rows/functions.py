@@ -1,7 +1,7 @@
-"""Softmax, layer norm and their relatives of whole rows: each is a few passes over vectors of `Lines`.
+"""Softmax, norms and related functions of whole rows: each is a few passes over vectors of `Lines`.
 
-The first pass reads a row from memory, the others find it in the first cache. Lanes without elements are
-given values that raise no floating-point flag.
+The first pass reads a row from memory, the others from L1. Unused lanes hold values that raise no
+floating-point flag.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilewright.micro.rows.by_length import by_length
 from tilewright.micro.rows.lines import AlongRows, Spot
 from tilewright.spec.dtype import F32, F64, DType
 
-#: What is written inside the loops over rows; over columns of rows that are adjacent.
+#: Writers of the body of the loops over rows; and over columns of adjacent rows.
 Along: TypeAlias = Callable[[AlongRows], None]
 Across: TypeAlias = Callable[[AcrossRows], None]
 
@@ -32,7 +32,7 @@ def _larger(v: Floats, left: Value, right: Value) -> Value:
 
 
 def _largest(lines: AlongRows) -> list[Value]:
-    """max x of each part, spread; NaN is passed over, and found by whoever sums."""
+    """max x of each part, in every lane; NaN is ignored here, and appears in the sum."""
     lowest = lines.v.constant(float("-inf"))
     found = lines.reduce(
         [float("-inf")], lambda spot, state: [lines.v.at_least(state[0], lines.load(spot, lowest))], _larger
@@ -41,7 +41,7 @@ def _largest(lines: AlongRows) -> list[Value]:
 
 
 def _weight(lines: AlongRows, spot: Spot, most: Value) -> Value:
-    """e^(x - max x), and 0 in lanes that are no elements."""
+    """e^(x - max x), and 0 in unused lanes."""
     v, f = lines.v, lines.f
     below = v.subtract(lines.load(spot, most if spot.mask is not None else None), most)
     if spot.mask is not None:  # of a row of infinities too the others are 0 - 0
@@ -53,7 +53,7 @@ def _weight(lines: AlongRows, spot: Spot, most: Value) -> Value:
 def _softmax(lines: AlongRows) -> None:
     """Three passes: maximum, exponentials and their sum, quotient.
 
-    Exponentials wait in the buffer of a row, or in the destination if it has their type; else they are
+    Exponentials are kept in the buffer of a row, or in the destination if it has their type; else they are
     computed again.
     """
     v, one = lines.v, lines.one
@@ -120,8 +120,8 @@ def _scaled(lines: AlongRows, spot: Spot, normal: Value) -> None:
 def _layer_norm(lines: AlongRows) -> None:
     """Three passes: sum; sums of differences from the mean and of their squares; result.
 
-    The differences' own sum says what the mean had lost to rounding. It corrects the variance, and results;
-    not the mean itself, which would lose it again.
+    The sum of the differences is the rounding error of the mean. It corrects the variance and the results;
+    not the mean itself, where it would be lost again.
 
     Source: Chan, Golub and LeVeque, The American Statistician 37(3), 1983, the corrected two-pass algorithm.
     """
@@ -142,7 +142,7 @@ def _layer_norm(lines: AlongRows) -> None:
     for rest, squares in lines.sums(2, square):
         lost = one.divide(rest, count)
         variance = one.divide(one.subtract(squares, one.multiply(rest, lost)), count)
-        # Of equal elements, rounding may leave less than nothing.
+        # For equal elements, rounding may make the variance negative.
         factors.append(_inverse_root(lines, one.at_least(variance, one.constant(0.0))))
         shifts.append(v.negate(v.multiply(lines.spread(lost), factors[-1])))
 
@@ -173,7 +173,7 @@ def _rms_norm(lines: AlongRows) -> None:
 
 
 def _emit(f: Function, isa: Isa, given: Operands, word: str, body: tuple[Along, Across]) -> None:
-    """Calls the function of a primitive: along rows, or of rows side by side."""
+    """Calls the function of a primitive: along rows, or across adjacent rows."""
     to = window(given, "to")
     acc: DType = to.dtype if to.dtype == F64 else F32
     along, beside = body

@@ -1,4 +1,4 @@
-"""The vectors of rows: elements as vectors, and the walk along rows whose elements are adjacent."""
+"""Passes along rows whose elements are adjacent: elements as vectors, and the loops over them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tilewright.micro.calls import Operands, Window, value, window
 from tilewright.micro.rows.long_sums import long_sums, tree_sum
 from tilewright.spec.dtype import DType
 
-#: Vectors of one turn: as many sums hide the latency of each.
+#: Vectors per iteration: as many sums hide the latency of each.
 UNROLLED = 4
 
 
 class Spot(NamedTuple):
-    """Where a vector of elements stands.
+    """The location of a vector of elements.
 
     Attributes
     ----------
     row, column : of its first element.
-    mask : which lanes are elements, where some are not.
-    part : which of the rows that are computed together it belongs to.
+    mask : the lanes that are elements, if some are not.
+    part : its row among those that are computed together.
     past : its place in the destination is a multiple of its size, and is written past the caches.
     """
 
@@ -39,7 +39,7 @@ class Spot(NamedTuple):
     past: bool = False
 
 
-#: Vectors whose sum is made by halves before it meets others: their errors do not add up.
+#: Vectors that are summed pairwise before they are added to others, so that errors do not accumulate.
 TREE = 16
 
 #: Vectors from which on a row is long: long sums then cost little more than chains.
@@ -51,13 +51,13 @@ CHAIN = 16
 #: Turns of a row from which on it spends from the budget in parts: some 10 us.
 STRETCH = 1024
 
-#: What becomes of sums at a vector, and how two lanes of them become one.
+#: How a vector is added to sums, and how two lanes of them are combined.
 Visit: TypeAlias = Callable[[Spot, list[Value]], list[Value]]
 Join: TypeAlias = Callable[[Floats, Value, Value], Value]
 
 
 class Lines:
-    """Elements of some rows as vectors, in the type that they are computed in."""
+    """Elements of rows as vectors, in the type of the arithmetic."""
 
     def __init__(self, f: Function, isa: Isa, acc: DType, given: Operands) -> None:
         self.f, self.acc, self.given = f, acc, given
@@ -71,7 +71,7 @@ class Lines:
         self.budget = Budget.of(f, given)
 
     def number(self, name: str) -> Value:
-        """An integer that not every primitive has: 0 without it."""
+        """An integer operand; 0 if the primitive does not have it."""
         found = self.given.get(name)
         return found if isinstance(found, Value) else int64(0)
 
@@ -81,7 +81,7 @@ class Lines:
         return self.f.emit(kind, f"sitofp {self.columns.typed} to {kind.text}")
 
     def load(self, spot: Spot, others: Value | None = None) -> Value:
-        """Elements of the source; `others`, or zeros, in lanes that are none."""
+        """Elements of the source; `others`, or zeros, in unused lanes."""
         found = self.widened(self.source, self.source.at(self.f, spot.row, spot.column), spot.mask)
         if spot.mask is None or others is None:
             return found
@@ -97,7 +97,7 @@ class Lines:
         return self.same(found, place.dtype)
 
     def same(self, found: Value, dtype: DType) -> Value:
-        """Elements of an operand in the type that is computed in."""
+        """Elements of an operand in the type of the arithmetic."""
         if dtype.bits > self.acc.bits:
             kind = self.vector if found.type.lanes else element_type(self.acc)
             return self.f.emit(kind, f"fptrunc {found.typed} to {kind.text}")
@@ -130,8 +130,8 @@ class Lines:
 class AlongRows(Lines):
     """Rows in pairs, each pass over one after the other; the last one alone.
 
-    Vectors begin at fixed columns, so that no bit depends on where a row is. What becomes of one row's sums
-    at the end of a pass, a long chain, runs beside the pass over the other.
+    Vectors start at fixed columns, so that results do not depend on the address of a row. The reduction of
+    one row's sums at the end of a pass, a long dependency chain, overlaps with the pass over the other row.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class AlongRows(Lines):
         self.parts = 1
 
     def every(self) -> Iterator[None]:
-        """Pairs of rows, then the row that is left."""
+        """Pairs of rows, then the remaining row."""
         f, rows = self.f, value(self.given, "rows")
         start = int64(0)
         for parts in (PAIR, 1):
@@ -190,7 +190,7 @@ class AlongRows(Lines):
         start = begin
 
         def turns(first: Value, last: Value, step: int, state: list[Value]) -> list[Value]:
-            """So many vectors in a turn; where the next one begins, and the state."""
+            """`count` vectors per iteration; returns the next column and the state."""
             with f.carried_loop(first, last, int64(step * lanes), [first, *state], "vector") as (
                 at,
                 values,
@@ -228,14 +228,14 @@ class AlongRows(Lines):
         return [Spot(row, int64(0), part=part) for part, row in enumerate(self.rows)]
 
     def fetch(self, spot: Spot) -> None:
-        """What is computed later is on its way to the first cache; once at every vector, in one pass."""
+        """Prefetches later elements to L1; once per vector, in one pass."""
         f = self.f
         if self.ahead.known != 0:
             place = self.source.at(f, spot.row, f.add(spot.column, self.ahead))
             f.prefetch(place, write=False, locality=3)
 
     def keep(self, spot: Spot, values: Value) -> None:
-        """Values wait in the buffer of rows, or where they will be replaced."""
+        """Keeps values in the buffer of rows, or in the destination, where they will be overwritten."""
         place = self.given["kept"]
         if isinstance(place, Window):
             self.f.store(values, place.at(self.f, int64(spot.part), spot.column), self.acc.size)
@@ -243,7 +243,7 @@ class AlongRows(Lines):
             self.store(spot, values)
 
     def kept(self, spot: Spot) -> Value:
-        """What waits."""
+        """The values that `keep` stored."""
         place = self.given["kept"]
         if isinstance(place, Window):
             return self.widened(place, place.at(self.f, int64(spot.part), spot.column), spot.mask)
@@ -321,7 +321,7 @@ class AlongRows(Lines):
         return found
 
     def write(self, row: Value, number: Value) -> None:
-        """What a row comes to."""
+        """The result of a row."""
         narrow = self.convert(number, self.acc, self.to.dtype)
         self.f.store(narrow, self.to.at(self.f, row), self.to.dtype.size)
 

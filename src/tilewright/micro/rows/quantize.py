@@ -30,15 +30,15 @@ LARGEST = 127
 _MAGNITUDE, _INFINITY = 0x7FFFFFFF, 0x7F800000
 
 #: 1.5 · 2^23: a float of at most 22 bits that it is added to is rounded to an integer, ties to even, which
-#: then stands in the last bits of the sum.
+#: is then in the low bits of the sum.
 _ROUNDING = 12582912.0
 
-#: Vectors of one turn of the loops: their maxima and sums do not wait for each other.
+#: Vectors per iteration of the loops: their maxima and sums are independent.
 VECTORS = 4
 
 
 class _State(NamedTuple):
-    """What one row is divided by, and whether it has a meaning."""
+    """The scale of one row, and whether it is valid."""
 
     scale: Value
     finite: Value

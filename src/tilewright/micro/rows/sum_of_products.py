@@ -1,7 +1,7 @@
 """Products of elements and their sums, as vectors: along rows, across rows, or one element after the other.
 
-Sums have several accumulators. Of floats, these are added to a sum of more bits (`long_sums.py`) after so
-many turns, so that errors do not grow with the length: as fast as one accumulator after the other.
+Sums have several accumulators. For floats, these are added to a sum of more precision (`long_sums.py`) after
+a number of iterations, so that errors do not grow with the length, at no cost in speed.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ class Numbers:
         self._convert = Convert(f, half=isa.half)
 
     def zeros(self, count: int = 1) -> Number:
-        """So many sums of nothing, their parts one behind the other."""
+        """Zero accumulators, the parts of each one after the other."""
         kind = vector_type(self.acc, self.lanes) if self.lanes else element_type(self.acc)
         if not self.lanes and not self.acc.is_integer:
             return [Value(kind, "0.0")] * (self.parts * count)
         return [zero(kind) if self.lanes else Value(kind, "0")] * (self.parts * count)
 
     def mask(self, elements: Value) -> Value:
-        """The lanes of the first so many elements, of both parts of complex ones as they stand in memory."""
+        """The mask of the first elements; of both parts of complex ones, interleaved as in memory."""
         return self.f.lane_mask(self.f.mul(elements, self.parts), 0, self.lanes * self.parts)
 
     def load(self, pointer: Value, mask: Value | None = None) -> Number:
-        """Elements that stand one behind the other; zeros where the mask has none."""
+        """Adjacent elements; zeros in masked lanes."""
         f = self.f
         if not self.lanes:
             return self._element(pointer)
@@ -98,7 +98,7 @@ class Numbers:
         return [self._convert(part, self.part, self.acc) for part in parts]
 
     def store(self, number: Number, pointer: Value, mask: Value | None = None) -> None:
-        """Elements one behind the other, rounded to their type."""
+        """Adjacent elements, rounded to their type."""
         f, size = self.f, self.part.size
         parts = [self._convert(part, self.acc, self.part) for part in number]
         if not number[0].type.lanes:
@@ -155,7 +155,7 @@ Visit: TypeAlias = Callable[[Value, Value, Number], Number]
 
 
 class _Sums:
-    """What the three ways to sum share: factors, turns, blocks of columns."""
+    """The parts common to the three ways of summing: factors, turns, blocks of columns."""
 
     def __init__(
         self, f: Function, isa: Isa, given: Operands, *, single: bool = False, long: bool = False
@@ -196,7 +196,7 @@ class _Sums:
         return _Sums(self.f, self.isa, self.given, single=True)
 
     def finish(self, total: Number, pointer: Value, mask: Value | None = None) -> None:
-        """Stores sums, or adds them to what is there."""
+        """Stores sums, or adds them to the previous values."""
         f, added = self.f, value(self.given, "added")
         if added.known != 0:
             with f.once_if(f.icmp("!=", added, 0), total) as (sums, changed):

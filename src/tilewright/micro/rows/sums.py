@@ -17,13 +17,13 @@ from tilewright.spec.dtype import F32, F64, DType
 
 
 class _Reduction(NamedTuple):
-    """What makes one number of a row.
+    """A reduction of a row to one number.
 
     Attributes
     ----------
-    start : what changes nothing: -0 of sums, for +0 would become of a row of -0.
+    start : the neutral element: -0 for sums, since +0 would change a row of -0.
     join : of two numbers, one; NaN where one of them is NaN.
-    averages : whether it is divided by how many there were.
+    averages : whether the result is divided by the number of elements.
     passing : as `join` in one instruction, which passes over a second number that is NaN.
     """
 
@@ -38,7 +38,7 @@ def _sum(v: Floats, left: Value, right: Value) -> Value:
 
 
 def _nan_or(v: Floats, left: Value, chosen: Value) -> Value:
-    """`left` where it is NaN."""
+    """`left` if it is NaN."""
     return v.f.select(_is_nan(v, left), left, chosen)
 
 
@@ -60,7 +60,7 @@ _MIN = _Reduction(float("inf"), _smaller, passing=lambda v, left, right: v.at_mo
 
 
 def _along(lines: AlongRows, what: _Reduction) -> None:
-    """One reading, row by row.
+    """One pass, row by row.
 
     An extreme that looks for NaN waits for a comparison at every vector. So it passes over NaN, which the
     second number of each row remembers.

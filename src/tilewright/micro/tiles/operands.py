@@ -48,7 +48,7 @@ class PanelCall(NamedTuple):
     """Panels of a packed weight: lanes of each, and the distance between two panels."""
 
     lanes: int
-    apart: Value
+    stride: Value
 
 
 class OperandB(NamedTuple):
@@ -131,13 +131,13 @@ class KeptSums(NamedTuple):
 class GroupCall(NamedTuple):
     """Groups of depths, each with a scale of its own for every column, of the type of the accumulators.
 
-    Scales are stored in panels of `lanes` columns, at a distance of `apart` elements; `step` elements lead to
-    those of the next group. Zero points, if there are any, are stored likewise.
+    Scales are stored in panels of `lanes` columns, at a distance of `panel_stride` elements; `step` elements lead
+    to those of the next group. Zero points, if there are any, are stored likewise.
     """
 
     depth: Value
     lanes: int
-    apart: Value
+    panel_stride: Value
     scale: Value
     step: Value
     zero: Value | None
@@ -147,7 +147,7 @@ class GroupCall(NamedTuple):
         found, before = [], 0
         for width in part.widths:
             panel, lane = divmod(before, self.lanes)
-            start = f.at(pointer, f.mul(self.apart, panel * size)) if panel else pointer
+            start = f.at(pointer, f.mul(self.panel_stride, panel * size)) if panel else pointer
             found.append(f.at(start, lane * size))
             before += width
         return found

@@ -87,7 +87,7 @@ class PanelKernel(VectorKernel):
         assert call.b.panels is not None
         deep = self.elements.depths
         panels = -(-sum(part.widths) // call.b.panels.lanes)
-        apart = f.mul(call.b.panels.apart, self.elements.storage.size)
+        apart = f.mul(call.b.panels.stride, self.elements.storage.size)
         starts = [
             call.b.pointer,
             *(f.at(call.b.pointer, f.freeze(f.mul(apart, number))) for number in range(1, panels)),

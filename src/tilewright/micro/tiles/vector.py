@@ -37,11 +37,11 @@ class VectorKernel(MicroKernel):
         multiply = find_multiply(isa, instruction)
         assert isinstance(multiply, VectorMultiply)
         self.unit = multiply
-        self._apart: Value | None = None
+        self._b_row: Value | None = None
 
     def emit_part(self, f: Function, part: TilePart, call: TileCall) -> None:
         """Writes one straight-line tile at the current position."""
-        self._apart = call.b.row
+        self._b_row = call.b.row
         super().emit_part(f, part, call)
 
     def begin(self, f: Function, part: TilePart) -> list[Value]:  # noqa: ARG002
@@ -192,9 +192,9 @@ class VectorKernel(MicroKernel):
 
     def _interleaved(self, f: Function, pointer: Value, width: int) -> Value:
         """Adjacent columns of several rows of B, interleaved as in a packed panel."""
-        assert self._apart is not None, "steps of several depths need the distance of two"
+        assert self._b_row is not None, "steps of several depths need the distance of two"
         size, kind = self.b.dtype.size, vector_type(self.b.dtype, width)
-        apart = f.mul(self._apart, size)
-        runs = [f.load(kind, f.at(pointer, f.mul(apart, q)), size) for q in range(self.instruction.kr)]
+        row = f.mul(self._b_row, size)
+        runs = [f.load(kind, f.at(pointer, f.mul(row, q)), size) for q in range(self.instruction.kr)]
         converted = [self.convert(f, run, self.b.dtype, self.instruction.b) for run in runs]
         return f.bitcast(interleave(f, converted), vector_of(self.unit.word, width))
