@@ -131,7 +131,7 @@ class KeptSums(NamedTuple):
 class GroupCall(NamedTuple):
     """Groups of depths, each with a scale of its own for every column, of the type of the accumulators.
 
-    Scales are stored in panels of `lanes` columns, at a distance of `panel_stride` elements; `step` elements lead
+    Scales are stored in panels of `lanes` columns, `panel_stride` elements from each other; `step` elements lead
     to those of the next group. Zero points, if there are any, are stored likewise.
     """
 
