@@ -131,8 +131,8 @@ class KeptSums(NamedTuple):
 class GroupCall(NamedTuple):
     """Groups of depths, each with a scale of its own for every column, of the type of the accumulators.
 
-    Scales are stored in panels of `lanes` columns, `panel_stride` elements from each other; `step` elements lead
-    to those of the next group. Zero points, if there are any, are stored likewise.
+    Scales are stored in panels of `lanes` columns, `panel_stride` elements from each other; `step` elements
+    lead to those of the next group. Zero points, if there are any, are stored likewise.
     """
 
     depth: Value
