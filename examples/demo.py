@@ -13,10 +13,11 @@ from pathlib import Path
 from rich.console import Console
 
 from tilewright import Gemm, TilewrightError
+from tilewright.plotting import check_plot_path
 from tilewright.tools.explore.cases import Case
 from tilewright.tools.explore.expectations import expectation_line
 from tilewright.tools.explore.measure import REPEAT, BenchmarkPlan
-from tilewright.tools.explore.plot import check_plot_path, draw_report
+from tilewright.tools.explore.plot import draw_report
 from tilewright.tools.explore.present import measure_with_progress, print_report
 from tilewright.tools.explore.systems import installed_peers
 

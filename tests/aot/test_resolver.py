@@ -11,7 +11,8 @@ import pytest
 from tilewright.aot import resolver
 from tilewright.aot.resolver import Choice, Dispatched, argument_types, resolver_ir
 from tilewright.aot.variants import order_targets
-from tilewright.llvm.target import emit_object, initialize, parse
+from tilewright.llvm.backends import initialize
+from tilewright.llvm.target import emit_object, parse
 from tilewright.llvm.values import INT64, POINTER, Type
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine

@@ -18,8 +18,8 @@ import tilewright as tw
 from tilewright.calls.batch import BatchAxis, batch_function, fixed_batch_function, merge_axes, outer_offsets
 from tilewright.calls.operands import data_address, element_strides
 from tilewright.ops.gemm.kernel import matmul_kernel
-from tilewright.spec.arguments import factor
 from tilewright.spec.dtype import F32, GEMM_DTYPES, DType
+from tilewright.spec.factors import factor
 from tilewright.threads.pool import TEAM_WORK, ThreadPool
 from tilewright.threads.scratch import ScratchPool
 

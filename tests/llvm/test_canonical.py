@@ -8,8 +8,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
+from tilewright.llvm.backends import initialize
 from tilewright.llvm.canonical import inline_calls, optimise_module, shape_loops
-from tilewright.llvm.target import initialize
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.module import ParsedModule, read_module
 

@@ -17,8 +17,8 @@ if __name__ == "__main__":
 
 from recognise.calls import SOURCES
 from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS
+from tilewright.llvm.backends import initialize
 from tilewright.llvm.canonical import inline_calls, shape_loops
-from tilewright.llvm.target import initialize
 from tilewright.loops.driving.invocation import Invocation
 
 FOLDER = Path(__file__).parent / "ir"

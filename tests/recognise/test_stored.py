@@ -8,8 +8,8 @@ import pytest
 from recognise.calls import calls
 from recognise.findings import found_in, reasons
 from recognise.stored import FOLDER, STORED
+from tilewright.llvm.backends import initialize
 from tilewright.llvm.canonical import shape_loops
-from tilewright.llvm.target import initialize
 from tilewright.loops.opt.records import ProductOptions
 from tilewright.loops.opt.rewrite import replace_products
 

@@ -33,6 +33,7 @@ from tilewright.errors import (
 )
 from tilewright.spec import arguments
 from tilewright.spec.dtype import F32, I32
+from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout
 
 #: Each function as it looks at a value alone.
@@ -53,8 +54,8 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "check_items": lambda value: arguments.check_items(value, "steps", "a sequence"),
     "check_number": lambda value: arguments.check_number(value, "alpha"),
     "real_number": lambda value: arguments.real_number(value, "alpha"),
-    "factor": lambda value: arguments.factor(value, "alpha", F32),
-    "integer factor": lambda value: arguments.factor(value, "alpha", I32),
+    "factor": lambda value: factor(value, "alpha", F32),
+    "integer factor": lambda value: factor(value, "alpha", I32),
     "check_flag": lambda value: arguments.check_flag(value, "lower"),
     "check_text": lambda value: arguments.check_text(value, "tree"),
     "check_word": lambda value: arguments.check_word(value, "side", ("left", "right")),

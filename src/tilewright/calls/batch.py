@@ -16,9 +16,9 @@ from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.macro.partition import TASK_WORK
-from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.preparing import once
 from tilewright.spec.dtype import ACCUMULATORS, DType
+from tilewright.spec.problem import PRODUCT_SIZES
 from tilewright.threads.pool import TEAM_WORK
 
 _OPERANDS = ("a", "b", "c")
@@ -74,7 +74,7 @@ def _emit() -> str:
     module = Module("tw_batch", machine.triple, data_layout(machine))
     for acc in ACCUMULATORS:
         scalar = element_type(acc)
-        rest = [*((name, INT64) for name in SIZES), ("alpha", scalar), ("beta", scalar)]
+        rest = [*((name, INT64) for name in PRODUCT_SIZES), ("alpha", scalar), ("beta", scalar)]
         for vectors in range(MOST_VECTORS + 1):
             given = [(f"vector{number}", POINTER) for number in range(vectors)]
             _Batch(module, _name(acc, vectors), [*given, *rest], whole=True).emit()
@@ -152,7 +152,7 @@ class _Batch:
         """Multiply-adds of one product; those of hardcoded sizes are small."""
         if not self.whole:
             return int64(FIXED_WORK)
-        m, n, k = (f.arguments[name] for name in SIZES[:3])
+        m, n, k = (f.arguments[name] for name in PRODUCT_SIZES[:3])
         return f.mul(f.mul(m, n), k)
 
     def body(self, environment: Environment) -> Function:
@@ -212,7 +212,7 @@ def batch_function(acc: DType, vectors: int = 0) -> Any:
     """
     scalar = acc.ctypes
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
-    kinds += [ctypes.c_int64] * len(SIZES) + [scalar] * 2
+    kinds += [ctypes.c_int64] * len(PRODUCT_SIZES) + [scalar] * 2
     kinds += [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
     return _code().function(_name(acc, vectors), kinds)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.calls.fastcall import ARRAY_SHAPE, ARRAY_STRIDES, FastFunction
-from tilewright.calls.recipes import MIX_BITS, PROBES, SLOT_BITS
+from tilewright.calls.recipes import HASH, MIX_BITS, PROBES, SLOT_BITS
 from tilewright.llvm.values import INT64, POINTER, Value, int64, null
-from tilewright.ops.gemm.exact_sizes import HASH
 
 #: Where a recipe holds the number of its words, and these.
 WORDS, KEY = 0, 8

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tilewright.calls.operands import Array, data_address
-from tilewright.ops.gemm.exact_sizes import HASH
 
 if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel
@@ -28,6 +27,8 @@ MOST_OPERANDS, MOST_STEPS = 6, 12
 MOST_BYTES = 1 << 28
 #: Words of a key: subscripts, `optimize`; of operands and `out` type, number of axes, two for each axis.
 MOST_WORDS = 2 + (MOST_OPERANDS + 1) * (2 + 2 * MOST_AXES)
+#: 2**64 divided by the golden ratio, made odd, as a signed number: multiplicative hashing (Knuth, TAOCP 6.4).
+HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 #: Recipes kept, and slots of the table: twice as many, a power of two, so that few look further than one.
 MOST_RECIPES = 2048
 SLOT_BITS = 12

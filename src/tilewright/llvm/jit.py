@@ -12,7 +12,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tilewright.llvm.target import initialize
+from tilewright.llvm.backends import initialize
 from tilewright.preparing import once, preparing
 
 _numbers = itertools.count()

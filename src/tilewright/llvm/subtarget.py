@@ -14,7 +14,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from tilewright.errors import InvalidTarget, UnknownCpu, UnknownFeature, UnknownTriple, shown
-from tilewright.llvm.target import initialize
+from tilewright.llvm.backends import initialize
 
 #: The child needs 0.2 s; this long only on a machine that hangs.
 TIMEOUT_S = 120

@@ -7,28 +7,14 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tilewright.errors import CompilationFailed
+from tilewright.llvm.backends import initialize
 from tilewright.llvm.matrix import PREFIX, lower_matrices
+from tilewright.llvm.subtarget import cpu_features
 from tilewright.machine.machine import Machine
-from tilewright.preparing import importing, once, preparing
+from tilewright.preparing import once, preparing
 
 #: LLVM's -O1 code generator gives the same speed as -O2 and -O3 for our explicit vectors, 10 % sooner.
 CODEGEN_LEVEL = 1
-
-
-@once
-def initialize() -> None:
-    """Registers every LLVM target and its assembly printer, once per process."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-
-
-@once
-def initialize_assembler() -> None:
-    """Registers the assembly parser of this host, which modules with inline assembly need.
-
-    llvmlite has no parser of other targets; LLVM aborts on inline assembly for these.
-    """
-    llvm.initialize_native_asmparser()
 
 
 @once
@@ -60,9 +46,6 @@ def tuning(machine: Machine) -> str | None:
 def _target_of(machine: Machine) -> Any:
     """The target machine of a machine; LLVM is asked first about names that a user chose."""
     if machine.named:
-        with importing:
-            from tilewright.llvm.subtarget import cpu_features  # which imports this module
-
         cpu_features(machine.triple, machine.cpu, machine.features, ())
     return target_machine(machine.triple, machine.cpu, machine.features)
 

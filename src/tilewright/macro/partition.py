@@ -40,6 +40,8 @@ PACKED_PANELS = 4
 
 #: Multiply-adds of a task, about: 1 ms of vectors, 30 ms of elements that no vector instruction multiplies.
 TASK_WORK = 1 << 26
+#: Elements of a task are a multiple of so many: few enough for small arrays, and whole lines of any type.
+TASK_UNIT = 1024
 #: The same in elements that are read or written: 4 ms of memory, of functions of many instructions as much.
 TASK_ELEMENTS = 1 << 20
 #: Multiply-adds that take as long as one element of memory.

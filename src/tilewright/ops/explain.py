@@ -43,7 +43,7 @@ from tilewright.ops.gemm.epilogue_operands import activation_word
 from tilewright.ops.gemm.kernel import arranged, matmul_kernel
 from tilewright.ops.gemm.native_entry import MAX_DIRECT_SIZE, MOST_AXES
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import SCALARS, SIZES
+from tilewright.ops.gemm.product_nest import SCALARS
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit
 from tilewright.ops.linear.call import Wish, find_route
 from tilewright.ops.linear.quantized import weight_route
@@ -58,7 +58,7 @@ from tilewright.ops.triangular.trmm_problem import Trmm
 from tilewright.preparing import importing
 from tilewright.spec.arguments import real_number
 from tilewright.spec.epilogue import Along, Epilogue
-from tilewright.spec.problem import Layout
+from tilewright.spec.problem import PRODUCT_SIZES, Layout
 from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 
 
@@ -144,7 +144,7 @@ def _figures(kernel: Kernel, flops: int | None, moved: int | None) -> tuple[str,
 
 def _gemm_trace(kernel: Kernel, sizes: tuple[int, ...], alpha: complex, beta: complex) -> Trace:
     scalars = dict(zip(SCALARS, (alpha, beta), strict=True))
-    return trace(kernel.nest, dict(zip(SIZES, sizes, strict=True)), scalars)
+    return trace(kernel.nest, dict(zip(PRODUCT_SIZES, sizes, strict=True)), scalars)
 
 
 def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str, Any]) -> str | None:

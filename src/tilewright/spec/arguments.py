@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,6 @@ from tilewright.errors import (
     OutNotArray,
     shown,
 )
-
-if TYPE_CHECKING:
-    from tilewright.spec.dtype import DType
 
 Array: TypeAlias = NDArray[Any]
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -273,28 +270,6 @@ def real_number(value: object, name: str, required: str = "a real number") -> fl
         except OverflowError:
             pass
     raise InvalidScalar(name=name, found=shown(value), required=required)
-
-
-def factor(value: object, name: str, acc: DType) -> float:
-    """alpha or beta as a kernel takes it: a float, or an integer of the sums' type, which wraps around.
-
-    Raises
-    ------
-    InvalidScalar
-
-    >>> from tilewright.spec.dtype import I32
-    >>> factor(2.0, "alpha", I32), factor(2**32 - 1, "alpha", I32)
-    (2, -1)
-    """
-    if not acc.is_integer:
-        return real_number(value, name)
-    found = as_number(value)
-    if isinstance(found, float) and found.is_integer():
-        found = int(found)
-    if not isinstance(found, int):
-        raise InvalidScalar(name=name, found=shown(value), required="an integer, as the elements are")
-    half = 1 << acc.bits - 1
-    return (found + half) % (2 * half) - half
 
 
 def as_flag(value: object) -> bool | None:

@@ -18,6 +18,9 @@ from tilewright.spec.epilogue import Epilogue, widened
 #: Elements of an array at most: 16 bytes are the largest element.
 MAX_ELEMENTS = MAX_SIZE // 16
 
+#: Run-time parameters of every GEMM program, in the order of its C signature.
+PRODUCT_SIZES = ("m", "n", "k", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
+
 
 class Layout(Enum):
     """Which axis of a matrix is contiguous; STRIDED leaves both strides to run time.

@@ -11,7 +11,7 @@ import pytest
 from recognise.toolchains import CLANG, FLANG, RUSTC, ZIG, Toolchain
 
 from tilewright.errors import CompilerMissing, OptimiserFailed, OutputNotWritable, RustcNotDriven
-from tilewright.llvm.target import initialize
+from tilewright.llvm.backends import initialize
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import OutputFormat

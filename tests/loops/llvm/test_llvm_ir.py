@@ -7,7 +7,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from tilewright.llvm.target import initialize
+from tilewright.llvm.backends import initialize
 from tilewright.loops.llvm.instruction import Incoming, Instruction, InstructionOperand, read_instruction
 from tilewright.loops.llvm.module import ParsedModule, read_module
 

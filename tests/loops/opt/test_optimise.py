@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from tilewright.errors import InvalidChoice, NotAModule, OptimiserFailed, TargetNotOfModule
+from tilewright.llvm.backends import initialize
 from tilewright.llvm.canonical import optimise_module
 from tilewright.llvm.jit import Linked
-from tilewright.llvm.target import initialize
 from tilewright.loops.llvm.module import read_module
 from tilewright.loops.opt.machines import machine_of
 from tilewright.loops.opt.optimise import optimise

@@ -25,9 +25,8 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.spec.dtype import DType, Kind
-from tilewright.spec.problem import Strategy
+from tilewright.spec.problem import PRODUCT_SIZES, Strategy
 
 MACHINES = ("znver5", "haswell", "sapphirerapids", "neoverse-v2", "pwr10", "x86-64-v2")
 #: A, B, C and steps.
@@ -198,7 +197,7 @@ def test_sizes_are_those_of_every_gemm_and_strides_of_residuals() -> None:
     problem = Gemm(epilogue="residual,bias,residual")
     program = build_gemm(problem, shrunken(machine, problem), machine, "g")
     residuals = ("rs_residual", "cs_residual", "rs_residual_2", "cs_residual_2")
-    assert program.sizes == (*SIZES, *residuals)
+    assert program.sizes == (*PRODUCT_SIZES, *residuals)
     assert [buffer.name for buffer in program.arguments] == [*"abc", "residual", "bias", "residual_2"]
 
 

@@ -31,10 +31,10 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import SCALARS, SIZES, Sizes, sizes_of
+from tilewright.ops.gemm.product_nest import SCALARS, Sizes, sizes_of
 from tilewright.ops.gemm.streaming import STREAMED_ROWS, STREAMED_VECTORS
 from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
-from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, ProductTypes, Strategy
+from tilewright.spec.problem import PRODUCT_SIZES, STRIDED_LAYOUTS, Layout, ProductTypes, Strategy
 
 Array: TypeAlias = NDArray[Any]
 
@@ -218,12 +218,12 @@ def numbers(matrix: Matrix) -> tuple[Array, int]:
 
 def run_nest(program: Program, a: Matrix, b: Matrix, c: Matrix, alpha: float, beta: float) -> None:
     """The program on three matrices, each parameter as the caller has it whatever the layout of C."""
-    assert program.sizes == SIZES
+    assert program.sizes == PRODUCT_SIZES
     assert program.scalars == SCALARS
     values = (*c.dense.shape, a.dense.shape[1], *a.strides, *b.strides, *c.strides)
     buffers = {"a": (a.flat, a.origin), "b": (b.flat, b.origin), "c": numbers(c)}
     scalars = {"alpha": alpha, "beta": beta}
-    interpret(verify(program), dict(zip(SIZES, values, strict=True)), scalars, buffers)
+    interpret(verify(program), dict(zip(PRODUCT_SIZES, values, strict=True)), scalars, buffers)
 
 
 def check(
@@ -569,5 +569,5 @@ def test_a_column_major_c_exchanges_the_buffers(layouts: tuple[str, str], strate
     found = print_program(program).split("\n", 1)[1]
     body = [line for line in found.splitlines() if not line.startswith(heading)]
     assert body == [line for line in turned.splitlines() if not line.startswith(heading)]
-    assert program.sizes == SIZES
+    assert program.sizes == PRODUCT_SIZES
     assert [buffer.name for buffer in program.arguments] == ["a", "b", "c"]

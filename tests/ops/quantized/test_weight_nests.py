@@ -24,11 +24,11 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.ops.packing.call import unpack
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.packing.nest import weight_lanes
 from tilewright.ops.quantized.quantise import pack_floats, pack_quantized
+from tilewright.spec.problem import PRODUCT_SIZES
 from tilewright.spec.weights import Elements, Weights
 
 UNITS = ("znver5", "haswell", "sapphirerapids", "neoverse-v2", "pwr10", "pwr9", "rva23", "apple-m4")
@@ -74,7 +74,7 @@ def test_nests_mean_the_formula(unit: str, name: str, dtype: str) -> None:
         packed = weight(form, k, n, machine)
         x = np.random.default_rng(m).integers(-3, 4, (m, k)).astype(problem.dtype.numpy)
         c = np.full(m * n, np.nan, np.float32)
-        sizes = dict(zip(SIZES, (m, n, k, k, 1, 0, 0, n, 1), strict=True))
+        sizes = dict(zip(PRODUCT_SIZES, (m, n, k, k, 1, 0, 0, n, 1), strict=True))
         vectors = {key: packed.vectors[key].reshape(-1) for key in form.vectors}
         given = {"a": x.reshape(-1), "b": words_of(packed, form.elements), "c": c, **vectors}
         interpret(program, sizes, {"alpha": 2.0, "beta": 0.0}, given)
@@ -86,7 +86,7 @@ def test_nests_mean_the_formula(unit: str, name: str, dtype: str) -> None:
 def test_few_rows_read_words_and_many_rows_floats(m: int, narrow: bool) -> None:
     machine = find_machine("znver5")
     program = program_of(Gemm(weights=Weights.parse("i4g64")), machine)
-    sizes = dict(zip(SIZES, (m, 300, 200, 200, 1, 0, 0, 300, 1), strict=True))
+    sizes = dict(zip(PRODUCT_SIZES, (m, 300, 200, 200, 1, 0, 0, 300, 1), strict=True))
     found = trace(program, sizes, {"alpha": 1.0, "beta": 0.0}).primitives
     tiles = [one for one in found if isinstance(one, TileMatmul)]
     assert all((one.stored is not None) is narrow for one in tiles)

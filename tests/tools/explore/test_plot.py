@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tilewright.errors import InvalidChoice, OutputNotWritable, PackageMissing
+from tilewright.plotting import check_plot_path
 from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, Sample, make_rows
-from tilewright.tools.explore.plot import COLOURS, check_plot_path, draw_report, spread_labels
+from tilewright.tools.explore.plot import COLOURS, draw_report, spread_labels
 from tilewright.tools.explore.systems import PEERS
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tilewright.errors import NotAModule, TargetNotOfModule, TilewrightError
+from tilewright.llvm.backends import initialize, initialize_assembler
 from tilewright.llvm.canonical import drop_unused, optimise_module
 from tilewright.llvm.matrix import PREFIX, lower_matrices
-from tilewright.llvm.target import initialize, initialize_assembler
 from tilewright.loops.nests.nest import Where
 from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions, Remark
 from tilewright.loops.opt.rewrite import rewrite

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tilewright.errors import OutputNotWritable
 from tilewright.ops.einsum.compiled import TreeCall
 from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, names_of, walk
+from tilewright.plotting import OUR_COLOUR, check_plot_path
 from tilewright.preparing import importing
 from tilewright.spec.arguments import check_path
-from tilewright.tools.explore.plot import OUR_COLOUR, check_plot_path
 
 if TYPE_CHECKING:
     from os import PathLike

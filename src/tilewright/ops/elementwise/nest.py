@@ -23,13 +23,10 @@ from tilewright.ir.nodes import (
     minimum,
 )
 from tilewright.machine.machine import Machine
-from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
+from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.nest import row_sizes
 from tilewright.ops.unary.nest import STREAMED_COLUMN_LINES
-
-#: Elements of a task are a multiple of so many: few enough for small arrays, and whole lines of any type.
-UNIT = 1024
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def build_elementwise(problem: Elementwise, cut: ElementCut, name: str) -> Progr
     i, j = Name("i"), Name("j")
     elements = Name("batch") * Name("outer") * rows * columns
     parts = ceildiv(bounded(tasks(THREAD_TASKS), elements, TASK_ELEMENTS), Name("batch") * Name("outer"))
-    row_step, column_step = share(rows, 1, parts), share(columns, UNIT, ceildiv(parts, rows))
+    row_step, column_step = share(rows, 1, parts), share(columns, TASK_UNIT, ceildiv(parts, rows))
 
     def lines(array: str) -> Slice:
         line = Name(f"{array}_line")

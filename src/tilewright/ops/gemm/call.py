@@ -49,9 +49,10 @@ from tilewright.ops.gemm.epilogue_operands import (
 )
 from tilewright.ops.gemm.fused import plain, remember
 from tilewright.ops.gemm.kernel import make_wanted, matmul_kernel
-from tilewright.spec.arguments import as_dtype, as_text, check_number, factor, out_array
+from tilewright.spec.arguments import as_dtype, as_text, check_number, out_array
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
 from tilewright.spec.epilogue import Epilogue
+from tilewright.spec.factors import factor
 from tilewright.spec.problem import ProductTypes, check_elements
 
 Array: TypeAlias = NDArray[Any]

@@ -13,9 +13,10 @@ from tilewright.calls.operands import Array, check_operand
 from tilewright.calls.promotion import kind_of, same_kind
 from tilewright.errors import InvalidScalar, OperandMismatch, StepOperands, StepShape, UnsafeCast, shown
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.spec.arguments import as_number, factor, parse_choice
+from tilewright.spec.arguments import as_number, parse_choice
 from tilewright.spec.dtype import Kind
 from tilewright.spec.epilogue import ACTIVATIONS, Activation, Along, Bias, Epilogue, Residual, Scale, Step
+from tilewright.spec.factors import factor
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Operand, ProductTypes
 

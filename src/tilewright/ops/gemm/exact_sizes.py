@@ -11,6 +11,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.calls.fastcall import FastFunction, MatrixValues, TeamWish
+from tilewright.calls.recipes import HASH
 from tilewright.llvm.build import Callee, Function
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
 from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape
@@ -27,8 +28,6 @@ SIZE_BITS = 6
 DTYPE_AT, A_AT, B_AT = 3 * SIZE_BITS, 3 * SIZE_BITS + 4, 3 * SIZE_BITS + 5
 #: Slots of the table, a power of two: more than kernels are kept, so that few share one.
 SLOT_BITS = 10
-#: 2**64 divided by the golden ratio, made odd, as a signed number: multiplicative hashing (Knuth, TAOCP 6.4).
-HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 
 assert LARGEST_SIDE < 1 << SIZE_BITS
 

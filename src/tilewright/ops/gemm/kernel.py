@@ -34,9 +34,9 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit
 from tilewright.ops.gemm.streaming import SUMS_ROWS
 from tilewright.preparing import importing, once, once_property, preparing
-from tilewright.spec.arguments import factor
 from tilewright.spec.dtype import F32, DType
 from tilewright.spec.epilogue import Epilogue, Residual
+from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.threads.pool import MOST_THREADS, call_team
 from tilewright.threads.scratch import ScratchPool

@@ -40,11 +40,10 @@ from tilewright.machine.isa import Edge, TileFma
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.epilogue import Along, Bias, Residual, Scale, TypedStep, replace_dtype
-from tilewright.spec.problem import Layout, ProductTypes
+from tilewright.spec.problem import PRODUCT_SIZES, Layout, ProductTypes
 from tilewright.spec.weights import Elements, Weights
 
-#: Run-time parameters of every GEMM program, in the order of its C signature.
-SIZES = ("m", "n", "k", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
+#: Run-time parameters of every GEMM program besides its sizes and strides.
 SCALARS = ("alpha", "beta")
 
 
@@ -120,7 +119,10 @@ def residual_strides(problem: Gemm) -> dict[str, tuple[Expression, Expression]]:
 
 def sizes_named(problem: Gemm) -> tuple[str, ...]:
     """The sizes of a problem's program: those of every GEMM, then the strides of residuals."""
-    return (*SIZES, *(f"{axis}_{name}" for name in residual_strides(problem) for axis in ("rs", "cs")))
+    return (
+        *PRODUCT_SIZES,
+        *(f"{axis}_{name}" for name in residual_strides(problem) for axis in ("rs", "cs")),
+    )
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,9 @@ from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.packing.nest import PanelForm, panel_form
 from tilewright.ops.packing.problem import Role
 from tilewright.preparing import importing, preparing
-from tilewright.spec.arguments import check_number, factor
+from tilewright.spec.arguments import check_number
 from tilewright.spec.epilogue import Along, Epilogue
+from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, Operand, ProductTypes
 from tilewright.threads.pool import call_team
 

@@ -23,9 +23,9 @@ from tilewright.ops.linear.call import Route
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.packing.nest import weight_lanes
 from tilewright.preparing import once
-from tilewright.spec.arguments import factor
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue
+from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout
 from tilewright.spec.weights import Weights
 from tilewright.threads.pool import call_team

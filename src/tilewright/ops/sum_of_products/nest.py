@@ -21,8 +21,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.primitives import SIDE_BYTES, MultiplyRows, SumProducts
 from tilewright.machine.machine import Machine
-from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
-from tilewright.ops.elementwise.nest import UNIT
+from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.sum_of_products.problem import SumOfProducts, Walk
 from tilewright.spec.dtype import F32
 
@@ -174,7 +173,7 @@ def build_products(problem: SumOfProducts, cut: ProductCut, name: str) -> Progra
     else:
         elements = kept * turns * rows * columns
         parts = ceildiv(bounded(tasks(THREAD_TASKS), elements, TASK_ELEMENTS), kept * turns)
-        step, column_step = share(rows, 1, parts), share(columns, UNIT, ceildiv(parts, rows))
+        step, column_step = share(rows, 1, parts), share(columns, TASK_UNIT, ceildiv(parts, rows))
         sizes = (minimum(step, rows - i), minimum(column_step, columns - j))
         z, x, y = (_window(array, problem.walk, i, j, t) for array in "zxy")
         over_columns = parallel("j", zero, columns, column_step, MultiplyRows(z, x, y, *sizes))

@@ -35,8 +35,9 @@ from tilewright.ops.gemm.call import as_operand, check_array, check_out, product
 from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.preparing import once, once_property, preparing
-from tilewright.spec.arguments import check_flag, check_number, factor
+from tilewright.spec.arguments import check_flag, check_number
 from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.spec.factors import factor
 from tilewright.spec.problem import MAX_ELEMENTS, Layout, ProductTypes, check_elements
 from tilewright.threads.pool import call_team
 from tilewright.threads.scratch import ScratchPool

@@ -23,7 +23,8 @@ from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.triangular.syr2k_call import as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.preparing import once_property, preparing
-from tilewright.spec.arguments import check_flag, check_number, factor, parse_choice
+from tilewright.spec.arguments import check_flag, check_number, parse_choice
+from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, ProductTypes, check_elements
 from tilewright.threads.pool import call_team
 from tilewright.threads.scratch import ScratchPool

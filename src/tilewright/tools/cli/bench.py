@@ -11,6 +11,7 @@ from rich.progress import Progress, track
 from tilewright.compiler.target import resolve_target
 from tilewright.machine.host import detect_host
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.plotting import check_plot_path
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import Dtype, OutDtype, group
 from tilewright.tools.explore import kernels
@@ -21,7 +22,7 @@ from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.measure import BenchmarkPlan
 from tilewright.tools.explore.moves import MovePlan, measure_moves
-from tilewright.tools.explore.plot import check_plot_path, draw_report
+from tilewright.tools.explore.plot import draw_report
 from tilewright.tools.explore.present import measure_with_progress, print_report
 from tilewright.tools.explore.statistics import geometric_mean
 from tilewright.tools.explore.systems import PEERS, VARIANTS, default_peers, parse_peers

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import OutputNotWritable
-from tilewright.tools.explore.plot import check_plot_path, system_colours
+from tilewright.plotting import check_plot_path
+from tilewright.tools.explore.plot import system_colours
 from tilewright.tools.explore.present import report_title
 
 if TYPE_CHECKING:

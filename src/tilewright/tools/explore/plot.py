@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InvalidChoice, OutputNotWritable, PackageMissing, shown
+from tilewright.errors import OutputNotWritable
+from tilewright.plotting import OUR_COLOUR, check_plot_path
 from tilewright.tools.explore.present import chosen_setting, interval_note, report_title
 from tilewright.tools.explore.systems import OURS, TILEWRIGHT
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 #: Colour of each system (Okabe and Ito's palette, darkened where it is pale); others take `_OTHER_COLOURS`.
 #: The picture is an opaque white card on dark pages too; every colour has a contrast of at least 3 to it.
 COLOURS = {
-    "tilewright": "#0072B2",
+    "tilewright": OUR_COLOUR,
     "tilewright-avx2": "#3E9BD3",
     "numpy": "#8C8C8C",
     "numpy-best": "#3D3D3D",
@@ -27,7 +28,6 @@ COLOURS = {
     "onnxruntime": "#B0568B",
 }
 _OTHER_COLOURS = ("#7A5195", "#A07800", "#5B6E00")
-OUR_COLOUR = COLOURS["tilewright"]
 #: What a reader knows each system as.
 TITLES = {
     "tilewright-avx2": "tilewright, AVX2 kernels",
@@ -44,26 +44,6 @@ _RATIO_ROW = 0.07
 _MOST_RATIO_ROWS = 2
 #: Minimum distance between two line labels, as a share of the height of the axes.
 _LABEL_GAP = 0.052
-#: File name endings that are drawn.
-FORMATS = (".png", ".svg", ".pdf")
-
-
-def check_plot_path(path: Path) -> None:
-    """Refuse, before anything is measured, a plot that could not be drawn afterwards.
-
-    Raises
-    ------
-    InvalidChoice : the file name has another ending than `FORMATS`.
-    PackageMissing : matplotlib is not installed.
-    """
-    from importlib.util import find_spec
-
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidChoice(
-            name="ending of the plot's file name", found=shown(path.name), allowed=", ".join(FORMATS)
-        )
-    if find_spec("matplotlib") is None:
-        raise PackageMissing(purpose="drawing a plot", package="matplotlib", install="tilewright[bench]")
 
 
 def draw_report(plan: BenchmarkPlan, report: BenchmarkReport, path: Path) -> None:
