@@ -93,8 +93,8 @@ PENDING = {
     "ops/triangular/explain.py",
 }
 #: Circles of imports and imports inside functions that are left, at most; both only shrink.
-MOST_CIRCLES = 6
-MOST_LOCAL_IMPORTS = 80
+MOST_CIRCLES = 4
+MOST_LOCAL_IMPORTS = 79
 #: `ModuleType` attributes through which environment variables are read.
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
 
