@@ -1,7 +1,7 @@
 """Register tiles of every row and every type: what their loops move between registers and the stack.
 
-A row or a tile that is added is compiled here without another edit. `SPILLS` lists the tiles that are known to
-spill, and why they stay.
+A row or a tile that is added is compiled here without another edit. `SPILLS` lists the tiles that are known
+to spill, and why they stay.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_assembly, tuning
 from tilewright.machine.catalog import CATALOG
-from tilewright.machine.isa import Isa, TileFma
+from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import RegisterTile, register_tile
 from tilewright.micro.tiles.dispatch import Dispatch
@@ -25,10 +25,10 @@ from tilewright.micro.tiles.vector import VectorKernel
 
 #: Tiles that spill, by row, type of the sums and size: the most moves of one loop.
 #:
-#: LLVM starts as many products as their latency allows before it adds the first one, so that products whose sum
-#: is an instruction of its own need several registers, where the budget of `register_tiles` counts one. int32 in
-#: AVX-512 does so in LLVM's models of Intel cores (latency 10), not in those of Zen (latency 3). Products of
-#: int64 without VPMULLQ are three multiplies, two shifts and two sums.
+#: LLVM starts as many products as their latency allows before it adds the first one, so that products whose
+#: sum is an instruction of its own need several registers, where the budget of `register_tiles` counts one.
+#: int32 in AVX-512 does so in LLVM's models of Intel cores (latency 10), not in those of Zen (latency 3).
+#: Products of int64 without VPMULLQ are three multiplies, two shifts and two sums.
 SPILLS = {
     ("avx2", "i32", "6x16"): 6,
     ("avx2", "i64", "6x8"): 10,
@@ -41,13 +41,14 @@ SPILLS = {
 class RowTile(NamedTuple):
     """The tile that a row multiplies some types with, on machines of one vector length."""
 
-    isa: Isa
+    row: str
+    vector_bits: int
     instruction: TileFma
     tile: RegisterTile
 
     @property
     def name(self) -> tuple[str, str, str]:
-        return self.isa.name, str(self.instruction.acc), f"{self.tile.mr}x{self.tile.nr}"
+        return self.row, str(self.instruction.acc), f"{self.tile.mr}x{self.tile.nr}"
 
 
 def row_tiles() -> dict[RowTile, Machine]:
@@ -57,13 +58,15 @@ def row_tiles() -> dict[RowTile, Machine]:
         isa = machine.isa
         for one in isa.tiles:
             if isa.tile(one.a, one.b) == one:
-                found.setdefault(RowTile(isa, one, register_tile(isa, one, machine.l1.ways)), machine)
+                found.setdefault(
+                    RowTile(isa.name, isa.vector_bits, one, register_tile(isa, one, machine.l1.ways)), machine
+                )
     return found
 
 
 def assembly(case: RowTile, machine: Machine) -> str:
     """The micro-kernel of a tile whose operands are packed."""
-    isa, one, tile = case
+    isa, one, tile = machine.isa, case.instruction, case.tile
     operands = (Source(one.a, packed=True), Source(one.b, packed=True))
     kind = EngineKernel if one.is_matrix_engine else VectorKernel
     kernel = kind(isa, one, Tile(tile.mr, tile.nr), operands, one.acc, adjacent_a=one.is_matrix_engine)
@@ -98,5 +101,5 @@ def test_tiles_stay_in_registers() -> None:
 
 
 def test_tiles_fit_the_budget() -> None:
-    for isa, _, tile in row_tiles():
-        assert tile.registers <= isa.vector_registers
+    for case, machine in row_tiles().items():
+        assert case.tile.registers <= machine.isa.registers(case.instruction)

@@ -67,6 +67,7 @@ class TileFma:
     accumulators : how many accumulators the unit has beside the vector registers; 0 if sums are kept in
         vector registers.
     separate : the product and its addition are two instructions, so that each product takes a register.
+    registers : how many of the row's vector registers it can name; 0 for all of them.
     biased : the instruction needs one operand unsigned. 128 is added to each element of A, and one more
         accumulator for each vector of B collects what that adds, to be subtracted at the end.
     streaming : m and n are the lanes of a streaming vector (SME), whose length the machine says.
@@ -86,6 +87,7 @@ class TileFma:
     latency: int = 0
     accumulators: int = 0
     separate: bool = False
+    registers: int = 0
     biased: bool = False
     streaming: bool = False
 
@@ -251,6 +253,10 @@ class Isa:
         """Whether a product is added as it is made; else it takes a register and an addition."""
         return self.fused and not tile.separate
 
+    def registers(self, tile: TileFma) -> int:
+        """Vector registers that hold the sums and operands of an instruction."""
+        return tile.registers or self.vector_registers
+
     def multiplies_by_lane(self, tile: TileFma) -> bool:
         """Whether the instruction takes a lane of a register that holds several elements of A."""
         return self.broadcast is Broadcast.LANE and not tile.is_matrix_engine
@@ -307,18 +313,30 @@ class Isa:
         return self if limited == self else limited
 
 
-def _vector_tiles(vector_bits: int) -> tuple[TileFma, ...]:
-    """One element of A times one vector of B, for every type of accumulator."""
+def _vector_tiles(vector_bits: int, integer_registers: int = 0) -> tuple[TileFma, ...]:
+    """One element of A times one vector of B, for every type of accumulator.
+
+    Parameters
+    ----------
+    integer_registers : how many registers instructions on integers can name; 0 for all.
+    """
     floats = tuple(
         TileFma(MULTIPLY_ADD, dtype, dtype, dtype, m=1, n=vector_bits // dtype.bits) for dtype in (F32, F64)
     )
-    integers = (
+    integers = tuple(
         TileFma(
-            MULTIPLY_ADD, I32, I32, I32, m=1, n=vector_bits // 32, per_cycle=1, latency=10, separate=True
-        ),
-        TileFma(
-            MULTIPLY_ADD, I64, I64, I64, m=1, n=vector_bits // 64, per_cycle=0.5, latency=12, separate=True
-        ),
+            MULTIPLY_ADD,
+            dtype,
+            dtype,
+            dtype,
+            m=1,
+            n=vector_bits // dtype.bits,
+            per_cycle=per_cycle,
+            latency=latency,
+            separate=True,
+            registers=integer_registers,
+        )
+        for dtype, per_cycle, latency in ((I32, 1, 10), (I64, 0.5, 12))
     )
     return floats + integers
 
@@ -573,7 +591,7 @@ VSX = Isa(
     loads_per_cycle=2,
     edge=Edge.SPILL,
     broadcast=Broadcast.MEMORY,
-    tiles=_vector_tiles(128) + _MMA_TILES,
+    tiles=_vector_tiles(128, integer_registers=32) + _MMA_TILES,  # VMULUWM, VADDUWM: VSR 32 to 63
     source="Power ISA 3.0B book I ch. 7 (xvmaddasp, lxvwsx); latency 7 and 2 loads of 128 bits a cycle: "
     "POWER9 Processor User's Manual and LLVM's PPCScheduleP9, PPCScheduleP10; 4 FMAs a cycle are those of "
     "half a POWER10 core (Starke et al., IEEE Micro 41(2), 2021), the POWER9 has 2",

@@ -112,13 +112,13 @@ def register_tiles(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, ...]:
 
 def register_candidates(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, ...]:
     """Every mr×nr that fits the registers, whole vectors of A where the FMA takes lanes of them."""
-    most = instruction.accumulators or isa.vector_registers
+    most = instruction.accumulators or isa.registers(instruction)
     tiles = []
     for across in range(1, most + 1):
         for down in range(1, most // across + 1):
             mr = down * instruction.m
             tile = _candidate(isa, instruction, mr, across)
-            fits = tile.registers <= isa.vector_registers and tile.accumulators <= most
+            fits = tile.registers <= isa.registers(instruction) and tile.accumulators <= most
             by_lane = isa.multiplies_by_lane(instruction)
             word_lanes = isa.words(instruction)
             whole = not by_lane or mr % word_lanes == 0
@@ -227,7 +227,7 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
         return _whole_tiles(machine, instruction, rows, columns)
     lanes = isa.lanes(instruction.acc)
     vectors = -(-columns // lanes)
-    usable = isa.vector_registers - _spare_registers(isa, instruction, edge, columns)
+    usable = isa.registers(instruction) - _spare_registers(isa, instruction, edge, columns)
     best: tuple[float, Cover] | None = None
 
     # Thousands of covers are made of a few dozen tiles.
