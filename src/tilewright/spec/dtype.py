@@ -217,10 +217,12 @@ I32 = DType("i32", 32, Kind.SIGNED, "int32", 32, uses=_WHOLE)
 I64 = DType("i64", 64, Kind.SIGNED, "int64", 64, uses=_WHOLE)
 C64 = DType("c64", 64, Kind.COMPLEX, "complex64", uses=Use.SUMS)
 C128 = DType("c128", 128, Kind.COMPLEX, "complex128", uses=Use.SUMS)
+E4M3 = DType("f8e4m3", 8, Kind.FLOAT, "float8_e4m3fn", 4, exponent=4, infinities=False, extension=True)
+E5M2 = DType("f8e5m2", 8, Kind.FLOAT, "float8_e5m2", 3, exponent=5, extension=True)
 
 #: Every element type the project can name, by name. A new type is a row here.
 DTYPES: dict[str, DType] = {
-    dtype.name: dtype for dtype in (F64, F32, BF16, F16, I4, U4, I8, U8, I16, I32, I64, C64, C128)
+    dtype.name: dtype for dtype in (F64, F32, BF16, F16, I4, U4, I8, U8, I16, I32, I64, C64, C128, E4M3, E5M2)
 }
 
 #: The types that `matmul` and `Gemm` have kernels for; the first two come first in compiled tables.

@@ -29,6 +29,8 @@ class Elements(Enum):
     F32 = "f32"
     BF16 = "bf16"
     F16 = "f16"
+    E4M3 = "f8e4m3"
+    E5M2 = "f8e5m2"
     I8 = "i8"
     I4 = "i4"
 
