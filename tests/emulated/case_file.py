@@ -47,6 +47,8 @@ class Values(IntEnum):
     F32 = 3
     F64 = 4
     LOW_HALF = 5
+    F8E4M3 = 6
+    F8E5M2 = 7
 
     @classmethod
     def of(cls, dtype: DType) -> Values:

@@ -118,7 +118,7 @@ def allowed(types: ProductTypes, exact: Array, a: Array, b: Array, extra: Array,
 
 def _half_places(values: Array, dtype: DType) -> Array:
     """Half of the last place of parts, all positive, in a narrow type; at least that of its subnormals."""
-    least = -13 if dtype.name == "f16" else -125  # exponents of frexp of the smallest normal numbers
+    least = 2 - dtype.bias  # the exponent of frexp of the smallest normal number
 
     def half(part: Array) -> Array:
         found: Array = np.exp2(np.maximum(np.frexp(part)[1], least) - dtype.significand - 1.0)

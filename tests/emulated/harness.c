@@ -20,7 +20,7 @@ extern void *const kernels[];
 enum { GEMM, BATCH_REDUCE, UNARY, ADAPTED }; /* the last: by a generated function that spreads arrays of arguments */
 enum { DATA, POINTERS, WORKSPACE }; /* the last: written, and whatever it then holds is right */
 enum { STAYS, CHANGES, CHANGES_ABOUT };       /* an operand: to itself, to these bytes, to about these values */
-enum { BYTES, HALF, BFLOAT, SINGLE, DOUBLE, LOW_HALF }; /* how the elements of results are compared */
+enum { BYTES, HALF, BFLOAT, SINGLE, DOUBLE, LOW_HALF, F8E4M3, F8E5M2 }; /* how the elements of results are compared */
 enum { FLOAT, WIDE_FLOAT, INTEGER, WIDE_INTEGER };      /* what alpha and beta are */
 
 #define MAGIC 0x315345534143LL /* "CASES1" */
@@ -191,6 +191,15 @@ static double half_value(uint16_t bits) {
     return bits >> 15 ? -size : size;
 }
 
+/* A float of 8 bits with 3 of a fraction, bias 7; only all ones is NaN. */
+static double e4m3_value(uint8_t bits) {
+    int exponent = bits >> 3 & 15, fraction = bits & 7;
+    double size = (bits & 127) == 127 ? NAN
+                  : exponent          ? ldexp(8 + fraction, exponent - 10)
+                                      : ldexp(fraction, -9);
+    return bits >> 7 ? -size : size;
+}
+
 static double value_of(const char *at, int64_t values) {
     uint16_t half;
     uint32_t word;
@@ -201,6 +210,8 @@ static double value_of(const char *at, int64_t values) {
     case BFLOAT: memcpy(&half, at, 2), word = (uint32_t)half << 16, memcpy(&narrow, &word, 4); return narrow;
     case SINGLE: return memcpy(&narrow, at, 4), narrow;
     case DOUBLE: return memcpy(&wide, at, 8), wide;
+    case F8E4M3: return e4m3_value((uint8_t)*at);
+    case F8E5M2: return half_value((uint16_t)((uint8_t)*at << 8));
     default: return *at;
     }
 }

@@ -21,12 +21,13 @@ from tilewright.llvm.target import data_layout, emit_assembly, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, element_type, int64, memory_type, vector_type
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.machine import Machine
-from tilewright.spec.dtype import BF16, F16, F32, F64, I4, I8, I16, I32, I64, U4, U8, DType, Kind
+from tilewright.spec.dtype import BF16, E4M3, E5M2, F16, F32, F64, I4, I8, I16, I32, I64, U4, U8, DType, Kind
 
 Array: TypeAlias = NDArray[Any]
 
 #: A scalar, an odd vector, vectors narrower and wider than a register.
 WIDTHS = (0, 1, 3, 8, 64)
+NARROW = (BF16, F16, E4M3, E5M2)
 #: With instructions for float16, and without.
 HALVES = [False, *([True] if tw.machine().isa.half else [])]
 
@@ -93,6 +94,8 @@ def are_numbers(array: Array, dtype: DType) -> Array:
     """Which elements are not NaN; a comparison of floats would raise a flag for some of them."""
     places = dtype.significand - 1
     exponent = ((1 << (dtype.bits - 1 - places)) - 1) << places
+    if not dtype.infinities:
+        exponent += (1 << places) - 2
     found: Array = bits_of(array) & ((1 << (dtype.bits - 1)) - 1) <= exponent
     return found
 
@@ -120,7 +123,7 @@ def test_integers_are_floats_exactly(source: DType, to: DType, lanes: int) -> No
 
 @pytest.mark.parametrize("half", HALVES, ids=lambda half: "half" if half else "integers")
 @pytest.mark.parametrize("lanes", WIDTHS)
-@pytest.mark.parametrize("source", [BF16, F16], ids=str)
+@pytest.mark.parametrize("source", NARROW, ids=str)
 @pytest.mark.parametrize("to", [F32, F64], ids=str)
 def test_every_narrow_float_is_widened_exactly(source: DType, to: DType, lanes: int, half: bool) -> None:
     values = every(source)
@@ -141,7 +144,7 @@ def test_every_narrow_float_is_widened_exactly(source: DType, to: DType, lanes: 
 
 @pytest.mark.parametrize("lanes", WIDTHS)
 @pytest.mark.parametrize("half", HALVES, ids=lambda half: "half" if half else "integers")
-@pytest.mark.parametrize("to", [BF16, F16], ids=str)
+@pytest.mark.parametrize("to", NARROW, ids=str)
 def test_floats_are_narrowed_to_nearest_even(to: DType, half: bool, lanes: int) -> None:
     """Normal and subnormal numbers, ties, overflow to infinity, underflow to zero of the same sign."""
     random = np.random.default_rng(0).integers(0, 1 << 32, 1 << 14, np.uint32)
@@ -152,10 +155,12 @@ def test_floats_are_narrowed_to_nearest_even(to: DType, half: bool, lanes: int) 
         assert_bits(found[numbers], values[numbers].astype(to.numpy))
     # NaN is quiet, of the same sign, with the upper bits of its payload.
     nans, kept = bits_of(values[~numbers]), to.significand - 1
-    sign = (nans >> 31 << 15).astype(np.uint16)
+    sign = nans >> 31 << (to.bits - 1)
     payload = (nans & 0x7FFFFF) >> (23 - kept) | 1 << (kept - 1)
-    exponent = ((1 << (15 - kept)) - 1) << kept
-    np.testing.assert_array_equal(bits_of(found[~numbers]), sign | (payload | exponent).astype(np.uint16))
+    if not to.infinities:
+        payload |= (1 << kept) - 1
+    exponent = ((1 << to.exponent) - 1) << kept
+    np.testing.assert_array_equal(bits_of(found[~numbers]).astype(np.uint32), sign | payload | exponent)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +182,12 @@ def test_floats_are_narrowed_to_nearest_even(to: DType, half: bool, lanes: int) 
         (F16, 2.0**-25, 0.0),
         (F16, 2.0**-25 + 2.0**-40, 2.0**-24),
         (F16, 2.0**-14 - 2.0**-26, 2.0**-14),  # rounds up to the smallest normal number
+        (E4M3, 464.0, 448.0),  # a tie between the largest number and what would be the next
+        (E4M3, 2.0**-9, 2.0**-9),  # the smallest float8_e4m3fn
+        (E4M3, 2.0**-10, 0.0),
+        (E5M2, 57344.0, 57344.0),
+        (E5M2, 61440.0, float("inf")),
+        (E5M2, 2.0**-16, 2.0**-16),  # the smallest float8_e5m2
     ],
 )
 @pytest.mark.parametrize("half", HALVES, ids=lambda half: "half" if half else "integers")
@@ -198,7 +209,7 @@ def test_between_the_wide_floats(lanes: int) -> None:
         assert_bits(converted(double, F64, F32, lanes), double.astype(np.float32))
 
 
-@pytest.mark.parametrize("to", [BF16, F16], ids=str)
+@pytest.mark.parametrize("to", NARROW, ids=str)
 @pytest.mark.parametrize("half", HALVES, ids=lambda half: "half" if half else "integers")
 @pytest.mark.parametrize("lanes", WIDTHS)
 def test_double_precision_is_narrowed_with_one_rounding(to: DType, half: bool, lanes: int) -> None:
@@ -207,10 +218,10 @@ def test_double_precision_is_narrowed_with_one_rounding(to: DType, half: bool, l
     So does ml_dtypes, and the expected value is computed here.
     """
     places = to.significand
-    ties = 1 + np.arange(1, 64, 2) * 2.0**-places
+    ties = 1 + np.arange(1, min(64, 1 << places), 2) * 2.0**-places
     values = np.concatenate([ties, ties + 2.0**-40, ties - 2.0**-40])
     rounded = np.rint(values * 2.0 ** (places - 1)) / 2.0 ** (places - 1)
-    scales = np.array([1.0, -1.0, 2.0**-14, 2.0**10])[:, None]
+    scales = np.array([1.0, -1.0, 2.0 ** (1 - to.bias), 2.0 ** (to.bias - 1)])[:, None]
     expected = (scales * rounded).reshape(-1).astype(to.numpy)
     values = (scales * values).reshape(-1)
     assert_bits(converted(values, F64, to, lanes, half=half), expected)
@@ -255,7 +266,7 @@ def test_integers_are_extended_or_wrap_around(source: DType, to: DType) -> None:
 def test_no_target_calls_a_library(name: str) -> None:
     """compiler-rt has __truncsfhf2 and __extendhfsf2, which kernels may not need."""
     machine = find_machine(name)
-    floats = [(BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (F16, F64), (F64, F32)]
+    floats = [(one, F32) for one in NARROW] + [(F32, one) for one in NARROW] + [(F16, F64), (F64, F32)]
     for (source, to), lanes in product(floats, (0, 1, machine.isa.lanes(F32))):
         text = emit_assembly(module_of(machine, source, to, lanes, half=machine.isa.half), "m", machine)
         assert not re.search(r"^\s(callq?|bl)\s", text, re.MULTILINE), f"{source} to {to}, {lanes} lanes"

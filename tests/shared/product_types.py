@@ -23,6 +23,9 @@ MIXED: tuple[tuple[str, str, str], ...] = (
     ("f64", "f64", "f32"),
     ("c128", "c128", "c64"),
     ("i32", "i64", "i8"),
+    ("f8e4m3", "f8e4m3", "f32"),
+    ("f8e4m3", "f8e5m2", "bf16"),
+    ("f32", "f8e5m2", "f32"),
 )
 TYPES: tuple[ProductTypes, ...] = (
     *(ProductTypes.parse(dtype) for dtype in GEMM_DTYPES),

@@ -15,6 +15,8 @@ from tilewright.spec.dtype import (
     C64,
     C128,
     DTYPES,
+    E4M3,
+    E5M2,
     F16,
     F32,
     F64,
@@ -34,7 +36,7 @@ from tilewright.spec.dtype import (
 )
 from tilewright.spec.problem import ProductTypes, exact_dtype
 
-FLOATS, INTEGERS, COMPLEX = (F64, F32, BF16, F16), (I4, U4, I8, U8, I16, I32, I64), (C64, C128)
+FLOATS, INTEGERS, COMPLEX = (F64, F32, BF16, F16, E4M3, E5M2), (I4, U4, I8, U8, I16, I32, I64), (C64, C128)
 LIMITS: Any = ml_dtypes.iinfo
 FACTS_OF: Any = ml_dtypes.finfo
 each_dtype = pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
@@ -73,7 +75,7 @@ def test_an_array_of_another_byte_order_is_of_the_same_type(dtype: DType) -> Non
 
 
 @pytest.mark.parametrize(
-    "value", ["f9", "float8", "u16", np.uint32, object, 3, ml_dtypes.float8_e5m2], ids=str
+    "value", ["f9", "float8", "u16", np.uint32, object, 3, ml_dtypes.float8_e4m3b11fnuz], ids=str
 )
 def test_types_without_a_record(value: Any) -> None:
     with pytest.raises(UnsupportedDtype, match=r"supported: f64, f32, bf16, f16, i4, u4, i8, .*c128"):
@@ -128,7 +130,7 @@ def test_no_type_holds_another_kind_of_number() -> None:
 
 #: The type of the sums by the wider operand (docs/promises.md, 4).
 SUMS = {
-    **dict.fromkeys((BF16, F16, F32, C64), F32),
+    **dict.fromkeys((E4M3, E5M2, BF16, F16, F32, C64), F32),
     **dict.fromkeys((F64, C128), F64),
     **dict.fromkeys((I4, U4, I8, U8, I16, I32), I32),
     I64: I64,

@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, pieces
 from tilewright.errors import NoCommonDtype, UnsupportedDtype
-from tilewright.spec.dtype import BF16, F16, F32, F64, GEMM_DTYPES, Kind, find_numpy_dtype
+from tilewright.spec.dtype import BF16, F32, F64, GEMM_DTYPES, Kind, find_numpy_dtype
 
 _SUPPORTED = ", ".join(map(str, GEMM_DTYPES))
 
@@ -95,7 +95,9 @@ def _without_promotion(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any] | No
     ]
     match kinds:
         case "f", "f":
-            return F32.numpy if {BF16, F16} == set(records) else None
+            own = [record for record in records if record is not None]
+            wide = (one for one in (BF16, F32, F64) if all(map(one.holds, own)))
+            return next(wide).numpy if len(own) == 2 else None
         case (("u" | "i"), "f"):
             return next(one.numpy for one in (BF16, F32, F64) if one.significand >= bits[0] or one is F64)
         case "u", "i":

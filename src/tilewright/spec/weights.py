@@ -48,10 +48,9 @@ class Elements(Enum):
     def depths(self) -> int:
         """Consecutive depths of a column in one word.
 
-        Integers and the upper halves of floats are taken out of words of 32 bits; floats of another exponent
-        are converted side by side, one in a word.
+        As many as words of 32 bits hold; halves are converted side by side, one in a word.
         """
-        return 32 // self.bits if self.scaled or self.dtype.exponent == F32.exponent else 1
+        return 1 if self is Elements.F16 else 32 // self.bits
 
     @property
     def word_bytes(self) -> int:

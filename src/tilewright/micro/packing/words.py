@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
-from tilewright.llvm.values import INT32, Type, Value, element_type, int32, vector_of
+from tilewright.llvm.values import INT32, Type, Value, element_type, int32, vector_of, vector_type
 from tilewright.machine.isa import Isa
 from tilewright.spec.dtype import F32
 from tilewright.spec.weights import Elements
@@ -93,16 +93,19 @@ class Words:
 
     def _float(self, words: Value, depth: int) -> Value:
         """The float at some depth of the words."""
-        f, floats = self.f, self.floats
-        match self.elements:
+        f, floats, elements = self.f, self.floats, self.elements
+        match elements:
             case Elements.F32:
                 return words
-            case elements if elements.depths == 1:
-                return Convert(f, half=self.isa.half)(words, elements.dtype, F32)
-            case _ if depth == 0:
+            case Elements.BF16 if depth == 0:
                 return f.bitcast(f.shl(words, floats.integer(16)), self.kind)
-            case _:
+            case Elements.BF16:
                 return f.bitcast(f.and_(words, floats.integer(-1 << 16)), self.kind)
+            case _:
+                moved = self._shifted(words, int32(depth * elements.bits)) if depth else words
+                kind = vector_type(elements.dtype, self.lanes)
+                bits = moved if elements.depths == 1 else f.trunc(moved, kind)
+                return Convert(f, half=self.isa.half)(bits, elements.dtype, F32)
 
     def pair(self, first: Value, second: Value) -> Value:
         """Two depths, each exact in bfloat16, as words of pairs."""
