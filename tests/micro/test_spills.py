@@ -16,7 +16,8 @@ from tilewright.llvm.target import data_layout, emit_assembly, tuning
 from tilewright.machine.catalog import CATALOG
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import RegisterTile, register_tile
+from tilewright.macro.blocking import register_tile
+from tilewright.macro.cost import RegisterTile
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.engine import EngineKernel
 from tilewright.micro.tiles.operands import Source

@@ -23,7 +23,7 @@ from tilewright.ops.packing.problem import Packing, Role
 from tilewright.ops.transpose.call import transpose
 from tilewright.preparing import importing, once
 from tilewright.spec.arguments import as_integers, as_items, parse_choice
-from tilewright.spec.dtype import DType, find_numpy_dtype
+from tilewright.spec.dtype import DType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,17 +125,6 @@ def pack(
     panels = kernel.blocking
     data = aligned_empty(panels.shape(lanes, depth), panels.storage.numpy)
     return PackedMatrix(kernel.form(), (array.shape[0], array.shape[1]), kernel(array, data))
-
-
-def stored_form(b: Any) -> str | None:
-    """The form of a weight whose elements are kept as they are, because nothing computes in their type.
-
-    >>> import numpy as np
-    >>> stored_form(np.zeros((2, 2), "f4")) is None
-    True
-    """
-    dtype = find_numpy_dtype(b.dtype) if isinstance(b, np.ndarray) else None
-    return dtype.name if dtype is not None and dtype.is_narrow_float and not dtype.llvm_name else None
 
 
 def check_tiles(tiles: Sequence[int], required: str) -> tuple[int, ...]:
