@@ -36,7 +36,7 @@ def pack(
     tiles : two ints, optional
         Lanes and adjacent depths of one tile, (N0, K0) or (M0, K0), for `mmt4d`; by default those of the
         machine, which `matmul` takes.
-    form : "bf16" or "f16", optional
+    form : "bf16", "f16", "f8e4m3" or "f8e5m2", optional
         A weight is rounded to nearest and kept so, and multiplied with float32 (or bfloat16) as the float32
         that each element is. For integers see `quantize_weights`.
     target : optional
