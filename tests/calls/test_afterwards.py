@@ -52,7 +52,7 @@ PLACES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "matmul": (matmul_front, "_connect", lambda: into(lambda c: tw.matmul(A, B, c, alpha=2), (5, 7))),
     "sizes": (arrays, "make_wanted", lambda: into(lambda c: tw.matmul(A[::2], B, c, alpha=2), (3, 7))),
     "fused": (arrays, "remember", lambda: into(lambda c: tw.matmul(A, B, c, activation="silu"), (5, 7))),
-    "einsum": (einsum, "_keep_steps", lambda: into(lambda c: tw.einsum("ab,bc->ac", A, B, out=c), (5, 7))),
+    "einsum": (einsum, "_native_steps", lambda: into(lambda c: tw.einsum("ab,bc->ac", A, B, out=c), (5, 7))),
     "einsum's calls": (einsum, "_remember", lambda: tw.einsum("xy,yz->xz", A, B, optimize="auto")),
     "functions": (function_front, "_remember", lambda: into(lambda c: tw.softmax(A, out=c), (5, 6))),
     "transpose": (

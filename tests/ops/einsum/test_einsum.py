@@ -36,7 +36,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.einsum.matmul_pair import MatmulPair
 from tilewright.ops.einsum.pair import plan_pair
-from tilewright.ops.einsum.public import MOST_CALLS, calls
+from tilewright.ops.einsum.prepared import MOST_CALLS, calls
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 
 

@@ -21,6 +21,7 @@ from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.recipes import EinsumCall, Made, Recipe, RecipeTable, slot_of, view_step
 from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape, SublistLabel
 from tilewright.ops.einsum import call as implementation
+from tilewright.ops.einsum import prepared
 from tilewright.ops.einsum import public as einsum_front
 from tilewright.ops.einsum.elementwise_pair import ElementwisePair
 from tilewright.ops.einsum.pair import plan_pair
@@ -90,7 +91,7 @@ def python(monkeypatch: pytest.MonkeyPatch) -> _Watched:
         return decide(*arguments)
 
     monkeypatch.setattr(implementation, "einsum", decided)
-    for module in (einsum_front, implementation):
+    for module in (einsum_front, prepared):
         monkeypatch.setattr(module, "calls", watched)
     return watched
 
@@ -439,8 +440,8 @@ def test_recipes_that_are_followed_outlive_their_place(monkeypatch: pytest.Monke
 
 def test_calls_count_as_uses_while_they_run() -> None:
     """Of a product through Python, which looks at the recipe meanwhile."""
-    assert einsum_front._native
-    table = einsum_front._native[0].table
+    assert prepared._native
+    table = prepared._native[0].table
     a, b = filled((40, 2, 64, 64)), filled((2, 40, 64, 64), seed=1)
     text = "abij,bajk->abik"
     known(text, a, b)

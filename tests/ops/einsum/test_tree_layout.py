@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from support import Array, filled
 
 import tilewright as tw
-from tilewright.ops.einsum import call as implementation
 from tilewright.ops.einsum import steps, tree_layout
 from tilewright.ops.einsum.labels import Axes
+from tilewright.ops.einsum.plan import make_plan
+from tilewright.ops.einsum.run import Types, run_plan
 from tilewright.ops.einsum.steps import PairStep, PermuteStep, steps_of
 from tilewright.ops.einsum.strategies import PairCosts
 from tilewright.ops.einsum.tree import (
@@ -150,10 +151,10 @@ def test_numbers_do_not_depend_on_orders(network: tuple[str, list[Any]]) -> None
     text, given = network
     expected = np.einsum(text, *given)
     places = tuple((array.shape, array.strides, array.dtype.kind) for array in given)
-    plan = implementation.make_plan(text, places, "auto")
-    types = implementation.Types.of(expected.dtype)
+    plan = make_plan(text, places, "auto")
+    types = Types.of(expected.dtype)
     out = np.zeros(expected.shape, expected.dtype)
-    for found in (plan.run(given, None, types), plan.run(given, out, types)):
+    for found in (run_plan(plan, given, None, types), run_plan(plan, given, out, types)):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
 

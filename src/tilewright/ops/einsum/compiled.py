@@ -15,19 +15,10 @@ from tilewright.calls.foreign import ANY_ORDER
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import no_common_dtype, promoted_dtype, store
 from tilewright.errors import CompiledOperand, OperandCount
-from tilewright.ops.einsum.call import (
-    EinsumOptions,
-    EinsumPlan,
-    EinsumRun,
-    check_out,
-    converted,
-    costs_of,
-    kept_labels,
-    place_operands,
-    plain_array,
-    types_of,
-)
+from tilewright.ops.einsum.call import check_out, converted, plain_array, types_of
 from tilewright.ops.einsum.collapse import plan_collapse
+from tilewright.ops.einsum.plan import EinsumPlan, costs_of, kept_labels, place_operands
+from tilewright.ops.einsum.run import EinsumOptions, EinsumRun
 from tilewright.ops.einsum.steps import steps_of
 from tilewright.ops.einsum.subscripts import Indexing, check_search, find_path, lay_over
 from tilewright.ops.einsum.subscripts import parse as parse_subscripts

@@ -11,12 +11,14 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.compiler.names import kernel_name
 from tilewright.machine.host import host_machine
-from tilewright.ops.einsum.call import EinsumOptions, EinsumPlan, make_plan, plain_array, types_of
+from tilewright.ops.einsum.call import plain_array, types_of
 from tilewright.ops.einsum.collapse import Collapse
 from tilewright.ops.einsum.elementwise_pair import ElementwisePair
 from tilewright.ops.einsum.labels import Axes, Roles
 from tilewright.ops.einsum.matmul_pair import MatmulPair, MatrixView
 from tilewright.ops.einsum.pair import plan_pair
+from tilewright.ops.einsum.plan import EinsumPlan, make_plan
+from tilewright.ops.einsum.run import EinsumOptions
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.einsum.steps import PairStep, PermuteStep
 from tilewright.ops.einsum.strategies import PairCosts, PairMethod, PairStrategy

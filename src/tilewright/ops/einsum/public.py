@@ -1,40 +1,26 @@
 """`tilewright.einsum` as a builtin: a repeated call looks up what the first one decided.
 
-Plain calls are machine code then (`einsum_entry.py`), others this Python function.
-
-What a first call needs is imported by it, so that importing the package costs a few milliseconds.
+Repeated calls on plain arrays are machine code (`native_entry.py`), all others this Python function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
 from tilewright.llvm.builtin import Builtin
+from tilewright.ops.einsum import call as implementation
+from tilewright.ops.einsum.prepared import MOST_CALLS, calls
+from tilewright.ops.einsum.run import EinsumOptions
 from tilewright.ops.einsum.subscripts import interleaved
 from tilewright.ops.gemm.gufuncs import refuse_keywords
-from tilewright.preparing import Section, importing
 from tilewright.spec.arguments import as_items, as_text
 from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
-
-    from tilewright.calls.recipes import EinsumCall, Made
-    from tilewright.ops.einsum.native_entry import NativeEinsum
-
-_remembering = Section()
-_native: list[NativeEinsum] = []  # the one entry of this process, once made
-
-#: Calls kept: more shapes than a program has that repeats itself.
-MOST_CALLS = 1024
-
-#: What a call without keywords computes, by all that decides it: subscripts, then type, shape, strides and
-#: dtype of each operand. Emptied when it is full.
-calls: dict[tuple[Any, ...] | None, Callable[..., NDArray[Any]]] = {}
 
 _EINSUM_DOC = """\
 einsum(subscripts, /, *operands, out=None, dtype=None, order='K', casting='safe', optimize='auto',
@@ -135,11 +121,8 @@ def _einsum(
         known = None if key is None else calls.get(key)
         if known is not None:
             return known(*operands)
-    with importing:
-        from tilewright.ops.einsum import call as implementation
-
-    options = implementation.EinsumOptions(out, dtype, order, casting, optimize)
-    return implementation.einsum(subscripts, operands, options, key)
+    options = EinsumOptions(out, dtype, order, casting, optimize)
+    return implementation.einsum(subscripts, operands, options, key, _builtin)
 
 
 #: The keywords of a call but `threads`, and what they are by default.
@@ -162,7 +145,6 @@ def _plainly(arguments: tuple[Any, ...], threads: int | None, options: tuple[Any
     named = {name: value for name, value, default in given if value is not default}
     if threads is None:
         return einsum(*arguments, **named)
-
     with limited(threads):
         return einsum(*arguments, **named)
 
@@ -191,22 +173,6 @@ def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         if plain:
             _texts[key] = text
     return (text, *arguments[0 : 2 * pairs : 2])
-
-
-def keep_steps(call: EinsumCall, steps: Sequence[Made]) -> None:
-    """Lets machine code serve calls like one that was decided, where the interpreter has such an entry."""
-    with importing:
-        from tilewright.calls.fastcall import native_entry_possible
-        from tilewright.ops.einsum.native_entry import NativeEinsum
-
-    with _remembering as first:
-        if not first:
-            return
-        if not _native:
-            if not native_entry_possible():
-                return
-            _native.append(NativeEinsum(_builtin))
-        _native[0].add(call, steps)
 
 
 _builtin = Builtin(_einsum, "einsum", "tilewright", _EINSUM_DOC)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tilewright.calls.operands import Array
 from tilewright.calls.recipes import Made, view_step
+from tilewright.ops.einsum.collapse import Collapse
 from tilewright.ops.einsum.pair import plan_pair
+from tilewright.ops.einsum.plan import EinsumPlan
 from tilewright.ops.einsum.steps import PairStep
-
-if TYPE_CHECKING:
-    from tilewright.ops.einsum.call import EinsumPlan
-    from tilewright.ops.einsum.collapse import Collapse
 
 
 def steps_of_plan(plan: EinsumPlan, operands: Sequence[Array], out: Array | None) -> list[Made] | None:

@@ -1,0 +1,138 @@
+"""Plans of einsum: what becomes of operands of known shapes and strides, step by step; plans are kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from tilewright.calls.operands import Array
+from tilewright.ops.einsum.collapse import Collapse, plan_collapse
+from tilewright.ops.einsum.elementwise_pair import ElementwisePair
+from tilewright.ops.einsum.labels import Axes
+from tilewright.ops.einsum.matmul_pair import MatmulPair
+from tilewright.ops.einsum.pair import plan_pair
+from tilewright.ops.einsum.scattered_pair import TABLE_TYPES, ScatteredPair
+from tilewright.ops.einsum.steps import PairStep, Steps, steps_of
+from tilewright.ops.einsum.strategies import PairCosts
+from tilewright.ops.einsum.subscripts import Indexing, find_path, lay_over, parse
+from tilewright.ops.einsum.tree import tree_of_path
+from tilewright.ops.einsum.tree_layout import laid_out
+
+#: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
+OperandKey: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
+
+#: Two operands meet in one way; results of more stand in orders that are chosen.
+_OPERANDS_OF_ONE_PAIR = 2
+
+#: Bytes of the types that have kernels which follow tables.
+_BYTES_BY_TABLES = {dtype.itemsize for dtype in TABLE_TYPES}
+
+#: Plans kept: one of three operands takes about 200 us to make.
+_PLANS = 1024
+
+
+class EinsumPlan(NamedTuple):
+    """What is done to operands of known shapes and strides.
+
+    Attributes
+    ----------
+    collapses : what becomes of each operand first; None: nothing.
+    steps : pairs that meet and moves, in order.
+    shape : of the result.
+    squeezed : axes of it of length 1, which no step makes.
+    """
+
+    collapses: tuple[Collapse | None, ...]
+    steps: Steps
+    shape: tuple[int, ...]
+    squeezed: tuple[int, ...]
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result is a view of the one operand."""
+        return not self.steps and self.collapses[0] is not None and self.collapses[0].is_view
+
+    def pair(self, arrays: Sequence[Array]) -> MatmulPair | ScatteredPair | ElementwisePair | None:
+        """How two operands meet where nothing else is done."""
+        match self.steps:
+            case (PairStep(labels=labels, shape=None),) if (
+                self.collapses == (None, None) and not self.squeezed
+            ):
+                a, b = arrays
+                return plan_pair(labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
+            case _:
+                return None
+
+
+@lru_cache(maxsize=_PLANS)
+def kept_plan(subscripts: str, places: tuple[OperandKey, ...], optimize: Any) -> EinsumPlan:
+    """What is done to operands at these places; `optimize` where it can be a key."""
+    return make_plan(subscripts, places, optimize)
+
+
+def make_plan(subscripts: str, places: Sequence[OperandKey], optimize: Any) -> EinsumPlan:
+    """What is done to operands of these shapes and strides.
+
+    Raises
+    ------
+    What `parse`, `lay_over` and `find_path` raise.
+
+    Examples
+    --------
+    >>> make_plan("ij,jk->ki", [((2, 3), (24, 8), "f"), ((3, 4), (32, 8), "f")], "auto").steps
+    (PairStep(left=0, right=1, labels=('ij', 'jk', 'ki'), shape=None),)
+    """
+    indexing = lay_over(parse(subscripts), [shape for shape, _, _ in places])
+    path = find_path(indexing, optimize)
+    if len(places) == 1:
+        collapse = plan_collapse(indexing.inputs[0], places[0][0], indexing.output)
+        return EinsumPlan((collapse,), (), indexing.shape, ())
+    terms = kept_labels(indexing, [shape for shape, _, _ in places])
+    collapses = tuple(
+        None if labels == term else plan_collapse(labels, shape, term)
+        for labels, (shape, _, _), term in zip(indexing.inputs, places, terms, strict=True)
+    )
+    output = "".join(label for label in indexing.output if indexing.sizes[label] != 1)
+    squeezed = tuple(axis for axis, size in enumerate(indexing.shape) if size == 1)
+    tree = tree_of_path(terms, output, path)
+    if len(terms) == _OPERANDS_OF_ONE_PAIR:
+        return EinsumPlan(collapses, steps_of(tree, len(places)), indexing.shape, squeezed)
+    operands = place_operands(terms, indexing.sizes, places, collapses)
+    tree = laid_out(tree, operands, costs_of(places, operands))
+    return EinsumPlan(collapses, steps_of(tree, len(places), indexing.sizes), indexing.shape, squeezed)
+
+
+def place_operands(
+    terms: Sequence[str],
+    sizes: Mapping[str, int],
+    places: Sequence[OperandKey],
+    collapses: Sequence[Collapse | None],
+) -> tuple[Axes, ...]:
+    """Where the labels of operands stand; sums are new arrays."""
+    bytes_of_sums = min((abs(step) for _, strides, _ in places for step in strides if step), default=1)
+    return tuple(
+        Axes.of(term, shape, strides) if collapse is None else Axes.adjacent(term, sizes, bytes_of_sums)
+        for term, (shape, strides, _), collapse in zip(terms, places, collapses, strict=True)
+    )
+
+
+def costs_of(places: Sequence[OperandKey], operands: Sequence[Axes]) -> PairCosts:
+    """What costs are those of: elements as large as the smallest step, by tables where all are floats."""
+    costs = PairCosts.of(None, operands)
+    floats = all(kind == "f" for _, _, kind in places)
+    return costs._replace(by_tables=floats and costs.itemsize in _BYTES_BY_TABLES)
+
+
+def kept_labels(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+    """The labels with which operands meet others: none of length 1, none twice, none of one operand alone."""
+    long = [
+        [label for label, size in zip(labels, shape, strict=True) if size != 1]
+        for labels, shape in zip(indexing.inputs, shapes, strict=True)
+    ]
+    owners = Counter(label for labels in long for label in set(labels))
+    return tuple(
+        "".join(dict.fromkeys(label for label in labels if owners[label] > 1 or label in indexing.output))
+        for labels in long
+    )
