@@ -93,8 +93,8 @@ PENDING = {
     "ops/triangular/explain.py",
 }
 #: Circles of imports and imports inside functions that are left, at most; both only shrink.
-MOST_CIRCLES = 4
-MOST_LOCAL_IMPORTS = 79
+MOST_CIRCLES = 3
+MOST_LOCAL_IMPORTS = 76
 #: `ModuleType` attributes through which environment variables are read.
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
 
