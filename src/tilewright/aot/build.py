@@ -1,4 +1,4 @@
-"""Kernels and targets in, a library out: every kernel compiled for every target, and what picks one."""
+"""Build a kernel library: every kernel compiled for every target, and the resolver that selects a variant."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ExportedFunction:
 
     Attributes
     ----------
-    entry : its name and its problem.
-    kernels : what it chooses from, in the order of the variants.
-    arguments : the types of its arguments in LLVM.
+    entry : its name and problem.
+    kernels : its variants, best first.
+    arguments : LLVM types of its arguments.
     """
 
     entry: LibraryKernel
@@ -39,13 +39,13 @@ class ExportedFunction:
 
     @property
     def scratch_bytes(self) -> int:
-        """Scratch that is enough for every variant, a multiple of its alignment as aligned_alloc wants it."""
+        """Scratch bytes that suffice for every variant, a multiple of the alignment for aligned_alloc."""
         most = max(kernel.scratch_bytes for kernel in self.kernels)
         return -(-most // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
 
     @property
     def thread_bytes(self) -> int:
-        """Scratch that is enough for each thread of a team but the first."""
+        """Scratch bytes sufficient for each thread of a team except the first."""
         return max(scratch_layout(kernel.nest).thread_bytes for kernel in self.kernels)
 
     @property
@@ -79,17 +79,17 @@ class KernelLibrary:
 
     @property
     def exports(self) -> tuple[str, ...]:
-        """What the resolver defines."""
+        """Symbols that the resolver defines."""
         return (f"{self.name}_variant", *(function.name for function in self.functions))
 
 
 def build_library(spec: Spec, machines: Sequence[Machine]) -> KernelLibrary:
-    r"""Compiles every kernel for every machine.
+    r"""Compile every kernel for every machine.
 
     Raises
     ------
     InvalidTargetList, MixedTargets, NoResolver, UntestableFeature, TargetNeverChosen : as `order_targets`.
-    UnsupportedDtype, NoRegisterTile : a kernel that one of the machines has no instructions for.
+    UnsupportedDtype, NoRegisterTile : one of the machines has no instructions for a kernel.
 
     Examples
     --------

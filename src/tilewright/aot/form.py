@@ -1,4 +1,4 @@
-"""How the machine code of a library is written."""
+"""Output form of a library."""
 
 from __future__ import annotations
 

@@ -62,12 +62,12 @@ def _introduction(library: KernelLibrary, form: LibraryForm) -> Iterator[str]:
 
 
 def _needs(variant: Variant) -> str:
-    """The features that a variant asks of a CPU."""
+    """CPU features that a variant requires."""
     return " ".join(row.feature for row in variant.features) or f"any {variant.machine.arch} CPU"
 
 
 def _wrapped(text: str, prefix: str, width: int = 100) -> Iterator[str]:
-    """The words of a text in lines."""
+    """Wrap a text into lines."""
     line = prefix
     for word in text.split():
         if line != prefix and len(line) + len(word) > width:
@@ -78,7 +78,7 @@ def _wrapped(text: str, prefix: str, width: int = 100) -> Iterator[str]:
 
 
 def _declarations(function: ExportedFunction, variants: tuple[Variant, ...]) -> Iterator[str]:
-    """One function, what it needs of its caller, its type and its variants."""
+    """Declaration of a function, its scratch sizes, its type and its variants."""
     kernel = function.kernels[0]
     yield f"/* {formula(kernel)}"
     yield f" * {overlap(kernel)} */"

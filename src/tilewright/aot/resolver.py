@@ -29,7 +29,7 @@ from tilewright.machine.feature_bits import (
 )
 from tilewright.machine.machine import Machine
 
-#: What `choose` keeps before it was called, and what it answers where nothing fits.
+#: The choice before the first call, and the choice if no variant fits.
 NOT_ASKED, NOTHING_FITS = -2, -1
 
 #: Linux, arch/x86/entry/syscalls/syscall_64.tbl and arch/x86/include/uapi/asm/prctl.h; 18 is XTILEDATA.
@@ -63,7 +63,7 @@ _XGETBV = bytes.fromhex(
 
 @dataclass(frozen=True)
 class Choice:
-    """One variant as the resolver sees it: the name it reports, and what its code needs."""
+    """One variant for the resolver: its reported name, and the CPU features it requires."""
 
     target: str
     conditions: tuple[Condition, ...]
@@ -71,13 +71,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Dispatched:
-    """One function that jumps to its variant.
+    """One dispatched function.
 
     Attributes
     ----------
     name : its symbol.
-    arguments : types of what it hands on.
-    variants : symbols, in the order of the choices.
+    arguments : its argument types.
+    variants : symbols of its variants, in the order of the choices.
     """
 
     name: str
@@ -102,16 +102,16 @@ def resolver_ir(
 
     Parameters
     ----------
-    library : the prefix of what is exported.
-    machine : one that every CPU of the architecture can run code for.
+    library : prefix of its symbols.
+    machine : a baseline that every CPU of the architecture supports.
     choices : best first.
-    functions : each has as many variants as there are choices.
+    functions : each has one variant for each choice.
     """
     return str(_Resolver(library, machine, choices).module_of(functions))
 
 
 def no_variant_message(library: str, targets: Sequence[str]) -> str:
-    """What a kernel says before it aborts."""
+    """The message of a kernel before it aborts."""
     return (
         f"{library}: no kernel of this library runs on this CPU; they are compiled for {', '.join(targets)}"
     )
@@ -133,12 +133,12 @@ class _Resolver:
     # --- data -----------------------------------------------------------------------------------
 
     def data(self, name: str, text: str) -> Value:
-        """A global variable of this module, by what stands behind its equals sign."""
+        """A global variable of this module, by its definition."""
         self.module.declarations.setdefault(name, f"@{name} = {text}")
         return Value(POINTER, f"@{name}")
 
     def text(self, name: str, text: str) -> Value:
-        """A string that ends in a zero."""
+        """A null-terminated string."""
         content = _constant_bytes(text.encode() + b"\0")
         return self.data(name, f"private unnamed_addr constant {content}")
 
@@ -148,10 +148,11 @@ class _Resolver:
         return self.data(name, f"internal constant [{len(pointers)} x ptr] [{listed}]")
 
     def machine_code(self, name: str, result: Type, arguments: Sequence[Type], code: bytes) -> None:
-        """A function that is nothing but these bytes.
+        """A function that consists of the given bytes.
 
-        LLVM puts what it calls prologue data at a function's entry, whatever target the host's LLVM has an
-        assembler for (LangRef, "Prologue Data"); its own body is never reached.
+        They are LLVM prologue data, which is placed at the function's entry for every target, even if the
+        host's LLVM has no assembler for it (LangRef, "Prologue Data"); the function's own body is
+        unreachable.
         """
         kinds = ", ".join(kind.text for kind in arguments)
         self.module.declarations.setdefault(
@@ -161,13 +162,13 @@ class _Resolver:
         )
 
     def exported(self, name: str, result: Type, arguments: Sequence[tuple[str, Type]]) -> Function:
-        """A function that gives way to one of its name in the program, in whatever order they are linked."""
+        """A weak function: the program may define one of the same name, in any link order."""
         kinds = ", ".join(kind.text for _, kind in arguments)
         inside = f"exported.{name}"
         self.data(name, f"weak alias {result.text} ({kinds}), ptr @{inside}")
         return self.module.define(inside, result, arguments)
 
-    # --- what the CPU has -------------------------------------------------------------------------
+    # --- CPU features -----------------------------------------------------------------------------
 
     def read(self, f: Function, words: Sequence[Word]) -> dict[Word, Value]:
         """The values of words, in their order; each as 64 bits."""
@@ -201,7 +202,7 @@ class _Resolver:
         def answer(number: Value) -> Value:
             return _widened(f, f.load(INT32, f.at(registers, f.mul(number, 4)), 4))
 
-        # Leaf 0 answers with the highest of the basic leaves, 80000000h with that of the extended ones.
+        # Leaf 0 returns the highest basic leaf, leaf 80000000h the highest extended one.
         f.call(ask, [f.and_(leaf, _unsigned(0x80000000)), int32(0), registers])
         with f.when(f.icmp("<", answer(int64(Register.EAX)), _widened(f, leaf))):
             f.ret(int64(0))
@@ -214,7 +215,7 @@ class _Resolver:
         return f.callee
 
     def saved_state(self, f: Function) -> Value:
-        """XCR0 where the system has enabled XGETBV, which is undefined elsewhere; 0 where not."""
+        """XCR0 if the system has enabled XGETBV, which is undefined otherwise; else 0."""
         self.machine_code("xgetbv", INT64, (), _XGETBV)
         leaf_1 = self.cpuid_word(f, 1, 0, Register.ECX)
         enabled = f.icmp("!=", f.and_(leaf_1, int64(OSXSAVE)), 0)
@@ -223,7 +224,7 @@ class _Resolver:
         return advance.results[0]
 
     def tile_grant(self, f: Function, saved: Value) -> Value:
-        """1 if the system lets this process use tiles; it is asked where there are some."""
+        """1 if the system permits this process to use AMX tiles; it is requested if tiles exist."""
         self.module.declarations.setdefault("syscall", "declare i64 @syscall(i64, ...)")
         tiles = int64(Saved.TILES)
         with f.once_if(f.icmp("==", f.and_(saved, tiles), tiles), [int64(0)]) as (_, advance):
@@ -235,9 +236,9 @@ class _Resolver:
     # --- the choice -------------------------------------------------------------------------------
 
     def choice(self) -> None:
-        """choose(): the number of the first choice that fits, kept after the first call.
+        """choose(): the number of the first choice that fits, cached after the first call.
 
-        Threads that meet here compute and store the same number.
+        Concurrent first calls compute and store the same number.
         """
         kept = self.data("choice", f"internal global i64 {NOT_ASKED}")
         f = self.module.define("choose", INT64, ())
@@ -256,7 +257,7 @@ class _Resolver:
         f.ret(chosen)
 
     def checked_choice(self) -> None:
-        """choose_or_abort(): as choose, or a message and the end of the process."""
+        """choose_or_abort(): as choose, but prints a message and aborts if nothing fits."""
         message = no_variant_message(self.library, [choice.target for choice in self.choices]) + "\n"
         f = self.module.define("choose_or_abort", INT64, ())
         chosen = f.call(self.find("choose"), [])
@@ -269,7 +270,7 @@ class _Resolver:
         f.ret(chosen)
 
     def variant(self) -> None:
-        """<library>_variant(): the name of the choice, null where nothing fits."""
+        """<library>_variant(): the name of the choice; null if nothing fits."""
         names = [
             self.text(f"target.{number}", choice.target).text[1:]
             for number, choice in enumerate(self.choices)
@@ -282,7 +283,7 @@ class _Resolver:
         f.ret(f.load(POINTER, f.at(table, f.mul(chosen, 8)), 8))
 
     def dispatch(self, function: Dispatched) -> None:
-        """A function that jumps through a pointer, which leads to its own search at first."""
+        """A function that jumps through a pointer, which initially points to its own search."""
         assert len(function.variants) == len(self.choices), function.name
         for symbol in function.variants:
             self.module.declare(symbol, VOID, function.arguments)
@@ -320,7 +321,7 @@ def _widened(f: Function, value: Value) -> Value:
 
 
 def _load_shared(f: Function, kind: Type, pointer: Value) -> Value:
-    """What another thread may be writing: the old value or the new one."""
+    """Atomic load of a word that another thread may be writing."""
     return f.emit(kind, f"load atomic {kind.text}, {pointer.typed} monotonic, align 8")
 
 
@@ -329,7 +330,7 @@ def _store_shared(f: Function, value: Value, pointer: Value) -> None:
 
 
 def _hand_on(f: Function, target: Value) -> None:
-    """Calls with this function's arguments; where the target can, as a jump (POWER cannot always)."""
+    """Tail call with this function's arguments, as a jump if the target supports it (POWER not always)."""
     arguments = ", ".join(value.typed for value in f.arguments.values())
     f.effect(f"tail call void {target.text}({arguments})")
     f.ret()

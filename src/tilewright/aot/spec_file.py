@@ -1,4 +1,4 @@
-"""The list of kernels of a library: TOML in, problems with their C names out."""
+"""Specification files of kernel libraries: TOML to problems with C names."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.unary.problem import Unary
 from tilewright.reading import read_input
 
-#: The records whose keyword arguments are the keys of a kernel.
+#: Problem records; their keyword arguments are the keys of a kernel table.
 PROBLEMS: dict[str, type[Problem]] = {"gemm": Gemm, "brgemm": BatchReduceGemm, "unary": Unary}
 
 #: Keys of a kernel that are not its problem's.
 _OWN_KEYS = ("problem", "name")
-#: Keys beside the kernels.
+#: Top-level keys.
 _TOP_KEYS = ("library", "kernel")
-#: Bytes of the longest list that is read.
+#: Largest specification file, in bytes.
 _MOST_BYTES = 16 << 20
-#: What a library is called that names itself nothing.
+#: Name of a library without a name.
 DEFAULT_LIBRARY = "tilewright"
 
 
@@ -35,7 +35,7 @@ def _words(*lines: str) -> frozenset[str]:
     return frozenset(" ".join(lines).split())
 
 
-#: Words that C11 or C++20 keep for themselves and that the pattern of a name lets through.
+#: Reserved words of C11 and C++20 that match the pattern of names.
 _RESERVED = _words(
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await",
     "co_return co_yield compl concept const const_cast consteval constexpr constinit continue",
@@ -60,12 +60,12 @@ class LibraryKernel:
 
     @property
     def type_name(self) -> str:
-        """What the header calls the function's type."""
+        """Name of the function's type in the header."""
         return f"{self.name}_function"
 
     @property
     def scratch_macro(self) -> str:
-        """What the header calls the number of bytes of scratch."""
+        """Name of the scratch size macro in the header."""
         return f"{self.name.upper()}_SCRATCH_BYTES"
 
 
@@ -78,11 +78,11 @@ class Spec:
 
 
 def read_spec(path: Path) -> Spec:
-    """The list of kernels in a file.
+    """Read a specification file.
 
     Raises
     ------
-    SpecUnreadable : no such file, or no TOML.
+    SpecUnreadable : the file does not exist or is not TOML.
     InvalidSpec : as `parse_spec`.
     """
     try:
@@ -94,20 +94,19 @@ def read_spec(path: Path) -> Spec:
 
 
 def parse_spec(text: str, path: str = "spec") -> Spec:
-    r"""The list of kernels in TOML.
+    r"""Parse a specification in TOML.
 
     Parameters
     ----------
     text : `[[kernel]]` tables, each with `problem` ("gemm", "brgemm" or "unary"), the arguments of that
-        record (`m = 64`, `dtype = "f32"`, ...; sizes left out are given at run time) and perhaps `name`,
-        the C name. `library`, in front of them, names the library's files and functions.
-    path : what messages call it.
+        record (`m = 64`, `dtype = "f32"`, ...; omitted sizes are given at run time) and optionally `name`,
+        the C name. `library`, before the tables, is the prefix of the library's files and functions.
+    path : its name in messages.
 
     Raises
     ------
-    SpecUnreadable : no TOML.
-    InvalidSpec : a key or a value that no kernel has; the message names the kernel, the key and what is
-        allowed.
+    SpecUnreadable : it is not TOML.
+    InvalidSpec : an invalid key or value; the message names the kernel, the key and what is allowed.
 
     Examples
     --------
@@ -137,7 +136,7 @@ def parse_spec(text: str, path: str = "spec") -> Spec:
 
 
 def _check_distinct(library: str, entries: Sequence[LibraryKernel], path: str) -> None:
-    """Nothing that the header declares may have the name of something else in it."""
+    """Check that all names declared in the header are distinct."""
     owners = dict.fromkeys((f"{library}_variant", f"{library.upper()}_H"), "the library")
     for number, entry in enumerate(entries, 1):
         for declared in (entry.name, entry.type_name, entry.scratch_macro):
@@ -148,7 +147,7 @@ def _check_distinct(library: str, entries: Sequence[LibraryKernel], path: str) -
 
 
 def _entry(kernel: Mapping[str, Any], path: str, where: str) -> LibraryKernel:
-    """One `[[kernel]]`; the problem's own checks say what is wrong with a value."""
+    """Parse one `[[kernel]]` table; the problem record validates the values."""
     word = kernel.get("problem")
     if not isinstance(word, str) or word not in PROBLEMS:
         found = "missing" if word is None else repr(word)
@@ -167,7 +166,7 @@ def _entry(kernel: Mapping[str, Any], path: str, where: str) -> LibraryKernel:
 
 
 def _mistakes(record: type[Problem], word: str, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Keys that are unknown or missing, and values of a type that no argument has."""
+    """Unknown and missing keys, and values of invalid types."""
     allowed = signature(record).parameters
     for key, value in arguments.items():
         if key not in allowed:
@@ -182,7 +181,7 @@ def _mistakes(record: type[Problem], word: str, arguments: Mapping[str, Any]) ->
 
 
 def default_name(problem: Problem) -> str:
-    """The name of a kernel that has none of its own: that of its problem.
+    """Default name of a kernel, derived from its problem.
 
     >>> default_name(Gemm(64, 64, 64))
     'gemm_f32_64x64x64_rrr_auto'
@@ -191,7 +190,7 @@ def default_name(problem: Problem) -> str:
 
 
 def _checked_name(value: object, key: str, path: str, where: str) -> str:
-    """A name that C and C++ take, and that leaves room for those made of it."""
+    """A valid C and C++ identifier, short enough for the names derived from it."""
     if isinstance(value, str) and _NAME.fullmatch(value) and "__" not in value and value not in _RESERVED:
         return value
     reason = (

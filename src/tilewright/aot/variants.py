@@ -1,4 +1,4 @@
-"""The targets of a library: what each needs of a CPU, and which comes first."""
+"""Targets of a library: required CPU features, and order of preference."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Variant:
 
     Attributes
     ----------
-    machine : what its kernels are compiled for.
-    features : what a CPU must have to run them, as rows of the architecture's table.
+    machine : the machine its kernels are compiled for.
+    features : CPU features that they require, as rows of the architecture's table.
     """
 
     machine: Machine
@@ -50,20 +50,20 @@ class Variant:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """What a program must see before it calls them."""
+        """Conditions on the CPU that the resolver checks."""
         return conditions_of(self.features)
 
 
 @dataclass(frozen=True)
 class Variants:
-    """The targets of a library, best first, and how their architecture's programs find out about a CPU."""
+    """The targets of a library, best first, and the feature detection of their architecture."""
 
     detection: Detection
     ordered: tuple[Variant, ...]
 
     @property
     def baseline(self) -> Machine:
-        """What the resolver itself is compiled for: what every CPU of the architecture runs."""
+        """Target of the resolver itself: the baseline of the architecture."""
         machine = self.ordered[0].machine
         return replace(
             machine, name=self.detection.arch, isa=GENERIC128, cpu=self.detection.baseline, features=""
@@ -133,9 +133,9 @@ def order_targets(machines: Sequence[Machine]) -> Variants:
 
 
 def _variant(machine: Machine) -> Variant:
-    """A machine with what LLVM may use on its CPU beyond what its record names.
+    """A machine with all features that LLVM may use on its CPU, including those its record does not name.
 
-    No bit says how long scalable and streaming vectors are, so that a library's kernels use none of them.
+    No feature bit gives the length of scalable and streaming vectors, so a library's kernels use neither.
     """
     detection = detection_of(machine)
     rows = usable_isas(machine.arch, enabled_features(machine.features))
@@ -146,13 +146,13 @@ def _variant(machine: Machine) -> Variant:
 
 
 def _worth(variant: Variant, detection: Detection) -> tuple[int, list[int]]:
-    """What to sort by: what needs more of a CPU is worth more than what needs a part of that."""
+    """Sort key: a variant that requires a superset of another's features comes first."""
     places = [detection.rows.index(row) for row in variant.features]
     names = [isa.name for isa in ISAS]
     return -names.index(variant.machine.isa.name), sorted(places, reverse=True)
 
 
 def _implies(all_of: Sequence[Condition], these: Sequence[Condition]) -> bool:
-    """Whether a CPU that meets some conditions meets others too."""
+    """Whether a CPU that meets some conditions also meets others."""
     given = {condition.word: condition.mask for condition in all_of}
     return all(condition.holds(given.get(condition.word, 0)) for condition in these)

@@ -1,1 +1,1 @@
-"""The thread pool, scratch memory of threads, forks and the end of the process."""
+"""Thread pool, per-thread scratch memory, fork safety and process exit."""

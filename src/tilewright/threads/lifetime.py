@@ -1,10 +1,10 @@
-"""Forks and the end of the process: what is not cut in the middle, and what outlives Python's objects.
+"""Fork and exit safety: locks held across forks, and memory that outlives Python's objects.
 
-A fork copies one thread. Locks that another thread holds would stay held in the copy for ever, and LLVM would
-stay inside of what it was doing; so the locks of the package are taken before a fork and released after it,
-on both sides. There are three: what threads share is made under `preparing`, imports inside functions happen
-under `importing`, and llvmlite has a lock of its own. What belonged to the other threads is forgotten in the
-copy.
+A fork copies only the calling thread. A lock held by another thread would stay locked in the child for ever,
+and LLVM's state could be inconsistent, so all locks of the package are acquired before a fork and released
+after it in both processes. There are three: shared objects are created under `preparing`, imports inside
+functions happen under `importing`, and llvmlite has its own lock. The child discards the state of the other
+threads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from tilewright.preparing import importing, preparing
 
 Lock: TypeAlias = AbstractContextManager[Any]
 
-#: linux/mman.h, MAP_NORESERVE, which Python 3.11 has no name for: a fork does not have to promise the memory.
+#: linux/mman.h, MAP_NORESERVE, which Python 3.11 does not define: no swap is reserved for the copy in a
+#: child.
 _NO_RESERVE = {"x86_64": 0x4000, "aarch64": 0x4000, "riscv64": 0x4000, "ppc64le": 0x40}
 
 _taken: list[Lock] = []
@@ -33,23 +34,23 @@ _resets: list[Callable[[], None]] = []
 
 
 def reset_after_forks(reset: Callable[[], None]) -> None:
-    """Registers what the child does first, while no other thread of it exists."""
+    """Register a function that the child calls first, while it has no other threads."""
     _resets.append(reset)
 
 
 def outlive(value: object) -> None:
-    """Keeps an object until the process ends.
+    """Keep an object alive until the process ends.
 
-    When the interpreter ends it drops modules while daemon threads still run compiled code, which must
-    find its memory.
+    The interpreter drops modules at exit while daemon threads still run compiled code, which must find its
+    memory.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 def private_memory(size: int) -> mmap.mmap:
-    """Zeroed pages of this process alone: Python's own anonymous memory is shared with the child of a fork.
+    """Zeroed private pages: Python's own anonymous memory is shared with the child of a fork.
 
-    Pages count as memory once they are touched, so that blocks may be as large as many threads would need.
+    Pages are committed on first touch, so blocks may be as large as the maximum number of threads requires.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def private_memory(size: int) -> mmap.mmap:
 
 
 def locks_of_forks() -> tuple[Lock, ...]:
-    """Every lock of the package, in the order in which threads take them."""
+    """Every lock of the package, in acquisition order."""
     return preparing, importing.lock, llvm.ffi.lib._lock  # noqa: SLF001
 
 
@@ -84,6 +85,6 @@ def _after_in_child() -> None:
 
 
 def watch_forks() -> None:
-    """Has Python call these functions at every fork from here on; the package does so when it is imported."""
+    """Register the fork handlers; called when the package is imported."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)

@@ -1,6 +1,6 @@
-"""`threadpoolctl` shows the pool and limits it, once both packages are imported, in either order.
+"""`threadpoolctl` support: it lists and limits the pool once both packages are imported, in either order.
 
-threadpoolctl takes 8 ms to import, so this package does not do that; it registers when someone else does.
+Importing threadpoolctl takes 8 ms, so this package does not import it; it registers when another one does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WATCHED = "threadpoolctl"
 
 
 def register_pool() -> None:
-    """Makes the pool known to threadpoolctl, now or when that is imported."""
+    """Register the pool with threadpoolctl, now or when that is imported."""
     loaded = sys.modules.get(_WATCHED)
     if loaded is None:
         sys.meta_path.insert(0, _Watcher())
@@ -28,12 +28,12 @@ def register_pool() -> None:
 
 
 class _Watcher:
-    """Finds threadpoolctl as others do, and registers the pool when it has been executed."""
+    """Import hook that registers the pool after threadpoolctl was executed."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The specification that the other finders have of threadpoolctl; None for every other name."""
+        """The specification of threadpoolctl from the other finders; None for every other module."""
         if fullname != _WATCHED:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
@@ -52,27 +52,27 @@ class _Watcher:
 
 
 def _register(threadpoolctl: ModuleType) -> None:
-    """Adds a controller; versions of threadpoolctl before 3.2 take none."""
+    """Add the controller; versions of threadpoolctl before 3.2 do not support that."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Watcher)]
     if not hasattr(threadpoolctl, "register"):
         return
 
     class TilewrightController(threadpoolctl.LibController):  # type: ignore[misc,name-defined]
-        """The thread pool, found by the library that its code is compiled with."""
+        """The thread pool, identified by the library that its code is compiled with."""
 
         user_api = "tilewright"
         internal_api = "tilewright"
         filename_prefixes = ("libllvmlite", "llvmlite")
 
         def get_num_threads(self) -> int:
-            """Threads of a call."""
+            """Default number of threads of a call."""
             with importing:
                 from tilewright.threads.pool import get_num_threads
 
             return get_num_threads()
 
         def set_num_threads(self, num_threads: int) -> None:
-            """Changes the threads of later calls, of every thread of the application."""
+            """Set the number of threads of later calls, in all threads of the application."""
             with importing:
                 from tilewright.threads.pool import set_num_threads
 

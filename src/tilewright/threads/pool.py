@@ -1,7 +1,8 @@
 """The thread pool: one per process, of daemon threads that wait inside compiled code.
 
-Python starts the threads; each calls the loop of `pool_code.py` once, without the GIL, and stays in it. Work
-is given to them through memory (`pool_memory.py`). A call opens a `TeamMemory`, whose address kernels take.
+Python starts the threads; each calls the worker loop of `pool_code.py` once, without the GIL, and stays in
+it. Work is passed to them through shared memory (`pool_memory.py`). A call opens a `TeamMemory`, whose
+address kernels take.
 """
 
 from __future__ import annotations
@@ -38,35 +39,35 @@ from tilewright.threads.pool_memory import FREE, MOST_WORKERS, TEAM_ALIGNMENT, S
 
 logger = logging.getLogger("tilewright")
 
-#: The most threads of a call, the caller among them: scratch has a part for each.
+#: The most threads of a call, including the caller: scratch is reserved for each.
 MOST_THREADS = min(max(64, os.cpu_count() or 1), MOST_WORKERS + 1)
 
-#: Products of fewer multiply-adds are as fast on one thread: these take 8 us on a core, a fork and a join 0.3
-#: us, and the way of operands to the other core as much again.
+#: Products of fewer multiply-adds run on one thread: they take 8 us on a core, fork and join cost 0.3 us, and
+#: moving operands to the other core about as much again.
 TEAM_WORK = 1 << 20
-#: From here on waking a sleeping worker, which takes its caller 3 us, is little beside the call: 16 us on a
-#: core in registers, many times that where operands come from memory.
+#: Multiply-adds from which sleeping workers are woken: waking takes the caller 3 us, and such a call 16 us on
+#: one core from registers, much longer from memory.
 WAKE_WORK = 1 << 21
-#: From here on one thread too looks for signals between its tasks: 0.6 ms of vectors, 20 ms of single
-#: elements or of fresh memory.
+#: Multiply-adds from which a single thread also polls for signals between its tasks: 0.6 ms of vector code,
+#: 20 ms of scalar code or of first-touched memory.
 POLL_WORK = 1 << 25
 
-#: How long threads poll before they sleep: about what falling asleep and being woken costs twice, so that
-#: polling in vain never doubles the time of anything.
+#: Spinning time before a thread sleeps: about twice the cost of sleeping and waking, so that spinning in vain
+#: never doubles the time of a call.
 SPIN_US = 50.0
 
-#: From one look for signals to the next; a handler runs that much later, and one task.
+#: Interval of polling for signals; a handler runs with at most this delay, plus one task.
 POLL_NS = 30_000_000
 
-#: Stack of a worker, whatever the system's default is (musl: 128 KiB): tile buffers take a few KiB of it.
+#: Stack size of a worker, independent of the system's default (musl: 128 KiB): tile buffers take a few KiB.
 STACK_BYTES = 1 << 20
 
-#: Signals are for Python's main thread; these a thread gets for what it does itself.
+#: Signals go to Python's main thread, except these, which a thread gets for its own faults.
 _OWN_SIGNALS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGABRT", "SIGPROF"}
 
 
 def check_threads(name: str, value: object) -> int:
-    """A number of threads.
+    """A valid thread count.
 
     Raises
     ------
@@ -79,14 +80,14 @@ def check_threads(name: str, value: object) -> int:
 
 
 class ThreadPool:
-    """Workers, and the teams that callers make of them.
+    """Worker threads, and the teams that calls form of them.
 
     Parameters
     ----------
-    size : threads of a call that does not say how many, the caller included.
-    cores : threads that may be awake at once before none of them polls.
-    spin_us : for how long threads poll before they sleep.
-    wait : how they sleep.
+    size : default number of threads of a call, including the caller.
+    cores : awake threads above which none of them spins.
+    spin_us : spinning time before a thread sleeps.
+    wait : how threads sleep.
     """
 
     def __init__(self, size: int, cores: int, spin_us: float = SPIN_US, wait: Wait | None = None) -> None:
@@ -116,31 +117,31 @@ class ThreadPool:
 
     @property
     def address(self) -> int:
-        """Where the state stands, for native code."""
+        """Address of the pool's state, for native code."""
         return ctypes.addressof(self.state)
 
     @property
     def size(self) -> int:
-        """Threads of a call that does not say how many."""
+        """Default number of threads of a call."""
         return int(self.state.size)
 
     @property
     def workers(self) -> int:
-        """Threads that were started; those beyond `size` sleep."""
+        """Number of workers started; those beyond `size` sleep."""
         return int(self.state.started)
 
     def resize(self, size: int) -> None:
-        """Changes the number of threads of later calls; workers that are too many sleep on."""
+        """Change the number of threads of later calls; surplus workers keep sleeping."""
         self.state.size = size
 
     def supply(self, threads: int) -> None:
-        """Starts the workers that so many threads need; with fewer where the system allows no more."""
+        """Start the workers that this many threads need; fewer if the system refuses."""
         if self.state.open and self.state.started >= threads - 1:
             return
         with self._starting as first:
             if not first:  # a signal handler interrupted its own thread: the workers that run are enough
                 return
-            # Machine code opens teams once it finds the functions.
+            # Machine code opens teams as soon as it finds these functions.
             self.state.close, self.state.open = self._code.address(CLOSE), self._code.address(OPEN)
             before = threading.stack_size(STACK_BYTES)
             try:
@@ -163,7 +164,7 @@ class ThreadPool:
         self.state.started = index + 1
 
     def _forget(self) -> None:
-        """In the child of a fork, which has no workers and no other callers."""
+        """Reset in the child of a fork, which has no workers and no other callers."""
         state = self.state
         ctypes.memset(ctypes.addressof(state.slots), 0, ctypes.sizeof(state.slots))
         state.started = state.active = state.awake = state.closed_at = state.alone_until = 0
@@ -175,13 +176,12 @@ class ThreadPool:
 
         Parameters
         ----------
-        threads : at most so many, the caller included; `size` of them by default. Each caller that runs at
-            the same time gets a share.
-        long : whether waking workers that sleep is worth it, which costs some microseconds.
+        threads : upper limit including the caller; `size` by default. Concurrent callers share the workers.
+        long : whether the call is long enough to wake sleeping workers, which costs some microseconds.
 
         Raises
         ------
-        Whatever a signal handler raised meanwhile, such as KeyboardInterrupt.
+        The exception of a signal handler that ran meanwhile, such as KeyboardInterrupt.
         """
         wanted = self.size if threads is None else threads
         self.supply(wanted)
@@ -198,7 +198,7 @@ class ThreadPool:
 
 
 def raise_cancelled(team: TeamMemory) -> None:
-    """Raises what a signal handler raised while the team ran."""
+    """Raise the exception that a signal handler raised while the team ran."""
     restore = ctypes.pythonapi.PyErr_Restore
     restore.argtypes, restore.restype = (ctypes.c_void_p,) * 3, None
     restore(*team.exception)  # functions of `pythonapi` raise the error that is set when they return
@@ -212,7 +212,7 @@ def _code(wait: Wait) -> Linked:
 
 
 def _work(code: int, state: int, slot: int) -> None:
-    """The whole life of a worker."""
+    """Thread function of a worker."""
     if hasattr(signal, "pthread_sigmask"):
         others = {number for number in signal.valid_signals() if _name_of(number) not in _OWN_SIGNALS}
         signal.pthread_sigmask(signal.SIG_BLOCK, others)
@@ -227,7 +227,7 @@ def _name_of(number: int) -> str:
 
 
 def _initialise_condition(slot: int) -> None:
-    """A fresh mutex and a fresh condition."""
+    """Initialise the mutex and the condition variable of a slot."""
     library: Any = ctypes.CDLL(None)
     for initialise, field in (
         (library.pthread_mutex_init, WorkerSlot.mutex),
@@ -239,14 +239,14 @@ def _initialise_condition(slot: int) -> None:
 
 # --- the pool of this process -----------------------------------------------------------------------
 
-#: The one pool, once made, and how many threads were asked for before that.
+#: The pool of this process, once created, and the thread count requested before that.
 _pools: list[ThreadPool] = []
 _asked: list[int] = []
 
 
 @cache
 def _defaults(settings: Settings) -> tuple[int, int]:
-    """Threads of a call by default, and cores that this process may use."""
+    """Default number of threads of a call, and cores available to this process."""
     facts = detect_host(settings)
     return default_thread_count(settings, facts), facts.usable_cores
 
@@ -313,7 +313,7 @@ def set_num_threads(count: object) -> None:
 
 
 def pool_facts() -> dict[str, object]:
-    """The pool of this process, for a person to read."""
+    """Human-readable facts about the pool of this process."""
     pool = thread_pool()
     return {
         "size": pool.size,
@@ -328,7 +328,7 @@ def pool_facts() -> dict[str, object]:
 
 
 class _Limits(threading.local):
-    """What `threads=` of the running call says, in each thread of the application."""
+    """The `threads=` argument of the running call, for each thread of the application."""
 
     threads: int | None = None
 
@@ -338,11 +338,11 @@ _limits = _Limits()
 
 @contextmanager
 def limited(threads: object) -> Iterator[None]:
-    """Calls inside use so many threads; as many as otherwise where it is None.
+    """Context in which calls use this many threads; None: the default.
 
     Raises
     ------
-    InvalidThreads : if it is no number of threads.
+    InvalidThreads : if it is not a valid thread count.
     """
     before = _limits.threads
     if threads is not None:
@@ -354,16 +354,16 @@ def limited(threads: object) -> Iterator[None]:
 
 
 def wanted_threads() -> int:
-    """How many threads a call of this thread uses at most."""
+    """Upper limit of threads for a call of this thread."""
     return get_num_threads() if _limits.threads is None else _limits.threads
 
 
 class call_team:  # noqa: N801  (used as a function; a generator would take a microsecond)
-    """The team of a call of so many multiply-adds; None where one thread is enough.
+    """Context manager: the team of a call with this many multiply-adds; None if one thread is enough.
 
     Raises
     ------
-    Whatever a signal handler raised meanwhile.
+    The exception of a signal handler that ran meanwhile.
 
     >>> with call_team(100) as team:
     ...     print(team)

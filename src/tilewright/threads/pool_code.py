@@ -1,8 +1,8 @@
-"""Machine code of the thread pool: the loop of workers, fork and join.
+"""Machine code of the thread pool: the worker loop, fork and join.
 
-Nothing here touches a Python object. The one exception is a caller on Python's main thread: between its
-tasks it takes the GIL every now and then, so that signal handlers run. What the words of the shared memory
-mean stands in `pool_memory.py`.
+This code uses no Python objects, with one exception: a caller on Python's main thread takes the GIL at
+intervals between its tasks, so that signal handlers run. `pool_memory.py` documents the words of shared
+memory.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from tilewright.threads.pool_memory import (
 #: The exported functions.
 WORK, OPEN, CLOSE, RUN = "tw_pool_work", "tw_team_open", "tw_team_close", "tw_team_run"
 
-#: Looks at a word between two readings of the clock: about a microsecond of them.
+#: Reads of a word between two readings of the clock: about a microsecond.
 LOOKS = 16
 #: Sleepers that one thread wakes; each of them wakes as many, so that n are awake after log n steps.
 WAKES = 2
 
-#: A run that took longer than its caller alone would have, because other processes had the cores, is repaid:
-#: for so many times what it lost, callers do their tasks themselves. So losses are a third at most; a longer
-#: time would keep the cores from the calls that follow a single hiccup.
+#: After a parallel run that took longer than on the caller alone, because other processes used the cores,
+#: callers run alone for this multiple of the time lost. Losses are then a third at most; a longer time would
+#: penalise the calls that follow a single disturbance.
 REPAID = 2
-#: Losses below this share of the caller's own time, and below this time, come from uneven tasks.
+#: Smaller losses, relative to the caller's own time or absolute, are caused by uneven tasks.
 LOSS_SHARE, LEAST_LOSS_NS = 4, 2_000
 
 
 @dataclass(frozen=True)
 class SystemCalls:
-    """Numbers of Linux's system calls, asm/unistd.h."""
+    """Numbers of Linux system calls, asm/unistd.h."""
 
     futex: int
     gettid: int
@@ -65,7 +65,7 @@ class SystemCalls:
 
 
 _GENERIC = SystemCalls(futex=98, gettid=178, sched_getaffinity=123, sched_setaffinity=122)
-#: By the name of the CPU in `platform.machine`.
+#: By machine name as in `platform.machine`.
 SYSTEM_CALLS = {
     "x86_64": SystemCalls(futex=202, gettid=186, sched_getaffinity=204, sched_setaffinity=203),
     "ppc64le": SystemCalls(futex=221, gettid=207, sched_getaffinity=223, sched_setaffinity=222),
@@ -75,7 +75,7 @@ SYSTEM_CALLS = {
 #: linux/futex.h, FUTEX_WAIT and FUTEX_WAKE with FUTEX_PRIVATE_FLAG.
 FUTEX_WAIT, FUTEX_WAKE = 128, 129
 
-#: CPUs that a thread is kept off are looked up among so many times 64.
+#: Size of CPU affinity masks, in words of 64 CPUs.
 CPU_WORDS = 16
 
 #: struct timespec of 64-bit systems.
@@ -90,7 +90,7 @@ class Wait(Enum):
 
 
 def host_wait() -> Wait:
-    """Futexes on Linux, conditions of pthread elsewhere."""
+    """Futexes on Linux, pthread condition variables elsewhere."""
     futexes = sys.platform == "linux" and platform.machine() in SYSTEM_CALLS
     return Wait.FUTEX if futexes else Wait.CONDITION
 
@@ -115,7 +115,7 @@ _INTERPRETER = (
 
 
 def imported_symbols(wait: Wait) -> dict[str, int]:
-    """Addresses of what the code imports from the C library and the interpreter."""
+    """Addresses of the functions imported from the C library and the interpreter."""
     sources = ((ctypes.CDLL(None), _LIBRARY[wait]), (ctypes.pythonapi, _INTERPRETER))
     return {f"tw_{name}": address_of(getattr(library, name)) for library, names in sources for name in names}
 
@@ -125,8 +125,8 @@ def emit_pool(machine: Machine, wait: Wait) -> str:
     return str(_PoolCode(machine, wait).module)
 
 
-class _Words:
-    """Reads and writes fields of the structures in one function."""
+class _FieldAccess:
+    """Access to fields of the shared structures in one function."""
 
     def __init__(self, f: Function) -> None:
         self.f = f
@@ -136,16 +136,16 @@ class _Words:
         return self.f.at(base, getattr(kind, name).offset + 8 * index)
 
     def get(self, base: Value, kind: type[ctypes.Structure], name: str, type_: Type = INT64) -> Value:
-        """A field that no other thread writes meanwhile."""
+        """Load a field that no other thread writes meanwhile."""
         return self.f.load(type_, self.place(base, kind, name), 8)
 
     def put(self, value: Value | int, base: Value, kind: type[ctypes.Structure], name: str) -> None:
-        """Writes a field that no other thread uses meanwhile."""
+        """Store to a field that no other thread uses meanwhile."""
         value = int64(value) if isinstance(value, int) else value
         self.f.store(value, self.place(base, kind, name), 8)
 
     def shared(self, base: Value, kind: type[ctypes.Structure], name: str) -> Value:
-        """A field that other threads write."""
+        """Atomic load of a field that other threads write."""
         return self.f.load_acquire(INT64, self.place(base, kind, name))
 
     def slot(self, state: Value, index: Value) -> Value:
@@ -153,7 +153,7 @@ class _Words:
         return self.f.at(self.place(state, State, "slots"), self.f.mul(index, ctypes.sizeof(WorkerSlot)))
 
     def bits(self, word: Value, mask: int) -> Value:
-        """The bits of a word under a mask."""
+        """The bits of a word selected by a mask."""
         return self.f.and_(word, int64(mask))
 
     def team_of(self, word: Value) -> Value:
@@ -162,7 +162,7 @@ class _Words:
 
     @contextmanager
     def forever(self, name: str) -> Iterator[tuple[Block, Block]]:
-        """Repeats a block until it jumps to the second of two; a jump to the first repeats it at once."""
+        """An endless loop; yields its first block and the block after it, as branch targets."""
         f = self.f
         again, done = f.new_block(name), f.new_block(f"{name}.done")
         f.jump(again)
@@ -172,8 +172,8 @@ class _Words:
             f.jump(again)
         f.place(done)
 
-    def leave_if(self, condition: Value, target: Block) -> None:
-        """Goes elsewhere if a condition holds."""
+    def branch_if(self, condition: Value, target: Block) -> None:
+        """Branch to a block if a condition holds."""
         following = self.f.new_block("on")
         self.f.jump_if(condition, target, following)
         self.f.place(following)
@@ -184,33 +184,33 @@ _JOB = (("team", POINTER), ("body", POINTER), ("env", POINTER), ("tasks", INT64)
 
 
 class _PoolCode:
-    """Emits the functions, those first that others call."""
+    """Emits the functions of the pool, callees first."""
 
     def __init__(self, machine: Machine, wait: Wait) -> None:
         self.module = Module("tw_pool", machine.triple, data_layout(machine))
         self.clock = self.emit_clock()
         waits = {Wait.FUTEX: self.emit_futex, Wait.CONDITION: self.emit_condition}
         self.sleep, self.wake = waits[wait]()
-        places = {Wait.FUTEX: self.emit_places, Wait.CONDITION: self.emit_no_places}
-        self.introduce, self.part, self.go_home = places[wait]()
-        self.crowded = self.emit_crowded()
+        places = {Wait.FUTEX: self.emit_affinity, Wait.CONDITION: self.emit_no_affinity}
+        self.register_thread, self.exclude_caller_cpu, self.restore_affinity = places[wait]()
+        self.oversubscribed = self.emit_oversubscribed()
         self.wake_some = self.emit_wake_some()
         self.poll = self.emit_poll()
         self.checkpoint = self.emit_checkpoint()
         self.serial = self.emit_serial()
-        self.post = self.emit_post()
+        self.offer = self.emit_offer()
         self.join = self.emit_join()
         self.run = self.emit_run()
         self.emit_open()
         self.emit_close()
-        self.take = self.emit_take()
+        self.run_offered = self.emit_run_offered()
         self.emit_work()
 
     def define(
         self, name: str, result: Type, arguments: Sequence[tuple[str, Type]], *, exported: bool = False
-    ) -> _Words:
+    ) -> _FieldAccess:
         """A new function."""
-        return _Words(self.module.define(name, result, arguments, exported=exported))
+        return _FieldAccess(self.module.define(name, result, arguments, exported=exported))
 
     # --- the operating system ---------------------------------------------------------------------
 
@@ -225,8 +225,8 @@ class _PoolCode:
         return f.callee
 
     def emit_futex(self) -> tuple[Callee, Callee]:
-        """``sleep(slot, word)`` returns once the slot has another word, or sooner; ``wake(slot)``."""
-        # The kernel compares 32 bits; the low ones are enough, and where they are depends on the CPU.
+        """``sleep(slot, word)`` returns once the slot has another word, or spuriously; ``wake(slot)``."""
+        # The kernel compares 32 bits: the low half of the word, whose address depends on the byte order.
         low = 0 if sys.byteorder == "little" else 4
         number = int64(SYSTEM_CALLS[platform.machine()].futex)
         call = self.system_call()
@@ -245,17 +245,18 @@ class _PoolCode:
         """``long syscall(long number, ...)`` of the C library."""
         return self.module.declare("tw_syscall", INT64, (INT64,), variadic=True)
 
-    def emit_places(self) -> tuple[Callee, Callee, Callee]:
-        """``introduce(slot)``: the worker says who it is. ``part(slot)``: keeps a sleeper off the caller's
-        CPU, so that it wakes elsewhere. ``go_home(slot)``: the worker may run there again.
+    def emit_affinity(self) -> tuple[Callee, Callee, Callee]:
+        """CPU affinity of workers: ``register_thread(slot)`` stores the worker's thread number;
+        ``exclude_caller_cpu(slot, word)`` removes the caller's CPU from a sleeper's affinity mask, so that it
+        wakes elsewhere; ``restore_affinity(slot)`` adds it again.
 
-        Without it Linux may wake a worker on its caller's CPU, most often in virtual machines, where a CPU
-        that idles does not count as free; the two then share it for milliseconds, and another idles.
+        Otherwise Linux may wake a worker on its caller's CPU, mostly in virtual machines, where an idle CPU
+        is not always reported as idle; both then share the CPU for milliseconds while another one idles.
         """
         calls, call = SYSTEM_CALLS[platform.machine()], self.system_call()
 
         def change(f: Function, thread: Value, cpu: Value, *, allow: bool) -> Value:
-            """Adds a CPU to those that a thread may run on, or takes it away if others are left; whether."""
+            """Add a CPU to a thread's affinity mask, or remove it if others remain; whether it succeeded."""
             mask = f.alloca(INT64, CPU_WORDS, 8)
             for index in range(CPU_WORDS):
                 f.store(int64(0), f.at(mask, 8 * index), 8)  # the kernel writes as much as it has
@@ -274,18 +275,20 @@ class _PoolCode:
                 f.ret()
             return f.icmp(">=", f.call(call, [int64(calls.sched_setaffinity), thread, size, mask]), 0)
 
-        w = self.define("introduce", VOID, [("slot", POINTER)])
+        w = self.define("register_thread", VOID, [("slot", POINTER)])
         own = w.place(w.f.arguments["slot"], WorkerSlot, "thread")
         w.f.store_release(w.f.call(call, [int64(calls.gettid)]), own)
         w.f.ret()
-        introduce = w.f.callee
+        register_thread = w.f.callee
 
-        part = self.emit_part(change, go_home := self.emit_go_home(change))
-        return introduce, part, go_home
+        exclude_caller_cpu = self.emit_exclude_caller_cpu(
+            change, restore_affinity := self.emit_restore_affinity(change)
+        )
+        return register_thread, exclude_caller_cpu, restore_affinity
 
-    def emit_part(self, change: Callable[..., Value], go_home: Callee) -> Callee:
-        """``part(slot, word)``, of a slot that is offered something by this word."""
-        w = self.define("part", VOID, [("slot", POINTER), ("word", INT64)])
+    def emit_exclude_caller_cpu(self, change: Callable[..., Value], restore_affinity: Callee) -> Callee:
+        """``exclude_caller_cpu(slot, word)``, for a slot that was just offered a team by this word."""
+        w = self.define("exclude_caller_cpu", VOID, [("slot", POINTER), ("word", INT64)])
         f, slot = w.f, w.f.arguments["slot"]
         thread = w.shared(slot, WorkerSlot, "thread")
         here = f.sext(f.call(self.module.declare("tw_sched_getcpu", INT32, ()), []), INT64)
@@ -296,15 +299,15 @@ class _PoolCode:
             f.ret()
         with f.when(change(f, thread, here, allow=False)):
             f.store_release(f.add(here, 1), w.place(slot, WorkerSlot, "kept_off"))
-            # A worker that had not been asleep yet may have looked there before, and be on its way to sleep.
+            # A worker that was not asleep yet may have restored its affinity before, and be about to sleep.
             with f.when(f.icmp("!=", w.shared(slot, WorkerSlot, "word"), f.arguments["word"])):
-                f.call(go_home, [slot])
+                f.call(restore_affinity, [slot])
         f.ret()
         return f.callee
 
-    def emit_go_home(self, change: Callable[..., Value]) -> Callee:
-        """``go_home(slot)``; whoever calls it first does it."""
-        w = self.define("go_home", VOID, [("slot", POINTER)])
+    def emit_restore_affinity(self, change: Callable[..., Value]) -> Callee:
+        """``restore_affinity(slot)``; the first caller has an effect."""
+        w = self.define("restore_affinity", VOID, [("slot", POINTER)])
         f, slot = w.f, w.f.arguments["slot"]
         with f.when(f.icmp("==", w.shared(slot, WorkerSlot, "kept_off"), 0)):
             f.ret()
@@ -315,18 +318,18 @@ class _PoolCode:
         f.ret()
         return f.callee
 
-    def emit_no_places(self) -> tuple[Callee, Callee, Callee]:
-        """The same where threads cannot be kept off a CPU."""
+    def emit_no_affinity(self) -> tuple[Callee, Callee, Callee]:
+        """No-ops, on systems without CPU affinity."""
         made = []
-        for name in ("introduce", "part", "go_home"):
-            word = [("word", INT64)] if name == "part" else []
+        for name in ("register_thread", "exclude_caller_cpu", "restore_affinity"):
+            word = [("word", INT64)] if name == "exclude_caller_cpu" else []
             f = self.define(name, VOID, [("slot", POINTER), *word]).f
             f.ret()
             made.append(f.callee)
         return made[0], made[1], made[2]
 
     def emit_condition(self) -> tuple[Callee, Callee]:
-        """The same with the mutex and the condition of the slot."""
+        """``sleep`` and ``wake`` with the mutex and the condition variable of the slot."""
         lock, unlock = (
             self.module.declare(f"tw_pthread_mutex_{name}", INT32, (POINTER,)) for name in ("lock", "unlock")
         )
@@ -335,7 +338,7 @@ class _PoolCode:
         mutex, condition = w.place(slot, WorkerSlot, "mutex"), w.place(slot, WorkerSlot, "condition")
         f.call(lock, [mutex])
         with w.forever("sleeping") as (_, done):
-            w.leave_if(f.icmp("!=", w.shared(slot, WorkerSlot, "word"), f.arguments["word"]), done)
+            w.branch_if(f.icmp("!=", w.shared(slot, WorkerSlot, "word"), f.arguments["word"]), done)
             wait = self.module.declare("tw_pthread_cond_wait", INT32, (POINTER, POINTER))
             f.call(wait, [condition, mutex])
         f.call(unlock, [mutex])
@@ -353,9 +356,9 @@ class _PoolCode:
         f.ret()
         return sleep, f.callee
 
-    def emit_crowded(self) -> Callee:
-        """``bool crowded(state)``: whether callers and workers that are awake outnumber the cores."""
-        w = self.define("crowded", Type("i1", "i1"), [("state", POINTER)])
+    def emit_oversubscribed(self) -> Callee:
+        """``bool oversubscribed(state)``: whether awake callers and workers outnumber the cores."""
+        w = self.define("oversubscribed", Type("i1", "i1"), [("state", POINTER)])
         f, state = w.f, w.f.arguments["state"]
         awake = f.add(w.shared(state, State, "active"), w.shared(state, State, "awake"))
         f.ret(f.icmp(">", awake, w.get(state, State, "cores")))
@@ -364,7 +367,7 @@ class _PoolCode:
     # --- callers ------------------------------------------------------------------------------------
 
     def emit_wake_some(self) -> Callee:
-        """``wake_some(team)``: wakes the next `WAKES` sleepers that the team was offered to."""
+        """``wake_some(team)``: wakes the next `WAKES` sleepers that were offered the team."""
         w = self.define("wake_some", VOID, [("team", POINTER)])
         f, team = w.f, w.f.arguments["team"]
         state = w.get(team, TeamMemory, "state", POINTER)
@@ -374,21 +377,21 @@ class _PoolCode:
         f.store(int64(WAKES), left, 8)
         with w.forever("look") as (again, done):
             index = f.atomic_add(w.place(team, TeamMemory, "woken"), 1)
-            w.leave_if(f.icmp(">=", index, started), done)
+            w.branch_if(f.icmp(">=", index, started), done)
             slot = w.slot(state, index)
             asleep = f.icmp("==", w.shared(slot, WorkerSlot, "word"), offered)
             with f.when(f.not_(asleep)):
                 f.jump(again)
-            f.call(self.part, [slot, offered])
+            f.call(self.exclude_caller_cpu, [slot, offered])
             f.call(self.wake, [slot])
             rest = f.sub(f.load(INT64, left, 8), 1)
             f.store(rest, left, 8)
-            w.leave_if(f.icmp("==", rest, 0), done)
+            w.branch_if(f.icmp("==", rest, 0), done)
         f.ret()
         return f.callee
 
     def emit_poll(self) -> Callee:
-        """``poll(team)``: lets signal handlers run when it is time; if one raises, the team is cancelled."""
+        """``poll(team)``: runs pending signal handlers at intervals; if one raises, the team is cancelled."""
         w = self.define("poll", VOID, [("team", POINTER)])
         f, team = w.f, w.f.arguments["team"]
         now = f.call(self.clock, [])
@@ -410,7 +413,7 @@ class _PoolCode:
         return f.callee
 
     def emit_checkpoint(self) -> Callee:
-        """``checkpoint(team, stop)``: polls if the team's caller runs the task; sets the word to stop it."""
+        """``checkpoint(team, stop)``: polls on the team's caller; sets `stop` if the team was cancelled."""
         w = self.define("checkpoint", VOID, [("team", POINTER), ("stop", POINTER)])
         f, team = w.f, w.f.arguments["team"]
         with f.when(f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)):
@@ -422,16 +425,16 @@ class _PoolCode:
         f.ret()
         return f.callee
 
-    def call_body(self, w: _Words, body: Value, env: Value, thread: Value, task: Value) -> None:
-        """One task."""
+    def call_body(self, w: _FieldAccess, body: Value, env: Value, thread: Value, task: Value) -> None:
+        """Run one task."""
         w.f.call(Callee(VOID, body.text), [env, thread, task])
 
-    def taken(self, w: _Words, word: Value) -> tuple[Value, Value]:
-        """How many tasks a word says were taken from below, and from above."""
+    def taken(self, w: _FieldAccess, word: Value) -> tuple[Value, Value]:
+        """The number of tasks taken from the front and from the back, from a word."""
         return w.bits(word, FROM_ABOVE - 1), w.f.ashr(word, int64(FROM_ABOVE.bit_length() - 1))
 
     def emit_serial(self) -> Callee:
-        """``serial(team, body, env, tasks)``: every task on this thread."""
+        """``serial(team, body, env, tasks)``: runs every task on this thread."""
         w = self.define("serial", VOID, _JOB)
         f, team = w.f, w.f.arguments["team"]
         done = f.new_block("cancelled")
@@ -439,7 +442,7 @@ class _PoolCode:
         asked = f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)
         polls = f.and_(asked, f.not_(nested))
         with f.loop(int64(0), f.arguments["tasks"], int64(1), "task") as task:
-            w.leave_if(f.icmp("!=", w.get(team, TeamMemory, "cancelled"), 0), done)
+            w.branch_if(f.icmp("!=", w.get(team, TeamMemory, "cancelled"), 0), done)
             self.call_body(w, f.arguments["body"], f.arguments["env"], int64(0), task)
             with f.when(polls):
                 f.call(self.poll, [team])
@@ -448,10 +451,10 @@ class _PoolCode:
         f.ret()
         return f.callee
 
-    def emit_post(self) -> Callee:
-        """``int64 post(team, helpers, before, after)``: offers the team; how many helpers it still wants."""
+    def emit_offer(self) -> Callee:
+        """``int64 offer(team, helpers, before, after)``: offers the team; returns the missing helpers."""
         arguments = [("team", POINTER), ("helpers", INT64), ("before", INT64), ("after", INT64)]
-        w = self.define("post", INT64, arguments)
+        w = self.define("offer", INT64, arguments)
         f, team = w.f, w.f.arguments["team"]
         before, after = f.arguments["before"], f.arguments["after"]
         state = w.get(team, TeamMemory, "state", POINTER)
@@ -460,7 +463,7 @@ class _PoolCode:
         f.store(f.arguments["helpers"], left, 8)
         done = f.new_block("posted")
         with f.loop(int64(0), started, int64(1), "slot") as index:
-            w.leave_if(f.icmp("==", f.load(INT64, left, 8), 0), done)
+            w.branch_if(f.icmp("==", f.load(INT64, left, 8), 0), done)
             slot = w.slot(state, index)
             with f.when(f.icmp("==", w.shared(slot, WorkerSlot, "word"), before)):
                 claimed = f.cmpxchg(w.place(slot, WorkerSlot, "word"), before, after)
@@ -471,7 +474,7 @@ class _PoolCode:
         return f.callee
 
     def emit_join(self) -> Callee:
-        """``join(team, slot)``: takes the offer back, or waits until the worker has no more tasks."""
+        """``join(team, slot)``: withdraws the offer, or waits until the worker has no more tasks."""
         w = self.define("join", VOID, [("team", POINTER), ("slot", POINTER)])
         f, team, slot = w.f, w.f.arguments["team"], w.f.arguments["slot"]
         word = w.place(slot, WorkerSlot, "word")
@@ -480,35 +483,37 @@ class _PoolCode:
         f.store(int64(0), deadline, 8)
         with w.forever("look") as (again, gone):
             found = f.load_acquire(INT64, word)
-            w.leave_if(f.icmp("!=", w.team_of(found), f.ptrtoint(team)), gone)
+            w.branch_if(f.icmp("!=", w.team_of(found), f.ptrtoint(team)), gone)
             with f.when(f.icmp("==", w.bits(found, TAKEN), 0)):
                 idle = f.or_(w.bits(found, ASLEPT), int64(FREE))
                 with f.when(f.not_(f.cmpxchg(word, found, idle))):
                     f.jump(again)
-                f.call(self.go_home, [slot])  # one that was about to sleep may sleep on
+                f.call(self.restore_affinity, [slot])  # one that was about to sleep may sleep on
                 f.jump(gone)
             with f.when(f.icmp("!=", w.bits(found, WAITED), 0)):
                 f.call(self.sleep, [slot, found])
                 f.jump(again)
-            self.look_at(w, word, found, again)
+            self.spin_on(w, word, found, again)
             now = f.call(self.clock, [])
             with f.when(f.icmp("==", f.load(INT64, deadline, 8), 0)):
                 f.store(f.add(now, w.get(state, State, "spin_ns")), deadline, 8)
             late = f.icmp(">", now, f.load(INT64, deadline, 8))
-            with f.when(f.or_(late, f.call(self.crowded, [state]))):
+            with f.when(f.or_(late, f.call(self.oversubscribed, [state]))):
                 f.cmpxchg(word, found, f.or_(found, int64(WAITED)))
         f.ret()
         return f.callee
 
-    def look_at(self, w: _Words, word: Value, expected: Value, changed: Block) -> None:
-        """Looks at a word for about a microsecond; goes elsewhere once it is another."""
+    def spin_on(self, w: _FieldAccess, word: Value, expected: Value, changed: Block) -> None:
+        """Spin on a word for about a microsecond; branch to `changed` once it differs from the expected
+        value.
+        """
         f = w.f
         with f.loop(int64(0), int64(LOOKS), int64(1), "pause"):
-            w.leave_if(f.icmp("!=", f.load_acquire(INT64, word), expected), changed)
+            w.branch_if(f.icmp("!=", f.load_acquire(INT64, word), expected), changed)
             f.pause()
 
     def emit_run(self) -> Callee:
-        """``run(team, body, env, tasks)``: every task once; see `TeamMemory`."""
+        """``run(team, body, env, tasks)``: runs every task once; see `TeamMemory`."""
         w = self.define(RUN, VOID, _JOB, exported=True)
         f, team = w.f, w.f.arguments["team"]
         job = [f.arguments[name] for name in ("team", "body", "env", "tasks")]
@@ -517,14 +522,14 @@ class _PoolCode:
             f.call(self.checkpoint, [team, env])
             f.ret()
         threads = f.minimum(w.get(team, TeamMemory, "share"), tasks)
-        # Tasks of a task of the same team are done where they come up.
+        # Nested tasks of the same team run on the thread that creates them.
         nested = f.icmp("!=", w.get(team, TeamMemory, "running"), 0)
         nested = f.or_(nested, f.icmp(">", tasks, MOST_TASKS))
         with f.when(f.or_(nested, f.icmp("<=", threads, 1))):
             f.call(self.serial, job)
             f.ret()
         state = w.get(team, TeamMemory, "state", POINTER)
-        first, begin = self.alone_at_first(w, job)
+        first, begin = self.run_alone_while_repaying(w, job)
         left = f.sub(tasks, first)
         threads = f.minimum(threads, left)
         w.put(1, team, TeamMemory, "running")
@@ -535,10 +540,10 @@ class _PoolCode:
         w.put(f.add(first, 1), team, TeamMemory, "next")  # the first is the caller's own
         here = f.ptrtoint(team)
         wanted = f.sub(threads, 1)
-        wanted = f.call(self.post, [team, wanted, int64(FREE), here])
+        wanted = f.call(self.offer, [team, wanted, int64(FREE), here])
         asleep = f.or_(here, int64(ASLEPT))
         with f.when(f.icmp("!=", w.get(team, TeamMemory, "wakes"), 0)):
-            missing = f.call(self.post, [team, wanted, int64(ASLEEP), asleep])
+            missing = f.call(self.offer, [team, wanted, int64(ASLEEP), asleep])
             with f.when(f.icmp("!=", missing, wanted)):
                 f.call(self.wake_some, [team])
         self.call_body(w, body, env, int64(0), first)
@@ -548,7 +553,7 @@ class _PoolCode:
             with f.when(f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)):
                 f.call(self.poll, [team])
             below, above = self.taken(w, f.atomic_add(w.place(team, TeamMemory, "next"), FROM_BELOW))
-            w.leave_if(f.icmp(">=", f.add(below, above), tasks), done)
+            w.branch_if(f.icmp(">=", f.add(below, above), tasks), done)
             self.call_body(w, body, env, int64(0), below)
             f.store(f.add(f.load(INT64, own, 8), 1), own, 8)
         mine = f.sub(f.call(self.clock, []), begin)
@@ -564,10 +569,11 @@ class _PoolCode:
         f.ret()
         return f.callee
 
-    def alone_at_first(self, w: _Words, job: Sequence[Value]) -> tuple[Value, Value]:
-        """Tasks on the caller alone while a loss is repaid; the first that is left, and the time.
+    def run_alone_while_repaying(self, w: _FieldAccess, job: Sequence[Value]) -> tuple[Value, Value]:
+        """Run tasks on the caller alone while a loss is repaid; returns the first remaining task, and the
+        time.
 
-        The function returns where none is left, or a signal handler raised.
+        The emitted function returns if none remains, or if a signal handler raised.
         """
         f, (team, body, env, tasks) = w.f, job
         state = w.get(team, TeamMemory, "state", POINTER)
@@ -580,7 +586,7 @@ class _PoolCode:
             ended = f.or_(f.icmp(">=", task, tasks), f.icmp("!=", w.get(team, TeamMemory, "cancelled"), 0))
             with f.when(ended):
                 f.ret()
-            w.leave_if(f.icmp(">=", now, until), repaid)
+            w.branch_if(f.icmp(">=", now, until), repaid)
             self.call_body(w, body, env, int64(0), task)
             f.store(f.add(task, 1), place, 8)
             with f.when(f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)):
@@ -588,10 +594,11 @@ class _PoolCode:
         return f.load(INT64, place, 8), f.load(INT64, f.at(place, 8), 8)
 
     def emit_open(self) -> None:
-        """``open(state, team, threads, long)``: a team of at most so many threads, fewer where others run.
+        """``open(state, team, threads, long)``: opens a team of at most this many threads, fewer beside other
+        teams.
 
-        Sleepers are woken for a long call, and for a short one that follows another within the time for
-        which workers poll: then they find the next ones awake.
+        Sleepers are woken for a long call, and for a short one that follows another one within the spinning
+        time of workers, so that the next calls find them awake.
         """
         arguments = [("state", POINTER), ("team", POINTER), ("threads", INT64), ("long", INT64)]
         w = self.define(OPEN, VOID, arguments, exported=True)
@@ -615,7 +622,7 @@ class _PoolCode:
         f.ret()
 
     def emit_close(self) -> None:
-        """``close(team)``: its share is free for others."""
+        """``close(team)``: returns its share of threads."""
         w = self.define(CLOSE, VOID, [("team", POINTER)], exported=True)
         state = w.get(w.f.arguments["team"], TeamMemory, "state", POINTER)
         w.f.store_release(w.f.call(self.clock, []), w.place(state, State, "closed_at"))
@@ -624,16 +631,16 @@ class _PoolCode:
 
     # --- workers ------------------------------------------------------------------------------------
 
-    def emit_take(self) -> Callee:
-        """``take(team)``: tasks of a team on a worker, until there are none."""
-        w = self.define("take", VOID, [("team", POINTER)])
+    def emit_run_offered(self) -> Callee:
+        """``run_offered(team)``: runs tasks of a team on a worker until none remain."""
+        w = self.define("run_offered", VOID, [("team", POINTER)])
         f, team = w.f, w.f.arguments["team"]
         body, env = (w.get(team, TeamMemory, name, POINTER) for name in ("body", "env"))
         tasks, following = w.get(team, TeamMemory, "tasks"), w.place(team, TeamMemory, "next")
         slot = f.alloca(INT64, 1, 8)
 
         def take_one() -> Value:
-            """Whether there was a task; the slot has it."""
+            """Take one task into the slot; returns whether there was one."""
             below, above = self.taken(w, f.atomic_add(following, FROM_ABOVE))
             f.store(f.sub(f.sub(tasks, 1), above), slot, 8)
             return f.icmp("<", f.add(below, above), tasks)
@@ -643,26 +650,26 @@ class _PoolCode:
         thread = f.add(f.atomic_add(w.place(team, TeamMemory, "arrived"), 1), 1)
         with w.forever("tasks") as (_, done):
             self.call_body(w, body, env, thread, f.load(INT64, slot, 8))
-            w.leave_if(f.not_(take_one()), done)
+            w.branch_if(f.not_(take_one()), done)
         f.ret()
         return f.callee
 
     def emit_work(self) -> None:
-        """``work(state, slot)``: what a worker does; never returns."""
+        """``work(state, slot)``: the worker loop; never returns."""
         w = self.define(WORK, VOID, [("state", POINTER), ("slot", POINTER)], exported=True)
         f, state, slot = w.f, w.f.arguments["state"], w.f.arguments["slot"]
         word, awake = w.place(slot, WorkerSlot, "word"), w.place(state, State, "awake")
         deadline = f.alloca(INT64, 1, 8)
-        f.call(self.introduce, [slot])
+        f.call(self.register_thread, [slot])
         f.atomic_add(awake, 1)
         with w.forever("begin") as (begin, _):
             f.store(f.add(f.call(self.clock, []), w.get(state, State, "spin_ns")), deadline, 8)
             offered, doze, up = (f.new_block(name) for name in ("offered", "doze", "up"))
             with w.forever("spin") as (_, late):
-                self.look_at(w, word, int64(FREE), offered)
+                self.spin_on(w, word, int64(FREE), offered)
                 over = f.icmp(">", f.call(self.clock, []), f.load(INT64, deadline, 8))
-                w.leave_if(f.or_(over, f.call(self.crowded, [state])), late)
-            f.call(self.go_home, [slot])
+                w.branch_if(f.or_(over, f.call(self.oversubscribed, [state])), late)
+            f.call(self.restore_affinity, [slot])
             f.atomic_add(awake, -1)
             f.jump_if(f.cmpxchg(word, int64(FREE), int64(ASLEEP)), doze, up)
             f.place(doze)
@@ -674,17 +681,17 @@ class _PoolCode:
             f.jump(offered)
             f.place(offered)
             found = f.load_acquire(INT64, word)
-            w.leave_if(f.icmp("==", found, FREE), begin)
+            w.branch_if(f.icmp("==", found, FREE), begin)
             with f.when(f.icmp("==", found, ASLEEP)):  # the offer was taken back just now
                 f.cmpxchg(word, int64(ASLEEP), int64(FREE))
                 f.jump(begin)
             here = w.team_of(found)
             taken = f.cmpxchg(word, found, f.or_(here, int64(TAKEN)))
-            w.leave_if(f.not_(taken), begin)
+            w.branch_if(f.not_(taken), begin)
             team = f.inttoptr(here)
             with f.when(f.icmp("!=", w.bits(found, ASLEPT), 0)):
                 f.call(self.wake_some, [team])
-            f.call(self.take, [team])
+            f.call(self.run_offered, [team])
             left = f.xchg(word, int64(FREE))  # from here on the team may be gone
             with f.when(f.icmp("!=", w.bits(left, WAITED), 0)):
                 f.call(self.wake, [slot])
