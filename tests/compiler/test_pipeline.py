@@ -18,7 +18,7 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import SIZES
+from tilewright.spec.problem import PRODUCT_SIZES
 
 # --- stages -------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ def test_the_c_signature_has_one_order(c: str) -> None:
     assert found
     names = re.findall(r"(\w+)[^,%]*%\"?(\w+)", found[1])
     pointers = [("ptr", name) for name in ("a", "b", "c")]
-    sizes = [("i64", name) for name in SIZES]
+    sizes = [("i64", name) for name in PRODUCT_SIZES]
     assert names == [
         *pointers,
         *sizes,

@@ -24,7 +24,8 @@ from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.gemm.nest import build_gemm
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import SIZES, decide
+from tilewright.ops.gemm.product_nest import decide
+from tilewright.spec.problem import PRODUCT_SIZES
 
 
 def condition(left: object, relation: Relation, right: int) -> AnyOf:
@@ -55,7 +56,7 @@ def test_each_primitive_of_a_run_once() -> None:
     machine = find_machine("znver5")
     problem = Gemm()
     program = build_gemm(problem, choose_blocking(machine, machine.isa.tile(problem.dtype)), machine, "g")
-    sizes = dict(zip(SIZES, (5000, 5000, 5000, 5000, 1, 5000, 1, 5000, 1), strict=True))
+    sizes = dict(zip(PRODUCT_SIZES, (5000, 5000, 5000, 5000, 1, 5000, 1, 5000, 1), strict=True))
     found = trace(program, sizes, {"alpha": 1.0, "beta": 0.0}).primitives
     assert [type(node).__name__ for node in found] == ["Pack", "Pack", "TileMatmul"]
 

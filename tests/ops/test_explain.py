@@ -10,7 +10,7 @@ from support import Array, unaligned
 
 import tilewright as tw
 from tilewright.errors import NotAProblem, NotExplained, ShapeMismatch
-from tilewright.ops.explain import explain_matmul
+from tilewright.ops.matmul.explain import explain_matmul
 
 F32 = np.float32
 

@@ -25,11 +25,10 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import SIZES
 from tilewright.ops.packing.nest import PanelForm, build_packing, panel_form
 from tilewright.ops.packing.problem import Packing, Role
 from tilewright.spec.dtype import DType, Kind
-from tilewright.spec.problem import Layout
+from tilewright.spec.problem import PRODUCT_SIZES, Layout
 
 Array: TypeAlias = NDArray[Any]
 
@@ -127,7 +126,9 @@ def test_nests_equal_the_reference(name: str, types: tuple[str, str | None, str 
         small = replace(machine, l2=replace(machine.l2, size=(1, 1 << 14)[number % 2]))
         program = verify(build_gemm(problem, cut, small, "g"))
         sizes = (m, n, k, k, 1, n, 1, n, 1)
-        interpret(program, dict(zip(SIZES, sizes, strict=True)), {"alpha": alpha, "beta": beta}, buffers)
+        interpret(
+            program, dict(zip(PRODUCT_SIZES, sizes, strict=True)), {"alpha": alpha, "beta": beta}, buffers
+        )
         found = np.ascontiguousarray(flat[places]).reshape(m, n * parts).view(result.dtype)
         expected = exact.astype(result.dtype)
         np.testing.assert_array_equal(found.astype(exact.dtype), expected.astype(exact.dtype), f"{problem}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.compiler.explanation import Explanation
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.call import Part, Strategy, call_key, choose, kernel_of
 from tilewright.ops.attention.decode import attention_cost
@@ -14,7 +15,6 @@ from tilewright.ops.attention.operands import Keywords, prepare
 from tilewright.ops.attention.prepared import PreparedAttention
 from tilewright.ops.attention.problem import MAX_HEAD
 from tilewright.ops.attention.scores import ScoreStage
-from tilewright.ops.explain import Explanation
 from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 

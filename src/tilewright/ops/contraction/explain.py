@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright.compiler.explanation import Explanation
 from tilewright.compiler.target import compile_problem, resolve_target
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import ExecutionType
@@ -12,7 +13,6 @@ from tilewright.ops.contraction.schedule.fuse import fuse
 from tilewright.ops.contraction.schedule.identify import ways
 from tilewright.ops.contraction.schedule.passes import schedule
 from tilewright.ops.contraction.schedule.reorder import reorder
-from tilewright.ops.explain import Explanation
 from tilewright.spec.roles import DimensionRole
 
 #: What each primitive does, in words.

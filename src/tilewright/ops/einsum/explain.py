@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
+from tilewright.compiler.explanation import Explanation, thread_note
 from tilewright.compiler.names import kernel_name
 from tilewright.machine.host import host_machine
 from tilewright.ops.einsum.call import plain_array, types_of
@@ -23,8 +24,8 @@ from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.einsum.steps import PairStep, PermuteStep
 from tilewright.ops.einsum.strategies import PairCosts, PairMethod, PairStrategy
 from tilewright.ops.einsum.subscripts import interleaved
-from tilewright.ops.explain import Explanation, explain_matmul, thread_note
 from tilewright.ops.gemm.call import find_dtype
+from tilewright.ops.matmul.explain import explain_matmul
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.sum_of_products.kernel import ProductsCall
 from tilewright.ops.sum_of_products.problem import Walk

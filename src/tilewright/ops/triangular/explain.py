@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tilewright.compiler.explanation import Explanation, thread_note
 from tilewright.macro.blocking import Blocking
-from tilewright.ops.explain import Explanation, thread_note
 from tilewright.ops.triangular import syr2k_call as syr2k
 from tilewright.ops.triangular import trmm_call as trmm
 from tilewright.ops.triangular.syr2k_call import SymmetricCall, SymmetricKernel

@@ -27,7 +27,7 @@ def draw_times(
 
     Raises
     ------
-    InvalidChoice, PackageMissing : see `plot.check_plot_path`.
+    InvalidChoice, PackageMissing : see `plotting.check_plot_path`.
     OutputNotWritable : the file cannot be written.
     """
     lines: dict[str, Line] = {}

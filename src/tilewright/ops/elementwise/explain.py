@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.calls.fastcall import native_entry_possible
+from tilewright.compiler.explanation import Explanation, decision_text, thread_note
 from tilewright.ir.trace import trace
 from tilewright.ops.elementwise.problem import Elementwise
-from tilewright.ops.explain import Explanation, decision_text, thread_note
 from tilewright.ops.rows.kernel import ELEMENT_WORK, Prepared, RowCall
 from tilewright.ops.rows.nest import row_sizes
 from tilewright.ops.rows.problem import RowFunction
