@@ -21,7 +21,7 @@ from tilewright.macro.cost import RegisterTile
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.engine import EngineKernel
 from tilewright.micro.tiles.operands import Source
-from tilewright.micro.tiles.signature import Entry
+from tilewright.micro.tiles.signature import EntryPoint
 from tilewright.micro.tiles.vector import VectorKernel
 
 #: Tiles that spill, by row, type of the sums and size: the most moves of one loop.
@@ -74,7 +74,7 @@ def assembly(case: RowTile, machine: Machine) -> str:
     module = Module("tile", machine.triple, data_layout(machine), tuning(machine), machine.function_bits)
     dispatch = Dispatch(kernel)
     callee = dispatch.emit(module)
-    parameters = dispatch.signature.parameters(Entry.ANY_SIZE, dispatch.element)
+    parameters = dispatch.signature.parameters(EntryPoint.ANY_SIZE, dispatch.element)
     f = module.define("keep", callee.result, parameters, exported=True)
     f.call(callee, list(f.arguments.values()))
     f.ret()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tilewright.compiler.lowering.interface import has_tasks, scalar_type, scratch_layout
 from tilewright.ir.nodes import (
@@ -28,8 +28,7 @@ from tilewright.spec.dtype import DType
 LOCAL_ALIGNMENT = 64
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """One function: that of the program, or the body of its tasks.
 
     Attributes
@@ -73,7 +72,7 @@ class Frame:
         team = Team(given["team"], given["threads"])
         budget = _budget(body, team, statements)
         scalars = with_prefix("scalar", given)
-        return replace(self, f=body, scalars=scalars, pointers=pointers, team=team, budget=budget)
+        return self._replace(f=body, scalars=scalars, pointers=pointers, team=team, budget=budget)
 
     def captured(self) -> dict[str, Value]:
         """The values of this frame that the body of a task may read, by kind and name."""

@@ -10,6 +10,7 @@ from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import VOID, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
 from tilewright.machine.machine import CACHE_LINE
+from tilewright.micro.emission import emitter
 from tilewright.micro.tiles.epilogue import ColumnAccess
 from tilewright.micro.tiles.kernel import MicroKernel
 from tilewright.micro.tiles.operands import (
@@ -25,12 +26,14 @@ from tilewright.micro.tiles.operands import (
     Update,
 )
 from tilewright.micro.tiles.signature import EntryPoint, TileSignature
-from tilewright.micro.tiles.steps import TileSteps
 from tilewright.spec.epilogue import Epilogue
 
 #: Heights of the partial tiles. Four rows of two vectors keep both FMA pipes busy for their whole latency, so
 #: more heights would gain little, and each costs 6 ms of the first call.
 PARTIAL_HEIGHTS = (8, 4, 2, 1)
+
+#: The steps of an epilogue, by name: products need not import the functions.
+TILE_STEPS = "tiles.steps:TileSteps"
 
 #: The signature of a plain product.
 _PLAIN = TileSignature()
@@ -154,7 +157,9 @@ class Dispatch:
                 n: (g[f"step{n}"], g[f"step{n}_row"], signature.finish[n].reach is not ColumnAccess.REPEATED)
                 for n in signature.step_operands
             }
-            steps = TileSteps(self.isa, Epilogue(given.step for given in signature.finish), operands)
+            steps = emitter(TILE_STEPS)(
+                self.isa, Epilogue(given.step for given in signature.finish), operands
+            )
         partial = signature.padded and rows == self.row_variants()[-1]
         return TileCall(
             columns=g["columns"],

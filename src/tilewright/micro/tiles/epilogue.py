@@ -21,8 +21,8 @@ from tilewright.llvm.values import (
     zero,
 )
 from tilewright.machine.isa import Edge, Isa
+from tilewright.micro.emission import emitter
 from tilewright.micro.packing.transpose import PART_BITS
-from tilewright.micro.tiles.steps import StepEmitter
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Bias, Epilogue, Residual, Scale, Step
 
@@ -242,7 +242,7 @@ class EpilogueKernel:
                 advance([f.multiply_add(beta, old, given, fused=self.isa.fused)])
             (value,) = advance.results
         if self.steps:
-            steps = StepEmitter(f, self.isa, self.epilogue, self.acc, self.c)
+            steps = emitter("tiles.steps:StepEmitter")(f, self.isa, self.epilogue, self.acc, self.c)
             value = steps(value, lambda number: self._load(f, operands[number], cut))
         else:
             value = Convert(f, half=self.isa.half)(value, self.acc, self.c)

@@ -8,20 +8,18 @@ name, and only this file knows their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import Flag, auto
+from enum import Enum
 from typing import NamedTuple
 
 from tilewright.llvm.values import INT64, POINTER, Type, Value
 from tilewright.micro.tiles.epilogue import StepAccess, steps_name
 
 
-class EntryPoint(Flag):
-    """The functions that have a parameter: the one of any size, those of one height, or all."""
+class EntryPoint(Enum):
+    """The functions of a tile: the one for any rows and columns, and those for one height."""
 
-    ANY_SIZE = auto()
-    ONE_HEIGHT = auto()
-    ALL = ANY_SIZE | ONE_HEIGHT
+    ANY_SIZE = "any size"
+    ONE_HEIGHT = "one height"
 
 
 class StoredWeights(NamedTuple):
@@ -49,12 +47,7 @@ class TileStrides(NamedTuple):
     c_column: int | None = None
 
 
-_AT_RUN_TIME = TileStrides()
-_NO_WEIGHTS = StoredWeights()
-
-
-@dataclass(frozen=True)
-class TileSignature:
+class TileSignature(NamedTuple):
     """The features of a tile's functions, from which their parameters follow.
 
     Attributes
@@ -68,10 +61,10 @@ class TileSignature:
     padded : A and B have all rows and columns of the tile; those that C lacks repeat the last ones.
     """
 
-    strides: TileStrides = _AT_RUN_TIME
+    strides: TileStrides = TileStrides()
     pairs: bool = False
     carries: bool = False
-    weights: StoredWeights = _NO_WEIGHTS
+    weights: StoredWeights = StoredWeights()
     prefetch_bytes: int = 0
     finish: tuple[StepAccess, ...] = ()
     padded: bool = False
@@ -99,7 +92,7 @@ class TileSignature:
         return [operands[one.name] for one in self._present(entry)]
 
     def _present(self, entry: EntryPoint) -> Iterator[_Parameter]:
-        yield from (one for one in _PARAMETERS if entry in one.entry and one.present(self))
+        yield from (one for one in _PARAMETERS if one.only in (None, entry) and one.present(self))
         for number in self.step_operands:
             yield _Parameter(f"step{number}", POINTER)
             yield _Parameter(f"step{number}_row", INT64)
@@ -110,12 +103,12 @@ def _always(_: TileSignature) -> bool:
 
 
 class _Parameter(NamedTuple):
-    """A parameter: its LLVM type (None for that of the sums), the functions and features that have it."""
+    """A parameter: its LLVM type (None for that of the sums), the features and functions that have it."""
 
     name: str
     type: Type | None
     present: Callable[[TileSignature], bool] = _always
-    entry: EntryPoint = EntryPoint.ALL
+    only: EntryPoint | None = None
 
 
 def _carries(signature: TileSignature) -> bool:
@@ -132,7 +125,7 @@ def _prefetches(signature: TileSignature) -> bool:
 
 #: Every parameter, in order; pointers and row strides of the operands of steps follow.
 _PARAMETERS = (
-    _Parameter("rows", INT64, entry=EntryPoint.ANY_SIZE),
+    _Parameter("rows", INT64, only=EntryPoint.ANY_SIZE),
     _Parameter("columns", INT64),
     _Parameter("depth", INT64),
     _Parameter("a", POINTER),
@@ -142,7 +135,7 @@ _PARAMETERS = (
     _Parameter("b_depth", INT64),
     _Parameter("c", POINTER),
     _Parameter("c_row", INT64),
-    _Parameter("c_column", INT64, entry=EntryPoint.ANY_SIZE),
+    _Parameter("c_column", INT64, only=EntryPoint.ANY_SIZE),
     _Parameter("alpha", None),
     _Parameter("beta", None),
     _Parameter("sums", POINTER, _carries),

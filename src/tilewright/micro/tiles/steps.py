@@ -11,7 +11,7 @@ from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, memory_type, vector_of, vector_type, zero
 from tilewright.machine.isa import Isa
-from tilewright.micro.emission import emitter
+from tilewright.micro.elements.math import emit
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import (
     Activation,
@@ -94,7 +94,6 @@ class StepEmitter:
                     multiplies = isinstance(step, Scale)
                     value = self.f.times(value, operand) if multiplies else self.f.plus(value, operand)
                 case Activation(op) if not dtype.is_integer:
-                    emit = emitter("elements.math:emit")
                     value = emit(self.f, op, dtype, value, fused=self.isa.fused)
                 case Activation():  # of integers ReLU
                     value = self._larger(value, self._integer(value, dtype, 0))
