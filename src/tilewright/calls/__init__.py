@@ -1,1 +1,1 @@
-"""Calls with arrays: operands checked and converted, prepared calls, native entries."""
+"""Calls with arrays: operand checks and conversion, prepared calls, native entries."""

@@ -1,4 +1,4 @@
-"""Work that follows a finished result: a failure is logged and the result returned."""
+"""Optional work after a finished result: failures are logged and the result is still returned."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ logger = logging.getLogger("tilewright")
 
 @contextmanager
 def afterwards(function: str) -> Iterator[None]:
-    """Preparation of repeated calls, behind a result that the caller must get, or an `out` that has changed.
+    """Context for preparing repeated calls after a result is complete, or `out` has been written.
 
-    Errors are logged, MemoryError included. KeyboardInterrupt is raised.
+    Errors are logged, including MemoryError. KeyboardInterrupt is raised.
 
     >>> with afterwards("matmul"):
     ...     raise MemoryError

@@ -1,4 +1,4 @@
-"""Batches of products as one compiled loop over a kernel: no Python per matrix."""
+"""Batched products as one compiled loop over a kernel, without Python code for each matrix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BatchAxis(NamedTuple):
 
 
 def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[BatchAxis, ...]:
-    """Batch axes with neighbours fused where every operand walks on evenly; length-1 axes dropped.
+    """Batch axes, with adjacent ones fused if every operand is contiguous across them; length-1 axes dropped.
 
     Before: shape (4, 5), strides (200, 40) in a, (0, 0) in b, (500, 100) in c. After: one axis of 20.
 
@@ -52,15 +52,15 @@ def merge_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[
     return tuple(merged)
 
 
-#: Vectors of an epilogue that all products of a batch have in common: a bias.
+#: Epilogue vectors shared by all products of a batch: a bias.
 MOST_VECTORS = 1
 
-#: Products of more multiply-adds are computed by all threads, one after the other: 5 ms on one thread.
+#: Products of more multiply-adds are parallelised inside, one after the other: 5 ms on one thread.
 MOST_WORK = 1 << 28
-#: What a product of hardcoded sizes counts as in the length of a task.
+#: Multiply-adds assumed for a product of hardcoded sizes when tasks are sized.
 FIXED_WORK = 1 << 14
 
-#: Tasks for each thread of a batch, so that the last one to finish keeps the others waiting for little.
+#: Tasks for each thread of a batch, so that threads wait little for the last one.
 TASKS_PER_THREAD = 8
 
 
@@ -69,7 +69,7 @@ def _name(acc: DType, vectors: int = 0) -> str:
 
 
 def _emit() -> str:
-    """The loops over kernels of each type of sums, and over those of hardcoded sizes."""
+    """The loops over kernels of each accumulator type, and over kernels of hardcoded sizes."""
     machine = host_machine()
     module = Module("tw_batch", machine.triple, data_layout(machine))
     for acc in ACCUMULATORS:
@@ -84,15 +84,15 @@ def _emit() -> str:
 
 
 class _Batch:
-    """One loop: the kernel `count` times, its three pointers advancing by bytes.
+    """One loop: `count` kernel calls, with the three pointers advancing by byte strides.
 
-    A team takes several products at once, each computed by one thread in scratch of its own; or, where
-    products are too few and large enough, or there is not enough scratch, one product after the other.
+    A team runs several products concurrently, each on one thread with its own scratch. If products are few
+    and large, or scratch is short, each product is parallelised in turn.
 
     Parameters
     ----------
-    rest : what the kernel takes behind its pointers.
-    whole : whether it also takes scratch and a team, as kernels of any sizes do.
+    rest : arguments of the kernel after its pointers.
+    whole : whether it also takes scratch and a team, as kernels of run-time sizes do.
     """
 
     def __init__(self, module: Module, name: str, rest: list[tuple[str, Type]], *, whole: bool) -> None:
@@ -136,7 +136,7 @@ class _Batch:
         f.ret()
 
     def worthwhile(self, f: Function, threads: Value) -> Value:
-        """Whether products are computed beside each other rather than each by all threads."""
+        """Whether to run products concurrently rather than parallelise each."""
         g = f.arguments
         several = f.icmp(">", g["count"], 1)
         if not self.whole:
@@ -178,10 +178,10 @@ class _Batch:
         team: Value,
         asked: Value | None = None,
     ) -> None:
-        """The products from one number to another; after each, the team that is `asked` may end them."""
+        """The products from `begin` to `end`; after each one the team `asked` may cancel the rest."""
         first = [f.at(g[name], f.mul(begin, g[f"step_{name}"])) for name in _OPERANDS]
         rest = [g[name] for name, _ in self.rest]
-        # Kernels of hardcoded sizes end in the steps of a batch that is summed, of which they have one.
+        # Kernels of hardcoded sizes end with the strides of a batch reduction, which has one matrix here.
         rest += [int64(0), int64(0)] if scratch is None else [scratch, team]
         with f.carried_loop(begin, end, int64(1), first, "batch") as (_, pointers, advance):
             f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
@@ -200,15 +200,15 @@ def _code() -> Linked:
 
 
 def batch_address(acc: DType | None) -> int:
-    """Where the loop over kernels of one type of sums stands, or that over kernels of hardcoded sizes."""
+    """Address of the loop over kernels of an accumulator type, or over kernels of hardcoded sizes."""
     return _code().address(_FIXED if acc is None else _name(acc))
 
 
 @once
 def batch_function(acc: DType, vectors: int = 0) -> Any:
-    """The compiled loop over kernels of one type of sums, as a ctypes function that runs without the GIL.
+    """The compiled loop over kernels of an accumulator type, as a ctypes function that releases the GIL.
 
-    Kernels with an epilogue may have some vectors behind C, the same for all products.
+    Kernels with an epilogue may take vectors after C, the same for all products.
     """
     scalar = acc.ctypes
     kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
@@ -225,7 +225,7 @@ def fixed_batch_function() -> Any:
 
 
 def outer_offsets(axes: Sequence[BatchAxis]) -> Iterator[tuple[int, ...]]:
-    """Byte offsets of a, b and c for every position of the given axes.
+    """Byte offsets of a, b and c at every position of the given axes.
 
     >>> list(outer_offsets((BatchAxis(2, (8, 0, 16)),)))
     [(0, 0, 0), (8, 0, 16)]

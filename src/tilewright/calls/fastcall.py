@@ -1,4 +1,4 @@
-"""Machine code that CPython calls as a builtin: reads arrays itself, hands all it does not know to Python."""
+"""Native builtins for CPython: machine code that checks arrays itself and falls back to Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
 from tilewright.threads.pool_memory import APART, State, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
-#: numpy/ndarraytypes.h, PyArrayObject_fields behind the 16-byte object head of 64-bit GIL builds.
+#: numpy/ndarraytypes.h, PyArrayObject_fields after the 16-byte object header of 64-bit GIL builds.
 ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
 #: cpython/object.h, PyObject.ob_type; cpython/tupleobject.h, PyTupleObject.ob_size and ob_item.
 OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEM = 8, 16, 24
@@ -31,13 +31,13 @@ ALIGNED, WRITEABLE = 0x0100, 0x0400
 #: PyArray_NewFromDescr, PyArray_SetBaseObject and PyArray_Scalar.
 API_EMPTY, API_RETURN, API_NEW_FROM_DESCR, API_SET_BASE, API_SCALAR = 184, 76, 94, 282, 60
 
-#: Products of fewer multiply-adds keep the GIL: releasing and taking it costs about 100 ns, and these
+#: Products of fewer multiply-adds keep the GIL: releasing and reacquiring it costs about 100 ns, and they
 #: take less than 5 us.
 GIL_THRESHOLD = 1 << 18
 
 
 def native_entry_possible() -> bool:
-    """Whether this interpreter lays out objects the way the entry reads them."""
+    """Whether this interpreter's object layout is the one that the machine code assumes."""
     gil_build = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
     if not gil_build or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
@@ -72,12 +72,12 @@ def numpy_api(index: int) -> int:
     return found
 
 
-#: The one keyword that machine code reads; interned, so that callers pass this very object.
+#: The only keyword that machine code reads; interned, so that comparing pointers suffices.
 _OUT = sys.intern("out")
 
 
 def python_symbols() -> dict[str, int]:
-    """Addresses of what every such function may import from the interpreter and NumPy."""
+    """Addresses that every native builtin may import from the interpreter and NumPy."""
     api = ctypes.pythonapi
     return {
         "tw_str_out": id(_OUT),
@@ -94,7 +94,7 @@ def python_symbols() -> dict[str, int]:
 
 
 class MatrixValues(NamedTuple):
-    """What is read of one array: sizes, strides in elements."""
+    """Values read from one array: data pointer, sizes, strides in elements."""
 
     data: Value
     rows: Value
@@ -108,13 +108,13 @@ class MatrixValues(NamedTuple):
         return MatrixValues(self.data, self.columns, self.rows, self.column, self.row, self.step)
 
 
-#: Elements of a column-major C up to which products that are not computed transposed store into it: the time
-#: of calls decides. Larger ones are computed in rows and transposed.
+#: Elements of a column-major C up to which products that are not transposed store to it directly, according
+#: to measured call times. Larger ones are computed in rows and transposed.
 MOST_SCATTERED = 1 << 16
 
 
 class Turns(IntEnum):
-    """The products of a kernel that may be computed as Cᵀ = Bᵀ·Aᵀ."""
+    """Limits within which a kernel may compute Cᵀ = Bᵀ·Aᵀ instead."""
 
     NONE = 0
     ALL = 1
@@ -122,12 +122,12 @@ class Turns(IntEnum):
 
 
 def column_major(f: Function, c: MatrixValues) -> Value:
-    """Emits whether the columns of C are contiguous and its rows are not."""
+    """Emit whether the columns of C are contiguous and its rows are not."""
     return f.and_(f.icmp("!=", c.column, 1), f.icmp("==", c.row, 1))
 
 
 def better_turned(f: Function, a: MatrixValues, c: MatrixValues, turns: Value) -> Value:
-    """Whether Cᵀ = Bᵀ·Aᵀ suits better: a column-major C, or a column-major A times one column."""
+    """Whether Cᵀ = Bᵀ·Aᵀ is faster: for a column-major C, or a column-major A times one column."""
     flip = f.and_(column_major(f, c), f.icmp("==", turns, Turns.ALL))
     vector = f.and_(f.icmp("==", c.columns, 1), f.and_(f.icmp("==", c.row, 1), f.icmp("==", a.row, 1)))
     return f.or_(flip, f.and_(vector, f.icmp("!=", turns, Turns.NONE)))
@@ -136,7 +136,7 @@ def better_turned(f: Function, a: MatrixValues, c: MatrixValues, turns: Value) -
 def turned_if(
     f: Function, condition: Value, a: MatrixValues, b: MatrixValues, c: MatrixValues
 ) -> tuple[MatrixValues, ...]:
-    """The operands of the transposed product where the condition holds, else a, b and c themselves."""
+    """The operands of the transposed product if the condition holds, else a, b and c."""
 
     def chosen(straight: MatrixValues, flipped: MatrixValues) -> MatrixValues:
         pairs = zip(straight, flipped, strict=True)
@@ -146,7 +146,9 @@ def turned_if(
 
 
 class TeamWish(NamedTuple):
-    """What is known before a team is opened: the pool, whether to, of how many threads, for how long."""
+    """Parameters for opening a team: the pool, whether to open one, the thread limit, whether the call is
+    long.
+    """
 
     state: Value
     wanted: Value
@@ -155,7 +157,7 @@ class TeamWish(NamedTuple):
 
 
 class FastFunction:
-    """``PyObject *f(self, args, nargs, kwnames)`` under construction; `batch` products in one call."""
+    """``PyObject *f(self, args, nargs, kwnames)`` under construction; it runs `batch` products a call."""
 
     def __init__(self, module: Module, name: str) -> None:
         self.module = module
@@ -166,7 +168,7 @@ class FastFunction:
         self.teams: list[tuple[Value, Value]] = []  # those closed: whether each was open, and where it is
 
     def require(self, condition: Value) -> None:
-        """Goes on if the condition holds, else to Python."""
+        """Continue if the condition holds, else fall back to Python."""
         following = self.f.new_block("ok")
         self.f.jump_if(condition, following, self.fallback)
         self.f.place(following)
@@ -176,11 +178,11 @@ class FastFunction:
         return self.f.load(kind, self.f.at(base, offset), 4 if kind == INT32 else 8)
 
     def argument(self, index: int) -> Value:
-        """A positional argument, or the value of a keyword behind the last of them."""
+        """A positional argument, or the value of a keyword after the last of them."""
         return self.field(self.f.arguments["args"], 8 * index)
 
     def check_plain(self, array: Value, dtype: Value, flags: int) -> None:
-        """An ndarray, no subclass, of an element type and with the flags."""
+        """Require an ndarray, not a subclass, of an element type and with the given flags."""
         f = self.f
         self.require(f.icmp("==", self.field(array, OBJECT_TYPE), self.module.external("tw_ndarray")))
         self.require(f.icmp("==", self.field(array, ARRAY_DTYPE), dtype))
@@ -188,7 +190,7 @@ class FastFunction:
         self.require(f.icmp("==", found, int32(flags)))
 
     def new_array(self, axes: Value, shape: Value, dtype: Value) -> Value:
-        """A new array of whatever is in memory; where there is none, the call ends with NumPy's error."""
+        """A new uninitialised array; if allocation fails, the call returns NumPy's error."""
         f, module = self.f, self.module
         f.call(module.declare("tw_incref", VOID, (POINTER,)), [dtype])  # PyArray_Empty takes over a reference
         empty = module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))
@@ -198,7 +200,7 @@ class FastFunction:
         return made
 
     def find_out(self, operands: int, *, positional: bool) -> Value:
-        """What stands behind the operands, or the one keyword `out`; null where there is none, or None."""
+        """The argument after the operands, or the only keyword `out`; null if missing or None."""
         f = self.f
         nargs, kwnames = f.arguments["nargs"], f.arguments["kwnames"]
         slot = f.alloca(POINTER, 1, 8)
@@ -219,9 +221,9 @@ class FastFunction:
         return f.select(absent, null(), given)
 
     def elements(self, stride: Value, shift: Value, length: Value) -> Value:
-        """The stride of an axis in elements; those of complex numbers may be aligned and parts of one apart.
+        """The stride of an axis in elements; complex arrays may be aligned to their parts only.
 
-        That of an axis of length 1 may be anything.
+        The stride of an axis of length 1 may have any value.
         """
         f = self.f
         part = f.and_(stride, f.sub(f.shl(int64(1), shift), 1))
@@ -249,7 +251,7 @@ class FastFunction:
         return matrix._replace(column=column, row=f.select(single_row, matrix.columns, matrix.row))
 
     def extent(self, matrix: MatrixValues, size: Value) -> tuple[Value, Value]:
-        """First byte and the byte behind the last one that a matrix can touch."""
+        """Address of the first byte of a matrix, and of the byte after its last one."""
         f = self.f
         start = f.ptrtoint(matrix.data)
         low, high = start, f.add(start, size)
@@ -262,13 +264,13 @@ class FastFunction:
             high = f.add(high, f.maximum(reach, int64(0)))
         return low, high
 
-    # --- beside the work ----------------------------------------------------------------------
+    # --- scratch, GIL and team ---------------------------------------------------------------
 
     def find_scratch(self, table: Value, unused: Value | None = None) -> Value:
-        """The first slot of a scratch table that holds a block; without one the call goes through Python.
+        """The first slot of a scratch table that holds a block; if there is none, fall back to Python.
 
-        Such a call counts itself, and gives up the reference `unused`. Between this look and the taking
-        nothing may release the GIL.
+        The fallback increments a counter and drops the reference `unused`. The GIL must be held between this
+        search and taking the block.
         """
         f = self.f
         found = f.alloca(INT64, 1, 8)
@@ -291,7 +293,7 @@ class FastFunction:
 
     @contextmanager
     def taken(self, slot: Value) -> Iterator[Value]:
-        """The block of a slot, which is empty meanwhile."""
+        """Take the block of a slot, which stays empty until the block is returned."""
         block = self.f.load(POINTER, slot, 8)
         self.f.store(null(), slot, 8)
         yield block
@@ -299,7 +301,7 @@ class FastFunction:
 
     @contextmanager
     def without_gil(self, condition: Value) -> Iterator[None]:
-        """Releases the GIL meanwhile, if the condition holds."""
+        """Release the GIL in this block if the condition holds."""
         f = self.f
         save = self.module.declare("tw_save_thread", POINTER, ())
         restore = self.module.declare("tw_restore_thread", VOID, (POINTER,))
@@ -311,9 +313,10 @@ class FastFunction:
             f.call(restore, [f.load(POINTER, thread, 8)])
 
     def find_team(self, work: Value, unused: Value | None = None) -> TeamWish:
-        """Whether a call of so many multiply-adds takes a team; if workers are missing, Python starts them.
+        """Whether a call with this many multiply-adds uses a team; if workers are missing, fall back to
+        Python.
 
-        Such a call gives up the reference `unused`.
+        The fallback drops the reference `unused`.
         """
         f = self.f
         state = self.module.external("tw_pool")
@@ -334,7 +337,7 @@ class FastFunction:
 
     @contextmanager
     def team(self, wish: TeamWish) -> Iterator[Value]:
-        """The team that a call takes meanwhile, without the GIL; null where it takes none."""
+        """The team of the call, opened without the GIL; null if it uses none."""
         f = self.f
         memory = f.alloca(INT64, ctypes.sizeof(TeamMemory) // 8, APART)
         chosen = f.alloca(POINTER, 1, 8)
@@ -350,9 +353,9 @@ class FastFunction:
         self.teams.append((wish.wanted, memory))
 
     def raise_cancelled(self, unused: Value | None = None, to: Block | None = None) -> None:
-        """Ends the call with what a signal handler raised while a team ran, and gives up `unused`.
+        """Return the exception that a signal handler raised while a team ran, and drop `unused`.
 
-        Where there is a block `to` it goes there instead, which ends the call.
+        If a block `to` is given, branch to it instead; it ends the call.
         """
         f, module = self.f, self.module
         for wanted, memory in self.teams:
@@ -373,7 +376,9 @@ class FastFunction:
         self.teams.clear()
 
     def finish(self, result: Value) -> None:
-        """Returns a new reference to the result; behind it, the call of `self` with the same arguments."""
+        """Return a new reference to the result; after that, emit the fallback, a call of `self` with the same
+        arguments.
+        """
         f = self.f
         f.ret(result)
         f.place(self.fallback)

@@ -1,4 +1,4 @@
-"""Array-likes as operands: converted as NumPy converts them, refused, or left to their own library."""
+"""Array-likes as operands: converted as NumPy does, rejected, or dispatched to their own library."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("tilewright")
 
-#: NumPy's functions, taken when the package is imported: programs may put this package's in their places.
+#: NumPy's functions, saved when the package is imported: programs may replace them by this package's.
 NUMPY: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
     for name in ("matmul", "vecdot", "matvec", "vecmat", "einsum", "tensordot", "inner", "kron")
     if hasattr(np, name)  # NumPy 2.0 has no matvec and vecmat
 }
 
-#: Keywords of NumPy's functions of products as they are by default. The casting is also the one that products
-#: check themselves.
+#: Defaults of keywords of NumPy's product functions. The casting rule is also the one that products check.
 SAME_KIND: Final = "same_kind"
 ANY_ORDER: Final = "K"
 
@@ -40,7 +39,7 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
     ------
     MaskedOperand : for masked arrays, also in lists.
     ForeignArray : for arrays of libraries that override NumPy's functions.
-    InvalidOperand : if NumPy makes no array of it.
+    InvalidOperand : if NumPy cannot convert it.
 
     Examples
     --------
@@ -54,7 +53,7 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
 
 
 def refuse(value: Any, name: str) -> None:
-    """Raises an error for operands whose meaning `numpy.asarray` would change.
+    """Reject operands whose meaning `numpy.asarray` would change.
 
     Raises
     ------
@@ -105,7 +104,7 @@ def _name_of(kind: type) -> str:
 
 
 def foreign_operand(protocol: str, values: Iterable[Any]) -> Any:
-    """The first operand whose own library NumPy's functions would call, or None.
+    """The first operand that NumPy's functions would dispatch to its own library, or None.
 
     Raises
     ------
@@ -125,18 +124,18 @@ def foreign_operand(protocol: str, values: Iterable[Any]) -> Any:
 def leave_to_numpy(
     function: str, foreign: Any, arguments: Iterable[Any], numpys: Mapping[str, Any], ours: Iterable[str] = ()
 ) -> Any:
-    """Calls NumPy's function of the same name, which dispatches to the library of one of the operands.
+    """Call NumPy's function of the same name, which dispatches to the library of one of the operands.
 
     Parameters
     ----------
     foreign : that operand.
-    numpys : the keywords that were given of those that NumPy's function has.
-    ours : the names of others that were given.
+    numpys : the given keywords that NumPy's function supports.
+    ours : names of the other given keywords.
 
     Raises
     ------
-    ForeignKeyword : if there is one of these.
-    NoUfuncs : if the operand says that universal functions do not take it.
+    ForeignKeyword : a keyword is not supported by NumPy's function.
+    NoUfuncs : the operand declares that it does not support universal functions.
     """
     kind = _name_of(type(foreign))
     numpys_own = NUMPY[function]
@@ -149,10 +148,9 @@ def leave_to_numpy(
 
 
 def wrapped(function: str, inputs: tuple[Any, ...], found: Any) -> Any:
-    """A result in the type that NumPy's universal functions give it.
+    """A result in the type that NumPy's universal functions return.
 
-    That is a subclass of arrays among the inputs: the one of the highest ``__array_priority__``, of equals
-    the first one.
+    That is the subclass among the inputs with the highest ``__array_priority__``, the first one on ties.
     """
     arrays = [value for value in inputs if isinstance(value, np.ndarray) and type(value) is not np.ndarray]
     if not arrays:
@@ -169,7 +167,7 @@ def wrapped(function: str, inputs: tuple[Any, ...], found: Any) -> Any:
 
 
 def viewed(a: Any, b: Any, found: Any) -> Any:
-    """A result in the type that `numpy.inner` gives it: that of a, or of b where its priority is higher."""
+    """A result in the type that `numpy.inner` returns: that of a, or of b if its priority is higher."""
     owner = b if _priority(b) > _priority(a) else a
     if type(owner) is np.ndarray or not isinstance(owner, np.ndarray):
         return found

@@ -1,8 +1,8 @@
 """Native entries of kernel objects: machine code that checks arrays against a kernel's record and calls it.
 
-One function serves all kernels of a kind. Its `self` is the kernel, which holds a record of what its
-arrays must be; so nothing is compiled for `kernel.native`, and a kernel's code goes with the kernel.
-Whatever differs from the record goes to the kernel's own ``__call__``, which raises or does the call.
+One function serves all kernels of a kind. Its `self` is the kernel, which holds a record of the required
+arrays; so nothing is compiled for `kernel.native`, and code is freed with its kernel. Anything that does not
+match the record goes to the kernel's ``__call__``, which raises or computes.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from tilewright.spec.problem import Layout, Operand
 if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel
 
-#: Where a kernel object holds its record: its one slot, behind the 16-byte object head.
+#: Offset of the record in a kernel object: its only slot, after the 16-byte object header.
 RECORD_SLOT = 16
 #: cpython/bytesobject.h, PyBytesObject.ob_sval.
 BYTES_DATA = bytes.__basicsize__ - 1
 
-#: Sizes that are given at run time, in a record.
+#: A size that is given at run time, in a record.
 ANY_SIZE = -1
 
 _DOC = """\
@@ -59,11 +59,11 @@ Takes what the kernel takes, and raises what it raises.
 """
 
 
-# --- records: what the machine code reads of a kernel -----------------------------------------------
+# --- records: requirements of a kernel that the machine code reads ----------------------------------
 
 
 class FixedMatrix(ctypes.Structure):
-    """A matrix of known sizes and layout: its contiguous axis is the inner one."""
+    """A matrix of known sizes and layout; its contiguous axis is the inner one."""
 
     _fields_ = (
         ("least_axes", ctypes.c_int64),
@@ -78,7 +78,7 @@ class FixedMatrix(ctypes.Structure):
 
     @classmethod
     def of(cls, operand: Operand, least_axes: int, most_axes: int) -> FixedMatrix:
-        """The record of an operand that may have a batch axis in front."""
+        """The record of an operand that may have a leading batch axis."""
         assert operand.rows is not None
         assert operand.columns is not None
         kind = (id(operand.dtype.numpy), operand.dtype.size.bit_length() - 1)
@@ -88,7 +88,7 @@ class FixedMatrix(ctypes.Structure):
 
 
 class BatchReduceRecord(ctypes.Structure):
-    """What a batch-reduce kernel of batch="stride" requires."""
+    """Requirements of a batch-reduce kernel with batch="stride"."""
 
     _fields_ = (
         ("code", ctypes.c_void_p),
@@ -109,7 +109,7 @@ class BatchReduceRecord(ctypes.Structure):
 
 
 class GemmRecord(ctypes.Structure):
-    """What a GEMM kernel requires; sizes may be open, and strides where the layout leaves them open."""
+    """Requirements of a GEMM kernel; sizes and strides may be given at run time."""
 
     _fields_ = (
         ("code", ctypes.c_void_p),
@@ -155,7 +155,7 @@ def _gemm_entry(acc: DType) -> str:
 
 
 class _Operand(NamedTuple):
-    """A checked matrix or batch: address, elements between lines and between matrices, its extent."""
+    """A checked matrix or batch: address, leading dimension, batch stride, byte range."""
 
     data: Value
     leading: Value
@@ -165,7 +165,7 @@ class _Operand(NamedTuple):
 
 
 class _Entry(FastFunction):
-    """A function over a kernel's record."""
+    """A native function that reads a kernel's record."""
 
     def __init__(self, module: Module, name: str, kind: type[ctypes.Structure]) -> None:
         super().__init__(module, name)
@@ -184,13 +184,13 @@ class _Entry(FastFunction):
         return self.field(self.record, getattr(self.kind, name).offset + 8 * index)
 
     def require_apart(self, c: tuple[Value, Value], other: tuple[Value, Value]) -> None:
-        """No byte between the first and the last of c is one of another operand's."""
+        """Require that the byte ranges of c and another operand are disjoint."""
         f = self.f
         (low, high), (first, behind) = c, other
         self.require(f.or_(f.icmp("<=", high, first), f.icmp("<=", behind, low)))
 
     def fixed_matrix(self, index: int, flags: int) -> _Operand:
-        """Reads an operand of known sizes and layout, after its checks."""
+        """Read an operand of known sizes and layout, after checking it."""
         f, array = self.f, self.arrays[index]
         start = self.kind.matrices.offset + index * ctypes.sizeof(FixedMatrix)
 
@@ -225,14 +225,16 @@ class _Entry(FastFunction):
         return _Operand(data, leading, self.elements(step, size_log2, count), low, high)
 
     def finish_with_c(self) -> None:
-        """Returns c."""
+        """Return c."""
         c = self.arrays[2]
         self.f.call(self.module.declare("tw_incref", VOID, (POINTER,)), [c])
         self.finish(c)
 
 
 def _emit_batch_reduce(module: Module) -> None:
-    """Known sizes: shape, layout and leading dimension of each operand; C apart from the others."""
+    """Known sizes: check shape, layout and leading dimension of each operand, and that C does not overlap the
+    others.
+    """
     entry = _Entry(module, BatchReduceRecord.entry, BatchReduceRecord)
     f = entry.f
     a, b, c = (
@@ -249,7 +251,7 @@ def _emit_batch_reduce(module: Module) -> None:
 
 
 def _emit_gemm(module: Module, acc: DType) -> None:
-    """Sizes and strides as the arrays have them, where the record leaves them open; c = a @ b."""
+    """Sizes and strides from the arrays where the record leaves them open; c = a @ b."""
     entry = _Entry(module, _gemm_entry(acc), GemmRecord)
     f = entry.f
     for index, flags in enumerate((ALIGNED, ALIGNED, ALIGNED | WRITEABLE)):
@@ -305,7 +307,7 @@ _EMITTERS: dict[str, Callable[[Module], None]] = {
 
 
 class _LinkedEntry:
-    """The code of one entry in this process, and the method definition over it."""
+    """The code of one entry in this process, with its method definition."""
 
     def __init__(self, name: str) -> None:
         machine = host_machine()
@@ -322,7 +324,7 @@ def _linked(name: str) -> _LinkedEntry:
 def bind_native(kernel: Kernel, record: BatchReduceRecord | GemmRecord) -> Callable[..., Any]:
     """A builtin that checks arrays against the record and calls the kernel's code.
 
-    Where this interpreter lays out objects otherwise, it is the kernel's ``__call__``.
+    If this interpreter's object layout differs, it is the kernel's ``__call__``.
     """
     kernel._record = bytes(record)  # noqa: SLF001  (the slot is there for this module)
     if not (native_entry_possible() and _readable(kernel)):
@@ -331,7 +333,7 @@ def bind_native(kernel: Kernel, record: BatchReduceRecord | GemmRecord) -> Calla
 
 
 def _readable(kernel: Kernel) -> bool:
-    """Whether a kernel's record stands where the machine code looks for it."""
+    """Whether a kernel's record is at the offset that the machine code expects."""
     record = kernel._record  # noqa: SLF001
     held = ctypes.c_void_p.from_address(id(kernel) + RECORD_SLOT).value
     return held == id(record) and ctypes.string_at(id(record) + BYTES_DATA, len(record)) == record

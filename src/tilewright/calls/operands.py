@@ -1,4 +1,4 @@
-"""Checks of kernel operands: arrays of the declared dtype and layout."""
+"""Checks of kernel operands: type, dtype, rank, alignment and layout."""
 
 from __future__ import annotations
 
@@ -31,21 +31,23 @@ def element_strides(array: Array) -> tuple[int, int]:
 
 
 def whole_strides(array: Array) -> bool:
-    """Whether elements are aligned and a whole number of elements apart (axes of length 1 aside)."""
+    """Whether elements are aligned and strides are multiples of the element size (axes of length 1 are
+    ignored).
+    """
     steps = zip(array.shape, array.strides, strict=True)
     return array.flags.aligned and all(
         length <= 1 or stride % array.itemsize == 0 for length, stride in steps
     )
 
 
-#: Whether the address of an array's data can be read from the object.
+#: Whether the data address can be read directly from the array object.
 _READABLE = native_entry_possible()
 
 
 def data_address(array: Array) -> int:
     """The address of the first element.
 
-    Read from the object where its layout is known: ``__array_interface__`` takes a microsecond,
+    Read from the object if its layout is known: ``__array_interface__`` takes a microsecond,
     ``ndarray.ctypes`` several.
     """
     if _READABLE:
@@ -54,7 +56,7 @@ def data_address(array: Array) -> int:
 
 
 def check_operand(kernel: str, operand: Operand, array: Array) -> None:
-    """Refuses an array whose type, dtype, rank, alignment or layout differs from the operand's."""
+    """Reject an array whose type, dtype, rank, alignment or layout differs from the operand's."""
 
     def refuse(what: str, found: object, required: object) -> None:
         raise OperandMismatch(kernel=kernel, name=operand.name, what=what, found=found, required=required)
@@ -79,12 +81,12 @@ def check_operand(kernel: str, operand: Operand, array: Array) -> None:
 
 
 def leading_dimension(kernel: str, operand: Operand, array: Array) -> int:
-    """Elements from one row (column, of a column-major operand) to the next, of an array that fits.
+    """Elements between consecutive rows (columns if the operand is column-major) of a matching array.
 
     Raises
     ------
     OperandMismatch : see `check_operand`.
-    LeadingDimension : if rows or columns overlap each other.
+    LeadingDimension : if rows or columns overlap.
     """
     check_operand(kernel, operand, array)
     axis = 0 if operand.layout is Layout.ROW else 1
@@ -118,9 +120,9 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def merges(array: Array, shape: tuple[int, ...]) -> bool:
-    """Return whether a non-empty array has a view of a shape that merges adjacent axes.
+    """Return whether a non-empty array can be viewed in a shape that merges adjacent axes.
 
-    To set the shape of a view would tell as well, but NumPy then copies the array before it refuses.
+    Setting the shape of a view would also tell, but NumPy copies the array before it refuses.
 
     >>> merges(np.zeros((2, 3, 4)), (6, 4)), merges(np.zeros((2, 3, 4))[:, :2], (4, 4))
     (True, False)
@@ -154,7 +156,7 @@ def overlaps_itself(array: Array) -> bool:
         reach += (size - 1) * step
     if nested or array.size == 0:
         return False
-    # Axes that reach over one another may still interleave: only the places themselves tell.
+    # Axes whose ranges overlap may still interleave: only the addresses decide.
     places = np.zeros((), np.int64)
     for step, size in axes:
         places = np.add.outer(places, np.arange(size) * step)

@@ -1,7 +1,7 @@
-"""NumPy operations on large arrays, in pieces, so that Python runs signal handlers between them.
+"""NumPy operations on large arrays in pieces, so that Python runs signal handlers in between.
 
-One call of NumPy on an array of gigabytes takes seconds, in which Ctrl-C does nothing. Arrays of up to
-`PIECE` elements are one piece, and take one comparison longer than NumPy's own functions.
+One NumPy call on an array of gigabytes takes seconds, during which Ctrl-C has no effect. Arrays of up to
+`PIECE` elements are one piece and cost one comparison more than NumPy's own functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.calls.operands import Array
 #: Elements of a piece: 1 to 20 ms, so that the overhead of the Python loop is negligible.
 PIECE = 1 << 20
 
-#: Pieces that do not end with an axis are multiples of this: whole lines of memory.
+#: Pieces that end inside of an axis are multiples of this: whole cache lines.
 _UNIT = 64
 
 #: An index of every axis: slices, so that a piece has the axes of its array.
@@ -25,7 +25,7 @@ Index = tuple[slice, ...]
 
 
 def pieces(shape: tuple[int, ...], strides: Sequence[int], most: int = PIECE) -> Iterator[Index]:
-    """Indices of parts of an array, of at most so many elements each, in the order of its memory.
+    """Indices of parts of an array with at most this many elements each, in memory order.
 
     >>> list(pieces((4, 3), (12, 4), 6))
     [(slice(0, 2, None), slice(None, None, None)), (slice(2, 4, None), slice(None, None, None))]
@@ -53,7 +53,7 @@ def _pieces(shape: tuple[int, ...], order: Sequence[int], index: list[slice], mo
 
 
 def copy_to(target: Array, source: Array, casting: Any = "same_kind", where: Any = True) -> None:
-    """`numpy.copyto`, of arrays whose memory is either apart or the same."""
+    """`numpy.copyto` for arrays that are disjoint or identical in memory."""
     if target.size <= PIECE:
         np.copyto(target, source, casting=casting, where=where)
         return
@@ -72,7 +72,7 @@ def as_type(array: Array, dtype: Any) -> Array:
 
 
 def copied(array: Array, dtype: Any = None) -> Array:
-    """``array.astype(dtype)``: a copy whose axes are in the same order in memory."""
+    """``array.astype(dtype)``: a copy that keeps the axis order in memory."""
     if array.size <= PIECE:
         return array.astype(array.dtype if dtype is None else dtype, subok=False)
     found: Array = np.empty_like(array, dtype=dtype, subok=False)

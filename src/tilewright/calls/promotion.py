@@ -1,4 +1,4 @@
-"""Element types of a product: what its operands have in common, and the type that it is computed in."""
+"""Element types of a product: common type of the operands, and the type computed in."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tilewright.spec.dtype import BF16, F32, F64, GEMM_DTYPES, Kind, find_numpy_
 
 _SUPPORTED = ", ".join(map(str, GEMM_DTYPES))
 
-#: Kinds of numbers, each of which holds those before it; letters are NumPy's.
+#: Kinds of numbers in NumPy's letters; each one contains those before it.
 _KINDS = "buifc"
-#: The letters of kinds that NumPy has no letter for.
+#: Letters of the kinds of types that NumPy has no letter for.
 _LETTERS = {Kind.UNSIGNED: "u", Kind.SIGNED: "i", Kind.FLOAT: "f", Kind.COMPLEX: "c"}
 
-#: Integers of NumPy with a sign, by their bits.
+#: NumPy's signed integers by width.
 _SIGNED = {8: "int8", 16: "int16", 32: "int32", 64: "int64"}
 
 
 @lru_cache(maxsize=256)
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """The kind of number in NumPy's letters, of types of ml_dtypes too; theirs is "V".
+    """The kind of a number type in NumPy's letters; NumPy reports "V" for types of ml_dtypes.
 
     >>> from tilewright.spec.dtype import BF16, U4
     >>> kind_of(BF16.numpy), kind_of(U4.numpy), kind_of(np.dtype("i2"))
@@ -53,9 +53,9 @@ def same_kind(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
 
 @lru_cache(maxsize=512)
 def common_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
-    """The type that holds several: NumPy's promotion, or the smallest one where NumPy knows none.
+    """The common type of several: NumPy's promotion, or the smallest containing type if NumPy defines none.
 
-    None where a type is no number.
+    None if a type is not numeric.
 
     >>> from tilewright.spec.dtype import BF16, I4, U4
     >>> common_dtype(BF16.numpy, np.dtype("f2")), common_dtype(I4.numpy, U4.numpy)
@@ -74,7 +74,7 @@ def common_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
 def promoted_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
     """NumPy's promotion, in native byte order, or None.
 
-    Not kept: int64 is equal to C's long long as a key, and their scalars are of two types.
+    Not cached: int64 and C's long long are equal as keys, but their scalars are of two types.
     """
     try:
         return np.result_type(*dtypes).newbyteorder("=")
@@ -83,7 +83,7 @@ def promoted_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
 
 
 def _without_promotion(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any] | None:
-    """The smallest type that holds two, of which one is a type of ml_dtypes that NumPy cannot promote."""
+    """The smallest type that contains two, one of which is a type of ml_dtypes that NumPy cannot promote."""
     first, second = sorted((a, b), key=lambda dtype: _KINDS.find(kind_of(dtype)))
     kinds = kind_of(first), kind_of(second)
     records = [find_numpy_dtype(dtype) for dtype in (first, second)]
@@ -108,7 +108,7 @@ def _without_promotion(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any] | No
 
 
 def no_common_dtype(*dtypes: np.dtype[Any]) -> UnsupportedDtype:
-    """The error for operands that NumPy finds no common type of."""
+    """The error for operands without a common type."""
     names = " and ".join(map(str, dict.fromkeys(dtypes)))
     wanted = common_dtype(*dtypes)
     if wanted is None:
@@ -118,11 +118,11 @@ def no_common_dtype(*dtypes: np.dtype[Any]) -> UnsupportedDtype:
 
 @lru_cache(maxsize=512)
 def computing_dtype(operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that operands are converted to, so that the result is rounded once, from their sums.
+    """The type that operands are converted to, such that the result is rounded once, from the sums.
 
-    It holds the operands and the result. The result's own type where that holds the operands; where both
-    are integers, whose sums wrap around to the same bits; and where the result is of a kind that does not
-    hold theirs, so that they are converted first, as by NumPy.
+    It contains the operands and the result. It is the result's own type if that contains the operands; if
+    both are integers, as wrapping sums have the same bits; and if the result's kind does not contain theirs,
+    in which case operands are converted first, as in NumPy.
 
     >>> f32, f64, i32 = map(np.dtype, ("f4", "f8", "i4"))
     >>> computing_dtype((f64, f32), f32), computing_dtype((i32, i32), f32), computing_dtype((i32,), i32)
@@ -140,7 +140,7 @@ def computing_dtype(operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) 
 
 @lru_cache(maxsize=512)
 def signed_dtype(operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> np.dtype[Any]:
-    """The integers in which sums keep their sign: those that hold the operands and a signed result.
+    """The integer type that keeps the sign of sums: it contains the operands and a signed result.
 
     >>> signed_dtype((np.dtype("u2"), np.dtype("u2")), np.dtype("i2"))
     dtype('int32')
@@ -150,7 +150,7 @@ def signed_dtype(operands: tuple[np.dtype[Any], ...], result: np.dtype[Any]) -> 
 
 
 def summed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that sums and intermediate results of a type are kept in: float32 of 16-bit floats."""
+    """The accumulator type: float32 for 16-bit floats."""
     return F32.numpy if kind_of(dtype) == "f" and dtype.itemsize < F32.size else dtype
 
 
@@ -160,7 +160,7 @@ def rounds_twice(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
 
 
 def narrowed(array: Array, dtype: np.dtype[Any]) -> Array:
-    """An array in another type, rounded once; itself where it is of that type.
+    """An array in another type, rounded once; returned unchanged if it already has that type.
 
     >>> from tilewright.spec.dtype import BF16
     >>> narrowed(np.array([1 + 2.0**-8 + 2.0**-40]), BF16.numpy)
@@ -177,7 +177,7 @@ def narrowed(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _to_odd(array: Array) -> Array:
-    """float64 as float32, of two neighbours the odd one: a second rounding is then as one (`Convert`)."""
+    """float64 to float32, rounded to odd: a second rounding then equals a single one (`Convert`)."""
     with np.errstate(over="ignore", invalid="ignore"):
         near = array.astype(np.float32)
         error = array - near

@@ -1,4 +1,4 @@
-"""Machine code that looks up what an earlier call decided: the words of a call, and their recipe."""
+"""Machine code that looks up a prepared call: the key words of a call, and its recipe."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from tilewright.calls.fastcall import ARRAY_SHAPE, ARRAY_STRIDES, FastFunction
 from tilewright.calls.recipes import HASH, MIX_BITS, PROBES, SLOT_BITS
 from tilewright.llvm.values import INT64, POINTER, Value, int64, null
 
-#: Where a recipe holds the number of its words, and these.
+#: Offsets of the number of key words, and of the words, in a recipe.
 WORDS, KEY = 0, 8
 
 
 class RecipeEntry(FastFunction):
-    """A builtin that does again what its recipes say.
+    """A builtin that executes prepared recipes.
 
-    Words are put onto the stack one after the other; the state between them is where the next one goes and
-    what those before are mixed to, as `recipes.slot_of` does.
+    Key words are written to the stack; the state holds the next address and the hash of the words so far, as
+    in `recipes.slot_of`.
     """
 
     def put(self, state: Sequence[Value], words: Sequence[Value]) -> list[Value]:
-        """Writes words behind those before."""
+        """Append words to the key."""
         f = self.f
         at, mixed = state
         for word in words:
@@ -31,7 +31,7 @@ class RecipeEntry(FastFunction):
         return [at, mixed]
 
     def put_axes(self, array: Value, axes: Value, state: Sequence[Value]) -> list[Value]:
-        """Shape and strides of an array."""
+        """Append the shape and strides of an array to the key."""
         f = self.f
         with f.carried_loop(int64(0), axes, int64(1), state, "axis") as (axis, now, advance):
             at = f.mul(axis, 8)
@@ -40,7 +40,7 @@ class RecipeEntry(FastFunction):
         return advance.results
 
     def find(self, table: Value, words: Value, state: Sequence[Value]) -> Value:
-        """The recipe of the words that were put; without one the call goes through Python."""
+        """The recipe of the key; if there is none, the call falls back to Python."""
         f = self.f
         end, mixed = state
         count = f.ashr(f.sub(f.ptrtoint(end), f.ptrtoint(words)), int64(3))

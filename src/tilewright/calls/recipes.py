@@ -1,7 +1,7 @@
-"""What repeated calls of einsum come to, where machine code finds it: a table of recipes by operands.
+"""Prepared einsum calls for machine code: a table of recipes, keyed by operands.
 
-A recipe belongs to one subscripts object and to operands of known types, shapes and strides. It is never
-changed, and freed only while no call follows it, since machine code may read it without the GIL.
+A recipe belongs to one subscripts object and to operands of known types, shapes and strides. It is immutable,
+and freed only when no call uses it, since machine code may read it without the GIL.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ if TYPE_CHECKING:
 
 #: Axes of an array that a recipe holds; calls with more go through Python.
 MOST_AXES = 6
-#: Operands of a call, and steps of a recipe.
+#: Operands of a call and steps of a recipe, at most.
 MOST_OPERANDS, MOST_STEPS = 6, 12
-#: Bytes of the largest result of a step: calls that make larger ones take much longer than Python.
+#: Bytes of the largest result of a step: for larger ones the overhead of Python is negligible.
 MOST_BYTES = 1 << 28
 #: Words of a key: subscripts, `optimize`; of operands and `out` type, number of axes, two for each axis.
 MOST_WORDS = 2 + (MOST_OPERANDS + 1) * (2 + 2 * MOST_AXES)
 #: 2**64 divided by the golden ratio, made odd, as a signed number: multiplicative hashing (Knuth, TAOCP 6.4).
 HASH = 0x9E3779B97F4A7C15 - (1 << 64)
-#: Recipes kept, and slots of the table: twice as many, a power of two, so that few look further than one.
+#: Recipes kept; the table has twice as many slots, a power of two, so that most searches end at the first
+#: one.
 MOST_RECIPES = 2048
 SLOT_BITS = 12
-#: Slots that are looked at, from the one that a key goes to. There are as many behind the last.
+#: Slots searched from the one that a key hashes to; the table has this many extra slots at its end.
 PROBES = 8
-#: Numbers that kernels take between their arrays and the team: five lengths, and five strides of each array.
+#: Integer arguments of kernels between arrays and team: five lengths, and five strides of each array.
 NUMBERS = 20
-#: High bits of a product are mixed into its low ones, which the next product spreads.
+#: High bits of a hash are mixed into its low ones before the next multiplication.
 MIX_BITS = 32
 
 assert 2 * MOST_RECIPES == 1 << SLOT_BITS
 
 
 class Action(IntEnum):
-    """What a step does."""
+    """Kind of a step."""
 
     VIEW = 0
     PRODUCT = 1  # `matmul` of views of two arrays
@@ -51,9 +52,9 @@ class Action(IntEnum):
 
 
 class View(ctypes.Structure):
-    """How an array is seen; `axes` is -1 where it is seen as it is.
+    """How an array is viewed; `axes` is -1 for the array itself.
 
-    array : which one: of the operands, then of what steps made.
+    array : its number: operands first, then results of steps.
     offset : bytes from its first element.
     """
 
@@ -74,18 +75,18 @@ class View(ctypes.Structure):
 
 
 class RecipeStep(ctypes.Structure):
-    """One action.
+    """One step of a recipe.
 
     Attributes
     ----------
-    views : of arrays, in the order in which a product or a kernel takes them.
-    result : how what is made becomes the result; of a kernel, the axes and shape that are made; of a product
-        into `out`, what it writes of that.
-    into_out : whether the result is written into `out`.
-    scalar : whether what a kernel makes is returned as a number.
-    dtype : of the result of a kernel, NumPy's descriptor.
-    code, factors, numbers : a kernel, how many arrays it reads, and what it takes behind all of them.
-    work : of a kernel, in multiply-adds.
+    views : views of arrays, in the argument order of the product or kernel.
+    result : view of the output that is the result; for a kernel, the axes and shape of the output; for a
+        product into `out`, the part that it writes.
+    into_out : whether the result is written to `out`.
+    scalar : whether the output of a kernel is returned as a number.
+    dtype : NumPy's descriptor of a kernel's output.
+    code, factors, numbers : a kernel, the number of arrays it reads, and its integer arguments.
+    work : multiply-adds of a kernel.
     """
 
     _fields_ = (
@@ -103,13 +104,13 @@ class RecipeStep(ctypes.Structure):
 
 
 class Recipe(ctypes.Structure):
-    """One call: its key, and its steps, of which the last makes the result.
+    """One prepared call: its key and its steps, the last of which produces the result.
 
     Attributes
     ----------
-    work : the most of a step.
+    work : the largest work of a step.
     itemsize : bytes of an element.
-    uses : calls that follow it now; counted by machine code, under the GIL.
+    uses : calls that are executing it; counted by machine code, under the GIL.
     """
 
     _fields_ = (
@@ -123,12 +124,12 @@ class Recipe(ctypes.Structure):
     )
 
 
-#: Arrays that a pair is made of, each with its place: operands, then what steps made.
+#: Arrays of a pair with their numbers: operands first, then results of steps.
 Placed: TypeAlias = "tuple[tuple[int, Array], tuple[int, Array]]"
 
 
 class Made(NamedTuple):
-    """A step, an array that stands where its result will, and what has to live as long as the step."""
+    """A step, a stand-in array like its result, and objects that must live as long as the step."""
 
     step: RecipeStep
     result: Array
@@ -136,12 +137,12 @@ class Made(NamedTuple):
 
 
 def like_result(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
-    """An array that stands as a new one of a step will; None where that is too large to be made for this."""
+    """A stand-in for the new array of a step; None if that would be too large."""
     return np.empty(shape, dtype) if prod(shape) * dtype.itemsize <= MOST_BYTES else None
 
 
 def view_step(array: Array, view: Array, place: int) -> Made | None:
-    """The step to a view of an array; None where it is no view, no array, or of too many axes."""
+    """The step to a view of an array; None if it is not a view, or has too many axes."""
     if not 0 < view.ndim <= MOST_AXES or not np.may_share_memory(array, view):
         return None
     seen = View(place, view.ndim, data_address(view) - data_address(array), view.shape, view.strides)
@@ -151,12 +152,12 @@ def view_step(array: Array, view: Array, place: int) -> Made | None:
 def product_step(
     factors: Sequence[tuple[int, Array, Array]], cut: Any, out: Array | None, *, last: bool
 ) -> Made | None:
-    """The step to a product of views of arrays; None where machine code does not make it.
+    """The step to a product of views of arrays; None if machine code does not support it.
 
     Parameters
     ----------
-    factors : which array each is of, that array, and the view of it.
-    cut : the `Cut` that makes the result of the product's.
+    factors : for each factor: number of the array, the array, and the view of it.
+    cut : the `Cut` from the product's output to the result.
     out : the array that receives it.
     last : whether it is the result of the call, which may be a number.
     """
@@ -188,14 +189,14 @@ def kernel_step(
     *,
     last: bool,
 ) -> Made | None:
-    """The step of a kernel whose result is C-contiguous; None where machine code does not call it.
+    """The step of a kernel with a C-contiguous result; None if machine code does not support it.
 
     Parameters
     ----------
-    places : which array each of its factors is.
+    places : numbers of the arrays of its factors.
     made : an array like the result.
-    call : the numbers that the kernel takes, and its work in multiply-adds.
-    out, last : as of `product_step`.
+    call : integer arguments of the kernel, and its work in multiply-adds.
+    out, last : as in `product_step`.
     """
     numbers, work = call
     if made.ndim > MOST_AXES or (out is not None and not out.flags.c_contiguous):
@@ -216,13 +217,13 @@ def kernel_step(
 
 
 class EinsumCall(NamedTuple):
-    """What machine code knows a call by.
+    """An einsum call, as machine code identifies it.
 
     Attributes
     ----------
-    subscripts, optimize : the very objects; an `optimize` of "auto" counts as none.
+    subscripts, optimize : compared by identity; an `optimize` of "auto" counts as missing.
     operands : plain aligned arrays.
-    out : one more, or None.
+    out : output array, or None.
     """
 
     subscripts: str
@@ -237,7 +238,7 @@ class EinsumCall(NamedTuple):
 
     @property
     def words(self) -> list[int]:
-        """What machine code reads of it, in its order."""
+        """The key words, in the order in which machine code reads them."""
         words = [id(self.subscripts), 0 if self.optimize == "auto" else id(self.optimize)]
         for array in self.arrays:
             words += [id(array.dtype), array.ndim]
@@ -247,13 +248,13 @@ class EinsumCall(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether a recipe can be for it."""
+        """Whether the call is within the limits of a recipe."""
         few = len(self.operands) <= MOST_OPERANDS and all(array.ndim <= MOST_AXES for array in self.arrays)
         return few and type(self.subscripts) is str and isinstance(self.optimize, (str, bool))
 
 
 def slot_of(words: Sequence[int]) -> int:
-    """The first slot that a key may be in: the highest bits of a product chain.
+    """The first slot of a key: the highest bits of a multiplicative hash.
 
     >>> slot_of([1]) == (HASH & (1 << 64) - 1) >> 64 - SLOT_BITS
     True
@@ -266,10 +267,10 @@ def slot_of(words: Sequence[int]) -> int:
 
 
 class RecipeTable:
-    """A table of recipes, from Python.
+    """Python side of a table of recipes.
 
-    A table that is full is emptied. Its recipes are freed when it is emptied the next time, unless a call
-    still follows them: one may have been found, and its use not been counted yet.
+    A full table is cleared. Its recipes are freed at the next clearing, unless a call still uses them: it may
+    have found one without having counted its use yet.
     """
 
     def __init__(self) -> None:
@@ -279,11 +280,11 @@ class RecipeTable:
 
     @property
     def address(self) -> int:
-        """Where machine code finds it."""
+        """The address of the table, for machine code."""
         return ctypes.addressof(self.slots)
 
     def add(self, call: EinsumCall, steps: Sequence[Made]) -> None:
-        """Makes the steps of a call of einsum reachable."""
+        """Add the steps of an einsum call."""
         if len(steps) > MOST_STEPS or not call.fits:
             return
         made = (RecipeStep * len(steps))(*(one.step for one in steps))
@@ -298,12 +299,12 @@ class RecipeTable:
         self.put(call.words, recipe, (call.subscripts, call.optimize, dtypes, made, needed))
 
     def put(self, words: Sequence[int], recipe: ctypes.Structure, kept: object) -> None:
-        """Makes a recipe reachable, unless its place is full, or it is there.
+        """Add a recipe, unless its slots are full or it is already present.
 
         Parameters
         ----------
-        recipe : begins with the number of its words and these, which are written here.
-        kept : what has to live as long.
+        recipe : begins with the number of key words and the words, which are written here.
+        kept : objects that must live as long as the recipe.
         """
         if len(self._kept) >= MOST_RECIPES:
             ctypes.memset(self.slots, 0, ctypes.sizeof(self.slots))

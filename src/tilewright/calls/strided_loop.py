@@ -1,4 +1,4 @@
-"""Unary kernels over any number of outer axes, as one compiled loop: no Python per matrix."""
+"""Unary kernels over any number of outer axes as one compiled loop, without Python code for each matrix."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tilewright.spec.arguments import MOST_AXES
 _MODULE = "tw_walk"
 _ADDRESSES, _ARRAYS = "tw_walk_addresses", "tw_walk_arrays"
 
-#: What the kernel of a strided problem takes behind its two pointers.
+#: Arguments of a strided kernel after its two pointers.
 KERNEL_ARGUMENTS = ("rs_a", "cs_a", "rs_b", "cs_b", "m", "n")
-#: 64-bit words of a walk in memory. Behind them stand, for each axis, innermost first, its length; then for
-#: each the bytes from one position to the next in A, then in B. `count` is the number of positions of all
-#: axes but the innermost.
+#: Layout of a loop record in 64-bit words. After these come the lengths of the axes, innermost first; then
+#: for each axis the byte strides of A and of B. `count` is the number of positions of all axes except the
+#: innermost.
 _WORDS = ("kernel", *KERNEL_ARGUMENTS, "axes", "count")
 
 
 def walk_record(kernel: int, arguments: Sequence[int], axes: Sequence[tuple[int, int, int]]) -> Any:
-    """A walk as machine code reads it: a kernel, what it takes, and axes as (length, step in A, step in B).
+    """The record of a strided loop: kernel, arguments, and axes as (length, step in A, step in B).
 
     >>> list(walk_record(4096, (1, 8, 8, 1, 5, 8), ()))
     [4096, 1, 8, 8, 1, 5, 8, 0, 1]
@@ -47,7 +47,7 @@ def walk_record(kernel: int, arguments: Sequence[int], axes: Sequence[tuple[int,
 
 
 def _emit() -> str:
-    """The walk over addresses, and the one that reads them from two NumPy arrays."""
+    """The loop over addresses, and the variant that reads them from two NumPy arrays."""
     machine = host_machine()
     module = Module(_MODULE, machine.triple, data_layout(machine))
     arguments = [("record", POINTER), ("a", POINTER), ("b", POINTER)]
@@ -61,7 +61,7 @@ def _emit() -> str:
 
 
 def _emit_walk(f: Function) -> None:
-    """The kernel at every position of the axes: the innermost as a loop, the others as an odometer."""
+    """The kernel at every position of the axes: a loop over the innermost, an odometer over the others."""
     g = f.arguments
     word = {name: f.load(INT64, f.at(g["record"], 8 * index), 8) for index, name in enumerate(_WORDS)}
     kernel = Callee(VOID, f.inttoptr(word["kernel"]).text)
@@ -86,7 +86,7 @@ def _emit_walk(f: Function) -> None:
         with f.carried_loop(int64(0), length, int64(1), places, "inner") as (_, (a, b), advance):
             f.call(kernel, [a, b, *rest])
             advance([f.at(a, step_a), f.at(b, step_b)])
-        # Every axis that the carry reaches moves on; one that is done starts again and carries on.
+        # Every axis that the carry reaches advances; an axis that overflows restarts and carries on.
         with f.carried_loop(int64(1), axes, int64(1), [*places, int64(1)], "carry") as (axis, moved, advance):
             a, b, carry = moved
             place = f.mul(axis, 8)
@@ -117,7 +117,7 @@ def _code() -> Linked:
 
 @once
 def walk_addresses() -> Any:
-    """The compiled loop, called with a record and two addresses; it runs without the GIL."""
+    """The compiled loop, called with a record and two addresses; it releases the GIL."""
     return _code().function(_ADDRESSES, [ctypes.c_void_p] * 3)
 
 
@@ -125,8 +125,7 @@ def walk_addresses() -> Any:
 def walk_arrays() -> Any:
     """The compiled loop, called with a record and two arrays.
 
-    Where objects are laid out as their C headers say, machine code reads the addresses from them, and
-    the arrays are given by their ids.
+    If the object layout is known, machine code reads the addresses from the arrays, which are passed by id.
     """
     if native_entry_possible():
         read = _code().function(_ARRAYS, [ctypes.c_void_p] * 3)
