@@ -113,7 +113,7 @@ def test_a_matrix_comes_before_a_long_vector(subscripts: str) -> None:
     """Its rows are then read several at a time: twice as fast from L3."""
     found = planned(subscripts, {"a": 1600, "b": 600})
     assert isinstance(found, MatmulPair)
-    assert found.turned is (subscripts[1] == ",")
+    assert found.transposed is (subscripts[1] == ",")
 
 
 def test_a_matrix_that_would_be_copied_is_multiplied_by_elements() -> None:
@@ -136,4 +136,4 @@ def test_few_columns_become_rows(subscripts: str, turned: bool) -> None:
     """The longer side is that of vectors, where it is adjacent: 1.8 times as fast."""
     found = planned(subscripts, {"a": 4000, "k": 300, "n": 12})
     assert isinstance(found, MatmulPair)
-    assert found.turned is turned
+    assert found.transposed is turned

@@ -1,4 +1,4 @@
-"""What the C header of a contraction says."""
+"""The C header of a contraction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.ops.contraction.problem import Contraction
 
 
 def contraction_formula(problem: Contraction) -> str:
-    """What a contraction computes, in one line."""
+    """The formula of a contraction, in one line."""
     if problem.is_unary:
         return f"out = {problem.main.value}(in0), element by element."
     touches = f"first touch {problem.first.value}, last touch {problem.last or 'none'}"

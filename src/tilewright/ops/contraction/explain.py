@@ -1,4 +1,4 @@
-"""What a contraction comes to: its schedule, what its primitive does, and the ways that cost more."""
+"""How a contraction is executed: its schedule, its primitive, and the candidates that cost more."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tilewright.ops.contraction.schedule.passes import schedule
 from tilewright.ops.contraction.schedule.reorder import reorder
 from tilewright.spec.roles import DimensionRole
 
-#: What each primitive does, in words.
+#: Descriptions of the primitives.
 _WORDS = {
     Main.GEMM: "register tiles on operands where they stand",
     Main.BRGEMM: "register tiles on operands where they stand, the batch summed in registers",
     Main.PACKED_GEMM: "five loops around packed panels, by tables of where elements stand",
 }
 
-#: Ways that are named beside the one that is taken.
+#: Rejected candidates that are listed.
 _OTHERS = 3
 
 
@@ -44,7 +44,7 @@ def explain_contraction(problem: Contraction, target: str | Machine | None = Non
 
 
 def strategy_of(contraction: Contraction) -> str:
-    """What a scheduled contraction does, in words.
+    """Description of a scheduled contraction.
 
     >>> from tilewright.ops.contraction.dimension import (Dimension)
     >>> k = Dimension("k", "primitive", 32, in0=1, in1=1)

@@ -34,7 +34,7 @@ REMEMBERED_SIZES = 64
 
 
 class ContractionCall(NamedTuple):
-    """What a call of some sizes comes to.
+    """A prepared call for one tuple of sizes.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ def _same_place(problem: Contraction, array: Array, out: Array) -> bool:
 
 
 def _fill(problem: Contraction, arrays: dict[str, Array]) -> None:
-    """A product without depths: first touch and last touch alone, which no loop comes to."""
+    """A product of depth 0: first touch and last touch alone, which no loop reaches."""
     view = problem.view("out", arrays["out"])
     found = problem.reference(arrays["in0"], arrays["in1"], arrays["out"], arrays.get("bias"))
     view[...] = found.astype(view.dtype)

@@ -104,12 +104,12 @@ def build_contraction(problem: Contraction, cut: ContractionCut, machine: Machin
 
 
 def _parts(problem: Contraction) -> int:
-    """Numbers in an element of out, which stands as such in tile IR: 2 where products are complex."""
+    """Numbers per element of out in tile IR: 2 where products are complex."""
     return 1 if problem.is_unary else 2 if problem.types.is_complex else 1
 
 
 def _stored(problem: Contraction, operand: str) -> DType:
-    """The type of a buffer: out and bias of complex products stand as pairs of numbers."""
+    """The type of a buffer: out and bias of complex products are stored as pairs of numbers."""
     found = problem.element_of(operand)
     return found.real if operand in ("out", "bias") and _parts(problem) == 2 else found
 

@@ -28,12 +28,12 @@ from tilewright.spec.roles import DimensionRole
 #: How a contraction is cut: into tiles that cover known sizes, by caches, into blocks of lines.
 ContractionCut: TypeAlias = Cover | Blocking | Blocks
 
-#: The length that `is_swapped` is told of a dimension whose size is open: longer than one element.
+#: The length that `is_swapped` assumes for a dimension whose size is given at run time: more than one.
 OPEN_SIZE = 2
 
 
 class PrimitiveForm(Enum):
-    """What a main primitive becomes.
+    """How a main primitive is lowered.
 
     TILES: straight register tiles, sizes hardcoded. NEST: the loops of a GEMM, for sizes given at run time or
     so large that tiles alone would not stay in the caches. TABLES: the five loops over tables of offsets.
@@ -104,8 +104,8 @@ class PrimitiveIR(NamedTuple):
     Attributes
     ----------
     statements : on operands that begin with the first element of the block.
-    buffers : what it uses beside them: scratch, and arguments with tables.
-    sizes : what it is given beside the sizes of dimensions.
+    buffers : further ones: scratch, and arguments with tables.
+    sizes : further arguments beside the sizes of dimensions.
     """
 
     statements: tuple[Statement, ...]

@@ -37,7 +37,7 @@ from tilewright.spec.roles import DimensionRole
 
 
 class Main(Enum):
-    """What runs over the primitive dimensions of a binary contraction.
+    """The main primitive of a binary contraction, which runs over its primitive dimensions.
 
     GEMM: one m, one n, one k (each may be missing: of length 1), operands where they stand. BRGEMM: the same
     and one more k outside of them, the batch, summed in registers. PACKED_GEMM: any number of each type,
@@ -50,7 +50,7 @@ class Main(Enum):
 
 
 class FirstTouch(Enum):
-    """What becomes of out before the first product is added: nothing, zeros, or elements of the bias."""
+    """How out is initialised before the first product is added: not at all, by zeros, by a bias."""
 
     NONE = "none"
     ZERO = "zero"

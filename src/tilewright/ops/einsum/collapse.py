@@ -1,4 +1,4 @@
-"""One operand of an einsum by itself: diagonals, axes of length 1, sums over labels that no other needs."""
+"""Reduction of a single operand: diagonals, axes of length 1, sums over labels that no other operand has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLLAPSES = 1024
 
 
 class Collapse(NamedTuple):
-    """What becomes of an operand before it meets another.
+    """How one operand is reduced before it is contracted with another.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Collapse(NamedTuple):
     diagonals : pairs of axes, each of which becomes one behind all others, in turn.
     squeezed : axes of length 1, after that.
     reduced : axes that are summed, after that.
-    shape : of what is kept, in the order in which it stands.
+    shape : of the axes that are kept, in their order in memory.
     axes : the order of the axes that are kept; None where it is theirs.
     """
 

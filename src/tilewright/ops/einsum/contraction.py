@@ -22,7 +22,7 @@ class StridedOperand(NamedTuple):
     strides: tuple[int, ...] | None = None
 
     def steps(self, labels: str, sizes: Mapping[str, int]) -> dict[str, int]:
-        """The stride of each label, of one that stands twice along the diagonal.
+        """The stride of each label, of a repeated one along the diagonal.
 
         A label whose axis of length 1 repeats along a longer one of another operand is none of its own.
         """
@@ -55,7 +55,7 @@ def einsum_dimensions(
     Parameters
     ----------
     subscripts : as `tilewright.einsum` takes them, of one or two operands.
-    operands : where they stand.
+    operands : their shapes and strides.
     out_strides : elements between the axes of the result; by default it is row-major.
 
     Raises

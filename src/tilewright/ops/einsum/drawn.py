@@ -48,7 +48,7 @@ class CompiledEinsum(TreeCall):
 
 
 def _places(tree: Tree) -> list[tuple[float, float]]:
-    """Where each node of `walk` stands: across operands, and above what it is made of.
+    """The position of each node of `walk`: across operands, and above its children.
 
     >>> _places(Pair(Leaf("i", 0), Leaf("j", 1), "ij"))
     [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0)]

@@ -1,4 +1,4 @@
-"""Pairs of operands without a product of matrices: elements are multiplied one by one, and summed or not."""
+"""Pairs of operands without a matrix product: elements are multiplied one by one, and summed or not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ElementwisePair(NamedTuple):
     otherwise: MatmulPair | ScatteredPair
 
     def call(self, a: Array, b: Array) -> ProductsCall | None:
-        """What the kernel does with arrays; None where there is no kernel that suits."""
+        """The call of a kernel on arrays; None where no kernel suits."""
         if a.dtype != b.dtype or not (a.flags.aligned and b.flags.aligned):
             return None
         shapes, strides = (a.shape, b.shape), (a.strides, b.strides)

@@ -1,4 +1,4 @@
-"""What a call of einsum comes to: what becomes of each operand, how each pair is multiplied, and why."""
+"""How an einsum call is executed: what is done to each operand, how each pair is multiplied, and why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tilewright.ops.sum_of_products.problem import Walk
 from tilewright.spec.problem import check_elements
 from tilewright.threads.pool import limited
 
-#: What kernels of products of elements do, in words.
+#: Descriptions of the kernels that multiply elements.
 WALKS = {
     Walk.ALONG: "vectors along adjacent elements are summed",
     Walk.ACROSS: "columns are summed, vectors across them",
@@ -43,12 +43,12 @@ WALKS = {
     Walk.SPREAD: "one element of a row times vectors of the other operand",
 }
 
-#: Ways that are named beside the one that is taken.
+#: Rejected strategies that are listed.
 _OTHERS = 3
 
 
 class Told(NamedTuple):
-    """What is said of one step.
+    """The explanation of one step.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def _untouched(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 
 
 def _collapsed(collapse: Collapse | None, array: Array) -> Told:
-    """What becomes of one operand by itself."""
+    """How one operand is reduced before any pair."""
     if collapse is None:
         return Told(array, "")
     if collapse.is_view:
@@ -141,7 +141,7 @@ def _collapsed(collapse: Collapse | None, array: Array) -> Told:
 
 
 def _walk(call: ProductsCall) -> str:
-    """What a kernel of products of elements does."""
+    """Description of a kernel that multiplies elements."""
     return WALKS[call.problem.walk]
 
 
@@ -191,7 +191,7 @@ def _met(step: PairStep, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
 def _by_matmul(name: str, pair: MatmulPair, a: Array, b: Array) -> tuple[str, str]:
     """The words and the kernel of a pair that `matmul` multiplies."""
     first, second = _seen(pair.a, a), _seen(pair.b, b)
-    if pair.turned:
+    if pair.transposed:
         first, second = second, first
     inside = explain_matmul(first, second)
     copied = [label for label, view in (("the first", pair.a), ("the second", pair.b)) if view.copied]

@@ -1,4 +1,4 @@
-"""Labels of two operands that meet: what each is by where it stands, and which axes are walked as one.
+"""Labels of a pair of operands: their roles, and which axes fuse into one.
 
 A label is one character and names an axis. It is of the batch (in both operands and in the result), a row (in
 A and the result), a column (in B and the result) or summed (in both operands only).
@@ -15,7 +15,7 @@ from tilewright.spec.roles import DimensionRole
 
 
 class Axes(NamedTuple):
-    """What one operand's labels are: the length of each axis, and bytes from one position to the next."""
+    """The labels of one operand: length and stride in bytes of each axis."""
 
     sizes: Mapping[str, int]
     steps: Mapping[str, int]
@@ -27,7 +27,7 @@ class Axes(NamedTuple):
 
     @classmethod
     def adjacent(cls, labels: str, sizes: Mapping[str, int], itemsize: int) -> Axes:
-        """Those of an array that stands in memory in the order of its labels.
+        """Those of a contiguous array with axes in the order of its labels.
 
         >>> Axes.adjacent("ij", {"i": 2, "j": 3}, 8).steps
         {'j': 8, 'i': 24}
@@ -39,7 +39,7 @@ class Axes(NamedTuple):
         return cls({label: sizes[label] for label in labels}, steps)
 
     def fuse(self, labels: str) -> bool:
-        """Whether these axes are one, walked with one stride, in this order.
+        """Whether these axes, in this order, form one axis of a single stride.
 
         >>> Axes.of("ij", (2, 3), (24, 8)).fuse("ij"), Axes.of("ij", (2, 3), (24, 8)).fuse("ji")
         (True, False)
@@ -66,7 +66,7 @@ class Axes(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """What each label of a pair of operands is, each group in the order of the result."""
+    """The labels of a pair of operands by role, each group in the order of the result."""
 
     batch: str
     rows: str
@@ -118,7 +118,7 @@ def run_of(labels: str, x: Axes, c: Axes | None) -> tuple[str, str]:
 
 
 def neighbours(labels: str, operands: Iterable[Axes | None]) -> tuple[str, ...]:
-    """Labels in order, those together that all of these operands walk on evenly; None walks any way.
+    """Labels in order, grouped where they fuse in all of these operands; None: an operand of any layout.
 
     >>> a = Axes.of("ijk", (2, 3, 4), (120, 40, 4))
     >>> neighbours("ijk", (a, None)), neighbours("ikj", (a, None))

@@ -1,4 +1,4 @@
-"""Two arrays summed over labels they share: views of them that `matmul` multiplies where they stand."""
+"""Pairs of operands multiplied by `matmul`, as views of both wherever strides allow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MatrixView(NamedTuple):
     ----------
     axes : the order of its axes; None where it is theirs.
     shape : after that; None where nothing is fused.
-    copied : whether axes that become one are not one where they stand.
+    copied : whether the operand is copied, because axes do not fuse in place.
     """
 
     axes: tuple[int, ...] | None
@@ -36,7 +36,7 @@ class MatrixView(NamedTuple):
 
     @classmethod
     def make(cls, labels: str, order: str, sizes: Mapping[str, int], shape: tuple[int, ...]) -> MatrixView:
-        """The view whose axes stand in `order`, reshaped."""
+        """The view with axes in `order`, reshaped."""
         axes = tuple(labels.index(label) for label in order)
         before = tuple(sizes[label] for label in order)
         return cls(None if order == labels else axes, None if before == shape else shape)
@@ -53,8 +53,8 @@ class MatrixView(NamedTuple):
 def _moved(array: Array, view: MatrixView) -> Array:
     """A copy in which the axes of a view do become one: a permutation by compiled code, of few by NumPy."""
     if array.size <= _MOVED_BY_NUMPY:
-        turned = array if view.axes is None else array.transpose(view.axes)
-        return turned.copy() if view.shape is None else turned.reshape(view.shape)
+        transposed = array if view.axes is None else array.transpose(view.axes)
+        return transposed.copy() if view.shape is None else transposed.reshape(view.shape)
     moved = transpose(array, range(array.ndim) if view.axes is None else view.axes)
     return moved if view.shape is None else moved.reshape(view.shape)
 
@@ -67,7 +67,7 @@ class ResultView(NamedTuple):
     product : the shape that the product returns.
     shape : with the axes it was fused of; None where none was.
     axes : their order; None where it is the wanted one.
-    back : the order in which axes of the result stand as the product makes them.
+    back : the order of the result's axes in the product.
     """
 
     product: tuple[int, ...]
@@ -84,7 +84,7 @@ class ResultView(NamedTuple):
         return cls(shape, None if cut == shape else cut, None if made == wanted else axes, back)
 
     def of(self, found: Array) -> Array:
-        """What a product returned, as the result."""
+        """The result, as a view of what a product returned."""
         if self.shape is not None:
             found = found.reshape(self.shape)
         return found if self.axes is None else found.transpose(self.axes)
@@ -106,7 +106,7 @@ class MatmulPair(NamedTuple):
     a, b : views of them as the product takes them.
     result : what becomes of its result.
     by_elements : whether elements are multiplied, none summed: by `numpy.multiply`.
-    turned : whether the product takes b first.
+    transposed : whether the transposed product is computed, which takes b first.
     stacks : the lengths of axes of a batch around its last one, if they are few products.
     """
 
@@ -114,7 +114,7 @@ class MatmulPair(NamedTuple):
     b: MatrixView
     result: ResultView
     by_elements: bool
-    turned: bool
+    transposed: bool
     stacks: tuple[int, ...] = ()
 
     def multiply(self, a: Array, b: Array) -> Array:
@@ -123,7 +123,7 @@ class MatmulPair(NamedTuple):
         if self.by_elements:
             check_elements("einsum: a result", self.result.product)
             return self.result.of(_multiplied(first, second, None, None))
-        if self.turned:
+        if self.transposed:
             first, second = second, first
         if self.stacks and first.dtype == second.dtype:
             check_elements("einsum: a result", self.result.product)
@@ -147,12 +147,12 @@ class MatmulPair(NamedTuple):
             return None
         (left, a), (right, b) = arrays
         factors = [(left, a, self.a.of(a)), (right, b, self.b.of(b))]
-        return product_step(factors[::-1] if self.turned else factors, self.result, out, last=last)
+        return product_step(factors[::-1] if self.transposed else factors, self.result, out, last=last)
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""
         first, second = self.a.of(a), self.b.of(b)
-        if self.turned:
+        if self.transposed:
             first, second = second, first
         target = None if out is None else self.result.target(out)
         if (

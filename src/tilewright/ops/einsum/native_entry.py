@@ -324,7 +324,7 @@ class _RecipeSteps:
     # --- kernels -------------------------------------------------------------------------------------
 
     def _kernel(self, step: Value) -> None:
-        """What a kernel makes: an array, `out`, or a number from a place on the stack."""
+        """The result of a kernel: an array, `out`, or a scalar read from the stack."""
         entry, f, module = self.entry, self.f, self.entry.module
         result, dtype = f.at(step, RecipeStep.result.offset), entry.field(step, RecipeStep.dtype.offset)
         scalar = f.icmp("!=", entry.word(step, RecipeStep.scalar), 0)
@@ -362,7 +362,7 @@ class _RecipeSteps:
         f.place(whole)
 
     def _new(self, axes: Value, shape: Value, dtype: Value) -> Value:
-        """A new array of whatever is in memory."""
+        """A new, uninitialised array."""
         entry, f = self.entry, self.f
         f.call(entry.increment, [dtype])  # PyArray_Empty takes over a reference
         empty = entry.module.declare("tw_empty", POINTER, (INT32, POINTER, POINTER, INT32))

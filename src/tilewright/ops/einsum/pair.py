@@ -41,7 +41,7 @@ def plan_pair(
 
     Parameters
     ----------
-    target : the strides of the array that receives the result; None: it may stand in any order.
+    target : the strides of the array that receives the result; None: it may have any layout.
     dtype : of both operands and the result; None: any, of elements as large as the smallest step.
 
     Before: "aib,bja->ij" of C-contiguous arrays. After: A (i, a, b) as a matrix of copies, or B (j, a, b).
@@ -71,7 +71,7 @@ def plan_pair(
     if own and matrix not in strategy.copied and prod(sizes.values()) > _LONG_READS:
         if not roles.batch:
             return pairing
-        # More of it is adjacent than a kernel of elements walks on.
+        # More of the matrix is contiguous than a kernel of elements reads at once.
         call = dtype and plan_products(labels[:2], labels_out, dtype, shapes, strides)
         if call and call.run < 2 * min(two_vectors, count(own, sizes)):
             return pairing
@@ -89,7 +89,7 @@ def _matmul_pair(
     labels_a, labels_b, labels_out = labels
     a, b, c = operands
     sizes = {**a.sizes, **b.sizes}
-    # What is copied has its axes in the order that is asked for.
+    # A copied operand has its axes in the required order.
     left, right = (None if name in strategy.copied else own for name, own in (("a", a), ("b", b)))
     groups = (
         *neighbours(roles.batch, (left, right, c)),
@@ -99,27 +99,29 @@ def _matmul_pair(
     nearest = labels_out[-1:] if c is None else c.outermost_first(labels_out)[-1:]
     # The transposed product where that makes the last axis of the result contiguous; of a matrix and a
     # vector, the matrix first: its rows are then read several at a time.
-    turned = bool(nearest and roles.columns) and (nearest in strategy.rows or not (strategy.rows or groups))
+    transposed = bool(nearest and roles.columns) and (
+        nearest in strategy.rows or not (strategy.rows or groups)
+    )
     if c is None:
         # A result in any order: few rows and many columns, where these are adjacent.
         narrow_rows, narrow_columns = (
             count(own, sizes) < two_vectors for own in (strategy.rows, strategy.columns)
         )
         if narrow_columns and not narrow_rows and left is not None and left.nearest in strategy.rows:
-            turned = bool(roles.columns)
+            transposed = bool(roles.columns)
         elif narrow_rows and not narrow_columns and right is not None and right.nearest in strategy.columns:
-            turned = turned and not strategy.rows
+            transposed = transposed and not strategy.rows
     stack = _Stack(groups, sizes, vectors=bool(roles.summed) and not groups)
     groups_a, groups_b = (strategy.rows, strategy.summed), (strategy.summed, strategy.columns)
     made = (strategy.rows, strategy.columns)
-    if turned:
+    if transposed:
         groups_a, groups_b, made = groups_a[::-1], groups_b[::-1], made[::-1]
     return MatmulPair(
         stack.operand(labels_a, groups_a, copied="a" in strategy.copied),
         stack.operand(labels_b, groups_b, copied="b" in strategy.copied),
         ResultView.make("".join((*groups, *made)), labels_out, sizes, stack.shape(*made)),
         by_elements=False,
-        turned=turned,
+        transposed=transposed,
         stacks=stack.outer(),
     )
 
@@ -173,7 +175,7 @@ def _by_elements(labels: tuple[str, str, str], sizes: Mapping[str, int]) -> Matm
 
     shape = tuple(sizes[label] for label in labels_out)
     result = ResultView.make(labels_out, labels_out, sizes, shape)
-    return MatmulPair(spread(labels_a), spread(labels_b), result, by_elements=True, turned=False)
+    return MatmulPair(spread(labels_a), spread(labels_b), result, by_elements=True, transposed=False)
 
 
 def contract(

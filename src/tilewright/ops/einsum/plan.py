@@ -23,7 +23,7 @@ from tilewright.ops.einsum.tree_layout import laid_out
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
 OperandKey: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], str]
 
-#: Two operands meet in one way; results of more stand in orders that are chosen.
+#: Two operands leave nothing to choose; of more, the layouts of intermediate results are chosen.
 _OPERANDS_OF_ONE_PAIR = 2
 
 #: Bytes of the types that have kernels which follow tables.
@@ -34,12 +34,12 @@ _PLANS = 1024
 
 
 class EinsumPlan(NamedTuple):
-    """What is done to operands of known shapes and strides.
+    """The steps of an einsum over operands of known shapes and strides.
 
     Attributes
     ----------
-    collapses : what becomes of each operand first; None: nothing.
-    steps : pairs that meet and moves, in order.
+    collapses : how each operand is reduced first; None: not at all.
+    steps : contractions of pairs and permutations, in order.
     shape : of the result.
     squeezed : axes of it of length 1, which no step makes.
     """
@@ -55,7 +55,7 @@ class EinsumPlan(NamedTuple):
         return not self.steps and self.collapses[0] is not None and self.collapses[0].is_view
 
     def pair(self, arrays: Sequence[Array]) -> MatmulPair | ScatteredPair | ElementwisePair | None:
-        """How two operands meet where nothing else is done."""
+        """How two operands are multiplied, where the plan does nothing else."""
         match self.steps:
             case (PairStep(labels=labels, shape=None),) if (
                 self.collapses == (None, None) and not self.squeezed
@@ -68,12 +68,12 @@ class EinsumPlan(NamedTuple):
 
 @lru_cache(maxsize=_PLANS)
 def kept_plan(subscripts: str, places: tuple[OperandKey, ...], optimize: Any) -> EinsumPlan:
-    """What is done to operands at these places; `optimize` where it can be a key."""
+    """The plan for these operands, from the cache; `optimize` is hashable."""
     return make_plan(subscripts, places, optimize)
 
 
 def make_plan(subscripts: str, places: Sequence[OperandKey], optimize: Any) -> EinsumPlan:
-    """What is done to operands of these shapes and strides.
+    """The plan for operands of these shapes and strides.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def place_operands(
     places: Sequence[OperandKey],
     collapses: Sequence[Collapse | None],
 ) -> tuple[Axes, ...]:
-    """Where the labels of operands stand; sums are new arrays."""
+    """Lengths and strides of the labels of operands; reduced operands are new arrays."""
     bytes_of_sums = min((abs(step) for _, strides, _ in places for step in strides if step), default=1)
     return tuple(
         Axes.of(term, shape, strides) if collapse is None else Axes.adjacent(term, sizes, bytes_of_sums)
@@ -119,14 +119,14 @@ def place_operands(
 
 
 def costs_of(places: Sequence[OperandKey], operands: Sequence[Axes]) -> PairCosts:
-    """What costs are those of: elements as large as the smallest step, by tables where all are floats."""
+    """The cost model for operands: elements as large as the smallest stride, tables where all are floats."""
     costs = PairCosts.of(None, operands)
     floats = all(kind == "f" for _, _, kind in places)
     return costs._replace(by_tables=floats and costs.itemsize in _BYTES_BY_TABLES)
 
 
 def kept_labels(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
-    """The labels with which operands meet others: none of length 1, none twice, none of one operand alone."""
+    """The labels of operands in pairs: none of length 1, none twice, none that one operand alone has."""
     long = [
         [label for label, size in zip(labels, shape, strict=True) if size != 1]
         for labels, shape in zip(indexing.inputs, shapes, strict=True)

@@ -1,4 +1,4 @@
-"""A plan of einsum as steps of machine code, for operands that stand where others will."""
+"""A plan of einsum as a recipe: the steps that machine code repeats for operands of the same strides."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Types(NamedTuple):
 
 
 class ResultMemory(Protocol):
-    """Where results on the way stand."""
+    """Memory of intermediate results."""
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """An array that nothing else uses until it is given back."""

@@ -1,4 +1,4 @@
-"""Pairs of operands whose axes do not fuse, multiplied where they stand by a `ScatteredGemm`."""
+"""Pairs of operands whose axes do not fuse, multiplied in place by a `ScatteredGemm`."""
 
 from __future__ import annotations
 
@@ -146,6 +146,6 @@ class ScatteredPair(NamedTuple):
 
 
 def _whole(array: Array) -> bool:
-    """Whether elements stand where their type wants them, and steps are whole elements."""
+    """Whether elements are aligned, and strides are multiples of the element size."""
     size = array.itemsize
     return bool(array.flags.aligned) and not any(step % size for step in array.strides)

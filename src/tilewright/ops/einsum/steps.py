@@ -1,4 +1,4 @@
-"""The nodes of a tree of contractions as steps on arrays, one after the other."""
+"""The nodes of a contraction tree as steps on arrays, in order."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple, TypeAlias
 from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, walk
 
 #: Multiply-adds from which the order of a result is worth a thought: of fewer, a call costs more than the
-#: work, and results stand as products make them.
+#: work, and results keep the layout that products give them.
 LEAST_PLACED = 1 << 17
 
 
 class PairStep(NamedTuple):
-    """Two arrays that meet.
+    """The contraction of two arrays.
 
     Attributes
     ----------

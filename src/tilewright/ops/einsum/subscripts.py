@@ -109,7 +109,7 @@ def _malformed(text: str, place: int, reason: str) -> MalformedSubscripts:
 
 
 def _pointer(place: int) -> str:
-    """What stands below a character to point at it."""
+    """A line that points at a character of the line above."""
     return " " * place + "^"
 
 
@@ -348,7 +348,7 @@ def find_path(indexing: Indexing, optimize: Any) -> Path:
 
 
 def _leftmost(count: int) -> Path:
-    """Operands one after the other: what is made stands last in the list that is left.
+    """Operands from left to right: each result is appended to the list that is left.
 
     >>> _leftmost(4)
     ((0, 1), (0, 2), (0, 1))

@@ -1,4 +1,4 @@
-"""Trees of contractions: what meets what, and the order of the axes of everything on the way."""
+"""Contraction trees: which arrays are contracted, and the order of axes of every intermediate result."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class _TreeParser:
         return False
 
     def _close(self, node: _Open) -> Tree:
-        """A node behind whose operands the text stands."""
+        """The node whose operands have just been read."""
         alone = len(node.children) == 1
         if alone and not node.bracket and self._peek() == "":
             return node.children[0]  # an operand, or a tree in brackets
@@ -266,7 +266,7 @@ class _TreeParser:
         return Pair(first, second[0], labels) if second else Permutation(first, labels)
 
     def _numbers(self) -> tuple[str, list[int]]:
-        """The labels of a list whose bracket is open, and where each stands."""
+        """The labels of a list whose bracket is open, and the position of each."""
         labels, places = "", []
         while self._peek() != "]":
             if labels:
@@ -312,7 +312,7 @@ class _TreeParser:
 
 
 def _pointer(place: int) -> str:
-    """What stands below a character to point at it."""
+    """A line that points at a character of the line above."""
     return " " * place + "^"
 
 
@@ -350,7 +350,7 @@ def tree_sizes(tree: Tree, sizes: Sequence[int] | Mapping[int, int]) -> dict[str
 
 
 def tree_of_path(terms: Sequence[str], output: str, path: Path) -> Tree:
-    """The tree of operands with these labels that meet in the order of a path.
+    """The tree of operands with these labels, contracted in the order of a path.
 
     More operands that meet at once do so from left to right. What is made on the way has the labels of both
     operands first, then those of the first alone, then those of the second.
@@ -370,7 +370,7 @@ def tree_of_path(terms: Sequence[str], output: str, path: Path) -> Tree:
             labels = _made(a.labels, b.labels, {*output, *"".join(others)}) if others else output
             del left[second], left[first]
             left.append(Pair(a, b, labels))
-            # The two are gone, what they made stands last, and takes the next of the group.
+            # The two are removed, their result is last, and is contracted with the next of the group.
             group = [place - 2 for place in group[2:]] + [len(left) - 1]
             group.sort()
     return left[0]

@@ -1,4 +1,4 @@
-"""The order in memory of what a tree of contractions makes on the way: whatever costs least over the tree."""
+"""The layout of every intermediate result of a contraction tree: the cheapest over the whole tree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Choice(NamedTuple):
 
 
 def without_permutations(tree: Tree) -> Tree:
-    """The same contractions: what is permuted is made in that order, or is met as it stands.
+    """The same contractions: a permuted result is computed in that order, an operand used in place.
 
     Before: ``[[0,1],[1,2]->[0,2]]->[2,0]``. After: ``[0,1],[1,2]->[2,0]``. Only an operand that is the whole
     tree stays a permutation.
@@ -68,7 +68,7 @@ def laid_out(tree: Tree, operands: Sequence[Axes], costs: PairCosts) -> Tree:
 
     Parameters
     ----------
-    operands : where each operand's labels stand.
+    operands : lengths and strides of each operand's labels.
 
     Before: ``[b,f,j,n],[[m,n,e,f],[a,e,i,m]->[n,f,a,i]]->[a,b,i,j]``. After: the inner result is
     ``[a,i,f,n]``: rows, then columns, and what is summed next to each other.

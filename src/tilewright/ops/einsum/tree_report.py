@@ -1,4 +1,4 @@
-"""What a compiled tree of contractions comes to, node by node: labels, sizes, work, way, predicted time."""
+"""Report of a compiled contraction tree, node by node: labels, sizes, work, strategy, predicted time."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def cycle_seconds() -> float:
 
 
 def node_text(node: Pair | Permutation) -> str:
-    """What a node takes and makes, in words of labels.
+    """A node in terms of labels: its operands, and its result.
 
     >>> node_text(Pair(Leaf("ij", 0), Leaf("jk", 1), "ik"))
     'ij,jk->ik'
@@ -115,8 +115,8 @@ def explain_tree(
 
     Parameters
     ----------
-    operands : where each operand's labels stand.
-    as_given : whether results stand in memory in the order of the labels of their nodes, the last one too.
+    operands : lengths and strides of each operand's labels.
+    as_given : whether results are stored in the order of the labels of their nodes, the last one too.
     """
     sizes = {label: size for axes in operands for label, size in axes.sizes.items()}
     places: list[Axes] = []

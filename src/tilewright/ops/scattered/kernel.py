@@ -1,4 +1,4 @@
-"""Products of operands that stand wherever tables say, and the tables of binary contractions."""
+"""Kernels of products whose operands are located by tables, and the tables of binary contractions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ L2_SHARE = 0.5
 
 
 class Tables(NamedTuple):
-    """What a contraction of some sizes and strides needs beside its memory.
+    """The tables of offsets of a contraction, for its sizes and strides.
 
     Attributes
     ----------

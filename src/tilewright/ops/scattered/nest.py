@@ -1,4 +1,4 @@
-"""The five loops of a product whose operands stand wherever tables say (block-scatter, Matthews 2018)."""
+"""The five loops of a product whose operands are located by tables (block-scatter, Matthews 2018)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SCATTERED_SIZES = ("batch", "m", "n", "k", "nc")
 #: Tables: element offsets of batch items, rows, columns and depths of each operand; how many depths from one
 #: on keep their step, and how many such runs are as long and begin one element after the other. Rows and
 #: columns come in panels, whose missing lanes repeat the last: how many lanes each panel has; the step
-#: between them in the operand and in C; how many panels from each on stand one element behind the one before.
+#: between them in the operand and in C; how many panels from each on begin one element after the previous.
 TABLES = (
     *("ab", "bb", "cb", "am", "ak", "bn", "bk", "cm", "cn"),
     *("ak_run", "bk_run", "ak_turn", "bk_turn", "m_count", "n_count"),

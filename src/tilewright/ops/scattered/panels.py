@@ -1,4 +1,4 @@
-"""How rows and columns of a contraction are cut into panels, and where each lane of them stands."""
+"""How rows and columns of a contraction are cut into panels, and the offset of each lane."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _steps(at: Array, counts: Array) -> Array:
 
 
 class PanelShape(NamedTuple):
-    """What panels are for.
+    """The shape of panels, and of the product that uses them.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ def cut_panels(axes: Sequence[StridedAxis], operand: str, cut: PanelShape, other
 
     >>> axes = [StridedAxis(2, 1, None, 9), StridedAxis(5, 2, None, 1)]
     >>> cut_panels(axes, "a", PanelShape(4, 1, 1, 16, 32), 1000).at.reshape(-1, 4).tolist()
-    [[0, 2, 4, 4], [1, 3, 5, 5], [6, 8, 8, 8], [7, 9, 9, 9]]
+    [[0, 2, 4, 6], [1, 3, 5, 7], [8, 8, 8, 8], [9, 9, 9, 9]]
     """
     width = cut.width
     if not all(axis.size for axis in axes):

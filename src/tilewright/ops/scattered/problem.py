@@ -1,4 +1,4 @@
-"""Products of operands whose rows, columns and depths stand wherever tables say."""
+"""Matrix products whose rows, columns and depths are located by tables of offsets."""
 
 from __future__ import annotations
 

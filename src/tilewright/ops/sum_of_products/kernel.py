@@ -18,7 +18,7 @@ from tilewright.preparing import preparing
 from tilewright.spec.dtype import DTYPES, DType, find_numpy_dtype
 from tilewright.threads.pool import call_team
 
-#: Multiply-adds of a product that take as long as one element that is read: 60 a nanosecond, beside 8.
+#: Multiply-adds that take as long as reading one element: 60 per nanosecond, compared with 8 elements.
 ELEMENT_WORK = 8
 
 #: Plans kept; one takes about 30 us to make.
@@ -36,7 +36,7 @@ class ProductsKernel(Kernel):
 
     @property
     def blocking(self) -> ProductCut:
-        """What a task takes."""
+        """How the kernel is cut into tasks."""
         assert isinstance(self._compilation.blocking, ProductCut)
         return self._compilation.blocking
 
@@ -86,7 +86,7 @@ class _CommonAxis(NamedTuple):
 
 
 def _merged(axes: Sequence[_CommonAxis]) -> list[_CommonAxis]:
-    """Axes, outermost first, with neighbours fused that every array walks on evenly.
+    """Axes, outermost first, with neighbours fused that have one stride in every array.
 
     >>> _merged([_CommonAxis(3, (20, 4)), _CommonAxis(5, (4, 0)), _CommonAxis(4, (1, 0))])
     [_CommonAxis(length=3, steps=(20, 4)), _CommonAxis(length=20, steps=(1, 0))]

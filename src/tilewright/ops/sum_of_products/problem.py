@@ -71,6 +71,7 @@ class SumOfProducts:
 
     Examples
     --------
+    >>> import numpy as np
     >>> problem = SumOfProducts("along", 2)
     >>> problem.reference(np.ones((1, 1, 2, 3, 4)), np.full((1, 1, 2, 3, 4), 2.0))
     array([[[16., 16., 16.]]])

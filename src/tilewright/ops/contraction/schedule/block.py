@@ -36,7 +36,7 @@ def block(contraction: Contraction, machine: Machine) -> Contraction:
         return contraction
     units = units_of(contraction, machine)
     types = contraction.types
-    # What out cannot hold is summed in one go.
+    # Sums that out cannot hold are not split.
     whole = types.narrows or types.c.real != types.acc
     found = contraction if whole else _cut(contraction, DimensionRole.K, units.blocking.kc, 1)
     depth = prod(d.size or 1 for d in found.primitive if d.type is DimensionRole.K)

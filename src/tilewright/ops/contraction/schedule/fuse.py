@@ -1,4 +1,4 @@
-"""Dimensions that are one in every operand become one."""
+"""Fusion of dimensions that form one in every operand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.ops.contraction.problem import Contraction
 
 
 def fuse(contraction: Contraction, machine: Machine) -> Contraction:  # noqa: ARG001 - as every pass
-    """Two dimensions of a type that every operand walks on evenly become one; those of length 1 go.
+    """Fuses dimensions of a role that have one stride in every operand; removes those of length 1.
 
     Before::
 

@@ -1,4 +1,4 @@
-"""Which dimensions the primitive runs over, and which primitive: the cheapest way there is."""
+"""Choice of the primitive and of its dimensions: the cheapest candidate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilewright.spec.roles import DimensionRole
 #: Sides of what a unary primitive moves: rows of in0, and rows of out.
 _SIDES = ("in0", "out")
 
-#: Primitive dimensions of gemm in the order in which they stand.
+#: The order of the primitive dimensions of gemm.
 _ORDER = (DimensionRole.M, DimensionRole.N, DimensionRole.K)
 
 
@@ -69,7 +69,7 @@ def _packed(contraction: Contraction, inside: Iterable[Dimension]) -> Contractio
 
 
 def _in_place(contraction: Contraction, units: ContractionTiles) -> Iterator[Contraction]:
-    """Primitives on operands where they stand: one dimension of rows, of columns, one or two of depths."""
+    """Primitives on operands in place: one dimension of rows, of columns, one or two of depths."""
     sums = contraction.of_type(DimensionRole.K)
     # As many sums as there are run inside of the primitive, which keeps them in registers.
     depths = list(permutations(sums, min(len(sums), 2)))

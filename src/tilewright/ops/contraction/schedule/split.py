@@ -67,7 +67,7 @@ def work_of(contraction: Contraction) -> int:
 
 
 def least_work(contraction: Contraction) -> int:
-    """What one task has of these at least."""
+    """The least work of one task."""
     return LEAST_TASK_ELEMENTS if contraction.is_unary else LEAST_TASK_WORK
 
 

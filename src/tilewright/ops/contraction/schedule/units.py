@@ -14,7 +14,7 @@ from tilewright.spec.roles import DimensionRole
 
 @dataclass(frozen=True)
 class ContractionTiles:
-    """What a contraction is cut into.
+    """The register tile of a contraction, and which dimensions it covers.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ContractionTiles:
 
 
 def units_of(contraction: Contraction, machine: Machine) -> ContractionTiles:
-    """The register tile of a contraction, turned so that adjacent elements of out make vectors.
+    """The register tile of a contraction, transposed so that vectors are contiguous in out.
 
     >>> from tilewright.machine.catalog import find_machine
     >>> m, n = Dimension("m", size=9, in0=1, out=1), Dimension("n", size=9, in1=1, out=9)
