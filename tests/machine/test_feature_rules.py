@@ -9,10 +9,11 @@ from support import run_python
 import tilewright as tw
 from tilewright.errors import FeatureNeeded, InvalidSetting, InvalidTarget, UnknownCpu, UnknownFeature
 from tilewright.llvm.subtarget import cpu_features, known_features
+from tilewright.machine.arch import ARCHS, find_arch, triple_arch
 from tilewright.machine.custom import TargetName
-from tilewright.machine.feature_rules import BUILT_ON, CALLING, expanded
+from tilewright.machine.feature_rules import expanded
 from tilewright.machine.host import detect_host
-from tilewright.machine.machine import Machine, enabled_features, triple_arch
+from tilewright.machine.machine import Machine, enabled_features
 from tilewright.settings import Settings
 
 #: A CPU of each architecture that has all features of the table, with what it takes to have them.
@@ -24,14 +25,14 @@ CPUS = {
 }
 
 
-@pytest.mark.parametrize("arch", BUILT_ON)
+@pytest.mark.parametrize("arch", [arch.name for arch in ARCHS if arch.built_on])
 def test_the_table_says_what_llvm_does(arch: str) -> None:
     triple, cpu, more = CPUS[arch]
-    names = tuple(sorted(BUILT_ON[arch]))
+    names = tuple(sorted(find_arch(arch).built_on))
     everything = cpu_features(triple, cpu, more, names)
     assert everything == set(names)
-    needed = {entry[1:] for entry in CALLING[arch]}
-    bases = {base for found in BUILT_ON[arch].values() for base in found}
+    needed = {entry[1:] for entry in find_arch(arch).calling}
+    bases = {base for found in find_arch(arch).built_on.values() for base in found}
     for feature in sorted(bases - needed):
         try:
             left = cpu_features(triple, cpu, ",".join(filter(None, (more, f"-{feature}"))), names)
@@ -42,12 +43,15 @@ def test_the_table_says_what_llvm_does(arch: str) -> None:
         assert everything - left == lost & everything, feature
 
 
-@pytest.mark.parametrize("arch", BUILT_ON)
+@pytest.mark.parametrize("arch", [arch.name for arch in ARCHS if arch.built_on])
 def test_names_that_llvm_knows(arch: str) -> None:
     triple, _, _ = CPUS[arch]
     known = known_features(triple) | {"64bit-support", "fpu"}
-    assert {entry[1:] for entry in CALLING[arch]} <= known
-    assert {*BUILT_ON[arch], *(base for found in BUILT_ON[arch].values() for base in found)} <= known
+    assert {entry[1:] for entry in find_arch(arch).calling} <= known
+    assert {
+        *find_arch(arch).built_on,
+        *(base for found in find_arch(arch).built_on.values() for base in found),
+    } <= known
 
 
 @pytest.mark.parametrize(

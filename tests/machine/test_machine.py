@@ -10,9 +10,10 @@ import pytest
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.llvm.object_cache import key_of
+from tilewright.machine.arch import triple_arch
 from tilewright.machine.catalog import CATALOG, find_machine
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa
-from tilewright.machine.machine import Cache, Machine, enabled_features, limit_features, triple_arch
+from tilewright.machine.machine import Cache, Machine, enabled_features, limit_features
 
 #: What the row of 512 bits needs and no narrower one does.
 WIDE_OFF = "-avx512bw,-avx512dq,-avx512f,-avx512vl"

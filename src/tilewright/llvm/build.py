@@ -32,6 +32,7 @@ from tilewright.llvm.values import (
     vector_of,
     zero,
 )
+from tilewright.machine.arch import find_arch
 
 #: What the length of scalable vectors is counted in.
 GRANULE_BITS = 128
@@ -341,9 +342,9 @@ class Function(ControlFlow):
 
     def pause(self) -> None:
         """Tells the CPU that this thread polls memory; nothing where LLVM has no intrinsic for it."""
-        found = _PAUSES.get(self.module.triple.partition("-")[0])
+        found = find_arch(self.module.triple).pause
         if found is not None:
-            name, arguments = found
+            name, arguments = found[0], [int32(number) for number in found[1]]
             intrinsic = self.module.declare(name, VOID, [value.type for value in arguments])
             self.call(intrinsic, arguments)
 
@@ -468,12 +469,5 @@ def _whole(kind: Type) -> int:
     """Bytes of an integer, to which atomic ones are aligned."""
     return int(kind.text.removeprefix("i")) // 8
 
-
-#: Intrinsics that spend a moment cheaply: Intel SDM vol. 2, PAUSE; Arm ARM C6.2, YIELD (HINT #1).
-_PAUSES: dict[str, tuple[str, list[Value]]] = {
-    "x86_64": ("llvm.x86.sse2.pause", []),
-    "aarch64": ("llvm.aarch64.hint", [int32(1)]),
-    "arm64": ("llvm.aarch64.hint", [int32(1)]),
-}
 
 _RELATIONS = {"<": "slt", "<=": "sle", "==": "eq", "!=": "ne", ">": "sgt", ">=": "sge"}

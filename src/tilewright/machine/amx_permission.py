@@ -7,10 +7,11 @@ processes that say they can do with it; without permission the first instruction
 from __future__ import annotations
 
 import ctypes
-import platform
 import sys
 from functools import cache
 from typing import Any
+
+from tilewright.machine.arch import X86_64, linux_arch
 
 #: arch_prctl of the x86-64 system call table, and its requests (arch/x86/include/uapi/asm/prctl.h).
 _ARCH_PRCTL = 158
@@ -43,7 +44,7 @@ def amx_permitted() -> bool:
     >>> amx_permitted() in (True, False)
     True
     """
-    if sys.platform != "linux" or platform.machine() != "x86_64" or sys.maxsize < 1 << 32:
+    if linux_arch() is not X86_64 or sys.maxsize < 1 << 32:
         return False
     supported = ctypes.c_uint64()
     if _arch_prctl(_ARCH_GET_XCOMP_SUPP, ctypes.byref(supported)):

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from tilewright.errors import NoVectorUnit, UnknownTarget, shown
+from tilewright.machine.arch import AARCH64, POWERPC64LE, RISCV64, X86_64
 from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, SVE, VSX, Isa, usable_isas
 from tilewright.machine.machine import Cache, Machine, enabled_features
 
 _KIB = 2**10
 _MIB = 2**20
-_X86 = "x86_64-unknown-linux-gnu"
-_ARM = "aarch64-unknown-linux-gnu"
-_POWER = "powerpc64le-unknown-linux-gnu"
-_RISCV = "riscv64-unknown-linux-gnu"
+_X86 = X86_64.linux_triple
+_ARM = AARCH64.linux_triple
+_POWER = POWERPC64LE.linux_triple
+_RISCV = RISCV64.linux_triple
 _MACOS = "arm64-apple-macosx11.0.0"
 
 

@@ -11,28 +11,10 @@ import re
 from dataclasses import dataclass
 
 from tilewright.errors import InvalidTarget, shown
+from tilewright.machine.arch import find_arch, triple_arch
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import ISAS, SVE, best_isa
-from tilewright.machine.machine import Cache, Machine, triple_arch
-
-_KIB = 2**10
-_MIB = 2**20
-
-#: Caches assumed of one core: level 1, level 2, and its architecture's usual share of a level 3.
-#: Panels too large for a cache cost more than small ones, so these are the smaller of what is common.
-_CACHES: dict[str, tuple[Cache, Cache, Cache]] = {
-    # Haswell client, Intel 248966: no later core with AVX2 has less.
-    "x86_64": (Cache(32 * _KIB, 8, 64), Cache(256 * _KIB, 8, 64), Cache(2 * _MIB, 16, 64)),
-    # Arm Neoverse N1 TRM 100616, with the smaller of its L2 sizes; L3 1 MiB a core as in Ampere Altra.
-    "aarch64": (Cache(64 * _KIB, 4, 64), Cache(512 * _KIB, 8, 64), Cache(1 * _MIB, 16, 64)),
-    # IBM POWER9 Processor User's Manual: L1 32 KiB 8-way; L2 512 KiB 8-way and L3 10 MiB 20-way
-    # for two cores, of which one has half.
-    "powerpc64le": (Cache(32 * _KIB, 8, 128), Cache(256 * _KIB, 8, 128), Cache(5 * _MIB, 20, 128)),
-}
-
-#: An estimate for architectures without a row above: what embedded 64-bit cores have at least.
-_SMALL = (Cache(32 * _KIB, 8, 64), Cache(256 * _KIB, 8, 64), Cache(1 * _MIB, 16, 64))
-
+from tilewright.machine.machine import Cache, Machine
 
 #: Lengths of vectors: SVE (the technical reference manuals of Arm; A64FX Microarchitecture Manual) and SME
 #: (`machdep.cpu.sme_max_svl_b` of macOS).
@@ -128,7 +110,7 @@ class TargetName:
         >>> TargetName.parse("riscv64-linux-gnu:sifive-u74").machine(frozenset()).isa.name
         'generic128'
         """
-        l1, l2, l3 = _CACHES.get(self.arch, _SMALL)
+        l1, l2, l3 = (Cache(kib << 10, ways, line) for kib, ways, line in find_arch(self.arch).caches_kib)
         given = [entry for entry in self.features.split(",") if entry and entry[1:] not in has]
         vector_bits = self.vector_bits or _VECTOR_BITS.get(self.cpu, 0)
         asked = self.vector_bits and "sve" in has

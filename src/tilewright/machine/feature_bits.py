@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
 from tilewright.errors import NoResolver, UntestableFeature
+from tilewright.machine import arch
 from tilewright.machine.machine import Machine, enabled_features
 
 
@@ -181,8 +182,8 @@ _LEAF7_1_EAX, _LEAF7_1_EDX = _cpuid(7, 1, "EAX"), _cpuid(7, 1, "EDX")
 _EXTENDED_ECX = _cpuid(0x80000001, 0, "ECX")
 
 X86 = Detection(
-    arch="x86_64",
-    baseline="x86-64",
+    arch=arch.X86_64.name,
+    baseline=arch.X86_64.baseline,
     rows=(
         *_rows(_LEAF1_ECX, "sse3:0 ssse3:9 sse4.1:19 sse4.2:20 movbe:22 popcnt:23"),
         *_rows(_EXTENDED_ECX, "lzcnt:5 sse4a:6 prfchw:8 tbm:21"),
@@ -221,8 +222,8 @@ X86 = Detection(
 )
 
 AARCH64 = Detection(
-    arch="aarch64",
-    baseline="generic",
+    arch=arch.AARCH64.name,
+    baseline=arch.AARCH64.baseline,
     rows=(
         *_rows(HWCAP, "fp-armv8:0 neon:1 rdm:12 complxnum:14 sha3:17 dotprod:20 fp16fml:23 sve:22"),
         *_same_bit(HWCAP, 1 << 9 | 1 << 10, "fullfp16"),  # of scalars and of vectors
@@ -245,8 +246,8 @@ _ALTIVEC, _POWER_VSX = 1 << 28, 1 << 7
 _ARCH_2_07, _ARCH_3_00, _IEEE128, _ARCH_3_1, _MMA = 1 << 31, 1 << 23, 1 << 22, 1 << 18, 1 << 17
 
 POWER = Detection(
-    arch="powerpc64le",
-    baseline="ppc64le",
+    arch=arch.POWERPC64LE.name,
+    baseline=arch.POWERPC64LE.baseline,
     rows=(
         *_same_bit(HWCAP, _ALTIVEC, "altivec"),
         *_same_bit(HWCAP, _POWER_VSX, "vsx"),

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tilewright.errors import InvalidSetting, IsaNotOnHost, shown
 from tilewright.machine.amx_permission import amx_permitted
+from tilewright.machine.arch import find_arch, triple_arch
 from tilewright.machine.feature_rules import check_calling, expanded
 from tilewright.machine.isa import Isa, best_isa, find_isa, usable_isas
-from tilewright.machine.machine import Machine, enabled_features, triple_arch
+from tilewright.machine.machine import Machine, enabled_features
 from tilewright.machine.probe import (
     DEFAULT,
     CacheFacts,
@@ -230,11 +231,11 @@ def _features(processor: Processor, changes: Fact[str] | None) -> Fact[str]:
     """LLVM's feature string, sorted, followed by the changes asked for ("+name" or "-name")."""
     known = dict(processor.features)
     origin = _LLVM_FEATURES
-    if triple_arch(processor.triple) == "aarch64" and not known.get("neon"):
-        # LLVM cannot detect features on some AArch64 systems (macOS among them). Advanced SIMD is
-        # part of every AArch64 application processor: Arm's Procedure Call Standard relies on it.
-        known["neon"] = True
-        origin = f"{_LLVM_FEATURES}; neon: {DEFAULT}"
+    # LLVM cannot detect features on some AArch64 systems, macOS among them.
+    undetected = [name for name in find_arch(processor.triple).always if not known.get(name)]
+    if undetected:
+        known |= dict.fromkeys(undetected, True)
+        origin = f"{_LLVM_FEATURES}; {', '.join(undetected)}: {DEFAULT}"
     if known.get("amx-tile") and not amx_permitted():
         for name in [name for name in known if name.startswith("amx")]:
             known[name] = False

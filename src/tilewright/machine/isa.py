@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype, shown
+from tilewright.machine.arch import AARCH64, POWERPC64LE, RISCV64, X86_64
 from tilewright.spec.dtype import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType, accumulator
 
 
@@ -517,7 +518,7 @@ _SVE_TILES = (
 
 AVX512 = Isa(
     name="avx512",
-    arch="x86_64",
+    arch=X86_64.name,
     features=("avx", "avx2", "f16c", "fma", "avx512f", "avx512bw", "avx512vl", "avx512dq"),
     vector_bits=512,
     vector_registers=32,
@@ -533,7 +534,7 @@ AVX512 = Isa(
 
 AVX2 = Isa(
     name="avx2",
-    arch="x86_64",
+    arch=X86_64.name,
     features=("avx", "avx2", "f16c", "fma"),
     vector_bits=256,
     vector_registers=16,
@@ -550,7 +551,7 @@ AVX2 = Isa(
 
 NEON = Isa(
     name="neon",
-    arch="aarch64",
+    arch=AARCH64.name,
     features=("neon",),
     vector_bits=128,
     vector_registers=32,
@@ -565,7 +566,7 @@ NEON = Isa(
 
 SVE = Isa(
     name="sve",
-    arch="aarch64",
+    arch=AARCH64.name,
     features=("neon", "sve"),
     vector_bits=128,
     vector_registers=32,
@@ -582,7 +583,7 @@ SVE = Isa(
 
 VSX = Isa(
     name="vsx",
-    arch="powerpc64le",
+    arch=POWERPC64LE.name,
     features=("power9-vector",),
     vector_bits=128,
     vector_registers=64,
@@ -599,7 +600,7 @@ VSX = Isa(
 
 RVV128 = Isa(
     name="rvv128",
-    arch="riscv64",
+    arch=RISCV64.name,
     features=("m", "v"),
     vector_bits=128,
     vector_registers=32,

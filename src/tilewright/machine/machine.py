@@ -5,25 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
+from tilewright.machine.arch import triple_arch
 from tilewright.machine.cores import Core
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import ISAS, Isa, Lowering, usable_isas
 
 #: Bytes between two prefetches and of aligned stack buffers: the smallest cache line of the catalogued CPUs.
 CACHE_LINE = 64
-
-#: Spellings of an architecture in triples that differ from the one `Isa.arch` uses.
-_ARCH_ALIASES = {"amd64": "x86_64", "x86_64h": "x86_64", "arm64": "aarch64", "arm64e": "aarch64"}
-
-
-def triple_arch(triple: str) -> str:
-    """The architecture of an LLVM triple, in the spelling of `Isa.arch`.
-
-    >>> triple_arch("arm64-apple-darwin23.0.0")
-    'aarch64'
-    """
-    arch = triple.partition("-")[0]
-    return _ARCH_ALIASES.get(arch, arch)
 
 
 def _kib(size: int) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tilewright.errors import InvalidSetting
-from tilewright.machine.machine import Cache, triple_arch
+from tilewright.machine.arch import AARCH64, find_arch
+from tilewright.machine.machine import Cache
 from tilewright.preparing import importing
 from tilewright.settings import parse_bytes
 
@@ -113,13 +114,13 @@ def _ask_processor() -> Processor:
     except RuntimeError:  # llvmlite's answer where LLVM cannot detect features
         detected = {}
     triple = llvm.get_process_triple()
-    arch, lengths = triple_arch(triple), (0, 0)
-    if arch != "x86_64":  # of which CPUID says everything
+    arch, lengths = find_arch(triple), (0, 0)
+    if not arch.has_cpuid:
         with importing:
             from tilewright.machine import system_facts as facts
 
-        others = facts.linux_features(arch, facts.auxiliary_value) if sys.platform == "linux" else {}
-        if arch == "aarch64":
+        others = facts.linux_features(arch.name, facts.auxiliary_value) if sys.platform == "linux" else {}
+        if arch is AARCH64:
             lengths = facts.vector_lengths(_read_sysctl)
             others |= facts.macos_features(_read_sysctl) if sys.platform == "darwin" else {}
         detected = others | detected

@@ -13,7 +13,6 @@ import ctypes
 import logging  # noqa: F401  (it watches forks itself, and must not begin to in the middle of one)
 import mmap
 import os
-import platform
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -21,13 +20,10 @@ from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
 
+from tilewright.machine.arch import linux_arch
 from tilewright.preparing import importing, preparing
 
 Lock: TypeAlias = AbstractContextManager[Any]
-
-#: linux/mman.h, MAP_NORESERVE, which Python 3.11 does not define: no swap is reserved for the copy in a
-#: child.
-_NO_RESERVE = {"x86_64": 0x4000, "aarch64": 0x4000, "riscv64": 0x4000, "ppc64le": 0x40}
 
 _taken: list[Lock] = []
 _resets: list[Callable[[], None]] = []
@@ -58,7 +54,8 @@ def private_memory(size: int) -> mmap.mmap:
     """
     if sys.platform == "win32":
         return mmap.mmap(-1, size)
-    unreserved = _NO_RESERVE.get(platform.machine(), 0) if sys.platform == "linux" else 0
+    arch = linux_arch()
+    unreserved = 0 if arch is None else arch.map_noreserve  # Python 3.11 has no name for it
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unreserved)
 
 

@@ -8,12 +8,10 @@ memory.
 from __future__ import annotations
 
 import ctypes
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 
 from tilewright.llvm.build import Callee, Function, Module
@@ -21,6 +19,7 @@ from tilewright.llvm.builtin import address_of
 from tilewright.llvm.control import Block
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
+from tilewright.machine.arch import SystemCalls, linux_arch
 from tilewright.machine.machine import Machine
 from tilewright.threads.pool_memory import (
     ASLEEP,
@@ -54,24 +53,6 @@ REPAID = 2
 LOSS_SHARE, LEAST_LOSS_NS = 4, 2_000
 
 
-@dataclass(frozen=True)
-class SystemCalls:
-    """Numbers of Linux system calls, asm/unistd.h."""
-
-    futex: int
-    gettid: int
-    sched_getaffinity: int
-    sched_setaffinity: int
-
-
-_GENERIC = SystemCalls(futex=98, gettid=178, sched_getaffinity=123, sched_setaffinity=122)
-#: By machine name as in `platform.machine`.
-SYSTEM_CALLS = {
-    "x86_64": SystemCalls(futex=202, gettid=186, sched_getaffinity=204, sched_setaffinity=203),
-    "ppc64le": SystemCalls(futex=221, gettid=207, sched_getaffinity=223, sched_setaffinity=222),
-    "aarch64": _GENERIC,
-    "riscv64": _GENERIC,
-}
 #: linux/futex.h, FUTEX_WAIT and FUTEX_WAKE with FUTEX_PRIVATE_FLAG.
 FUTEX_WAIT, FUTEX_WAKE = 128, 129
 
@@ -91,8 +72,20 @@ class Wait(Enum):
 
 def host_wait() -> Wait:
     """Futexes on Linux, pthread condition variables elsewhere."""
-    futexes = sys.platform == "linux" and platform.machine() in SYSTEM_CALLS
-    return Wait.FUTEX if futexes else Wait.CONDITION
+    return Wait.CONDITION if system_calls() is None else Wait.FUTEX
+
+
+def system_calls() -> SystemCalls | None:
+    """The numbers of this host's system calls, if they are known."""
+    arch = linux_arch()
+    return None if arch is None else arch.system_calls
+
+
+def known_system_calls() -> SystemCalls:
+    """Those of a host that waits by futexes."""
+    found = system_calls()
+    assert found is not None
+    return found
 
 
 _LIBRARY = {
@@ -228,8 +221,8 @@ class _PoolCode:
         """``sleep(slot, word)`` returns once the slot has another word, or spuriously; ``wake(slot)``."""
         # The kernel compares 32 bits: the low half of the word, whose address depends on the byte order.
         low = 0 if sys.byteorder == "little" else 4
-        number = int64(SYSTEM_CALLS[platform.machine()].futex)
-        call = self.system_call()
+        calls, call = known_system_calls(), self.system_call()
+        number = int64(calls.futex)
         made = []
         for name, operation in (("sleep", FUTEX_WAIT), ("wake", FUTEX_WAKE)):
             arguments = [("slot", POINTER), *([("word", INT64)] if name == "sleep" else [])]
@@ -253,7 +246,7 @@ class _PoolCode:
         Otherwise Linux may wake a worker on its caller's CPU, mostly in virtual machines, where an idle CPU
         is not always reported as idle; both then share the CPU for milliseconds while another one idles.
         """
-        calls, call = SYSTEM_CALLS[platform.machine()], self.system_call()
+        calls, call = known_system_calls(), self.system_call()
 
         def change(f: Function, thread: Value, cpu: Value, *, allow: bool) -> Value:
             """Add a CPU to a thread's affinity mask, or remove it if others remain; whether it succeeded."""

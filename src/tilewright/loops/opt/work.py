@@ -19,7 +19,7 @@ from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.loops.nests.nest import Where
 from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions, Remark
 from tilewright.loops.opt.rewrite import rewrite
-from tilewright.machine.machine import triple_arch
+from tilewright.machine.arch import triple_arch
 from tilewright.preparing import preparing
 
 #: Magic numbers of LLVM bitcode: plain, and in Apple's wrapper.

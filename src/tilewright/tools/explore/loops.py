@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tilewright.cached import cached_property
-from tilewright.machine.machine import triple_arch
+from tilewright.machine.arch import AARCH64, POWERPC64LE, RISCV64, X86_64, triple_arch
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Dialect:
 
 #: One row per architecture. Scalar arithmetic (vfmadd231ss, fmadd, xsmaddasp) is not among the words.
 DIALECTS: dict[str, Dialect] = {
-    "x86_64": Dialect(
+    X86_64.name: Dialect(
         comment=r"#",
         register=r"%(?:[xyz]mm)?((?<=mm)\d+|tmm\d+)",
         accumulates=r"vfn?m(add|sub)(132|213|231)p[sdh]|vdpbf16ps|vdpphps|vpdp\w+|vpmadd52[lh]uq|tdp\w+",
@@ -58,7 +58,7 @@ DIALECTS: dict[str, Dialect] = {
         source="Intel SDM vol. 2 (AT&T syntax: the result stands last)",
         result_last=True,
     ),
-    "aarch64": Dialect(
+    AARCH64.name: Dialect(
         comment=r"//|(?<!\w);",
         register=r"\b(?:[vqzdshb](?=\d))?((?<=[vqzdshb])\d+|za\d+)\b",
         accumulates=r"(fml[as]l?[2bt]?|bfmlal[bt]|[us]mlal[2bt]?|mla|(su|us|bf|[fsu])dot|(us|bf|[fsu])mmla|"
@@ -70,7 +70,7 @@ DIALECTS: dict[str, Dialect] = {
         stack=r"\[sp\b",
         source="Arm ARM DDI 0487 ch. C7, C8, D1",
     ),
-    "powerpc64le": Dialect(
+    POWERPC64LE.name: Dialect(
         comment=r"#",
         register=r"(?<![\w(.-])(\d+)(?![\w(])",
         accumulates=r"xvn?m(add|sub)[am][sd]p|(pm)?xv\w+ger\w*|vmsum\w+",
@@ -82,7 +82,7 @@ DIALECTS: dict[str, Dialect] = {
         source="Power ISA 3.1C book I ch. 6 and 7",
         vector_words=r"(l|st|pm)?x?v\w+|xx\w+",
     ),
-    "riscv64": Dialect(
+    RISCV64.name: Dialect(
         comment=r"#",
         register=r"\bv(\d+)\b",
         accumulates=r"vfn?m(acc|add|sac|sub)\.v[vf]|vfw(macc|maccbf16)\.v[vf]|vw?macc\w*\.v[vx]|vqdot\w*\.v[vx]",
