@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tilewright import plotting
 from tilewright.errors import InvalidChoice, OutputNotWritable, PackageMissing
 from tilewright.plotting import check_plot_path
 from tilewright.tools.explore.cases import parse_sizes
@@ -123,7 +123,7 @@ def test_unknown_ending() -> None:
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(plotting, "find_spec", lambda name: None)
     with pytest.raises(PackageMissing, match=r"pip install tilewright\[bench\]"):
         check_plot_path(Path("plot.png"))
 

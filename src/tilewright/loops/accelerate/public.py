@@ -1,17 +1,11 @@
-"""`tilewright.accelerate`: a decorator that replaces matrix products written as loops.
-
-The implementation is imported by the first call.
-"""
+"""`tilewright.accelerate`: a decorator that replaces matrix products written as loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from tilewright.preparing import importing
-
-if TYPE_CHECKING:
-    from tilewright.loops.accelerate.rewrite import FunctionReport
+from tilewright.loops.accelerate.rewrite import FunctionReport, accelerated, report_of
 
 #: Any function; the type is preserved.
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,9 +63,6 @@ class Accelerate:
 
     def __call__(self, function: F) -> F:
         """The function with its nests replaced."""
-        with importing:
-            from tilewright.loops.accelerate.rewrite import accelerated
-
         result: F = accelerated(function)
         return result
 
@@ -102,9 +93,6 @@ class Accelerate:
         >>> print(tw.accelerate.report(prefix_sums))  # doctest: +ELLIPSIS
         line 3: left, since it does not sum products of two elements...
         """
-        with importing:
-            from tilewright.loops.accelerate.rewrite import report_of
-
         return report_of(function)
 
 

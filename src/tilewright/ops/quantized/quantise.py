@@ -13,11 +13,11 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, all_finite, as_type, pieces
 from tilewright.errors import InvalidChoice, InvalidGroup, InvalidOperand, QuantisedRange, ScaleShape, shown
+from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
 from tilewright.ops.packing.nest import PanelForm, weight_lanes
 from tilewright.ops.packing.problem import Role
-from tilewright.preparing import importing
 from tilewright.spec.arguments import as_integer, check_flag, check_numbers
 from tilewright.spec.dtype import F32, U8
 from tilewright.spec.weights import GROUPS, Elements, Weights
@@ -303,9 +303,6 @@ def _vector_of(packed: PackedMatrix, name: str) -> Array:
 
 def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
     """The same weight in the panels of this host, bit for bit."""
-    with importing:
-        from tilewright.machine.host import host_machine
-
     weights = packed.form.weights
     assert weights is not None
     values = elements_of(packed)
