@@ -138,7 +138,7 @@ def test_problems() -> None:
     assert "decided by the sizes of each call" in tw.explain(tw.Gemm()).strategy
     assert "operands in place" in tw.explain(tw.BatchReduceGemm(16, 6, 64, 2)).strategy
     assert "small panel" in tw.explain(tw.BatchReduceGemm(16, 6, 64, 2, a="row")).strategy
-    assert tw.explain(tw.Unary("relu", 16, 16, b="row")).strategy == "blocks turned in registers"
+    assert tw.explain(tw.Unary("relu", 16, 16, b="row")).strategy == "blocks transposed in registers"
     assert tw.explain(tw.Unary("relu", 16, 16)).strategy.startswith("element by element")
     assert "12,288 flops" in str(tw.explain(tw.BatchReduceGemm(16, 6, 64)))
 

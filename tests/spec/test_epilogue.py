@@ -91,7 +91,7 @@ TYPES: dict[tuple[DType, DType | None, str], list[DType] | str] = {
     (I32, U8, "scale,saturate"): [F32, F32],
     (C64, C64, "bias,residual"): [C64, C64],
     (I32, I32, "gelu"): "gelu does not apply to i32",
-    (I32, I32, "clamp:0:0.5"): "its bounds are no integers",
+    (I32, I32, "clamp:0:0.5"): "its bounds are not integers",
     (C64, C64, "relu"): "relu does not apply to c64",
     (C64, C64, "clamp:0:1"): "complex numbers have no order",
     (C64, C64, "scale"): "scaled by alpha",

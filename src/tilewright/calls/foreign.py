@@ -143,7 +143,7 @@ def leave_to_numpy(
         raise NoUfuncs(function=function, kind=kind)
     for name in ours:
         raise ForeignKeyword(function=function, name=name, kind=kind)
-    logger.debug("%s: left to numpy.%s, since %s has functions of its own", function, function, kind)
+    logger.debug("%s: dispatched to numpy.%s, since %s overrides it", function, function, kind)
     return numpys_own(*arguments, **numpys)
 
 

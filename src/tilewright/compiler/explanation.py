@@ -65,17 +65,17 @@ def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:
         return "nothing to do: a size is 0"
     if moves:
         turned = any(node.source is not None and _turns(node.source, node.destination) for node in moves)
-        return "blocks turned in registers" if turned else "element by element, in whole vectors"
+        return "blocks transposed in registers" if turned else "element by element, in whole vectors"
     if TileForm.DOT in forms:
         return "dot products: vectors run along the depth, rows of A are read once"
     if TileForm.TRANSPOSED_B in forms:
-        return "one row: B is read along its contiguous depths and turned in registers"
+        return "one row: B is read along its contiguous depths and transposed in registers"
     if any(isinstance(node, TileEpilogue) for node in primitives):
         return "streaming: whole rows of B are read once and added to sums kept in cache"
     if "a_pack" in packed:
         return "packing: five loops around packed panels of A and B (Kuzma et al. 2023, Algorithm 1)"
     if packed and all(program.buffer(name).space is Space.LOCAL for name in packed):
-        return "straight tiles of known sizes; the vector operand is turned into a small panel first"
+        return "straight tiles of known sizes; the vector operand is transposed into a small panel first"
     if packed:
         return "tiling: A in place, B copied one micro-panel at a time"
     if not program.sizes or "alpha" not in program.scalars:

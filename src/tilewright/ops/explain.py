@@ -88,10 +88,10 @@ def _other_strategy(kernel: Kernel) -> str:
             return f"a copy into tiles of {lanes} lanes and {kr} depths, panel after panel"
         case Mmt4d(m0=m0, n0=n0), Mmt4dCut(blocking=cut, in_place=in_place):
             if in_place:
-                return f"tiles of {m0}x{n0} read where they stand by register tiles of {cut.mr}x{cut.nr}"
+                return f"tiles of {m0}x{n0} read in place by register tiles of {cut.mr}x{cut.nr}"
             return f"tiles of {m0}x{n0} packed again for register tiles of {cut.mr}x{cut.nr}, block by block"
         case Attention(schedule=Schedule.DECODE), _:
-            return "few queries: keys and values are read once, where they stand, in runs that are merged"
+            return "few queries: keys and values are read once, in place, in runs whose results are merged"
         case Attention(), AttentionBlocking(mr=mr, nr=nr, b1=b1, b2=b2):
             return (
                 f"blocks of {b1} queries past blocks of {b2} keys, in register tiles of {mr}x{nr}; "

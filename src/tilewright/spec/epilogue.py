@@ -453,7 +453,7 @@ def _typed_step(step: Step, current: DType, c: DType | None) -> tuple[Step, DTyp
             if is_complex:
                 raise refuse("complex numbers have no order")
             if current.is_integer and any(math.isfinite(x) and not x.is_integer() for x in (low, high)):
-                raise refuse("its bounds are no integers")
+                raise refuse("its bounds are not integers")
             return step, current
         case Saturate():
             if is_complex:

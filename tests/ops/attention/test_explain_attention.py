@@ -41,7 +41,7 @@ def test_keys_whose_elements_are_apart_are_packed() -> None:
     k = ones(1, 2, 64, 500).swapaxes(2, 3)
     found = tw.explain(tw.attention, ones(1, 8, 1, 64), k, k)
     assert found.strategy.startswith("blocks")
-    assert said(found, "not adjacent")
+    assert said(found, "not contiguous")
 
 
 def test_sequences_of_both_kinds() -> None:
@@ -56,9 +56,9 @@ def test_what_is_asked_for_and_what_has_no_kernel() -> None:
     q = ones(2, 4, 8)
     found = tw.explain(tw.attention, q, q, q, strategy="unfused")
     assert found.strategy.startswith("unfused")
-    assert said(found, "is asked for")
+    assert said(found, "was requested")
     wide = ones(4, 1025)
-    assert said(tw.explain(tw.attention, wide, wide, wide), "not from 1 to 1024")
+    assert said(tw.explain(tw.attention, wide, wide, wide), "head sizes from 1 to 1024")
 
 
 def test_copies_are_named() -> None:

@@ -137,7 +137,7 @@ def test_other_machines() -> None:
 
 def test_explain() -> None:
     found = tw.explain(tw.einsum_contraction("ij,jk->ik", (64, 64), (64, 64)), "znver5")
-    assert found.strategy == "register tiles on operands where they stand"
+    assert found.strategy == "register tiles on operands in place"
     assert found.decisions[0].startswith("yes  gemm of m=64 n=64 k=64: ")
     assert found.decisions[1].startswith("no   ")
     assert any(line.startswith("m primitive 64") for line in found.notes)

@@ -31,10 +31,10 @@ CALLS: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "elements": (("ij,ij->ij", ones(3, 4), ones(3, 4)), "ij,ij->ij element by element", ""),
     "a sum": (
         ("ij->i", ones(3, 4)),
-        "summed over labels that nothing else has: vectors along",
+        "summed over labels of this operand only: vectors along",
         "products_along",
     ),
-    "a sum of columns": (("ij->j", ones(3, 4)), "summed over labels that nothing", "products_across"),
+    "a sum of columns": (("ij->j", ones(3, 4)), "summed over labels of this operand only", "products_across"),
     "an outer product": (("i,j->ij", ones(3), ones(9)), "i,j->ij element by element: one", "products_spread"),
     "a type without kernel": (
         ("i,i->i", ones(3, dtype=bool), ones(3, dtype=bool)),

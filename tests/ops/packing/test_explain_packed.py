@@ -29,7 +29,7 @@ def test_products_with_packed_matrices() -> None:
     [
         (tw.Gemm(64, 70, 100, a="packed", b="packed"), "mmt4d: five loops"),
         (tw.Gemm(64, 70, 100, b="packed"), "tiles of B one after the other"),
-        (tw.Mmt4d(6, 16, 1), "read where they stand by register tiles of 6x16"),
+        (tw.Mmt4d(6, 16, 1), "read in place by register tiles of 6x16"),
         (tw.Mmt4d(4, 4, 2), "packed again for register tiles of 6x16"),
         (tw.Packing("b", "f32"), "tiles of 16 lanes and 1 depths"),
         (tw.LinearChain((64, 32, 64)), "2 layers"),

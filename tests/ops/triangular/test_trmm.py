@@ -359,7 +359,7 @@ def test_calls_are_explained() -> None:
     assert "wait" not in text
     text = str(tw.explain(tw.trmm, A, B.T.astype("f8"), side="right"))
     assert "a is copied" in text
-    assert "sums wait in a block of their own" in text
+    assert "sums are kept in a buffer" in text
     assert "nothing to do" in str(tw.explain(tw.trmm, A, B[:, :0]))
     with pytest.raises(TriangleShape):
         tw.explain(tw.trmm, A, B.T)

@@ -93,7 +93,7 @@ def split_program(command: Sequence[str]) -> tuple[CompilerDriver, tuple[str, ..
         if re.fullmatch(row.programs, name):
             if row.name == "zig":
                 if words[length : length + 1] not in [(mode,) for mode in _ZIG_MODES]:
-                    raise CompilerUnknown(found=f"zig without {' or '.join(_ZIG_MODES)} behind it")
+                    raise CompilerUnknown(found=f"zig without {' or '.join(_ZIG_MODES)} after it")
                 length += 1
             return row, words[:length], words[length:]
     raise CompilerUnknown(found=name)

@@ -21,7 +21,7 @@ from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 #: What each strategy does, in words.
 _WORDS = {
     Strategy.BLOCKS: "blocks: panels of K past blocks of queries, softmax on strips in L1 (Fu et al. 2024)",
-    Strategy.DECODE: "few queries: keys and values are read once, where they stand, in runs that are merged",
+    Strategy.DECODE: "few queries: keys and values are read once, in place, in runs whose results are merged",
     Strategy.UNFUSED: "unfused: all scores of some heads, softmax, their product with V",
 }
 
@@ -44,11 +44,11 @@ def _reasons(prepared: PreparedAttention, part: Part, wanted: Strategy) -> tuple
     """Why sequences go a way."""
     call, problem = part.call, prepared.problem
     if problem is None:
-        return (f"a size of the heads is not from 1 to {MAX_HEAD}, which kernels have",)
+        return (f"kernels support head sizes from 1 to {MAX_HEAD}",)
     if wanted is not Strategy.AUTO and wanted is part.strategy:
-        return (f"strategy={wanted.value!r} is asked for",)
+        return (f"strategy={wanted.value!r} was requested",)
     if not all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
-        return ("elements of a key or value are not adjacent, so that they are packed",)
+        return ("keys or values are not contiguous along the head and are packed",)
     group = call.q.shape[1] // max(call.k.shape[1], 1)
     found = attention_cost(problem, host_machine(), call.queries, group)
     cycles = f"{found.blocks:.0f} in blocks, {found.decode:.0f} by few queries, {found.unfused:.0f} unfused"
@@ -76,9 +76,9 @@ def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **o
     work = seen * heads * (d + value_dim)
     notes = list(prepared.copies)
     if call_key(q, k, v, out, keywords, strategy) is None:
-        notes.append("through Python: lengths, scales, slopes or sinks, or operands that are no plain arrays")
+        notes.append("through Python: lengths, scales, slopes or sinks, or operands other than plain arrays")
     else:
-        notes.append("through Python; the checks of arrays of these shapes and strides are made once")
+        notes.append("through Python; arrays of these shapes and strides are checked once")
     if stage is not None:
         notes.append(f"a second pass computes all scores, for return_scores={stage.value!r}")
     if seen < total:

@@ -207,7 +207,7 @@ def _check_combination(keywords: Keywords) -> None:
             raise AttentionArguments(found=f"{first} and {second} are given", remedy=f"{reason}: pass one")
     if keywords.block_table is not None and keywords.kv_lengths is None:
         raise AttentionArguments(
-            found="block_table is given without kv_lengths", remedy="pass how many keys each sequence has"
+            found="block_table is given without kv_lengths", remedy="pass the number of keys of each sequence"
         )
     if keywords.q_offset is not None and isinstance(keywords.causal, (str, Causal)):
         raise AttentionArguments(
@@ -226,7 +226,7 @@ def _packed(array: Array, name: str, value: Any, operand: str) -> Side:
         raise AttentionAxes(
             name=operand,
             found=array.shape,
-            required="3 where sequences are packed",
+            required="3, for packed sequences",
             layout="(heads, rows, d), or (rows, heads, d) with layout='bshd'",
         )
     return packed_side(value, name, operand, array.shape[2])
@@ -344,7 +344,7 @@ def _softcap(value: Any) -> float:
         return 0.0
     cap = real_number(value, "softcap")
     if not 0 <= cap < math.inf:
-        raise InvalidScalar(name="softcap", found=shown(value), required="a number from 0 on; 0 is no cap")
+        raise InvalidScalar(name="softcap", found=shown(value), required="a non-negative number (0: no cap)")
     return cap
 
 

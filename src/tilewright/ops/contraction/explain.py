@@ -17,9 +17,9 @@ from tilewright.spec.roles import DimensionRole
 
 #: Descriptions of the primitives.
 _WORDS = {
-    Main.GEMM: "register tiles on operands where they stand",
-    Main.BRGEMM: "register tiles on operands where they stand, the batch summed in registers",
-    Main.PACKED_GEMM: "five loops around packed panels, by tables of where elements stand",
+    Main.GEMM: "register tiles on operands in place",
+    Main.BRGEMM: "register tiles on operands in place, the batch summed in registers",
+    Main.PACKED_GEMM: "five loops around panels packed through tables of offsets",
 }
 
 #: Rejected candidates that are listed.
@@ -49,7 +49,7 @@ def strategy_of(contraction: Contraction) -> str:
     >>> from tilewright.ops.contraction.dimension import (Dimension)
     >>> k = Dimension("k", "primitive", 32, in0=1, in1=1)
     >>> strategy_of(Contraction([Dimension("c", "parallel", 8, in0=32, in1=32, out=1), k], main="gemm"))
-    'tasks over c: register tiles on operands where they stand'
+    'tasks over c: register tiles on operands in place'
     """
     main = contraction.main
     words = _WORDS[main] if isinstance(main, Main) else f"{main.value} of blocks of two dimensions"

@@ -84,5 +84,6 @@ def _place(operand: Any, number: int) -> StridedOperand:
 def _elements(array: Array, number: int) -> tuple[int, ...]:
     """Strides in elements."""
     if any(step % array.itemsize for step in array.strides):
-        raise InvalidOperand(name=str(number), reason=f"strides {array.strides} are no whole elements")
+        reason = f"strides {array.strides} are not multiples of the element size"
+        raise InvalidOperand(name=str(number), reason=reason)
     return tuple(step // array.itemsize for step in array.strides)

@@ -137,7 +137,7 @@ def _collapsed(collapse: Collapse | None, array: Array) -> Told:
     call = collapse.products(array)
     how = "NumPy" if call is None else _walk(call)
     kernel = "" if call is None else kernel_name(call.problem, host_machine().isa.name)
-    return Told(made, f"summed over labels that nothing else has: {how}", kernel)
+    return Told(made, f"summed over labels of this operand only: {how}", kernel)
 
 
 def _walk(call: ProductsCall) -> str:

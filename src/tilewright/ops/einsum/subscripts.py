@@ -383,5 +383,5 @@ def _checked(steps: Iterable[Any], count: int) -> Path:
         path.append(places)
         left += 1 - len(places)
     if left != 1 or not path:
-        raise InvalidPath(found=shown(tuple(path)), reason=f"{left} arrays are left in the end, must be 1")
+        raise InvalidPath(found=shown(tuple(path)), reason=f"{left} arrays remain at the end, must be 1")
     return tuple(path)

@@ -20,16 +20,16 @@ def function_strategy(problem: RowFunction | Elementwise) -> str:
     """What kernels of a problem do, in words.
 
     >>> function_strategy(RowFunction("softmax"))
-    'rows in pairs, vectors along each row; the next pair is fetched meanwhile'
+    'rows in pairs, vectors along each row; the next pair is prefetched'
     """
     if isinstance(problem, Elementwise):
         return "element by element, in whole vectors"
     if problem.op.reduces:
-        way = "vectors along each row" if problem.layout is Layout.ROW else "rows side by side in vectors"
-        return f"{way}, one reading"
+        way = "vectors along each row" if problem.layout is Layout.ROW else "vectors across rows"
+        return f"{way}, one pass"
     if problem.layout is Layout.ROW:
-        return "rows in pairs, vectors along each row; the next pair is fetched meanwhile"
-    return "rows side by side in vectors, columns in the order of memory"
+        return "rows in pairs, vectors along each row; the next pair is prefetched"
+    return "vectors across rows, columns in the order of memory"
 
 
 def explain_function(function: Any, *arguments: Any, **options: Any) -> Explanation:
@@ -45,16 +45,16 @@ def _explained(
     subject = f"{name} of {prepared.x.shape} {prepared.x.dtype}"
     notes = []
     if arguments and prepared.x is not arguments[0]:
-        notes.append("x is copied: no aligned array of a type that kernels have")
+        notes.append("x is copied: not aligned, or not of a type that kernels support")
     if prepared.out is not None and prepared.target is not prepared.out:
-        notes.append("computed apart and copied to out, which shares memory with an operand or differs")
+        notes.append("computed in a buffer, then copied to out: it overlaps an operand or has another type")
     call = prepared.call
     if call is None and prepared.moved is None:
         return Explanation(subject, "none", "nothing to do: the array is empty", (), tuple(notes), ())
     if call is None:
         notes.append("through Python")
         strategy = "arrays are moved so that elements of rows are adjacent, then computed in place"
-        return Explanation(subject, "none on the arrays as they stand", strategy, (), tuple(notes), ())
+        return Explanation(subject, "none on the arrays in place", strategy, (), tuple(notes), ())
     reason = _python_reason(prepared, arguments, options)
     notes.append("native entry from the second call on" if reason is None else f"through Python: {reason}")
     notes.append(thread_note(call.elements * ELEMENT_WORK))
@@ -91,10 +91,10 @@ def _python_reason(prepared: Prepared, arguments: tuple[Any, ...], options: dict
     """Why calls stay in Python; None where machine code repeats them."""
     call = prepared.repeatable
     checks = (
-        (not native_entry_possible(), "this interpreter lays out objects in another way"),
+        (not native_entry_possible(), "this interpreter has another layout of objects"),
         (options.get("threads") is not None, "it was given threads"),
         (call is None, "the result is copied"),
-        (call_words(None, arguments, options) is None, "an argument may change without being another"),
+        (call_words(None, arguments, options) is None, "a mutable argument cannot be a key of the cache"),
         (
             call is not None and make_recipe(call, arguments, options) is None,
             "an operand is copied, or strides vary",

@@ -151,7 +151,7 @@ def quantize_rows(x: Any) -> QuantizedRows:
     native = array.dtype.newbyteorder("=")
     dtype = next((kind for kind in _TYPES if kind.numpy == native), F32)
     if dtype is F32 and not np.can_cast(native, np.float32, "same_kind"):
-        raise InvalidOperand(name="x", reason=f"its dtype {array.dtype} is no float")
+        raise InvalidOperand(name="x", reason=f"its dtype {array.dtype} is not a float type")
     given = contiguous(array, dtype.numpy)
     m, k = given.shape
     q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)

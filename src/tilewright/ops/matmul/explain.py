@@ -46,7 +46,7 @@ def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str,
     sizes = (*product.a.shape[-2:], product.b.shape[-1])
     batch = product.c.shape[:-2]
     checks = (
-        (not native_entry_possible(), "this interpreter lays out objects in another way"),
+        (not native_entry_possible(), "this interpreter has another layout of objects"),
         (bool(options), f"it was given {', '.join(options)}"),
         (bool(product.copies), "an operand is copied"),
         (any(array.ndim > MOST_AXES for array in arrays), f"an operand has more than {MOST_AXES} axes"),

@@ -182,7 +182,7 @@ def _read_head(stream: Any, where: str, length: int) -> bytes:
     """The description of a file whose head is whole."""
     start = stream.read(_START)
     if not MAGIC.startswith(start[: len(MAGIC)]):
-        raise PackedFileDamaged(path=where, reason="it does not begin as a packed matrix does")
+        raise PackedFileDamaged(path=where, reason="it does not begin with the signature of a packed matrix")
     if len(start) < _START:
         raise PackedFileTruncated(path=where, found=length, required=f"at least {_START}")
     _, version, size, whole = _HEAD.unpack_from(start)

@@ -220,7 +220,7 @@ def quantize_weights(
     form = Weights(_elements(bits), _group(group), zeros=not check_flag(symmetric, "symmetric"))
     array = as_type(check_numbers(_matrix(w, "w"), "w"), np.float32)
     if not all_finite(array):
-        raise InvalidOperand(name="w", reason="it holds NaN or infinities, which no integer stands for")
+        raise InvalidOperand(name="w", reason="it holds NaN or infinities, which integers cannot represent")
     return _packed_integers(*quantised(array, form), form, machine)
 
 

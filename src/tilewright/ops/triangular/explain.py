@@ -32,7 +32,7 @@ def triangle_strategy(problem: Syrk | Trmm, cut: Blocking) -> str:
     together = f", {len(problem.factors)} products in each" if len(problem.factors) > 1 else ""
     return (
         f"five loops over the tiles of {tile} that meet the {triangle} triangle{together}; "
-        "tiles which the diagonal cuts go to C row by row"
+        "tiles on the diagonal are stored row by row"
     )
 
 
@@ -86,7 +86,7 @@ def _explain_trmm(
     kernel = call.kernel
     if "block_sums" in {buffer.name for buffer in kernel.nest.buffers}:
         notes.append(
-            "sums wait in a block of their own: C would round them, or its rows are columns of tiles"
+            "sums are kept in a buffer: C would round them, or is transposed with respect to the tiles"
         )
     return _explained("trmm", call, kernel, notes, (math.prod(right.shape[:-2]), work))
 
