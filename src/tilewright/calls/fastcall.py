@@ -126,14 +126,14 @@ def column_major(f: Function, c: MatrixValues) -> Value:
     return f.and_(f.icmp("!=", c.column, 1), f.icmp("==", c.row, 1))
 
 
-def better_turned(f: Function, a: MatrixValues, c: MatrixValues, turns: Value) -> Value:
+def better_transposed(f: Function, a: MatrixValues, c: MatrixValues, turns: Value) -> Value:
     """Whether Cᵀ = Bᵀ·Aᵀ is faster: for a column-major C, or a column-major A times one column."""
     flip = f.and_(column_major(f, c), f.icmp("==", turns, Turns.ALL))
     vector = f.and_(f.icmp("==", c.columns, 1), f.and_(f.icmp("==", c.row, 1), f.icmp("==", a.row, 1)))
     return f.or_(flip, f.and_(vector, f.icmp("!=", turns, Turns.NONE)))
 
 
-def turned_if(
+def transposed_if(
     f: Function, condition: Value, a: MatrixValues, b: MatrixValues, c: MatrixValues
 ) -> tuple[MatrixValues, ...]:
     """The operands of the transposed product if the condition holds, else a, b and c."""
@@ -145,7 +145,7 @@ def turned_if(
     return chosen(a, b.transposed()), chosen(b, a.transposed()), chosen(c, c.transposed())
 
 
-class TeamWish(NamedTuple):
+class TeamRequest(NamedTuple):
     """Parameters for opening a team: the pool, whether to open one, the thread limit, whether the call is
     long.
     """
@@ -312,7 +312,7 @@ class FastFunction:
         with f.when(condition):
             f.call(restore, [f.load(POINTER, thread, 8)])
 
-    def find_team(self, work: Value, unused: Value | None = None) -> TeamWish:
+    def find_team(self, work: Value, unused: Value | None = None) -> TeamRequest:
         """Whether a call with this many multiply-adds uses a team; if workers are missing, fall back to
         Python.
 
@@ -333,10 +333,10 @@ class FastFunction:
             if unused is not None:
                 f.call(self.module.declare("tw_decref", VOID, (POINTER,)), [unused])
             f.jump(self.fallback)
-        return TeamWish(state, wanted, size, f.icmp(">", work, WAKE_WORK))
+        return TeamRequest(state, wanted, size, f.icmp(">", work, WAKE_WORK))
 
     @contextmanager
-    def team(self, wish: TeamWish) -> Iterator[Value]:
+    def team(self, wish: TeamRequest) -> Iterator[Value]:
         """The team of the call, opened without the GIL; null if it uses none."""
         f = self.f
         memory = f.alloca(INT64, ctypes.sizeof(TeamMemory) // 8, APART)

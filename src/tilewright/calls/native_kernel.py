@@ -22,10 +22,10 @@ from tilewright.calls.fastcall import (
     WRITEABLE,
     FastFunction,
     Turns,
-    better_turned,
+    better_transposed,
     native_entry_possible,
     python_symbols,
-    turned_if,
+    transposed_if,
 )
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import define_method, make_builtin
@@ -183,7 +183,7 @@ class _Entry(FastFunction):
         """A pointer of the record."""
         return self.field(self.record, getattr(self.kind, name).offset + 8 * index)
 
-    def require_apart(self, c: tuple[Value, Value], other: tuple[Value, Value]) -> None:
+    def require_disjoint(self, c: tuple[Value, Value], other: tuple[Value, Value]) -> None:
         """Require that the byte ranges of c and another operand are disjoint."""
         f = self.f
         (low, high), (first, behind) = c, other
@@ -242,7 +242,7 @@ def _emit_batch_reduce(module: Module) -> None:
         for index, flags in enumerate((ALIGNED, ALIGNED, ALIGNED | WRITEABLE))
     )
     for operand in (a, b):
-        entry.require_apart((c.low, c.high), (operand.low, operand.high))
+        entry.require_disjoint((c.low, c.high), (operand.low, operand.high))
     steps = [operand.step for operand in (a, b)]
     code = Callee(VOID, entry.pointer("code").text)
     with entry.without_gil(f.icmp("!=", entry.word("long_running"), 0)):
@@ -273,11 +273,11 @@ def _emit_gemm(module: Module, acc: DType) -> None:
             entry.require(f.or_(fits, f.icmp("!=", entry.word(name, index), 0)))
     sizes_in_bytes = [f.shl(int64(1), shift) for shift in shifts]
     for operand, size in zip((a, b), sizes_in_bytes, strict=False):
-        entry.require_apart(entry.extent(c, sizes_in_bytes[2]), entry.extent(operand, size))
+        entry.require_disjoint(entry.extent(c, sizes_in_bytes[2]), entry.extent(operand, size))
     work = f.mul(f.mul(c.rows, c.columns), a.columns)
     wish = entry.find_team(work)
     slot = entry.find_scratch(entry.pointer("scratch"))
-    a, b, c = turned_if(f, better_turned(f, a, c, entry.word("turns")), a, b, c)
+    a, b, c = transposed_if(f, better_transposed(f, a, c, entry.word("turns")), a, b, c)
     sizes = [c.rows, c.columns, a.columns]
     strides = [value for matrix in (a, b, c) for value in (matrix.row, matrix.column)]
     scalars = [constant(acc, 1), constant(acc, 0)]

@@ -29,10 +29,10 @@ KERNEL_ARGUMENTS = ("rs_a", "cs_a", "rs_b", "cs_b", "m", "n")
 _WORDS = ("kernel", *KERNEL_ARGUMENTS, "axes", "count")
 
 
-def walk_record(kernel: int, arguments: Sequence[int], axes: Sequence[tuple[int, int, int]]) -> Any:
+def strided_loop_record(kernel: int, arguments: Sequence[int], axes: Sequence[tuple[int, int, int]]) -> Any:
     """The record of a strided loop: kernel, arguments, and axes as (length, step in A, step in B).
 
-    >>> list(walk_record(4096, (1, 8, 8, 1, 5, 8), ()))
+    >>> list(strided_loop_record(4096, (1, 8, 8, 1, 5, 8), ()))
     [4096, 1, 8, 8, 1, 5, 8, 0, 1]
     """
     count = math.prod(length for length, _, _ in axes[1:])
@@ -116,13 +116,13 @@ def _code() -> Linked:
 
 
 @once
-def walk_addresses() -> Any:
+def loop_over_addresses() -> Any:
     """The compiled loop, called with a record and two addresses; it releases the GIL."""
     return _code().function(_ADDRESSES, [ctypes.c_void_p] * 3)
 
 
 @once
-def walk_arrays() -> Any:
+def loop_over_arrays() -> Any:
     """The compiled loop, called with a record and two arrays.
 
     If the object layout is known, machine code reads the addresses from the arrays, which are passed by id.
@@ -130,5 +130,5 @@ def walk_arrays() -> Any:
     if native_entry_possible():
         read = _code().function(_ARRAYS, [ctypes.c_void_p] * 3)
         return lambda record, a, b: read(record, id(a), id(b))
-    walk = walk_addresses()
+    walk = loop_over_addresses()
     return lambda record, a, b: walk(record, data_address(a), data_address(b))

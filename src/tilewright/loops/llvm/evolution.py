@@ -100,7 +100,7 @@ class Evolutions(ABC):
     def settle(self, label: str, loop: NaturalLoop) -> None:
         """Add conditions under which loop-invariant branches never lead to a join point."""
 
-    def ways_in(self, phi: Instruction) -> set[str]:
+    def incoming_values(self, phi: Instruction) -> set[str]:
         """Incoming values that a phi at a join point may take while the nest runs."""
         skipped = self.skipped.get(self.function.homes[phi.result], set())
         return {pair.text for pair in phi.incoming if pair.label not in skipped} - {"poison", "undef"}

@@ -8,7 +8,7 @@ from tilewright.loops.llvm.intrinsics import changes_nothing, clears, filled
 from tilewright.loops.llvm.module import ParsedModule
 from tilewright.loops.llvm.regions import cells_of, guards, is_nothing, named, reads_memory
 from tilewright.loops.llvm.scaling import is_special_case, is_special_value, may_be_skipped
-from tilewright.loops.llvm.successors import between, ends_badly
+from tilewright.loops.llvm.successors import between, never_returns
 from tilewright.loops.llvm.symbols import Candidate, NestLocation
 from tilewright.loops.llvm.tidy import accesses, sunk, with_knowledge, without_dead_stores
 from tilewright.loops.llvm.trip_counts import Comparison, Counts
@@ -120,7 +120,7 @@ class Reader:
         found = []
         inside = self._loop.blocks
         for label, instruction in self._users_outside():
-            if ends_badly(self._function, label):
+            if never_returns(self._function, label):
                 continue
             if instruction.opcode != "phi" or label != exit_label:
                 used = next(name for name in instruction.names if self._counts.home(name) is not None)
@@ -273,7 +273,7 @@ class Reader:
         if branch.opcode != "br":
             raise self._refuse(_WORDS.get(branch.opcode, f"ends a block with {branch.opcode}"), branch)
         targets = self._function.blocks[label].successors
-        going_on = tuple(one for one in targets if not ends_badly(self._function, one))
+        going_on = tuple(one for one in targets if not never_returns(self._function, one))
         if len(going_on) < len(targets):
             self._insist(self._counts.stays(label, loop, going_on), branch, "may stop the program")
         within = tuple(one for one in going_on if one in loop.blocks)
@@ -403,7 +403,7 @@ class Reader:
         }
         for phi in self._function.blocks[join].phis:
             others = {pair.text for pair in phi.incoming if pair.label == label}
-            inner = self._counts.ways_in(phi)
+            inner = self._counts.incoming_values(phi)
             if len(others) != 1 or len(inner) != 1:
                 return False
             skipped = self._values.of(phi.kind, others.pop(), loop)

@@ -264,10 +264,10 @@ def _phi(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | Non
     if at is None:
         return None
     if label != at.header:
-        left = evolutions.ways_in(instruction)
+        left = evolutions.incoming_values(instruction)
         if len(left) > 1:
             evolutions.settle(label, at)
-            left = evolutions.ways_in(instruction)
+            left = evolutions.incoming_values(instruction)
         return evolutions.of(instruction.kind, left.pop(), at) if len(left) == 1 else None
     entering = [pair.text for pair in instruction.incoming if pair.label not in at.blocks]
     latching = [pair.text for pair in instruction.incoming if pair.label in at.blocks]

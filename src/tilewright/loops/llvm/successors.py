@@ -9,7 +9,7 @@ from tilewright.loops.llvm.module import FunctionDefinition
 _WAYS_OUT = 16
 
 
-def ends_badly(function: FunctionDefinition, label: str) -> bool:
+def never_returns(function: FunctionDefinition, label: str) -> bool:
     """Whether control never returns from a block: it panics, aborts or throws."""
     seen, left = {label}, [label]
     while left:
@@ -36,7 +36,7 @@ def between(function: FunctionDefinition, first: str, join: str, loop: NaturalLo
     seen, left = {first}, [first]
     while left:
         for successor in function.blocks[left.pop()].successors:
-            if successor == join or successor in seen or ends_badly(function, successor):
+            if successor == join or successor in seen or never_returns(function, successor):
                 continue
             if successor not in loop.blocks or successor == loop.header:
                 return None

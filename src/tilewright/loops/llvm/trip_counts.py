@@ -11,7 +11,7 @@ from tilewright.loops.llvm.facts import bits_of
 from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.module import ParsedModule
 from tilewright.loops.llvm.rules import OVERFLOW, RULES
-from tilewright.loops.llvm.successors import ends_badly
+from tilewright.loops.llvm.successors import never_returns
 from tilewright.loops.nests.nest import Bound, Extent
 from tilewright.loops.nests.polynomial import Polynomial
 
@@ -277,7 +277,7 @@ class Counts(Evolutions):
         """The branches out of a loop, except those to blocks from which control never returns."""
         for label in loop.exiting:
             for successor in self.function.blocks[label].successors:
-                if successor not in loop.blocks and not ends_badly(self.function, successor):
+                if successor not in loop.blocks and not never_returns(self.function, successor):
                     yield label, successor
 
     def extent(self, loop: NaturalLoop) -> Extent | None:

@@ -222,7 +222,7 @@ class Values:
 
     def _phi(self, instruction: Instruction, at: NaturalLoop) -> Value:
         label = self.function.homes[instruction.result]
-        left = self.counts.ways_in(instruction)
+        left = self.counts.incoming_values(instruction)
         if label in self.counts.indices or len(left) != 1:
             reason = "computes with its indices" if label in self.counts.indices else "chooses between values"
             return Unreadable(reason, self.where(instruction))

@@ -245,7 +245,7 @@ def _assembled(step: _Step, term: Term, beta: Factor) -> MatrixProduct:
     acc = term.acc if term.sums else store.form.dtype
     acc = narrower(acc, c.dtype) if step.around else acc
     _check_permission(term, acc, dimensions, c, store.where)
-    _check_apart(operands, dimensions, store.where)
+    _check_disjoint(operands, dimensions, store.where)
     return MatrixProduct(
         operands[0],
         operands[1],
@@ -284,7 +284,7 @@ def _check_permission(
         raise Refused(where, f"rounds products of {kind} without permission to contract them with sums")
 
 
-def _check_apart(
+def _check_disjoint(
     operands: Sequence[MatrixOperand], dimensions: Sequence[ProductDimension], where: Where
 ) -> None:
     """Check that no factor provably aliases C at the same or a neighbouring iteration."""

@@ -285,9 +285,9 @@ class NestCall:
         turned, same = self.as_matrices, a.dtype == b.dtype == c.dtype == together
         if self.product.triangle is not None:
             assert turned is not None
-            self.triangle(*_turned(turned, a, b, c), alpha, beta)
+            self.triangle(*_transposed(turned, a, b, c), alpha, beta)
             return
-        matrices = _turned(turned, a, b, c) if turned is not None and same else None
+        matrices = _transposed(turned, a, b, c) if turned is not None and same else None
         if self.product.alpha.is_one and self.product.beta.is_zero and same:
             if matrices is None:
                 einsum(self.subscripts, a, b, out=c)
@@ -344,7 +344,7 @@ def _needed(nest: PythonNest) -> set[Access]:
     return {*(store.target for store in stores), *factors}
 
 
-def _turned(turned: tuple[bool, bool, bool], a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+def _transposed(turned: tuple[bool, bool, bool], a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     """Three matrices, some of them transposed."""
     return a.T if turned[0] else a, b.T if turned[1] else b, c.T if turned[2] else c
 

@@ -16,7 +16,7 @@ from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, 
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.matrices import multiply_by_tiles
 from tilewright.loops.splice.plan import FRAME_BYTES, KernelChoice, KernelPlan, ProductStrategy, plan
-from tilewright.loops.splice.text import phis, put_ahead
+from tilewright.loops.splice.text import insert_bypass, phis
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 
@@ -88,7 +88,7 @@ class Splicer:
             given = define_value(self._module, function, Polynomial.of(values[phi.name]), phi.kind)
             code.append(_call(f"%{function}", phi.kind, function, given))
         code.append(f"br i1 %{done}, label %{place.exit}, label %{place.header}")
-        return put_ahead(lines, place, f"{self._prefix}{number}", code, leaving)
+        return insert_bypass(lines, place, f"{self._prefix}{number}", code, leaving)
 
     def multiply_by_tiles(
         self, lines: Sequence[str], machine: Machine, *, assume_reassociation: bool

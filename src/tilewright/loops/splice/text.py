@@ -33,7 +33,7 @@ def phis(lines: Sequence[str], label: str) -> tuple[ExitPhi, ...]:
     return tuple(ExitPhi(match[1], match[2]) for match in found if match)
 
 
-def put_ahead(
+def insert_bypass(
     lines: Sequence[str], place: NestLocation, block: str, code: Sequence[str], leaving: Mapping[str, str]
 ) -> list[str]:
     """Insert a new block in front of a nest.

@@ -108,11 +108,6 @@ def replace_size(dimension: Dimension, size: int | None) -> Dimension:
     return _replaced(dimension, size=check_size(size, "size"))
 
 
-def replace_execution(dimension: Dimension, execution: ExecutionType) -> Dimension:
-    """The same dimension run in another way."""
-    return _replaced(dimension, execution=execution)
-
-
 def _replaced(dimension: Dimension, **changes: Any) -> Dimension:
     given = {name: value for name, value in dimension.__dict__.items() if name != "type"}
     return Dimension(dimension.type, **{**given, **changes})

@@ -28,7 +28,7 @@ from tilewright.calls.fastcall import (
     TUPLE_ITEM,
     TUPLE_SIZE,
     WRITEABLE,
-    TeamWish,
+    TeamRequest,
     numpy_api,
     python_symbols,
 )
@@ -126,7 +126,7 @@ class _EinsumEntry(RecipeEntry):
         start = self.put(state, (f.ptrtoint(self.field(array, ARRAY_DTYPE)), axes))
         return self.put_axes(array, axes, start)
 
-    def require_apart(self, out: Value, recipe: Value) -> None:
+    def require_disjoint(self, out: Value, recipe: Value) -> None:
         """Goes on if `out` is not there, or shares no memory with an operand."""
         f = self.f
         with f.when(f.icmp("!=", out, null())):
@@ -346,7 +346,7 @@ class _RecipeSteps:
         data, work = f.load(POINTER, place, 8), entry.word(step, RecipeStep.work)
         # Of several steps, the largest alone takes a team.
         wanted = f.and_(self.wish.wanted, f.icmp("==", work, self.work))
-        wish = TeamWish(self.wish.state, wanted, self.wish.threads, self.wish.long)
+        wish = TeamRequest(self.wish.state, wanted, self.wish.threads, self.wish.long)
         with entry.without_gil(f.icmp(">", work, int64(GIL_THRESHOLD))), entry.team(wish) as team:
             self._call(step, data, team)
         cancelled = f.new_block("cancelled")
@@ -392,7 +392,7 @@ def _emit() -> str:
     module = Module(_MODULE, machine.triple, data_layout(machine))
     entry = _EinsumEntry(module, _NAME)
     recipe, out = entry.known()
-    entry.require_apart(out, recipe)
+    entry.require_disjoint(out, recipe)
     entry.finish(_RecipeSteps(entry, recipe, out).run())
     return str(module)
 

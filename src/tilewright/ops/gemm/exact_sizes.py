@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.calls.fastcall import FastFunction, MatrixValues, TeamWish
+from tilewright.calls.fastcall import FastFunction, MatrixValues, TeamRequest
 from tilewright.calls.recipes import HASH
 from tilewright.llvm.build import Callee, Function
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
@@ -181,7 +181,7 @@ def run_exact(
     call: ExactCall,
     matrices: tuple[MatrixValues, ...],
     long_running: Value,
-    wish: TeamWish,
+    wish: TeamRequest,
 ) -> None:
     """Every product of the batch through the kernel of the slot, which stays alive without the GIL."""
     f, module = entry.f, entry.module

@@ -29,11 +29,11 @@ from tilewright.calls.fastcall import (
     FastFunction,
     MatrixValues,
     Turns,
-    better_turned,
+    better_transposed,
     column_major,
     numpy_api,
     python_symbols,
-    turned_if,
+    transposed_if,
 )
 from tilewright.calls.promotion import promoted_dtype
 from tilewright.llvm.build import Callee, Function, Module
@@ -207,8 +207,8 @@ def _emit() -> str:
     scattered = f.and_(column_major(f, target), f.icmp("==", turns, Turns.ONE_COLUMN))
     large = f.icmp(">", f.mul(target.rows, target.columns), MOST_SCATTERED)
     entry.require(f.not_(f.and_(scattered, large)))
-    turned = better_turned(f, a_tall, target, turns)
-    matrices = turned_if(f, turned, a_tall, right, target)
+    turned = better_transposed(f, a_tall, target, turns)
+    matrices = transposed_if(f, turned, a_tall, right, target)
     exact = find_exact(entry, number, matrices, unused=result)
     work = f.mul(f.mul(f.mul(a_tall.rows, a_tall.columns), right.columns), entry.batch)
     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))

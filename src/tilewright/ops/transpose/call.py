@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.calls.foreign import as_array, refuse
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import copy_to, pieces
-from tilewright.calls.strided_loop import walk_arrays, walk_record
+from tilewright.calls.strided_loop import loop_over_arrays, strided_loop_record
 from tilewright.errors import InvalidAxes, OutOtherDtype, OutReadOnly, OutShape, shown
 from tilewright.ops.unary.kernel import UnaryKernel
 from tilewright.ops.unary.problem import Unary
@@ -142,7 +142,7 @@ def _record(size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps
     steps = (rows.step_a, columns.step_a, rows.step_b, columns.step_b)
     arguments = (*(step // word for step in steps), rows.length, columns.length)
     kernel = move_kernel(word)
-    record = walk_record(kernel.address, arguments, move.outer)
+    record = strided_loop_record(kernel.address, arguments, move.outer)
     record.kernel = kernel  # the address is good for as long as the kernel lives
     return record
 
@@ -200,7 +200,7 @@ def transpose(a: Any, axes: Any = None, out: Array | None = None) -> Array:
     elif array.nbytes > PIECE_BYTES:
         _move_in_pieces(array.transpose(order), target)
     elif array.nbytes:
-        walk_arrays()(_record(dtype.itemsize, shape, strides, target.strides), array, target)
+        loop_over_arrays()(_record(dtype.itemsize, shape, strides, target.strides), array, target)
     return target
 
 
@@ -218,7 +218,7 @@ def _move_in_pieces(source: Array, target: Array) -> None:
     order = source.strides if whole_lines else target.strides
     for part in pieces(source.shape, order, most):
         a, b = source[part], target[part]
-        walk_arrays()(_record(size, a.shape, a.strides, b.strides), a, b)
+        loop_over_arrays()(_record(size, a.shape, a.strides, b.strides), a, b)
 
 
 def _converted(a: Any) -> Array:

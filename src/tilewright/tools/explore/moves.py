@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.calls.strided_loop import KERNEL_ARGUMENTS, walk_arrays, walk_record
+from tilewright.calls.strided_loop import KERNEL_ARGUMENTS, loop_over_arrays, strided_loop_record
 from tilewright.errors import InvalidChoice, InvalidSize, WrongMove, shown
 from tilewright.llvm.build import Module
 from tilewright.llvm.builtin import address_of
@@ -122,7 +122,7 @@ def _looped(address: int, a: Array, b: Array, integers: Sequence[int]) -> Runner
     """A kernel with the same operands again and again, in a compiled loop."""
 
     def run(calls: int) -> None:
-        walk_arrays()(walk_record(address, integers, ((calls, 0, 0),)), a, b)
+        loop_over_arrays()(strided_loop_record(address, integers, ((calls, 0, 0),)), a, b)
 
     return run
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tilewright.loops.llvm.symbols import NestLocation
-from tilewright.loops.splice.text import ExitPhi, phis, put_ahead
+from tilewright.loops.splice.text import ExitPhi, insert_bypass, phis
 
 CODE = ("%done = call i1 @product()", "br i1 %done, label %out, label %loop")
 
 
 def spliced(text: str, place: NestLocation, leaving: dict[str, str] | None = None) -> str:
-    return "\n".join(put_ahead(text.splitlines(), place, "new", CODE, leaving or {}))
+    return "\n".join(insert_bypass(text.splitlines(), place, "new", CODE, leaving or {}))
 
 
 def test_new_block_stands_between_preheader_and_loop() -> None:
