@@ -8,16 +8,19 @@ PY := $(VENV)/bin/python
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test emulators lint docs bench verify clean
+.PHONY: help demo test test-all emulators lint docs bench verify clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-7s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
 
 demo: $(VENV)/.installed-bench ## multiply beside NumPy: a checked table and demo.png
 	$(PY) examples/demo.py
 
-test: $(VENV)/.installed-test emulators ## run every test
-	$(PY) -m pytest -n $(WORKERS)
+test: $(VENV)/.installed-test emulators ## run the tests that every change passes
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal
+
+test-all: $(VENV)/.installed-test emulators ## run every test: other machines of each row, more random cases
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m ""
 
 # Tests of other CPUs need qemu's user mode, tests of programs with loops clang and flang. Each is installed where
 # that needs no question; elsewhere its tests skip.

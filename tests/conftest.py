@@ -27,6 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
         directory = tempfile.mkdtemp(prefix="tilewright-tests-")
         os.environ["TILEWRIGHT_CACHE_DIR"] = directory
         config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+    if not config.option.markexpr:
+        os.environ["EVERY_TEST_RUNS"] = "1"
 
 
 @pytest.fixture

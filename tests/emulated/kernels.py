@@ -9,6 +9,7 @@ from tilewright.compiler.lowering.interface import scalar_type, scratch_layout
 from tilewright.compiler.names import kernel_name
 from tilewright.compiler.pipeline import STAGES, Compilation, Cut, Problem
 from tilewright.ir.nodes import Program
+from tilewright.machine.isa import ISAS
 from tilewright.machine.machine import Cache, Machine
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.problem import Attention
@@ -71,6 +72,11 @@ class Kernels:
         self.machine = machine
         self.near = small_caches(machine)
         self.emitted: list[Emitted] = []
+
+    @property
+    def row_number(self) -> int:
+        """The place of the machine's row among all: the next row takes the next share of a table."""
+        return [row.name for row in ISAS].index(self.machine.isa.name)
 
     def emit(self, problem: Problem, *, near: bool = False, cut: Mapping[str, int] | None = None) -> Emitted:
         """One more kernel; `near` gives it the small caches, `cut` changes fields of how it is cut."""

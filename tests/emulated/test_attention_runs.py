@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attention_calls import FEATURES, Sizes, allowed, make, parameters
+from shares import share
 from support import Array
 
 from emulated.case_file import Case, Placed, Signature, Values
@@ -32,6 +34,8 @@ RUN = tuple(
 SIZES = (Sizes(1, 1, 2, 5, 9), Sizes(2, 2, 1, 37, 70))
 #: Kernels of one machine, one of each type and schedule; the next machine takes the next features.
 EACH = 4 * len(Schedule)
+#: Of these, `make test` runs one in so many; of each machine others.
+SHARED = 3
 #: Of a row of sums, times what is allowed of a result: as many weights are added.
 SUMMED = 20
 
@@ -101,15 +105,12 @@ def attention_case(kernel: Emitted, sizes: Sizes, turn: int) -> Case:
 
 def attention_cases(kernels: Kernels, first: int) -> Iterator[Case]:
     """Kernels of every type; caches small and as they are, features and schedules take turns."""
-    turn = first
-    for dtype in ("f32", "bf16", "f16", "f64"):
-        for schedule in Schedule:
-            features = FEATURES[turn % len(FEATURES)]
-            problem = Attention(20, 24, dtype, **features, schedule=schedule)
-            kernel = kernels.emit(problem, near=bool(turn % 3))
-            for sizes in SIZES:
-                yield attention_case(kernel, sizes, turn)
-            turn += 1
+    kinds = enumerate(itertools.product(Schedule, ("f32", "bf16", "f16", "f64")), first)
+    for turn, (schedule, dtype) in share(kinds, SHARED, first // EACH):
+        problem = Attention(20, 24, dtype, **FEATURES[turn % len(FEATURES)], schedule=schedule)
+        kernel = kernels.emit(problem, near=bool(turn % 3))
+        for sizes in SIZES:
+            yield attention_case(kernel, sizes, turn)
 
 
 @pytest.mark.parametrize("machine", RUN, ids=lambda machine: machine.name)

@@ -1,7 +1,7 @@
 """Every kernel of every machine that an emulator runs: one binary for each, with some thousand cases in it.
 
-The first machine of a row meets every layout, the others a sample. Without qemu or zig the tests skip and
-name the command that installs what is missing.
+The first machine of a row meets every layout (in `make test` a third of them), the others a sample.
+Without qemu or zig the tests skip and name the command that installs what is missing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from product_types import TYPES
+from shares import EVERY_TEST_RUNS
+from tiers import first_of
 
 from emulated.elements import Filling
 from emulated.emulators import (
@@ -25,12 +27,13 @@ from emulated.emulators import (
 from emulated.gemm_cases import batch_reduce_case, batch_reduce_cases, gemm_cases
 from emulated.kernels import Kernels
 from emulated.runs import run, skip_without_tools
-from emulated.type_cases import named, type_cases, way_of
+from emulated.type_cases import Novelty, named, novelty, type_cases, way_of
 from emulated.unary_cases import unary_cases
 from tilewright.machine.catalog import CATALOG
 from tilewright.machine.isa import ISAS, Isa
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.spec.dtype import F32
 
 MACHINES = emulated_machines()
 #: Those that products of every element type run on.
@@ -39,26 +42,39 @@ TYPED = (*MACHINES, *variants(MACHINES))
 BATCH_REDUCES = (3, 1)
 
 
+def what_is_new(machine: Machine) -> str:
+    """The same text for all machines that add nothing to those before them, each other machine's name."""
+    new = {novelty(machine, types, TYPED) for types in TYPES}
+    return "" if new <= {Novelty.NONE, None} else machine.name
+
+
 def test_every_machine_has_an_emulator() -> None:
     without = {entry.machine.isa.name for entry in CATALOG if find_emulator(entry.machine) is None}
     assert without <= {*NOT_EMULATED}, "add a row to EMULATORS, or the name to NOT_EMULATED"
 
 
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+@pytest.mark.parametrize(
+    "machine",
+    first_of(
+        MACHINES,
+        lambda machine: (machine.isa.name, machine.isa.tile(F32).instruction, machine.isa.vector_bits),
+    ),
+    ids=lambda machine: machine.name,
+)
 def test_kernels_run(machine: Machine, tmp_path: Path) -> None:
     skip_without_tools(machine)
     first = next(other for other in MACHINES if other.isa.name == machine.isa.name) == machine
     kernels = Kernels(machine)
     cases = itertools.chain(
         gemm_cases(kernels, every_layout=first),
-        batch_reduce_cases(kernels, each=BATCH_REDUCES[not first]),
+        batch_reduce_cases(kernels, each=BATCH_REDUCES[not (first and EVERY_TEST_RUNS)]),
         unary_cases(kernels, every=first),
     )
     status, output, complaints = run(kernels, cases, tmp_path)
     assert status == 0, output + complaints
 
 
-@pytest.mark.parametrize("machine", TYPED, ids=lambda machine: machine.name)
+@pytest.mark.parametrize("machine", first_of(TYPED, what_is_new), ids=lambda machine: machine.name)
 def test_every_element_type_runs(machine: Machine, tmp_path: Path) -> None:
     """In each way that a row has to multiply: the first machine that has it meets all cases of the type."""
     skip_without_tools(machine)

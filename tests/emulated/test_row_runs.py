@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shares import share
 from support import Array
 
 from emulated.case_file import Case, Placed, Signature, Values
@@ -30,6 +31,8 @@ RUN = tuple(
 SIZES = ((1, 1, 0), (3, 7, 5), (5, 70, 0), (37, 33, 3), (3, 160, 32))
 DTYPES = ("f32", "bf16", "f16", "f64")
 EPS = 0.25
+#: Of the problems of a machine, `make test` runs one in so many.
+SHARED = 2
 #: Relative and absolute differences from float64: a few places of the type, of results around 1.
 ALLOWED = {"f32": 4e-6, "bf16": 1e-2, "f16": 2e-3, "f64": 1e-14}
 
@@ -116,7 +119,7 @@ def problems(first: int) -> Iterator[RowFunction | Elementwise]:
 
 def row_cases(kernels: Kernels, first: int) -> Iterator[Case]:
     """Results near the caches, and past them in narrow pieces: types and these take turns."""
-    for turn, problem in enumerate(problems(first), first):
+    for turn, problem in share(enumerate(problems(first), first), SHARED, first):
         cut: dict[str, int] = {}
         if turn // 2 % 2:
             cut["stream_from"] = 1

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from product_types import TYPES
+from shares import EVERY_TEST_RUNS
 
 from emulated.case_file import Case
 from emulated.elements import Filling
@@ -163,23 +164,32 @@ def batch_reduce_cases_of(kernels: Kernels, types: ProductTypes, turn: int) -> I
 def type_cases(kernels: Kernels, machines: Sequence[Machine]) -> Iterator[Case]:
     """Everything of what is new on a machine; of the rest one type in `THINNED`, each machine others.
 
+    In `make test` products of any sizes run once for each instruction and for one type in `THINNED`;
+    products of known sizes run for every type.
+
     The first machine of a row runs `DTYPES` elsewhere.
     """
     start = machines.index(kernels.machine)
     first = all(other.isa.name != kernels.machine.isa.name for other in machines[:start])
-    pairs = set()
+    pairs: set[object] = set()
     for number, types in enumerate(TYPES, start):
         new = novelty(kernels.machine, types, machines)
         if new is None or (first and types.name in DTYPES):
             continue
         pair, sampled = (types.a.name, types.b.name), number % THINNED == 0
+        instruction = way_of(kernels.machine, types)
         # Types of C differ in the store, and mixed ones in the conversion: one kernel of each shows it.
         fixed = new is Novelty.INSTRUCTION and types.a == types.b == types.c
-        whole = new is Novelty.INSTRUCTION or (new is Novelty.WAY and pair not in pairs)
+        whole = new is Novelty.INSTRUCTION or new is Novelty.WAY
+        if not EVERY_TEST_RUNS:
+            whole = whole and (sampled or instruction not in pairs)
+        elif new is Novelty.WAY:
+            whole = pair not in pairs
         if whole or (new is Novelty.LENGTH and sampled):
-            yield from gemm_cases_of(kernels, types, number, fixed=fixed)
+            more = fixed and (EVERY_TEST_RUNS or sampled)
+            yield from gemm_cases_of(kernels, types, number, fixed=more)
         if new is not Novelty.NONE or sampled:
             yield from batch_reduce_cases_of(kernels, types, number)
         if fixed:
             yield from batch_reduce_cases_of(kernels, types, number + len(TYPES))
-        pairs.add(pair)
+        pairs |= {pair, instruction}

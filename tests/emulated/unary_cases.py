@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from shares import share
 from support import Array
 
 from emulated.case_file import UNWRITTEN, Case, Placed, Signature, Values, image
@@ -37,6 +38,8 @@ CUTS: tuple[dict[str, int], ...] = (
 #: Columns long enough to be streamed, rows of several blocks.
 LARGE = ((1100, 3), (3, 1100), (131, 70), (70, 150))
 GAPS = (3, 0, 5)
+#: Of the problems of a row, `make test` runs one in so many.
+SHARED = 3
 #: One pair of sizes in so many for each kernel; the next kernel takes the next ones.
 THINNED = 5
 
@@ -122,7 +125,10 @@ def problems(*, every: bool) -> Iterator[tuple[Unary, dict[str, int]]]:
 def unary_cases(kernels: Kernels, *, every: bool) -> Iterator[Case]:
     """Every tail of vectors and squares; matrices of many blocks where the cut is changed."""
     turns = itertools.count()
-    for number, (problem, changed) in enumerate(problems(every=every)):
+    chosen = list(problems(every=every))
+    if every:
+        chosen = share(chosen, SHARED, kernels.row_number)
+    for number, (problem, changed) in enumerate(chosen):
         kernel = kernels.emit(problem, cut=changed)
         if problem.m is not None and problem.n is not None:
             sizes = [(problem.m, problem.n)] * 6

@@ -8,6 +8,7 @@ left alone and every result was right.
 
 from __future__ import annotations
 
+import sys
 from random import Random
 
 import numpy as np
@@ -47,6 +48,7 @@ def main() -> None:
     for seed in range(CASES):
         case = random_case(Random(seed), dtypes=TYPES, lengths=(1, 2, 3, 5, 7, 16, 17, 33))
         check(case, memories, at_end=seed % 2 == 0)
+    sys.stdout.write(f"{CASES} cases\n")
 
 
 if __name__ == "__main__":

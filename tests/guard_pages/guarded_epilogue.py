@@ -33,7 +33,8 @@ EPILOGUES = {
     "f64": ("bias,relu", "residual,tanh"),
     "i8": ("bias,scale:column,residual", "scale:row,saturate"),
 }
-BYTES = 4 << 20
+#: Bytes for what lies between lines, beside twice an operand.
+MARGIN = 4 << 10
 
 
 def placed(memory: GuardedMemory, array: Array, layout: str, *, at_end: bool) -> Array:
@@ -61,7 +62,7 @@ def run(kernel: Any, layouts: tuple[str, ...], sizes: tuple[int, int, int], *, a
         )
         steps[operand.name] = filled(shape, operand.dtype.numpy, 5)
     expected = problem.reference(*dense[:2], operands=list(steps.values()))
-    memories = [GuardedMemory(BYTES) for _ in range(3 + len(steps))]
+    memories = [GuardedMemory(3 * array.nbytes + MARGIN) for array in (*dense, *steps.values())]
     a, b, c = (
         placed(memory, array, layout, at_end=at_end)
         for memory, array, layout in zip(memories, dense, layouts, strict=False)

@@ -12,6 +12,7 @@ import itertools
 import sys
 
 import numpy as np
+from shares import share
 from support import GuardedMemory
 
 import tilewright as tw
@@ -41,7 +42,8 @@ def main(name: str) -> None:
     """Every function, layout, size and end of the pages."""
     done = 0
     memories = [GuardedMemory(128 * 1024) for _ in range(4)]
-    for op, layout in itertools.product(RowOp, ("row", "col")):
+    turn = ("f32", "f64", "bf16", "f16").index(name)
+    for op, layout in share(itertools.product(RowOp, ("row", "col")), 2, turn // 2 + turn):
         beside = ("weight", "bias")[: {RowOp.LAYER_NORM: 2, RowOp.RMS_NORM: 1}.get(op, 0)]
         problem = RowFunction(op, name, layout=layout, **dict.fromkeys(beside, name))
         dtype = problem.dtype.numpy

@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from shares import share
 from support import Array, GuardedMemory
 from unary_cuts import Function, compile_cut
 
@@ -22,6 +23,8 @@ from tilewright.ops.unary.problem import Unary
 
 SIZES = (1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 47, 64, 70)
 GAPS = (0, 3)
+#: Of the pairs of sizes, `make test` runs one in so many; the next kernel takes the next ones.
+SHARED = 5
 
 
 class Bench:
@@ -72,11 +75,11 @@ def main(dtype: str) -> None:
     floating = dtype.startswith("f")
     ops = ("identity", "reciprocal", "zero", "gelu") if floating else ("identity", "zero")
     done = 0
-    for op, b, changed in itertools.product(ops, ("col", "row"), PATHS):
+    for turn, (op, b, changed) in enumerate(itertools.product(ops, ("col", "row"), PATHS)):
         problem = Unary(op, dtype=dtype, b=b)
         bench = Bench(problem.dtype.numpy)
         function = compile_cut(problem, **changed)
-        for number, sizes in enumerate(itertools.product(SIZES, SIZES)):
+        for number, sizes in share(enumerate(itertools.product(SIZES, SIZES)), SHARED, turn):
             for at_end in (False, True):
                 bench.run(problem, function, sizes, GAPS[number % 2], at_end=at_end)
                 done += 1

@@ -2,38 +2,86 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
+from shares import EVERY_TEST_RUNS, share
 from support import GUARD_PAGES, host_rows, run_python
 
 pytestmark = pytest.mark.skipif(not GUARD_PAGES, reason="needs mprotect")
 
-PROGRAM = str(Path(__file__).with_name("guarded.py"))
+ROWS = [isa.name for isa in host_rows()]
 
-GROUPS = [
-    ("matmul", "f32", "auto"),
-    ("matmul", "f64", "auto"),
-    ("strided", "f32", "tiling"),
-    ("strided", "f32", "packing"),
-    ("strided", "f64", "tiling"),
-    ("strided", "f64", "packing"),
-]
+#: The programs of each operation, and what their lines must say.
+PRODUCTS = {
+    f"guarded {words}": "products"
+    for words in (
+        "matmul f32 auto",
+        "matmul f64 auto",
+        "strided f32 tiling",
+        "strided f32 packing",
+        "strided f64 tiling",
+        "strided f64 packing",
+    )
+}
 #: Kernels compiled for fixed layouts, on the rows that mask (the others pack every edge).
-FIXED = [("fixed", "f32", "tiling"), ("fixed", "f32", "packing"), ("fixed", "f64", "auto")]
+FIXED = {f"guarded fixed {words}": "products" for words in ("f32 tiling", "f32 packing", "f64 auto")}
+#: Few rows and columns, each kind more than a hundred times.
+KINDS = r"dots \d{3,} turned \d{3,} one_row \d{3,} few_rows \d{3,}"
+VECTORS = {f"guarded_vectors matmul {dtype}": KINDS for dtype in ("f32", "f64")}
+FIXED_VECTORS = {"guarded_vectors fixed f32": KINDS}
+BATCH_REDUCE = {f"guarded_batch_reduce {dtype}": "80 kernels" for dtype in ("f32", "f64")}
+WEIGHTS = {
+    f"guarded_weights {words}": "990 products"
+    for words in ("i8 f32", "i4g32 bf16", "i4g64z f32", "bf16 f32", "f16 f32")
+}
+QUANTISED_ROWS = {f"guarded_weights rows {dtype}": "110 products" for dtype in ("f32", "bf16")}
+EPILOGUES = {
+    "guarded_epilogue f32": "288 products",
+    "guarded_epilogue f64": "144 products",
+    "guarded_epilogue i8": "144 products",
+}
+UNARY = {f"guarded_unary {dtype}": "calls" for dtype in ("f32", "f64", "i8", "i16", "c128")}
+ROW_FUNCTIONS = {f"guarded_rows {dtype}": "calls" for dtype in ("f32", "f64", "bf16", "f16")}
+GRADIENTS = {f"guarded_backward {dtype}": "10 calls" for dtype in ("f32", "bf16")}
+CONTRACTIONS = {"guarded_contraction": "cases"}
 
 
-def groups() -> list[tuple[str, str, str, str]]:
+def on_rows() -> list[ParameterSet]:
+    """The programs that run in one process of a row; in `make test` each row takes a part of some tables.
+
+    Element types of one table differ in the types of loads and stores: the next row takes the next ones.
+    """
     found = []
-    for number, isa in enumerate(host_rows()):
-        chosen = [*GROUPS, *FIXED] if number == 0 else GROUPS
-        found += [(isa.name, *group) for group in chosen]
+    for number, row in enumerate(ROWS):
+        tables = {
+            "products": PRODUCTS | (FIXED if number == 0 else {}),
+            "vectors": shared(VECTORS, 2, number) | (FIXED_VECTORS if number == 0 else {}),
+            "batch-reduce": shared(BATCH_REDUCE, 2, number),
+            "weights": QUANTISED_ROWS | shared(WEIGHTS, 2, number),
+            "epilogues": shared(EPILOGUES, 2, number),
+            "unary": UNARY,
+            "rows": shared(ROW_FUNCTIONS, 2, number),
+            "gradients": shared(GRADIENTS, 2, number),
+        } | ({"contractions": CONTRACTIONS} if number < 2 else {})
+        found += [pytest.param(row, programs, id=f"{row}-{name}") for name, programs in tables.items()]
     return found
 
 
-@pytest.mark.parametrize(("row", "how", "dtype", "strategy"), groups())
-def test_products_beside_guards(row: str, how: str, dtype: str, strategy: str) -> None:
-    assert "products" in run_python(PROGRAM, how, dtype, strategy, isa=row)
+def shared(programs: dict[str, str], each: int, first: int) -> dict[str, str]:
+    """A row's share of a table."""
+    return dict(share(programs.items(), each, first))
+
+
+@pytest.mark.parametrize(("row", "programs"), on_rows())
+def test_programs_beside_guards(row: str, programs: dict[str, str]) -> None:
+    output = run_python("tests/guard_pages/every.py", *programs, isa=row, seconds=600)
+    lines = dict(line.split(": ") for line in output.splitlines())
+    assert lines.keys() == programs.keys()
+    for program, said in programs.items():
+        assert re.search(said, lines[program]), output
 
 
 @pytest.mark.parametrize("index", [-1, "size"])
@@ -45,69 +93,21 @@ def test_a_guard_page_ends_the_process(index: int | str, access: str) -> None:
         "memory = GuardedMemory(1); size = memory.bytes.size; "
         f"at = memory.bytes.__array_interface__['data'][0] + {index}; byte = ctypes.c_uint8.from_address(at)"
     )
-    run_python("-c", program)
     with pytest.raises(AssertionError, match="exit status -"):
         run_python("-c", f"{program}; {access}")
 
 
-VECTORS = str(Path(__file__).with_name("guarded_vectors.py"))
-
-
-def vector_groups() -> list[tuple[str, str, str]]:
-    """Every row through `matmul`; on the first also kernels of fixed layouts."""
-    rows = [isa.name for isa in host_rows()]
-    return [*((row, "matmul", dtype) for row in rows for dtype in ("f32", "f64")), (rows[0], "fixed", "f32")]
-
-
-@pytest.mark.parametrize(("row", "how", "dtype"), vector_groups())
-def test_vectors_and_few_rows_beside_guards(row: str, how: str, dtype: str) -> None:
-    counts = run_python(VECTORS, how, dtype, isa=row).split()
-    assert counts[::2] == ["dots", "turned", "one_row", "few_rows"]
-    assert all(int(count) > 100 for count in counts[1::2])
-
-
-BATCH_REDUCE = str(Path(__file__).with_name("guarded_batch_reduce.py"))
-
-
-@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_batch_reduce_kernels_beside_guards(row: str, dtype: str) -> None:
-    assert run_python(BATCH_REDUCE, dtype, isa=row) == "80 kernels\n"
-
-
-WEIGHTS = str(Path(__file__).with_name("guarded_weights.py"))
-
-
-@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
-@pytest.mark.parametrize(
-    ("form", "dtype"), [("i8", "f32"), ("i4g32", "bf16"), ("i4g64z", "f32"), ("bf16", "f32"), ("f16", "f32")]
-)
-def test_weights_beside_guards(row: str, form: str, dtype: str) -> None:
-    assert run_python(WEIGHTS, form, dtype, isa=row) == "990 products\n"
-
-
-EPILOGUES = str(Path(__file__).with_name("guarded_epilogue.py"))
-
-
-@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
-@pytest.mark.parametrize(("dtype", "count"), [("f32", 288), ("f64", 144), ("i8", 144)])
-def test_epilogues_beside_guards(row: str, dtype: str, count: int) -> None:
-    assert run_python(EPILOGUES, dtype, isa=row) == f"{count} products\n"
-
-
-@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-def test_quantised_rows_beside_guards(row: str, dtype: str) -> None:
-    assert run_python(WEIGHTS, "rows", dtype, isa=row) == "110 products\n"
-
-
+#: Calls of a sample.
+CALLS = 20 if EVERY_TEST_RUNS else 8
 CASES = str(Path(__file__).with_name("guard_cases.py"))
 
 
-@pytest.mark.parametrize("row", [isa.name for isa in host_rows()][:2])
+@pytest.mark.parametrize("row", ROWS[:2])
 def test_random_calls_beside_guards(row: str) -> None:
     """A sample; `python tests/guard_pages/guard_cases.py --cases N --seed S` draws as many as wanted."""
-    assert run_python(CASES, "--cases", "20", "--seed", "0", isa=row, seconds=600) == "20 cases, 0 failed\n"
+    assert run_python(CASES, "--cases", str(CALLS), "--seed", "0", isa=row, seconds=600) == (
+        f"{CALLS} cases, 0 failed\n"
+    )
 
 
 def test_random_calls_beside_guards_find_what_is_wrong() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import draws
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import Run, interpret
@@ -436,7 +437,7 @@ def test_pack_layout(lanes: int, depth: int, panel: int, kr: int, expected: list
     assert packed(lanes, depth, panel, kr, strides=(1, 7)) == expected
 
 
-@settings(deadline=None, max_examples=30)
+@draws(30)
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3))
 def test_every_element_is_where_the_docstring_says(
     lanes: int, depth: int, panel: int, kr: int, units: int

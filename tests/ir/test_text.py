@@ -7,8 +7,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tiers import draws
 
 from tilewright.errors import TileIrSyntax
 from tilewright.ir.nodes import (
@@ -182,7 +183,7 @@ def program(*body: Statement) -> Program:
     return Program("p", ("m",), ("alpha",), (Buffer("a", F32, Space.ARGUMENT),), body)
 
 
-@settings(deadline=None, max_examples=300)
+@draws(300)
 @given(programs)
 def test_parse_is_the_inverse_of_print(before: Program) -> None:
     text = print_program(before)
@@ -192,7 +193,7 @@ def test_parse_is_the_inverse_of_print(before: Program) -> None:
     assert print_program(after) == text
 
 
-@settings(deadline=None, max_examples=300)
+@draws(300)
 @given(expressions)
 @example(Binary(Operator.SUB, Name("x"), Binary(Operator.SUB, Name("y"), Name("z"))))
 @example(Binary(Operator.SUB, Name("x"), Constant(-3)))
@@ -464,7 +465,7 @@ def test_printing_what_is_not_tile_ir_raises(node: object) -> None:
         print_program(program(node))  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=200)
+@draws(200)
 @given(st.text(max_size=30), st.integers(0, 16))
 def test_any_damage_is_a_syntax_error_or_a_program(damage: str, at: int) -> None:
     lines = GOLDEN.splitlines()

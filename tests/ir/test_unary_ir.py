@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tiers import draws
 
 from tilewright.errors import InvalidTileIr, TileIrSyntax
 from tilewright.ir.interpret import interpret
@@ -50,7 +51,7 @@ statements = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@draws(300)
 @given(st.lists(statements | st.builds(Let, names, expressions), max_size=4))
 def test_parse_is_the_inverse_of_print(body: list[UnaryMap | Let]) -> None:
     program = Program("p", ("m",), (), (Buffer("a", I32, Space.ARGUMENT),), tuple(body))

@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tiers import draws
 
 import tilewright as tw
 from tilewright.errors import CompilationFailed
@@ -204,7 +205,7 @@ def test_a_body_is_given_what_it_reads() -> None:
     assert found.tolist() == [3, 3, 3]
 
 
-@settings(deadline=None, max_examples=25)
+@draws(25)
 @given(st.floats(width=32))
 def test_f32_constants_are_exact(value: float) -> None:
     f = compiled(lambda f: f.ret(constant(F32, value)), (), ctypes.c_float)
@@ -212,7 +213,7 @@ def test_f32_constants_are_exact(value: float) -> None:
     assert found == struct.pack("f", value) or math.isnan(value)
 
 
-@settings(deadline=None, max_examples=25)
+@draws(25)
 @given(st.floats())
 def test_f64_constants_are_exact(value: float) -> None:
     f = compiled(lambda f: f.ret(constant(F64, value)), (), ctypes.c_double)

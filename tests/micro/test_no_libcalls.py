@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 from object_symbols import undefined_symbols
 from product_types import TYPES
+from shares import share
+from tiers import first_of
 
 from tilewright.compiler.pipeline import Problem, run_stages
 from tilewright.llvm.target import emit_object
@@ -17,7 +19,7 @@ from tilewright.machine.machine import Machine, enabled_features
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.rows.problem import RowFunction
-from tilewright.spec.dtype import FUNCTION_DTYPES
+from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES
 from tilewright.spec.problem import ProductTypes
 from tilewright.spec.row_functions import RowOp
 
@@ -37,6 +39,21 @@ def machines() -> list[Machine]:
 
 
 MACHINES = machines()
+#: In `make test` the first machine of each row and length of vectors, with every unit that multiplies.
+each_machine = pytest.mark.parametrize(
+    "machine",
+    first_of(
+        MACHINES,
+        lambda machine: (
+            machine.arch,
+            machine.isa.name,
+            machine.isa.vector_bits,
+            machine.isa.tile(F32).instruction,
+            machine.isa.tile(BF16).instruction,
+        ),
+    ),
+    ids=lambda machine: f"{machine.name}-{machine.isa.name}",
+)
 
 
 def known_sizes(types: ProductTypes, number: int) -> BatchReduceGemm:
@@ -60,7 +77,7 @@ def way(machine: Machine, types: ProductTypes) -> tuple[str, ...]:
     return machine.arch, isa.name, *instructions
 
 
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.name}-{machine.isa.name}")
+@each_machine
 def test_nothing_is_called(machine: Machine) -> None:
     start = MACHINES.index(machine)
     problems: list[Problem] = []
@@ -86,10 +103,10 @@ EPILOGUES = (
 )
 
 
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.name}-{machine.isa.name}")
+@each_machine
 def test_epilogues_call_nothing(machine: Machine) -> None:
     start = 2 * MACHINES.index(machine)
-    for number in range(start, start + 2):
+    for number in share(range(start, start + 2), 2):
         a, b, c, steps = EPILOGUES[number % len(EPILOGUES)]
         layout = ("row", "strided")[number // len(EPILOGUES) % 2]
         problem = Gemm(dtype=a, b_dtype=b, out_dtype=c, a="strided", b="strided", c=layout, epilogue=steps)
@@ -108,11 +125,11 @@ def test_what_is_called_is_seen() -> None:
     assert undefined_symbols(emit_object(text, "called", machine)) == {"__divti3", "expf"}
 
 
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.name}-{machine.isa.name}")
+@each_machine
 def test_functions_of_rows_call_nothing(machine: Machine) -> None:
     """Of operations, types and layouts each machine takes some; the next machine takes the next ones."""
     start = MACHINES.index(machine)
-    for number, op in enumerate(RowOp, start):
+    for number, op in share(enumerate(RowOp, start), 3, start):
         dtype = FUNCTION_DTYPES[number % len(FUNCTION_DTYPES)]
         problem = RowFunction(op, dtype, layout=("row", "col")[number // len(FUNCTION_DTYPES) % 2])
         assert undefined_symbols(run_stages(problem, machine).object) == set(), problem

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tiers import draws
 
 from tilewright.loops.llvm.control_flow import Flow
 from tilewright.loops.llvm.module import FunctionDefinition, read_module
@@ -45,7 +46,7 @@ def graphs(draw: st.DrawFn) -> dict[int, list[int]]:
     return {number: draw(blocks) for number in range(count)}
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(graphs())
 def test_dominators_and_loops_of_random_graphs(edges: dict[int, list[int]]) -> None:
     flow = Flow(function_of(edges))

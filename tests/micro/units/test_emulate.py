@@ -23,6 +23,7 @@ from emulated_rows import (
     shapes_around,
     stored,
 )
+from tiers import crossed, exhaustive, named
 
 import tilewright as tw
 from tilewright.machine.isa import AVX512, ISAS, NEON, SVE, VSX, Isa, TileFma
@@ -56,11 +57,15 @@ def rows() -> Iterator[Isa]:
                 yield replace(isa, tiles=streaming)
 
 
-INSTRUCTIONS = [
-    pytest.param(isa, tile, id=f"{isa.name}-{tile.instruction}-{tile.a}-{tile.b}-{tile.m}x{tile.n}")
-    for isa in rows()
-    for tile in isa.tiles
-]
+def kind(isa: Isa, tile: TileFma) -> str:
+    """An instruction of a row with the types it multiplies."""
+    return f"{isa.name}-{tile.instruction}-{tile.a}-{tile.b}"
+
+
+INSTRUCTIONS = [(isa, tile) for isa in rows() for tile in isa.tiles]
+#: The place of each among those of its kind: they differ in the length of vectors.
+KINDS = [kind(*one) for one in INSTRUCTIONS]
+REPEATED = [number for number, one in enumerate(KINDS) if one in KINDS[:number]]
 
 
 def check_gemm(problem: Gemm, machine: Machine, shapes: Sequence[tuple[int, int, int]]) -> None:
@@ -78,7 +83,17 @@ def check_gemm(problem: Gemm, machine: Machine, shapes: Sequence[tuple[int, int,
         np.testing.assert_array_equal(c, expected, err_msg=f"{kernel.name} {m}x{n}x{k} {alpha} {beta}")
 
 
-@pytest.mark.parametrize(("isa", "tile"), INSTRUCTIONS)
+@pytest.mark.parametrize(
+    ("isa", "tile"),
+    [
+        pytest.param(
+            *one,
+            id=f"{kind(*one)}-{one[1].m}x{one[1].n}",
+            marks=exhaustive if number in REPEATED and number % 3 else (),
+        )
+        for number, one in enumerate(INSTRUCTIONS)
+    ],
+)
 def test_every_instruction(isa: Isa, tile: TileFma) -> None:
     """As the only one of its row, on operands and sums of its own types."""
     machine = emulating(isa, tile)
@@ -87,8 +102,7 @@ def test_every_instruction(isa: Isa, tile: TileFma) -> None:
     check_gemm(problem, machine, shapes_around(problem, machine))
 
 
-@pytest.mark.parametrize("types", TYPES, ids="-".join)
-@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("isa", "types"), crossed(ISAS, ([types] for types in TYPES), 3), ids=named)
 def test_every_row_and_type(isa: Isa, types: tuple[str, str, str]) -> None:
     """With the instruction that the row has for them; layouts and strategies take turns."""
     number = TYPES.index(types) + ISAS.index(isa)
@@ -99,8 +113,7 @@ def test_every_row_and_type(isa: Isa, types: tuple[str, str, str]) -> None:
     check_gemm(problem, machine, shapes_around(problem, machine))
 
 
-@pytest.mark.parametrize(("dtype", "out"), BATCHES, ids=lambda name: name)
-@pytest.mark.parametrize("isa", [NEON, SVE, VSX, AVX512], ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("isa", "dtype", "out"), crossed((NEON, SVE, VSX, AVX512), BATCHES, 2), ids=named)
 def test_batches(isa: Isa, dtype: str, out: str) -> None:
     """Sums of several products of known sizes, none of them a multiple of a tile's."""
     machine = emulating(isa.limited(every_feature(isa), LENGTHS[-1], STREAMING[-1]))

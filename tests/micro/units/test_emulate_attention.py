@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from attention_calls import FEATURES, Sizes, check, make
 from emulated_rows import LENGTHS, STREAMING, emulating, every_feature
+from tiers import crossed
 
 from tilewright.machine.isa import ISAS, Isa
 from tilewright.ops.attention.kernel import AttentionKernel
@@ -36,8 +37,7 @@ def rows() -> Iterator[Isa]:
 ROWS = {f"{isa.name}-{isa.vector_bits}-{isa.tile(parse_dtype('bf16')).instruction}": isa for isa in rows()}
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(("row", "dtype"), crossed(ROWS, TYPES, 2))
 def test_attention_of_every_row(row: str, dtype: str) -> None:
     turn = (list(ROWS).index(row) * len(TYPES) + TYPES.index(dtype)) * EACH
     machine = emulating(ROWS[row])

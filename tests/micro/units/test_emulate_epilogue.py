@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from emulated_rows import LAYOUTS, LENGTHS, drawn, emulating, every_feature, in_layout, shapes_around, stored
 from support import Array
+from tiers import crossed, named
 
 import tilewright as tw
 from tilewright.machine.isa import ISAS, Isa
@@ -103,8 +104,9 @@ def check(problem: Gemm, machine: Machine, shapes: list[tuple[int, int, int]], *
             assert (np.abs(c.astype(exact.dtype) - exact) <= tolerance(problem, exact)).all(), words
 
 
-@pytest.mark.parametrize("case", [*EXACT, *FUNCTIONS], ids="-".join)
-@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+@pytest.mark.parametrize(
+    ("isa", "case"), crossed(ISAS, ([case] for case in (*EXACT, *FUNCTIONS)), 3), ids=named
+)
 def test_every_row_and_epilogue(isa: Isa, case: tuple[str, str, str, str]) -> None:
     """Vector tiles, matrix units, their edges and several depth blocks; layouts and strategies take turns."""
     a_type, b_type, c_type, epilogue = case

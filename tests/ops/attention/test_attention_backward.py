@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from backward_calls import Case, Drawn, draw, errors_of
-from support import GUARD_PAGES, host_rows, run_python
 
 import tilewright as tw
 from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel
@@ -129,16 +128,6 @@ def drawn_item(drawn: Drawn, number: int) -> Drawn:
     return Drawn(
         call, drawn.expected._replace(**{name: getattr(drawn.expected, name)[part] for name in names})
     )
-
-
-PROGRAM = "tests/guard_pages/guarded_backward.py"
-
-
-@pytest.mark.skipif(not GUARD_PAGES, reason="needs mprotect")
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
-def test_beside_guard_pages(row: str, dtype: str) -> None:
-    assert "10 calls" in run_python(PROGRAM, dtype, isa=row)
 
 
 def test_explain_names_the_blocks() -> None:

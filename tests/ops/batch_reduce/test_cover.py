@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tiers import draws
 
 from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
@@ -57,7 +58,7 @@ def registers_needed(machine: Machine, dtype: DType, rows: int, columns: int) ->
 
 @each_machine
 @each_dtype
-@settings(deadline=None, max_examples=30)
+@draws(30)
 @given(rows=extents, columns=extents, depth=depths)
 def test_a_cover_is_exact_and_even(name: str, dtype: DType, rows: int, columns: int, depth: int) -> None:
     machine = find_machine(name)
@@ -76,7 +77,7 @@ def test_a_cover_is_exact_and_even(name: str, dtype: DType, rows: int, columns: 
 
 @each_machine
 @each_dtype
-@settings(deadline=None, max_examples=30)
+@draws(30)
 @given(rows=extents, columns=extents, depth=depths)
 def test_every_tile_of_a_cover_fits_the_registers(
     name: str, dtype: DType, rows: int, columns: int, depth: int
@@ -90,7 +91,7 @@ def test_every_tile_of_a_cover_fits_the_registers(
 
 @pytest.mark.parametrize("name", ["cascadelake", "znver5", "haswell", "neoverse-v2", "x86-64-v2"])
 @pytest.mark.parametrize("dtype", [BF16, I8], ids=str)
-@settings(deadline=None, max_examples=10)
+@draws(10)
 @given(rows=extents, columns=extents, depth=depths)
 def test_tiles_of_instructions_that_take_several_depths(
     name: str, dtype: DType, rows: int, columns: int, depth: int

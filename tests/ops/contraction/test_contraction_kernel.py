@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from contraction_cases import Case, of_values, random_case
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from support import GUARD_PAGES, Array, filled, host_rows, rough, run_python, within
+from support import Array, filled, rough, within
+from tiers import draws
 
 import tilewright as tw
 from tilewright.errors import (
@@ -51,7 +52,7 @@ def run(case: Case, kernel: ContractionKernel) -> Array:
     return found
 
 
-@settings(max_examples=16, deadline=None)
+@draws(16)
 @given(st.randoms(use_true_random=False))
 def test_random_contractions(random: Random) -> None:
     case = random_case(random, dtypes=TYPES)
@@ -95,12 +96,6 @@ def test_kernels_of_other_machines(target: str) -> None:
     for seed in range(2):
         case = random_case(Random(f"{seed}{target}"), dtypes=TYPES)
         assert np.array_equal(run(case, tw.compile(case.problem, f"emulate:{target}")), case.expected())
-
-
-@pytest.mark.skipif(not GUARD_PAGES, reason="pages can't be made inaccessible")
-@pytest.mark.parametrize("isa", [row.name for row in host_rows()][:2])
-def test_no_byte_outside_of_operands(isa: str) -> None:
-    run_python("tests/guard_pages/guarded_contraction.py", isa=isa)
 
 
 # --- the configurations of Breuer, tnzr.compile ---------------------------------------------------

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import Array, within
+from tiers import draws
 
 from tilewright.errors import ContractionPrimitive, InvalidChoice
 from tilewright.machine.catalog import find_machine
@@ -128,7 +129,7 @@ def contractions(draw: st.DrawFn) -> Contraction:
     return Contraction(dimensions, dtype, out_dtype=out_dtype)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(contractions(), st.sampled_from(["znver5", "haswell", "neoverse-v2", "pwr10"]), st.integers(1, 8))
 def test_schedules_mean_the_same(given_: Contraction, target: str, cores: int) -> None:
     machine = replace(find_machine(target), cores=cores)

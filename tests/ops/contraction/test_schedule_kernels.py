@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import filled
+from tiers import draws
 
 import tilewright as tw
 from tilewright.ops.contraction.problem import Main
@@ -50,7 +51,7 @@ def test_one_operand(subscripts: str, main: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(st.data())
 def test_random_subscripts(data: st.DataObject) -> None:
     labels = data.draw(st.lists(st.sampled_from("cmnk"), min_size=1, max_size=5))

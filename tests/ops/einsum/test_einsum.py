@@ -9,10 +9,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given as examples_of
-from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 from support import LAYOUTS, Array, assert_accurate, filled, rough, unaligned
+from tiers import draws
 
 import tilewright as tw
 from tilewright.calls.operands import overlaps_itself
@@ -462,7 +462,7 @@ def problems(draw: st.DrawFn) -> tuple[str, list[Array]]:
     return text, given
 
 
-@settings(deadline=None, max_examples=300)
+@draws(300)
 @examples_of(problems())
 def test_any_subscripts(problem: tuple[str, list[Array]]) -> None:
     text, given = problem

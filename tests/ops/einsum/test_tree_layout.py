@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given as examples_of
-from hypothesis import settings
 from hypothesis import strategies as st
 from support import Array, filled
+from tiers import draws
 
 import tilewright as tw
 from tilewright.ops.einsum import steps, tree_layout
@@ -145,7 +145,7 @@ def networks(draw: st.DrawFn) -> tuple[str, list[Array]]:
 
 
 @pytest.mark.usefixtures("every_size_counts")
-@settings(deadline=None, max_examples=150)
+@draws(150)
 @examples_of(networks())
 def test_numbers_do_not_depend_on_orders(network: tuple[str, list[Any]]) -> None:
     text, given = network

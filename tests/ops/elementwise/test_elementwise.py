@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import LAYOUTS, Array, GuardedMemory, rough, unaligned
+from tiers import draws
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, InvalidSize, OutShape, UnsupportedDtype
@@ -93,7 +94,7 @@ def test_threads_change_no_bit(op: UnaryOp) -> None:
         assert np.array_equal(FUNCTIONS[op](x, threads=1), FUNCTIONS[op](x, threads=3))
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(data=st.data())
 def test_any_shape_and_order(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(0, 6), min_size=0, max_size=5)))

@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tiers import draws
 
 from tilewright.ir.interpret import Run, interpret
 from tilewright.ir.nodes import Constant, If, Loop, Name, Pack, Program, Space, Statement
@@ -392,7 +393,7 @@ def cuts(draw: st.DrawFn) -> Blocking:
     return Blocking(mr=mr, nr=nr, kr=1, mc=mc * mr, nc=nc * nr, kc=8 * kc)
 
 
-@settings(deadline=None, max_examples=150)
+@draws(150)
 @given(
     blocking=cuts(),
     edge=st.sampled_from(Edge),

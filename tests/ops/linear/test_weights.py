@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from support import Array, gamma, within
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.errors import (
@@ -63,9 +65,9 @@ def assert_within(found: Array, x: Array, packed: Any) -> None:
     assert not wrong.any(), f"{np.count_nonzero(wrong)} of {found.size} outside the bound"
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16], ids=str)
-@pytest.mark.parametrize("form", [*FORMS, "bf16", "f16"], ids=str)
-@pytest.mark.parametrize(("k", "n"), SIZES)
+@pytest.mark.parametrize(
+    ("form", "dtype", "k", "n"), crossed(product([*FORMS, "bf16", "f16"], (F32, BF16)), SIZES, 2), ids=str
+)
 def test_few_rows_are_rows_of_many_and_within_the_bound(
     form: dict[str, Any] | str, dtype: np.dtype[np.generic], k: int, n: int
 ) -> None:
@@ -238,9 +240,11 @@ def test_bad_input() -> None:
         tw.matmul(w.T, packed, beta=1)
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16], ids=str)
-@pytest.mark.parametrize("activation", [None, "relu", "gelu"])
-@pytest.mark.parametrize("form", [I8, I4, "bf16"], ids=str)
+@pytest.mark.parametrize(
+    ("form", "dtype", "activation"),
+    crossed(product((I8, I4, "bf16"), (F32, BF16)), (None, "relu", "gelu"), 3),
+    ids=str,
+)
 def test_a_linear_layer_in_one_pass(
     form: dict[str, Any] | str, activation: str | None, dtype: np.dtype[np.generic]
 ) -> None:

@@ -6,9 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import LAYOUTS, Array, filled, host_rows
+from tiers import draws
 
 import tilewright as tw
 from tilewright.compiler.kernel import Kernel
@@ -62,7 +63,7 @@ def exact(a: Array, b: Array, c: Array, alpha: float, beta: float) -> Array:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @given(data=st.data())
 def test_matmul(dtype: str, data: st.DataObject) -> None:
     a, b, c = data.draw(products(dtype))
@@ -79,7 +80,7 @@ def test_matmul(dtype: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
 @pytest.mark.parametrize("strategy", ["tiling", "packing"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(data=st.data())
 def test_forced_strategies(dtype: str, strategy: str, row: str, data: st.DataObject) -> None:
     a, b, c = data.draw(products(dtype))

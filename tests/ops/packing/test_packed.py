@@ -9,9 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import GUARD_PAGES, LAYOUTS, Array, GuardedMemory, unaligned
+from tiers import draws
 
 import tilewright as tw
 from tilewright import errors
@@ -66,7 +67,7 @@ def test_unpack_gives_back_every_bit(dtype: str, layout: str, role: str) -> None
     assert tw.unpack(packed).flags.c_contiguous
 
 
-@settings(deadline=None, max_examples=60)
+@draws(60)
 @given(
     shape=st.tuples(st.integers(0, 70), st.integers(0, 70)),
     tiles=st.none() | st.tuples(st.integers(1, 40), st.integers(1, 9)),

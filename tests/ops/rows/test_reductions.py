@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import FENV, LAYOUTS, Array, no_flags, rough, unaligned
+from tiers import draws
 
 import tilewright as tw
 from tilewright.errors import (
@@ -84,7 +85,7 @@ def test_axes_that_are_not_beside_one_another(name: str) -> None:
             assert_close(name, getattr(tw, name)(x, axis, keepdims=keepdims), x, axis, keepdims=keepdims)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(data=st.data())
 def test_any_shape_axis_and_order(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 9), min_size=0, max_size=4)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulated_rows import drawn, emulating, every_feature, in_layout, stored
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import (
     FENV,
@@ -25,6 +25,7 @@ from support import (
     rough,
     unaligned,
 )
+from tiers import draws
 
 import tilewright as tw
 from tilewright.errors import (
@@ -137,7 +138,7 @@ def test_more_than_a_block_of_waiting_sums(lower: bool) -> None:
     assert tw.syr2k(a, b, lower=lower).tobytes() == expected.tobytes()
 
 
-@settings(deadline=None, max_examples=60)
+@draws(60)
 @given(st.data())
 def test_random_calls(data: st.DataObject) -> None:
     """Sizes, layouts, triangles and factors at random; exact."""

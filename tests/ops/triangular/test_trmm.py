@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulated_rows import drawn, emulating, every_feature, in_layout, stored
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import (
     GUARD_PAGES,
@@ -22,6 +22,7 @@ from support import (
     rough,
     unaligned,
 )
+from tiers import draws
 
 import tilewright as tw
 from tilewright.errors import (
@@ -114,7 +115,7 @@ def test_narrow_sums_are_rounded_once(dtype: str) -> None:
     assert (abs(tw.trmm(a, b, lower=False).astype(np.float64) - exact) <= allowed).all()
 
 
-@settings(deadline=None, max_examples=40)
+@draws(40)
 @given(st.data())
 def test_random_calls(data: st.DataObject) -> None:
     """Sizes, layouts, triangles and factors at random; exact."""

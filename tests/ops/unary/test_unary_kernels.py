@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from support import FENV, GUARD_PAGES, Array, host_rows, no_flags, rough, run_python, unaligned
+from shares import EVERY_TEST_RUNS, share
+from support import FENV, Array, host_rows, no_flags, rough, unaligned
+from tiers import draws
 from unary_cuts import Function, compile_cut
 
 import tilewright as tw
@@ -85,7 +87,8 @@ def test_sizes_given_at_run_time(row: str, op: UnaryOp, dtype: str, b: str) -> N
 @each_op
 @each_layout
 def test_hardcoded_sizes(row: str, op: UnaryOp, b: str) -> None:
-    for number, (m, n) in enumerate([*SIZES, (2, 3), (2, 2)]):
+    first = list(UnaryOp).index(op) + ROWS.index(row)
+    for number, (m, n) in share(enumerate([*SIZES, (2, 3), (2, 2)]), 4, first):
         kernel = compiled(row, Unary(op, m, n, ("f32", "f64")[number % 2], b=b))
         check(kernel, 3 * rough((m, n), kernel.problem.dtype.numpy, number), gap=number % 3)
 
@@ -95,7 +98,7 @@ def test_hardcoded_sizes(row: str, op: UnaryOp, b: str) -> None:
 @pytest.mark.parametrize("op", ["zero", "identity"])
 def test_elements_of_every_size(row: str, dtype: str, op: str) -> None:
     for b, (number, (m, n)) in product(("col", "row"), enumerate(SIZES)):
-        for hardcoded in (False, True):
+        for hardcoded in (False, True) if EVERY_TEST_RUNS or number % 2 else (False,):
             given = (m, n) if hardcoded and number % 3 == 0 else (None, None)
             kernel = compiled(row, Unary(op, given[0], given[1], dtype, b=b))
             kind = kernel.problem.dtype.numpy
@@ -105,7 +108,7 @@ def test_elements_of_every_size(row: str, dtype: str, op: str) -> None:
             check(kernel, bits.view(kind), gap=number % 2)
 
 
-@settings(deadline=None, max_examples=80)
+@draws(80)
 @given(
     st.integers(1, 300),
     st.integers(1, 300),
@@ -306,18 +309,6 @@ def test_strided_kernels(row: str, dtype: str) -> None:
             b = np.zeros(tuple(2 * size for size in view.shape), view.dtype)[::2, ::2]
         kernel(view, b)
         np.testing.assert_array_equal(b, view)
-
-
-# --- guard pages ----------------------------------------------------------------------------------------
-
-PROGRAM = "tests/guard_pages/guarded_unary.py"
-
-
-@pytest.mark.skipif(not GUARD_PAGES, reason="needs mprotect")
-@each_row
-@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "i16", "c128"])
-def test_beside_guard_pages(row: str, dtype: str) -> None:
-    assert "calls" in run_python(PROGRAM, dtype, isa=row)
 
 
 # --- the C function -------------------------------------------------------------------------------------

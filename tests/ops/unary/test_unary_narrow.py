@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from support import host_rows
+from tiers import crossed, named
 
 import tilewright as tw
 from tilewright.spec.dtype import BF16, F16, DType
@@ -15,11 +18,12 @@ FUNCTIONS = [op for op in UnaryOp if op.computes]
 SLACK = 1.001
 
 
-@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
-@pytest.mark.parametrize("dtype", [BF16, F16], ids=str)
-@pytest.mark.parametrize("op", FUNCTIONS, ids=lambda op: op.value)
-@pytest.mark.parametrize("layout", ["col", "row"])
-def test_one_rounding(row: str, dtype: DType, op: UnaryOp, layout: str) -> None:
+@pytest.mark.parametrize(
+    ("row", "dtype", "layout", "op"),
+    crossed(product((isa.name for isa in host_rows()), (BF16, F16), ("col", "row")), FUNCTIONS, 4),
+    ids=named,
+)
+def test_one_rounding(row: str, dtype: DType, layout: str, op: UnaryOp) -> None:
     rng = np.random.default_rng(3)
     for m, n in ((1, 1), (7, 5), (33, 70), (200, 3)):
         problem = tw.Unary(op.value, m, n, dtype, b=layout)

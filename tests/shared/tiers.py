@@ -1,0 +1,73 @@
+"""Two tiers of tests: `make test`, which every change passes, and `make test-all`, which runs the rest too.
+
+A test or a parameter marked `exhaustive` runs in `make test-all` only. The mark is for repetitions: another
+machine of a row that runs already, more draws of the same generator, the remaining combinations of a table.
+Whatever changes the generated code (the row, the vector length, streaming mode, an instruction, an element
+type) runs at least once in `make test`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+from hypothesis import settings
+from shares import EVERY_TEST_RUNS
+
+T = TypeVar("T")
+
+exhaustive = pytest.mark.exhaustive
+#: `make test` draws one example in so many.
+DRAWN = 4
+
+
+def draws(examples: int) -> settings:
+    """The settings of a property that is tried on so many examples in `make test-all`."""
+    return settings(deadline=None, max_examples=examples if EVERY_TEST_RUNS else max(examples // DRAWN, 10))
+
+
+def as_tuple(values: Any) -> tuple[Any, ...]:
+    """The arguments of one case of `pytest.mark.parametrize`."""
+    return values if isinstance(values, tuple) and not hasattr(values, "_fields") else (values,)
+
+
+def sampled(cases: Iterable[Any], each: int, first: int = 0) -> list[ParameterSet]:
+    """Cases of which one in `each` runs in `make test`, beginning with number `first`."""
+    return [
+        pytest.param(*as_tuple(values), marks=() if number % each == first else exhaustive)
+        for number, values in enumerate(cases)
+    ]
+
+
+def first_of(cases: Iterable[T], key: Callable[[T], Hashable]) -> list[ParameterSet]:
+    """Cases of which the first of each `key` runs in `make test`."""
+    seen: set[Hashable] = set()
+    found = []
+    for values in cases:
+        new = key(values) not in seen
+        seen.add(key(values))
+        found.append(pytest.param(*as_tuple(values), marks=() if new else exhaustive))
+    return found
+
+
+def crossed(rows: Iterable[Any], cases: Iterable[Any], each: int) -> list[ParameterSet]:
+    """Every row with every case; in `make test` a row meets one case in `each`, the next row the next ones.
+
+    >>> [(*one.values, bool(one.marks)) for one in crossed("ab", "xy", 2)]
+    [('a', 'x', False), ('a', 'y', True), ('b', 'x', True), ('b', 'y', False)]
+    """
+    return [
+        pytest.param(*as_tuple(row), *as_tuple(case), marks=() if (i + j) % each == 0 else exhaustive)
+        for i, row in enumerate(rows)
+        for j, case in enumerate(cases)
+    ]
+
+
+def named(value: Any) -> str | None:
+    """The name of a case's argument, as `ids` of `pytest.mark.parametrize`."""
+    if isinstance(value, (list, tuple)):
+        return "-".join(map(str, value))
+    found = getattr(value, "name", None) or getattr(value, "value", None)
+    return found if isinstance(found, str) else str(value)
