@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tiers import crossed
 
 from tilewright.ir.fuse import fuse_consumer, fuse_pack, fuse_unpack
 from tilewright.ir.interpret import interpret
@@ -76,9 +78,10 @@ def run(program: Program, problem: LinearChain, machine: Machine, m: int) -> tup
     return y, problem.reference(x, weights, biases)
 
 
-@pytest.mark.parametrize("machine_name", MACHINES)
-@pytest.mark.parametrize("dtype", ["f32", "bf16", "f16", "f64"])
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(
+    ("machine_name", "dtype", "name"),
+    crossed(product(MACHINES, ("f32", "bf16", "f16", "f64")), CHAINS, 2),
+)
 def test_each_rewrite_keeps_the_result(machine_name: str, dtype: str, name: str) -> None:
     machine = find_machine(machine_name)
     for deep in (True, False):

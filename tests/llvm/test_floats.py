@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kinds import each_kind
 from numpy.typing import NDArray
 
 import tilewright as tw
@@ -101,7 +102,7 @@ def test_comparisons_are_false_for_nan(relation: str, lanes: int) -> None:
     assert found[:, 0].tolist() == expected
 
 
-@pytest.mark.parametrize("name", targets())
+@pytest.mark.parametrize("name", each_kind(targets()))
 def test_every_target_has_every_operation(name: str) -> None:
     machine = find_machine(name)
     for dtype in (F32, F64):

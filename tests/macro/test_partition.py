@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import pytest
+from tiers import crossed
 
 from tilewright.ir.interpret import Run, interpret
 from tilewright.ir.nodes import Constant, Loop, Space
@@ -49,11 +51,12 @@ def test_every_thread_has_several_tasks(threads: int) -> None:
     assert -(-100_000 // step) >= 4 * threads
 
 
-@pytest.mark.parametrize("threads", [2, 5])
-@pytest.mark.parametrize("b", ["row", "col"])
-@pytest.mark.parametrize("strategy", ["auto", "tiling", "packing"])
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(
+    ("name", "dtype", "strategy", "b", "threads"),
+    crossed(
+        product(MACHINES, ("f32", "bf16")), product(("auto", "tiling", "packing"), ("row", "col"), (2, 5)), 2
+    ),
+)
 def test_tasks_in_any_order(name: str, dtype: str, strategy: str, b: str, threads: int) -> None:
     """The interpreter runs the tasks last to first, and forgets each thread's scratch in between."""
     machine = find_machine(name)

@@ -11,6 +11,7 @@ import pytest
 from assembly_text import AssemblyLoop, innermost_loops, multiplies, quadwords_loaded, vector_stack_moves
 from object_symbols import undefined_symbols
 from support import run_python
+from tiers import first_of, named
 
 from tilewright.compiler.pipeline import run_stages
 from tilewright.ir.nodes import Tile
@@ -274,7 +275,14 @@ def rows_of(name: str) -> list[tuple[str, Isa]]:
 EVERY_ROW = [pair for name in targets() for pair in rows_of(name)]
 
 
-@pytest.mark.parametrize(("name", "isa"), EVERY_ROW, ids=[f"{name}-{isa.name}" for name, isa in EVERY_ROW])
+def kind(pair: tuple[str, Isa]) -> tuple[object, ...]:
+    """What changes the code: the row, its vectors, and the units that multiply floats."""
+    machine = find_machine(pair[0]).with_isa(pair[1])
+    tiles = (machine.isa.tile(dtype).instruction for dtype in FLOATS)
+    return machine.arch, machine.isa.name, machine.function_bits, *tiles
+
+
+@pytest.mark.parametrize(("name", "isa"), first_of(EVERY_ROW, kind), ids=named)
 def test_every_row_compiles_and_needs_no_library(name: str, isa: Isa) -> None:
     machine = find_machine(name).with_isa(isa)
     for dtype in FLOATS:

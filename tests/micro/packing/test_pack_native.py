@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from shares import EVERY_TEST_RUNS
 from support import GUARD_PAGES, GuardedMemory, host_rows
 
 import tilewright as tw
@@ -234,6 +235,8 @@ def test_every_form_between_guard_pages(isa: Isa, form: Form) -> None:
         steps = (1, each - 1, each, each + 1, 2 * each + 3)
         for number, (lanes, depth, how) in enumerate(product(steps, (0, 1, 3, 8, 9, 17, 35), PLACES)):
             if number % 3 == panel % 3:  # each case for some panels
+                continue
+            if not EVERY_TEST_RUNS and (number + panel) % 2:
                 continue
             strides = PLACES[how](lanes, depth)
             block = values(form.source, lanes * depth, random).reshape(lanes, depth)

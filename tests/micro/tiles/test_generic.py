@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kinds import each_kind
 from support import GUARD_PAGES, GuardedMemory, filled, host_rows
 
 import tilewright as tw
@@ -117,7 +118,7 @@ def test_nothing_beside_the_operands_is_touched(
 
 
 @each_dtype
-@pytest.mark.parametrize("name", targets())
+@pytest.mark.parametrize("name", each_kind(targets()))
 def test_every_target(name: str, dtype: tw.DType) -> None:
     """Each depth is one intrinsic of the whole tile, and vector code is what becomes of it."""
     kernel = tw.compile(Gemm(dtype=dtype, strategy="packing"), name, lowering="generic")

@@ -5,12 +5,14 @@ Values are small integers, scales powers of two: every sum is exact, whatever it
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from support import Array
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.spec.weights import Elements, Weights
@@ -34,9 +36,11 @@ def weight(form: Weights, target: str, random: np.random.Generator) -> tuple[tw.
     return packed, tw.unpack(packed)
 
 
-@pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)], ids=str)
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(
+    ("row", "dtype", "name"),
+    crossed(product(ROWS, (np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16))), FORMS, 2),
+    ids=str,
+)
 def test_rows_multiply_weights(row: str, name: str, dtype: np.dtype[np.generic]) -> None:
     target, random = f"emulate:{row}", np.random.default_rng(0)
     form = Weights.parse(name)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from attention_calls import FEATURES, Made, Sizes, allowed, check, make, parameters
 from support import GUARD_PAGES, Array, GuardedMemory
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.ir.interpret import interpret
@@ -36,8 +37,7 @@ def ran(made: Made, target: str = "host") -> Made:
     return made
 
 
-@each_dtype
-@each_feature
+@pytest.mark.parametrize(("dtype", "features"), crossed(["f32", "f64", "bf16", "f16"], FEATURES, 2), ids=str)
 def test_every_feature(features: dict[str, Any], dtype: str) -> None:
     check(ran(make(Attention(20, 24, dtype, **features, **DECODED), Sizes(2, 2, 3, 2, 70))))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import GUARD_PAGES, Array, GuardedMemory
+from tiers import crossed
 
 import tilewright as tw
 from tilewright import errors
@@ -44,8 +45,9 @@ class Case:
         return value
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
-@pytest.mark.parametrize("chain", CHAINS, ids=str)
+@pytest.mark.parametrize(
+    ("chain", "dtype"), crossed([[chain] for chain in CHAINS], ["f32", "f64", "bf16", "f16"], 2), ids=str
+)
 def test_a_chain_has_the_bits_of_its_layers(dtype: str, chain: tuple[tuple[int, ...], Any]) -> None:
     sizes, activations = chain
     kernel = tw.compile(tw.LinearChain(sizes, activations, dtype))

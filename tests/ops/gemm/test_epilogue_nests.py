@@ -13,6 +13,7 @@ from itertools import cycle, product
 import numpy as np
 import pytest
 from support import Array
+from tiers import crossed, named
 
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import Finish, If, Loop, Program, Statement, TileEpilogue, TileMatmul
@@ -127,8 +128,7 @@ def run(program: Program, problem: Gemm, sizes: tuple[int, int, int], factors: t
     np.testing.assert_array_equal(result[at], wanted, f"{program.name} {sizes} {factors}")
 
 
-@pytest.mark.parametrize("case", CASES, ids="-".join)
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(("name", "case"), crossed(MACHINES, ([case] for case in CASES), 2), ids=named)
 def test_interpreted_nest_equals_the_reference(name: str, case: tuple[str, str, str, str]) -> None:
     a, b, c, epilogue = case
     machine, mixed = find_machine(name), c == "f32" and a == "i8"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import EVERY_TEST_RUNS
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
@@ -194,7 +195,7 @@ def test_ten_thousand_shapes_make_no_kernel(compiled: list[tuple[int, int, int]]
 @needs_native
 def test_a_kernel_in_use_outlives_its_place(compiled: list[tuple[int, int, int]]) -> None:
     """Long batches run without the GIL; meanwhile the table forgets the kernel, and Python its object."""
-    a, b = rough((40_000, 16, 16), seed=1), rough((40_000, 16, 16), seed=2)
+    a, b = rough((20_000, 16, 16), seed=1), rough((20_000, 16, 16), seed=2)
     expected = tw.matmul(a[:1], b[:1])
     tw.matmul(a, b)
     tw.matmul(a, b)
@@ -210,7 +211,7 @@ def test_a_kernel_in_use_outlives_its_place(compiled: list[tuple[int, int, int]]
     for thread in threads:
         thread.start()
     specials: Any = gemm._specials()
-    for _ in range(30):
+    for _ in range(30 if EVERY_TEST_RUNS else 6):
         with preparing:  # and in this order, as `Specials` does it
             specials._published.drop(_shape((16, 16, 16), np.float32))
             specials._kernels.clear()

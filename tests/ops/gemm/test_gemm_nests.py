@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tiers import draws
+from tiers import crossed, draws, named
 
 from tilewright.ir.interpret import Run, interpret
 from tilewright.ir.nodes import Constant, If, Loop, Name, Pack, Program, Space, Statement
@@ -296,9 +296,9 @@ def odd_sizes(mr: int, nr: int, wide: int) -> tuple[tuple[int, int, int], ...]:
     )
 
 
-@pytest.mark.parametrize("name", targets())
-@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
+@pytest.mark.parametrize(
+    ("name", "dtype", "strategy"), crossed(targets(), product((F32, F64), Strategy), 3), ids=named
+)
 def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy: Strategy) -> None:
     machine = find_machine(name)
     blocking = shrunken(machine, machine.isa.tile(dtype))
@@ -342,8 +342,7 @@ UNITS = ("cascadelake", "znver5", "sapphirerapids", "haswell", "neoverse-v2", "p
 each_types = pytest.mark.parametrize("types", TYPES, ids=lambda types: ProductTypes.parse(*types).name)
 
 
-@pytest.mark.parametrize("name", UNITS)
-@each_types
+@pytest.mark.parametrize(("name", "types"), crossed(UNITS, ([types] for types in TYPES), 2), ids=named)
 def test_nests_of_every_type_equal_the_reference(
     name: str, types: tuple[str, str | None, str | None]
 ) -> None:

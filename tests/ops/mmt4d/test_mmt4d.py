@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from support import GUARD_PAGES, Array, GuardedMemory
+from tiers import crossed
 
 import tilewright as tw
 from tilewright import errors
@@ -37,8 +38,7 @@ def exact(lhs: Array, rhs: Array) -> Array:
     return found
 
 
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("tiles", TILES, ids=str)
+@pytest.mark.parametrize(("name", "tiles"), crossed(TYPES, ([tiles] for tiles in TILES), 2), ids=str)
 def test_any_tiles_of_any_type(name: str, tiles: tuple[int, int, int]) -> None:
     m0, n0, k0 = tiles
     for m1, n1, k1 in ((1, 1, 1), (3, 4, 5), (5, 2, 900 // k0)):
@@ -123,8 +123,10 @@ def test_nothing_outside_of_the_tiles_is_touched(name: str, tiles: tuple[int, in
         assert np.array_equal(memory.outside(out.reshape(-1, 1)), before)
 
 
-@pytest.mark.parametrize("target", ["emulate:pwr10", "emulate:neoverse-v2", "emulate:sapphirerapids"])
-@pytest.mark.parametrize("name", ["f32", "bf16", "i8"])
+@pytest.mark.parametrize(
+    ("target", "name"),
+    crossed(["emulate:pwr10", "emulate:neoverse-v2", "emulate:sapphirerapids"], ["f32", "bf16", "i8"], 3),
+)
 def test_other_machines_emulated(target: str, name: str) -> None:
     a, b = numbers((29, 70), name), numbers((70, 45), name, 1)
     lhs, rhs = tw.pack(a, role="a", target=target), tw.pack(b, target=target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import GUARD_PAGES, LAYOUTS, Array, GuardedMemory, unaligned
-from tiers import draws
+from tiers import crossed, draws
 
 import tilewright as tw
 from tilewright import errors
@@ -318,9 +319,14 @@ def test_the_class_is_public() -> None:
 # --- linear layers ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
-@pytest.mark.parametrize("activation", [None, "relu", "gelu"])
-@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (40,)])
+@pytest.mark.parametrize(
+    ("dtype", "activation", "shape"),
+    crossed(
+        product(("f32", "f64", "bf16", "f16"), (None, "relu", "gelu")),
+        [[(1,)], [(7,)], [(3, 5)], [(40,)]],
+        2,
+    ),
+)
 def test_linear_has_the_bits_of_matmul(dtype: str, activation: str | None, shape: tuple[int, ...]) -> None:
     x, weight = values((*shape, 70), dtype, 1), values((45, 70), dtype, 2)
     packed = tw.pack(weight.T)

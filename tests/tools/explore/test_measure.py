@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tiers import crossed
 
 from tilewright.errors import (
     InvalidChoice,
@@ -257,9 +258,13 @@ def test_default_peers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["f64", "bf16", "f16", "i4", "u4", "i8", "u8", "i16", "i32", "i64", "c64", "c128"]
+    ("system", "name"),
+    crossed(
+        ["tilewright", "tilewright-generic"],
+        ["f64", "bf16", "f16", "i4", "u4", "i8", "u8", "i16", "i32", "i64", "c64", "c128"],
+        2,
+    ),
 )
-@pytest.mark.parametrize("system", ["tilewright", "tilewright-generic"])
 def test_every_type_is_computed_and_checked(name: str, system: str) -> None:
     prepare = PREPARE.replace('"a": "col"', f'"a": "col", "dtype": "{name}"')
     (answer,) = converse(prepare, system=system)
