@@ -29,8 +29,9 @@ def draws(examples: int) -> settings:
 
 
 def as_tuple(values: Any) -> tuple[Any, ...]:
-    """The arguments of one case of `pytest.mark.parametrize`."""
-    return values if isinstance(values, tuple) and not hasattr(values, "_fields") else (values,)
+    """The arguments of one case: those of a tuple or list, which may hold a single tuple, else the value."""
+    several = isinstance(values, tuple | list) and not hasattr(values, "_fields")
+    return tuple(values) if several else (values,)
 
 
 def sampled(cases: Iterable[Any], each: int, first: int = 0) -> list[ParameterSet]:
@@ -58,10 +59,11 @@ def crossed(rows: Iterable[Any], cases: Iterable[Any], each: int) -> list[Parame
     >>> [(*one.values, bool(one.marks)) for one in crossed("ab", "xy", 2)]
     [('a', 'x', False), ('a', 'y', True), ('b', 'x', True), ('b', 'y', False)]
     """
+    columns = list(cases)
     return [
         pytest.param(*as_tuple(row), *as_tuple(case), marks=() if (i + j) % each == 0 else exhaustive)
         for i, row in enumerate(rows)
-        for j, case in enumerate(cases)
+        for j, case in enumerate(columns)
     ]
 
 

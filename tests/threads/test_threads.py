@@ -123,16 +123,26 @@ def test_a_sleeper_wakes_on_another_cpu_than_its_caller() -> None:
 
 @linux_only
 def test_a_worker_that_has_one_cpu_keeps_it() -> None:
+    """Wherever its caller runs: there, or on a CPU that the worker never had."""
     pool = pool_of(2, Wait.FUTEX)
     count(pool, 2)
     assert eventually(lambda: pool.state.slots[0].thread != 0)
-    worker, only = int(pool.state.slots[0].thread), {min(os.sched_getaffinity(0))}
+    everywhere = os.sched_getaffinity(0)
+    worker, only = int(pool.state.slots[0].thread), {min(everywhere)}
     # One that was woken puts its caller's CPU back before it sleeps, into whatever CPUs it has by then.
-    assert eventually(lambda: settled(pool) and os.sched_getaffinity(worker) == os.sched_getaffinity(0))
+    assert eventually(lambda: settled(pool) and os.sched_getaffinity(worker) == everywhere)
     os.sched_setaffinity(worker, only)
-    assert settled(pool)
-    assert np.all(count(pool, 50, turns=100).ran == 1)
-    assert os.sched_getaffinity(worker) == only
+    try:
+        for here in (min(everywhere), max(everywhere)):
+            os.sched_setaffinity(0, {here})
+            for _ in range(10):
+                assert settled(pool)
+                assert np.all(count(pool, 50, turns=100).ran == 1)
+            assert settled(pool)
+            time.sleep(0.01)  # from saying that it sleeps to sleeping
+            assert os.sched_getaffinity(worker) == only, f"called from CPU {here}"
+    finally:
+        os.sched_setaffinity(0, everywhere)
 
 
 def test_the_caller_takes_back_what_nobody_took() -> None:

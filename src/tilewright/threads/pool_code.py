@@ -249,7 +249,7 @@ class _PoolCode:
         calls, call = known_system_calls(), self.system_call()
 
         def change(f: Function, thread: Value, cpu: Value, *, allow: bool) -> Value:
-            """Add a CPU to a thread's affinity mask, or remove it if others remain; whether it succeeded."""
+            """Add a CPU to a thread's affinity mask, or remove one it has if others remain; whether it succeeded."""
             mask = f.alloca(INT64, CPU_WORDS, 8)
             for index in range(CPU_WORDS):
                 f.store(int64(0), f.at(mask, 8 * index), 8)  # the kernel writes as much as it has
@@ -260,6 +260,9 @@ class _PoolCode:
             bit = f.shl(int64(1), f.and_(cpu, int64(63)))
             place = f.at(mask, f.mul(f.ashr(cpu, int64(6)), 8))
             word = f.load(INT64, place, 8)
+            if not allow:  # a CPU that was not among them must not be added later
+                with f.when(f.icmp("==", f.and_(word, bit), 0)):
+                    f.ret()
             f.store(f.or_(word, bit) if allow else f.and_(word, f.sub(int64(-1), bit)), place, 8)
             left = int64(0)
             for index in range(CPU_WORDS):

@@ -241,7 +241,7 @@ def test_nothing(op: RowOp, shape: tuple[int, ...]) -> None:
 @pytest.mark.skipif(not FENV, reason="no known fenv.h")
 @pytest.mark.parametrize(
     ("row", "dtype", "op"),
-    crossed(product((isa.name for isa in host_rows()), (F32, F64, BF16, F16)), RowOp, 2),
+    crossed(product((isa.name for isa in host_rows()), (F32, F64, BF16, F16)), FUNCTIONS, 2),
     ids=named,
 )
 def test_lanes_of_nobody_raise_no_flags(row: str, dtype: DType, op: RowOp) -> None:
