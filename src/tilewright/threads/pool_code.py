@@ -249,7 +249,7 @@ class _PoolCode:
         calls, call = known_system_calls(), self.system_call()
 
         def change(f: Function, thread: Value, cpu: Value, *, allow: bool) -> Value:
-            """Add a CPU to a thread's affinity mask, or remove one it has if others remain; whether it succeeded."""
+            """Add a CPU to a thread's affinity mask, or remove a set one if others remain; whether it did."""
             mask = f.alloca(INT64, CPU_WORDS, 8)
             for index in range(CPU_WORDS):
                 f.store(int64(0), f.at(mask, 8 * index), 8)  # the kernel writes as much as it has
