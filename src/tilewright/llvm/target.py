@@ -9,9 +9,8 @@ import llvmlite.binding as llvm
 from tilewright.errors import CompilationFailed
 from tilewright.llvm.backends import initialize
 from tilewright.llvm.matrix import PREFIX, lower_matrices
-from tilewright.llvm.subtarget import cpu_features
 from tilewright.machine.machine import Machine
-from tilewright.preparing import once, preparing
+from tilewright.preparing import importing, once, preparing
 
 #: LLVM's -O1 code generator gives the same speed as -O2 and -O3 for our explicit vectors, 10 % sooner.
 CODEGEN_LEVEL = 1
@@ -46,6 +45,9 @@ def tuning(machine: Machine) -> str | None:
 def _target_of(machine: Machine) -> Any:
     """The target machine of a machine; LLVM is asked first about names that a user chose."""
     if machine.named:
+        with importing:
+            from tilewright.llvm.subtarget import cpu_features  # 10 ms: it starts processes
+
         cpu_features(machine.triple, machine.cpu, machine.features, ())
     return target_machine(machine.triple, machine.cpu, machine.features)
 
