@@ -22,7 +22,7 @@ COLOURS = {
     "one call": ("#e5f2e5", ("ops", "calls", "compiler", "threads")),
     "machine code": ("#fdf1dc", ("micro", "macro", "llvm", "ir")),
     "tables and records": ("#f3e8f3", ("machine", "spec")),
-    "floor": ("#eeeeee", ("settings", "atomic", "reading", "preparing", "cached", "errors")),
+    "floor": ("#eeeeee", ("settings", "atomic", "reading", "preparing", "cached", "plotting", "errors")),
 }
 WIDTH, LEFT, LINE, GAP, ROOM_LETTERS = 960, 20, 17, 8, 116
 
@@ -63,10 +63,10 @@ def boxes() -> list[tuple[str, str, list[str]]]:
     for layer in layers:
         if layer in floor or layer == "__main__":
             continue
-        package = SOURCE / layer if layer != "__init__" else SOURCE
-        inner = list(orders.get(layer, ())) if layer != "__init__" else []
-        title = "tilewright" if layer == "__init__" else f"{layer}/"
-        found.append((title, duty(package / "__init__.py"), lines_of(inner, ROOM_LETTERS)))
+        module = SOURCE / f"{layer}.py"
+        path = module if module.exists() else SOURCE / layer / "__init__.py"
+        title = "tilewright" if layer == "__init__" else layer if module.exists() else f"{layer}/"
+        found.append((title, duty(path), lines_of(list(orders.get(layer, ())), ROOM_LETTERS)))
     found.append(("floor", "Imported by every layer: " + ", ".join(floor) + ".", []))
     return found
 

@@ -1,1 +1,1 @@
-"""Kernels compiled ahead of time for C and C++: machine code, a header, and what picks by the CPU."""
+"""Kernels compiled ahead of time for C and C++: machine code, a header, a resolver that selects by CPU."""
