@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tilewright.calls.compile import compile_problem
 from tilewright.compiler.peak import measure_peak
-from tilewright.compiler.target import compile_problem
 from tilewright.machine.host import host_machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import F32

@@ -10,8 +10,8 @@ from tilewright.threads.lifetime import watch_forks
 from tilewright.threads.limits import register_pool
 
 if TYPE_CHECKING:
+    from tilewright.calls.compile import compile
     from tilewright.compiler.kernel import Kernel
-    from tilewright.compiler.public import compile
     from tilewright.loops.accelerate.public import accelerate
     from tilewright.machine.catalog import targets
     from tilewright.machine.host import machine
@@ -178,7 +178,7 @@ _HOMES = {
     "attention": "tilewright.ops.attention.public",
     "attention_backward": "tilewright.ops.attention.public",
     "attention_partial": "tilewright.ops.attention.public",
-    "compile": "tilewright.compiler.public",
+    "compile": "tilewright.calls.compile",
     "compile_einsum": "tilewright.ops.einsum.public_compiled",
     "einsum": "tilewright.ops.einsum.public",
     "einsum_contraction": "tilewright.ops.einsum.contraction_call",

@@ -99,7 +99,7 @@ def test_results_come_through(
 
 def test_scratch_of_later_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that native calls found without a block returns its product where none can be mapped."""
-    kernel = tw.compile(tw.Gemm())
+    kernel: Any = tw.compile(tw.Gemm())
     kernel.pool.supply()
     monkeypatch.setattr(kernel.pool.table, "wanted", 1)
 

@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.pipeline import Problem
+from tilewright.compiler.operation import Problem
 from tilewright.ir.text import print_program
 from tilewright.spec.dtype import DTYPES, DType, Kind
 from tilewright.spec.weights import Weights

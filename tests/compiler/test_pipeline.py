@@ -10,8 +10,8 @@ import pytest
 from support import LAYOUTS, filled
 
 import tilewright as tw
-from tilewright.compiler.names import kernel_name
-from tilewright.compiler.pipeline import STAGES, Compilation, run_stages
+from tilewright.compiler.operation import Compilation, kernel_name
+from tilewright.compiler.pipeline import STAGES, run_stages
 from tilewright.errors import InvalidChoice, SizeOverflow
 from tilewright.ir.nodes import Program
 from tilewright.ir.verify import verify

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tilewright.compiler.lowering.interface import scalar_type, scratch_layout
-from tilewright.compiler.names import kernel_name
-from tilewright.compiler.pipeline import STAGES, Compilation, Cut, Problem
+from tilewright.compiler.operation import Compilation, Problem, kernel_name
+from tilewright.compiler.pipeline import STAGES
 from tilewright.ir.nodes import Program
 from tilewright.machine.isa import ISAS
 from tilewright.machine.machine import Cache, Machine
@@ -49,7 +50,7 @@ class Emitted:
     machine: Machine
     number: int
     symbol: str
-    cut: Cut
+    cut: Any
     scratch_bytes: int
     program: Program = field(repr=False)
     object_code: bytes = field(repr=False)
@@ -86,7 +87,7 @@ class Kernels:
         for stage in STAGES:
             state = state.with_field(stage.name, stage.run(state))
             if cut and stage.name == "blocking":
-                state = state.with_field("blocking", replace(state.blocking, **cut))  # type: ignore[type-var]
+                state = state.with_field("blocking", replace(state.blocking, **cut))
         assert state.blocking is not None
         assert state.nest is not None
         done = Emitted(

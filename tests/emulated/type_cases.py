@@ -26,11 +26,10 @@ from emulated.kernels import Emitted, Kernels
 from tilewright.errors import UnsupportedDtype
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking
+from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
-from tilewright.ops.gemm.nest import SUMS_COLUMNS, instruction_of
+from tilewright.ops.gemm.nest import instruction_of
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.streaming import SUMS_ROWS
 from tilewright.spec.dtype import I32
 from tilewright.spec.problem import ProductTypes, Strategy
 

@@ -18,7 +18,6 @@ import numpy as np
 from support import Array, GuardedMemory, filled
 
 import tilewright as tw
-from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 
 LARGEST = 40
 #: Elements between lines, and between matrices.
@@ -42,7 +41,7 @@ class Bench:
         self.memories = [GuardedMemory(64 * 1024) for _ in range(3)]
         self.pointers = [GuardedMemory(64) for _ in range(2)]
 
-    def run(self, kernel: BatchReduceKernel, *, at_end: bool) -> None:
+    def run(self, kernel: Any, *, at_end: bool) -> None:
         """One product and its checks."""
         problem = kernel.problem
         m, n, k, count = problem.m, problem.n, problem.k, problem.count
@@ -69,9 +68,7 @@ class Bench:
         if not np.array_equal(self.memories[2].outside(c), before):
             raise SystemExit(f"bytes outside C changed: {problem}")
 
-    def call_with_pointers(
-        self, kernel: BatchReduceKernel, arrays: tuple[Array, Array, Array], *, at_end: bool
-    ) -> None:
+    def call_with_pointers(self, kernel: Any, arrays: tuple[Array, Array, Array], *, at_end: bool) -> None:
         """The C function; its arrays of pointers stand beside a guard page too."""
         a, b, c = arrays
         placed = [

@@ -14,12 +14,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from guarded import Bench, Case
 
 import tilewright as tw
 from tilewright.macro.cost import in_place_limits
-from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
 
 COEFFICIENTS = ((1.0, 0.0), (0.5, 0.0), (1.0, 1.0), (-2.0, 0.5), (0.0, 0.5), (0.0, 0.0), (1.0, 0.0))
@@ -41,7 +41,7 @@ class Sizes:
     kernel : a kernel of `auto`, for its row, register tile and limits.
     """
 
-    def __init__(self, kernel: GemmKernel) -> None:
+    def __init__(self, kernel: Any) -> None:
         dtype, machine = kernel.problem.dtype, kernel.machine
         self.lanes = machine.isa.lanes(dtype)
         self.width, self.block = STREAMED_VECTORS * self.lanes, SUMS_BYTES // dtype.size
@@ -102,7 +102,7 @@ def mirrored(case: Case) -> Case:
     return case._replace(sizes=(n, m, k), layouts=(a, b, c))
 
 
-def cases(kernel: GemmKernel) -> Iterator[tuple[str, Case]]:
+def cases(kernel: Any) -> Iterator[tuple[str, Case]]:
     """Every size with every layout that leads to its kind; ends and coefficients take turns.
 
     Of one column there is no mirror: a row has the order of all rows.
@@ -117,13 +117,13 @@ def cases(kernel: GemmKernel) -> Iterator[tuple[str, Case]]:
 
 
 @cache
-def compiled(a: str, b: str, c: str, dtype: str) -> GemmKernel:
+def compiled(a: str, b: str, c: str, dtype: str) -> Any:
     """The kernel of three layouts."""
-    kernel: GemmKernel = tw.compile(tw.Gemm(dtype=dtype, a=a, b=b, c=c))
+    kernel: Any = tw.compile(tw.Gemm(dtype=dtype, a=a, b=b, c=c))
     return kernel
 
 
-def fixed(case: Case, dtype: str) -> GemmKernel:
+def fixed(case: Case, dtype: str) -> Any:
     """The kernel of the layouts of a case."""
     a, b, c = (WORDS.get(layout, layout) for layout in case.layouts)
     return compiled(a, b, c, dtype)

@@ -21,10 +21,12 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
+from tilewright.macro.packing import panel_form
 from tilewright.ops.chain.nest import CHAIN_SIZES, build_chain
 from tilewright.ops.chain.problem import LinearChain
-from tilewright.ops.packing.nest import build_packing, panel_form
-from tilewright.ops.packing.problem import Packing, Role
+from tilewright.ops.packing.nest import build_packing
+from tilewright.ops.packing.problem import Packing
+from tilewright.spec.problem import Role
 
 Array: TypeAlias = NDArray[Any]
 

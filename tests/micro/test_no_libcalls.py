@@ -11,7 +11,8 @@ from product_types import TYPES
 from shares import share
 from tiers import first_of
 
-from tilewright.compiler.pipeline import Problem, run_stages
+from tilewright.compiler.operation import Problem
+from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_object
 from tilewright.machine.catalog import CATALOG, find_machine
 from tilewright.machine.isa import usable_isas

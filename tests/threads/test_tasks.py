@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tilewright.calls.operands import data_address, element_strides
-from tilewright.ops.gemm.kernel import GemmKernel, scratch_pool
+from tilewright.compiler.scratch import scratch_pool
+from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.problem import Gemm
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

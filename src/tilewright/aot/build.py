@@ -11,7 +11,8 @@ from tilewright.aot.variants import Variants, order_targets
 from tilewright.compiler.c_header import Parameter, parameters
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
-from tilewright.compiler.pipeline import STAGES, Compilation
+from tilewright.compiler.operation import Compilation
+from tilewright.compiler.pipeline import STAGES
 from tilewright.llvm.target import emit_object
 from tilewright.llvm.values import Type
 from tilewright.machine.machine import Machine

@@ -10,8 +10,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from tilewright.compiler.names import kernel_name
-from tilewright.compiler.pipeline import Problem
+from tilewright.compiler.operation import Problem, kernel_name
 from tilewright.errors import InvalidSpec, SpecUnreadable, TilewrightError
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm

@@ -8,23 +8,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
-from tilewright.calls.operands import Array
 from tilewright.compiler.lowering.interface import scratch_layout, signature
-from tilewright.compiler.pipeline import LAST_PROGRAM, Compilation, Cut, Problem, finish, run_stages
+from tilewright.compiler.operation import OPS, Compilation
+from tilewright.compiler.pipeline import LAST_PROGRAM, finish, run_stages
+from tilewright.compiler.scratch import scratch_for
 from tilewright.errors import ForeignKernel, KernelNotCalled, OperandMismatch
 from tilewright.ir.nodes import Program
+from tilewright.ir.text import print_program
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, enabled_features
-from tilewright.ops.contraction.problem import Contraction
 from tilewright.preparing import importing, once_property
 from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.dtype import find_llvm_type
 from tilewright.spec.problem import Operand
+from tilewright.threads.pool import MOST_THREADS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tilewright.compiler.registers import RegisterUse
 
 
@@ -66,8 +70,8 @@ class Kernel:
     _record: builtins.bytes
 
     def __init__(self, compilation: Compilation) -> None:
-        self._compilation = compilation
-        self.problem: Problem = compilation.problem
+        self.compilation = compilation
+        self.problem: Any = compilation.problem
         self.machine: Machine = compilation.machine
         self.name: str = compilation.name
 
@@ -99,22 +103,18 @@ class Kernel:
         return self.name
 
     @property
-    def blocking(self) -> Cut:
+    def blocking(self) -> Any:
         """How the problem is cut: cache blocks, the tiles that cover known sizes, blocks of lines."""
-        assert self._compilation.blocking is not None
-        return self._compilation.blocking
+        return self.compilation.blocking
 
     @property
     def nest(self) -> Program:
         """The loop nest as tile IR."""
-        return self._compilation.program
+        return self.compilation.program
 
     @property
     def tile_ir(self) -> str:
         """The loop nest as tile IR text."""
-        with importing:
-            from tilewright.ir.text import print_program  # only for readers
-
         return print_program(self.nest)
 
     @cached_property
@@ -130,7 +130,7 @@ class Kernel:
     @property
     def object_code(self) -> builtins.bytes:
         """A relocatable object file."""
-        return self._compilation.object
+        return self.compilation.object
 
     @property
     def header(self) -> str:
@@ -143,12 +143,14 @@ class Kernel:
     @property
     def flops(self) -> int | None:
         """Floating-point operations of one call; None where sizes are given at run time."""
-        return self.problem.flops
+        found: int | None = self.problem.flops
+        return found
 
     @property
     def bytes(self) -> int | None:
         """Bytes that one call must move, each operand once; None where sizes are given at run time."""
-        return self.problem.bytes
+        found: int | None = self.problem.bytes
+        return found
 
     @cached_property
     def registers(self) -> RegisterUse:
@@ -157,6 +159,11 @@ class Kernel:
             from tilewright.compiler.registers import count_registers  # only for readers
 
         return count_registers(self.assembly)
+
+    @once_property
+    def pool(self) -> Any:
+        """Where calls find scratch: the common pool, or this kernel's own where its blocks are larger."""
+        return scratch_for(self.scratch_bytes_for(MOST_THREADS))
 
     @property
     def scratch_bytes(self) -> int:
@@ -211,7 +218,7 @@ class Kernel:
     def _refuse(self, operand: Operand, what: str, found: object, required: object) -> None:
         raise OperandMismatch(kernel=self.name, name=operand.name, what=what, found=found, required=required)
 
-    def __call__(self, *arrays: Any, **scalars: float) -> Array:  # noqa: ARG002 - see the subclasses
+    def __call__(self, *arrays: Any, **named: Any) -> NDArray[Any]:  # noqa: ARG002 - see the subclasses
         """Computes into the last array and returns it; see the subclasses."""
         raise KernelNotCalled(kernel=self.name)
 
@@ -227,17 +234,14 @@ def runs_on(machine: Machine, host: Machine) -> bool:
     )
 
 
-def _compile(problem: Problem, machine: Machine) -> Compilation:
+def _compile(problem: Any, machine: Machine) -> Compilation:
     """All stages, the code generation replaced by the object cache where it has the object."""
     state = run_stages(problem, machine, until=LAST_PROGRAM)
     # Of one row, machines differ in instructions and in the length of their vectors.
     names = ",".join(tile.instruction for tile in machine.isa.tiles)
     unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
     asked = repr(problem)
-    if isinstance(problem, Contraction):  # which share code: their programs say all of it
-        with importing:
-            from tilewright.ir.text import print_program
-
+    if OPS.of(problem).shared_stem is not None:  # kernels that share code: their programs say all of it
         asked = print_program(state.program)
     what = f"{state.name} {asked} {state.blocking!r} {unit}"
     code = cached_object(what, machine, lambda: finish(state).object)

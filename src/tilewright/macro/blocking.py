@@ -33,6 +33,15 @@ LAST_CACHE_SHARE = 0.25
 PANEL_WITHOUT_L3 = 4 << 20
 
 
+#: Rows of a C that can't take sums, whose sums wait in a block or beside a column of tiles.
+SUMS_ROWS = 2048
+
+
+#: Columns of the block of `SUMS_ROWS` rows in which sums of a narrower C wait for the next depth block: B is
+#: packed again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
+SUMS_COLUMNS = 1024
+
+
 @dataclass(frozen=True)
 class Blocking:
     """How one GEMM is cut: register tile mr×nr with interleave kr, cache blocks mc, nc, kc."""

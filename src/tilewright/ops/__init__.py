@@ -1,1 +1,23 @@
 """Operations, one folder each: all that is true of one operation only."""
+
+from tilewright.compiler.operation import OPS
+
+OPS.add("gemm", "tilewright.ops.gemm.op:GEMM")
+OPS.add("packed_gemm", "tilewright.ops.linear.op:PACKED_GEMM")
+OPS.add("weight_gemm", "tilewright.ops.linear.op:WEIGHT_GEMM")
+OPS.add("brgemm", "tilewright.ops.batch_reduce.op:BATCH_REDUCE")
+OPS.add("unary", "tilewright.ops.unary.op:UNARY")
+OPS.add("packing", "tilewright.ops.packing.op:PACKING")
+OPS.add("mmt4d", "tilewright.ops.mmt4d.op:MMT4D")
+OPS.add("chain", "tilewright.ops.chain.op:CHAIN")
+OPS.add("attention", "tilewright.ops.attention.op:ATTENTION")
+OPS.add("attention_decode", "tilewright.ops.attention.op:DECODE")
+OPS.add("attention_backward", "tilewright.ops.attention.op:BACKWARD")
+OPS.add("scattered", "tilewright.ops.scattered.op:SCATTERED")
+OPS.add("rows", "tilewright.ops.rows.op:ROWS")
+OPS.add("elementwise", "tilewright.ops.elementwise.op:ELEMENTWISE")
+OPS.add("syrk", "tilewright.ops.triangular.op:SYRK")
+OPS.add("syr2k", "tilewright.ops.triangular.op:SYR2K")
+OPS.add("products", "tilewright.ops.sum_of_products.op:PRODUCTS")
+OPS.add("contraction", "tilewright.ops.contraction.op:CONTRACTION")
+OPS.add("trmm", "tilewright.ops.triangular.op:TRMM")

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tilewright.calls.compile import compile_problem
 from tilewright.compiler.explanation import Explanation, decision_text, figures_text, strategy_of
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.pipeline import Problem
-from tilewright.compiler.target import compile_problem
+from tilewright.compiler.operation import OPS, Problem
 from tilewright.errors import NotExplained, shown
 from tilewright.ir.trace import trace
 from tilewright.macro.blocking import Blocking
+from tilewright.macro.packing import PanelForm
 from tilewright.ops.attention.backward_cut import BackwardBlocking
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.cut import AttentionBlocking
@@ -32,7 +33,6 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.matmul.explain import explain_matmul, fused, gemm_trace, packed_strategy
 from tilewright.ops.mmt4d.nest import Mmt4dCut
 from tilewright.ops.mmt4d.problem import Mmt4d
-from tilewright.ops.packing.nest import PanelForm
 from tilewright.ops.packing.problem import Packing
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.triangular.explain import explain_triangles, triangle_strategy
@@ -158,7 +158,7 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     >>> tw.explain(tw.matmul, a, x).strategy
     'dot products: vectors run along the depth, rows of A are read once'
     """
-    if isinstance(subject, Problem):
+    if subject in OPS:
         inspect.signature(explain_problem).bind(subject, *arguments, **options)
         return explain_problem(subject, *arguments, **options)
     function = isinstance(subject, (types.FunctionType, types.BuiltinFunctionType))

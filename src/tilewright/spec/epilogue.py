@@ -317,11 +317,6 @@ class Epilogue:
             case _:
                 return cls(value)
 
-    @classmethod
-    def of_identifier(cls, text: str) -> Epilogue:
-        """What `identifier` wrote."""
-        return cls(_step_of_identifier(part) for part in text.split(THEN))
-
     def __str__(self) -> str:
         return ",".join(map(str, self.steps))
 
@@ -410,15 +405,6 @@ class Epilogue:
 def replace_along(step: Bias | Scale, along: Along) -> Bias | Scale:
     """A step whose vector lies along another axis."""
     return type(step)(along, step.dtype)
-
-
-def _step_of_identifier(text: str) -> Step:
-    if any(text == op.value for op in ACTIVATIONS):
-        return Activation(text)
-    word, *rest = text.split("_")
-    if word == "clamp":
-        rest = [part.replace("m", "-").replace("p", ".") for part in rest]
-    return parse_step(":".join([word, *rest]))
 
 
 def _typed_step(step: Step, current: DType, c: DType | None) -> tuple[Step, DType]:

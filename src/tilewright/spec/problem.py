@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.errors import SizeOverflow, UnsupportedDtype
 from tilewright.spec.arguments import MAX_SIZE
-from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
+from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
 from tilewright.spec.epilogue import Epilogue, widened
 
 #: Elements of an array at most: 16 bytes are the largest element.
@@ -52,15 +52,40 @@ class Strategy(Enum):
     PACKING = "packing"
 
 
+class Role(Enum):
+    """Which operand of a product a packed matrix is: A (m, k), whose lanes are rows, or B (k, n), columns."""
+
+    A = "a"
+    B = "b"
+
+    def lanes_and_depth(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Which of the two sizes of a matrix are lanes, which the depth.
+
+        >>> Role.B.lanes_and_depth((300, 20))
+        (20, 300)
+        """
+        return (shape[0], shape[1]) if self is Role.A else (shape[1], shape[0])
+
+    def shape(self, lanes: int, depth: int) -> tuple[int, int]:
+        """The sizes of the matrix: the inverse of `lanes_and_depth`."""
+        return (lanes, depth) if self is Role.A else (depth, lanes)
+
+
 @dataclass(frozen=True)
 class Operand:
-    """One matrix of a problem: its name in messages, sizes (None at run time) and layout."""
+    """One matrix of a problem: its name in messages, sizes (None at run time), layout, names of the sizes."""
 
     name: str
     rows: int | None
     columns: int | None
     dtype: DType
     layout: Layout
+    axes: str = ""
+
+    @property
+    def sizes(self) -> tuple[tuple[str, int | None], ...]:
+        """The names of rows and columns, each with its size."""
+        return tuple(zip(self.axes, (self.rows, self.columns), strict=True)) if self.axes else ()
 
 
 def check_elements(what: str, shape: Sequence[int]) -> None:
@@ -160,6 +185,21 @@ class ProductTypes:
         if self.a == self.b:
             return str(self.a) if self.c == self.a else f"{self.a}{self.c}"
         return f"{self.a}{self.b}{self.c}"
+
+
+def parse_types(
+    dtype: str | DType, out_dtype: str | DType | None = None, epilogue: Epilogue | None = None
+) -> ProductTypes:
+    """The element types of "bf16", or of A and B as in "u8i8", and of C where it is said.
+
+    An epilogue may make floats of integer sums, and then C is of floats.
+
+    >>> parse_types("u8i8").name, parse_types("i8", "i32").name, parse_types("float32").name
+    ('u8i8i32', 'i8i32', 'f32')
+    """
+    pairs = {f"{a}{b}": (a, b) for a in DTYPES for b in DTYPES}
+    a, b = pairs.get(dtype, (dtype, None)) if isinstance(dtype, str) else (dtype, None)
+    return ProductTypes.parse(a, b, out_dtype, epilogue=epilogue)
 
 
 def exact_dtype(types: ProductTypes) -> np.dtype[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,8 @@ each_dtype = pytest.mark.parametrize("dtype", ["f32", "bf16"])
 
 def run(case: Case, target: str | None = None) -> Drawn:
     drawn = draw(case)
-    tw.compile(case.problem, target).run(drawn.call)
+    kernel: Any = tw.compile(case.problem, target)
+    kernel.run(drawn.call)
     return drawn
 
 

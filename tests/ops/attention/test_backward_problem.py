@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import Array
 
-from tilewright.compiler.names import kernel_name, parse_kernel_name
+from tilewright.compiler.operation import kernel_name
 from tilewright.errors import InvalidSize, UnsupportedDtype
 from tilewright.ops.attention.backward_problem import AttentionBackward, AttentionGradients, reference
 
@@ -18,9 +18,8 @@ PROBLEMS = [
 ]
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: kernel_name(problem, "avx2"))
-def test_a_name_gives_its_problem(problem: AttentionBackward) -> None:
-    assert parse_kernel_name(kernel_name(problem, "avx2")) == (problem, "avx2")
+def test_every_problem_has_a_name_of_its_own() -> None:
+    assert len({kernel_name(problem, "avx2") for problem in PROBLEMS}) == len(PROBLEMS)
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f16", "i8"])

@@ -18,7 +18,6 @@ from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.decode import SPLIT, build_decode, choose_decode
-from tilewright.ops.attention.kernel import AttentionKernel
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.threads.pool import limited
 
@@ -28,7 +27,7 @@ DECODED: dict[str, Any] = {"schedule": "decode"}
 
 
 @cache
-def kernel_of(problem: Attention, target: str = "host") -> AttentionKernel:
+def kernel_of(problem: Attention, target: str = "host") -> Any:
     return tw.compile(problem, target)
 
 

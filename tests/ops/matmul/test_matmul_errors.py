@@ -17,6 +17,7 @@ from support import Array, filled, run_python
 
 import tilewright as tw
 from tilewright import errors
+from tilewright.compiler import scratch
 from tilewright.errors import (
     BatchMismatch,
     CompilationFailed,
@@ -190,8 +191,9 @@ def no_memory(*arguments: Any, **keywords: Any) -> None:
 def empty_pool(monkeypatch: pytest.MonkeyPatch) -> ScratchPool:
     """A pool without blocks in the place of the process's."""
     tw.matmul(A, B)  # the native entry is made with the process's own pool, which it keeps reading
-    pool = ScratchPool(gemm.scratch_pool().size)
-    monkeypatch.setattr(gemm, "scratch_pool", lambda: pool)
+    pool = ScratchPool(scratch.scratch_pool().size)
+    for module in (scratch, gemm):
+        monkeypatch.setattr(module, "scratch_pool", lambda: pool)
     monkeypatch.setitem(gemm.matmul_kernel(F32).__dict__, "pool", pool)
     return pool
 

@@ -132,7 +132,7 @@ def test_other_machines_emulated(target: str, name: str) -> None:
     lhs, rhs = tw.pack(a, role="a", target=target), tw.pack(b, target=target)
     acc = DTYPES[TYPES[name]].numpy
     problem = tw.Gemm(dtype=name, a="packed", b="packed", c="row", out_dtype=TYPES[name])
-    found = tw.compile(problem, target)(lhs, rhs, np.full((29, 45), 9, acc))  # type: ignore[arg-type]
+    found = tw.compile(problem, target)(lhs, rhs, np.full((29, 45), 9, acc))
     assert np.array_equal(found, a.astype(np.float64) @ b.astype(np.float64))
     for tiles in ((8, 8, 1), (16, 16, 2), (8, 16, 4), (8, 8, 8)):
         m0, n0, k0 = tiles

@@ -250,7 +250,7 @@ def test_nothing_outside_of_the_operands_is_touched(dtype: str, *, at_end: bool)
         )
         before = memories[2].outside(c)
         placed = PackedMatrix(b.form, b.shape, tiles.reshape(b.data4d.shape))
-        kernel(a, placed, c)  # type: ignore[arg-type]
+        kernel(a, placed, c)
         assert same_bits(np.array(c), tw.matmul(np.array(a), tw.unpack(b)))
         assert np.array_equal(memories[2].outside(c), before)
 

@@ -23,12 +23,13 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
+from tilewright.macro.packing import PanelForm, panel_form
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.packing.nest import PanelForm, build_packing, panel_form
-from tilewright.ops.packing.problem import Packing, Role
+from tilewright.ops.packing.nest import build_packing
+from tilewright.ops.packing.problem import Packing
 from tilewright.spec.dtype import DType, Kind
-from tilewright.spec.problem import PRODUCT_SIZES, Layout
+from tilewright.spec.problem import PRODUCT_SIZES, Layout, Role
 
 Array: TypeAlias = NDArray[Any]
 

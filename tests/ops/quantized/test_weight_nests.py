@@ -22,11 +22,11 @@ from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
+from tilewright.macro.packing import weight_lanes
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.packing.call import unpack
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.ops.packing.nest import weight_lanes
 from tilewright.ops.quantized.quantise import pack_floats, pack_quantized
 from tilewright.spec.problem import PRODUCT_SIZES
 from tilewright.spec.weights import Elements, Weights

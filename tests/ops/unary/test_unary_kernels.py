@@ -38,7 +38,7 @@ TOLERANCE = {"f32": 1e-6, "f64": 5e-14}
 
 
 @cache
-def compiled(row: str, problem: Unary) -> UnaryKernel:
+def compiled(row: str, problem: Unary) -> Any:
     return tw.compile(problem, tw.machine(row))
 
 
@@ -52,7 +52,7 @@ def laid_out(dense: Array, layout: str, gap: int) -> tuple[Array, Array]:
     return (view if layout == "row" else view.T), base
 
 
-def check(kernel: UnaryKernel, a: Array, gap: int = 0) -> None:
+def check(kernel: Any, a: Array, gap: int = 0) -> None:
     """One call against the reference; nothing but B changes."""
     problem = kernel.problem
     given, base_a = laid_out(a, "col", gap)

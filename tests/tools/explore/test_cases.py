@@ -8,8 +8,8 @@ import pytest
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype, WrongResult
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import DTYPES, F32, F64
-from tilewright.spec.problem import ProductTypes
-from tilewright.tools.explore.cases import CHECK_ALL_BELOW, Case, error_bound, parse_sizes, parse_types
+from tilewright.spec.problem import ProductTypes, parse_types
+from tilewright.tools.explore.cases import CHECK_ALL_BELOW, Case, error_bound, parse_sizes
 
 NAMES = {
     ("512", "n"): "gemm 512x512x512 nn",

@@ -24,9 +24,10 @@ from tilewright.machine.host import detect_host
 from tilewright.machine.isa import usable_isas
 from tilewright.machine.machine import enabled_features
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.spec.problem import parse_types
 from tilewright.tools.explore import measure as measuring
 from tilewright.tools.explore import systems, worker
-from tilewright.tools.explore.cases import Case, parse_sizes, parse_types
+from tilewright.tools.explore.cases import Case, parse_sizes
 from tilewright.tools.explore.measure import (
     LONG_CALL_REPEAT,
     LONG_CALL_SECONDS,

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 
 from tilewright.compiler.lowering.interface import scratch_layout, signature
-from tilewright.compiler.names import kernel_name
-from tilewright.compiler.pipeline import STAGES, Compilation, Problem
+from tilewright.compiler.operation import Compilation, Problem, kernel_name
+from tilewright.compiler.pipeline import STAGES
 from tilewright.ir.alone import alone
 from tilewright.llvm.values import Type
 from tilewright.machine.machine import Machine

@@ -7,14 +7,11 @@ from typing import NamedTuple
 
 from tilewright.calls.operands import Array, data_address
 from tilewright.compiler.kernel import Kernel
-from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS, BackwardBlocking
+from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
 from tilewright.ops.attention.backward_nest import backward_scalars
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.kernel import Launch, element_steps
-from tilewright.ops.gemm.kernel import scratch_of
-from tilewright.preparing import once_property
 from tilewright.threads.pool import call_team
-from tilewright.threads.scratch import ScratchPool
 
 
 class BackwardCall(NamedTuple):
@@ -54,17 +51,6 @@ class AttentionBackwardKernel(Kernel):
     """A kernel of an `AttentionBackward`."""
 
     problem: AttentionBackward
-
-    @property
-    def blocking(self) -> BackwardBlocking:
-        """Register tile and blocks of queries and keys."""
-        assert isinstance(self._compilation.blocking, BackwardBlocking)
-        return self._compilation.blocking
-
-    @once_property
-    def pool(self) -> ScratchPool:
-        """The common scratch, or this kernel's own where its blocks are larger."""
-        return scratch_of(self)
 
     def launch(self, call: BackwardCall) -> Launch:
         """What a call says beside the places of its arrays: the same for all arrays of these shapes."""

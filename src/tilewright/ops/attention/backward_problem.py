@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class AttentionBackward:
     ('bounded',)
     """
 
+    operation: ClassVar[str] = "attention_backward"
     head_dim: int
     value_dim: int
     dtype: DType

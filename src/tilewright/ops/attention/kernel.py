@@ -9,7 +9,6 @@ import numpy as np
 
 from tilewright.calls.operands import Array, data_address
 from tilewright.compiler.kernel import Kernel
-from tilewright.ops.attention.cut import AttentionBlocking
 from tilewright.ops.attention.decode import DecodeCut
 from tilewright.ops.attention.nest import (
     ITEM_FIELDS,
@@ -17,10 +16,7 @@ from tilewright.ops.attention.nest import (
     attention_scalars,
 )
 from tilewright.ops.attention.problem import Attention
-from tilewright.ops.gemm.kernel import scratch_of
-from tilewright.preparing import once_property
 from tilewright.threads.pool import call_team, wanted_threads
-from tilewright.threads.scratch import ScratchPool
 
 
 class AttentionCall(NamedTuple):
@@ -95,17 +91,6 @@ class AttentionKernel(Kernel):
     """A kernel of an `Attention`."""
 
     problem: Attention
-
-    @property
-    def blocking(self) -> AttentionBlocking | DecodeCut:
-        """Register tile and blocks, or runs of keys."""
-        assert isinstance(self._compilation.blocking, (AttentionBlocking, DecodeCut))
-        return self._compilation.blocking
-
-    @once_property
-    def pool(self) -> ScratchPool:
-        """The common scratch, or this kernel's own where its blocks are larger."""
-        return scratch_of(self)
 
     def launch(self, call: AttentionCall) -> Launch:
         """What a call says beside the places of its arrays: the same for all arrays of these shapes."""

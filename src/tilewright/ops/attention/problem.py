@@ -146,6 +146,11 @@ class Attention:
         return _varied(self, "partial", True)
 
     @property
+    def operation(self) -> str:
+        """The operation: few queries take a schedule of their own."""
+        return "attention_decode" if self.schedule is Schedule.DECODE else "attention"
+
+    @property
     def out_dtype(self) -> DType:
         """The type of results."""
         return self.acc if self.partial else self.dtype

@@ -11,7 +11,6 @@ import numpy as np
 from tilewright.calls.native_kernel import BatchReduceRecord, bind_native
 from tilewright.calls.operands import Array, data_address, leading_dimension
 from tilewright.compiler.kernel import Kernel
-from tilewright.macro.blocking import Cover
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.spec.problem import Operand
 
@@ -27,13 +26,7 @@ class BatchReduceKernel(Kernel):
 
     problem: BatchReduceGemm
 
-    @property
-    def blocking(self) -> Cover:
-        """The register tiles that cover the sizes."""
-        assert isinstance(self._compilation.blocking, Cover)
-        return self._compilation.blocking
-
-    def __call__(self, a: Any, b: Any, c: Array) -> Array:  # type: ignore[override]
+    def __call__(self, a: Any, b: Any, c: Array) -> Array:
         """c = beta · c + Σ a[i] @ b[i].
 
         With batch="address", a and b are sequences of `count` matrices of one leading dimension each.

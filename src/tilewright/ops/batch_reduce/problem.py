@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -57,6 +57,7 @@ class BatchReduceGemm:
     Source: scalable.uni-jena.de/opt/pbtc, §7.2.
     """
 
+    operation: ClassVar[str] = "brgemm"
     m: int
     n: int
     k: int
@@ -115,9 +116,9 @@ class BatchReduceGemm:
     def operands(self) -> tuple[Operand, Operand, Operand]:
         """One A (m, k), one B (k, n), and C (m, n)."""
         return (
-            Operand("a", self.m, self.k, self.dtype, self.a),
-            Operand("b", self.k, self.n, self.b_dtype, self.b),
-            Operand("c", self.m, self.n, self.out_dtype, self.c),
+            Operand("a", self.m, self.k, self.dtype, self.a, "mk"),
+            Operand("b", self.k, self.n, self.b_dtype, self.b, "kn"),
+            Operand("c", self.m, self.n, self.out_dtype, self.c, "mn"),
         )
 
     @property

@@ -12,17 +12,12 @@ from tilewright.cached import cached_property
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import ChainOperands, ForeignPacked, OperandMismatch
-from tilewright.macro.blocking import Blocking
+from tilewright.macro.packing import PanelForm, panel_form
 from tilewright.ops.chain.problem import LinearChain
-from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.ops.packing.nest import PanelForm, panel_form
-from tilewright.ops.packing.problem import Role
-from tilewright.preparing import once_property
 from tilewright.spec.arguments import check_items
-from tilewright.spec.problem import Operand
+from tilewright.spec.problem import Operand, Role
 from tilewright.threads.pool import call_team
-from tilewright.threads.scratch import ScratchPool
 
 
 class LinearChainKernel(Kernel):
@@ -39,23 +34,12 @@ class LinearChainKernel(Kernel):
 
     problem: LinearChain
 
-    @property
-    def blocking(self) -> Blocking:
-        """Register tile and cache blocks of each product."""
-        assert isinstance(self._compilation.blocking, Blocking)
-        return self._compilation.blocking
-
     @cached_property
     def form(self) -> PanelForm:
         """The tiles of every weight."""
         return panel_form(self.problem.types, Role.B, self.machine)
 
-    @once_property
-    def pool(self) -> ScratchPool:
-        """The common scratch, or this kernel's own where its blocks are larger."""
-        return scratch_of(self)
-
-    def __call__(  # type: ignore[override]
+    def __call__(
         self,
         x: Array,
         weights: Sequence[PackedMatrix],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class LinearChain:
     16777216
     """
 
+    operation: ClassVar[str] = "chain"
     sizes: tuple[int, ...]
     activations: tuple[UnaryOp | None, ...]
     dtype: DType

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tilewright.calls.compile import compile_problem
 from tilewright.compiler.explanation import Explanation
-from tilewright.compiler.target import compile_problem, resolve_target
+from tilewright.compiler.target import resolve_target
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import ExecutionType
 from tilewright.ops.contraction.problem import Contraction, Main

@@ -16,10 +16,8 @@ from tilewright.compiler.lowering.interface import has_tasks
 from tilewright.errors import OutOverlapsItself
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.memory import check_memory, reach
-from tilewright.ops.contraction.nest import ContractionCut
 from tilewright.ops.contraction.primitive import PrimitiveForm, swaps, table_axes
 from tilewright.ops.contraction.problem import Contraction
-from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.rows.kernel import ELEMENT_WORK
 from tilewright.ops.scattered.kernel import Tables, tables_of
 from tilewright.ops.scattered.problem import ScatteredGemm
@@ -79,17 +77,10 @@ class ContractionKernel(Kernel):
 
     problem: Contraction
 
-    @property
-    def blocking(self) -> ContractionCut:
-        """Register tiles, cache blocks, or blocks of lines."""
-        found = self._compilation.blocking
-        assert isinstance(found, ContractionCut)
-        return found
-
     @once_property
     def pool(self) -> ScratchPool | None:
         """Where the buffers of primitives come from."""
-        return scratch_of(self) if self.nest.scratch else None
+        return super().pool if self.nest.scratch else None
 
     @cached_property
     def _tasks(self) -> bool:
@@ -112,7 +103,7 @@ class ContractionKernel(Kernel):
     def _calls(self) -> dict[tuple[int, ...], ContractionCall]:
         return {}
 
-    def __call__(self, *operands: Array, bias: Array | None = None, sizes: Sequence[int] = ()) -> Array:  # type: ignore[override]
+    def __call__(self, *operands: Array, bias: Array | None = None, sizes: Sequence[int] = ()) -> Array:
         """Computes into the last operand and returns it.
 
         Parameters

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,7 @@ class Contraction:
     Source: scalable.uni-jena.de/opt/pbtc, a plan of a tensor compiler; its primitives, §7.2 and §7.3.
     """
 
+    operation: ClassVar[str] = "contraction"
     dimensions: tuple[Dimension, ...]
     dtype: DType
     in1_dtype: DType

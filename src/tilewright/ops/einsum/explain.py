@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.compiler.explanation import Explanation, thread_note
-from tilewright.compiler.names import kernel_name
+from tilewright.compiler.operation import kernel_name
 from tilewright.machine.host import host_machine
 from tilewright.ops.einsum.call import plain_array, types_of
 from tilewright.ops.einsum.collapse import Collapse

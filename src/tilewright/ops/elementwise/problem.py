@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import parse_choice
@@ -34,6 +34,7 @@ class Elementwise:
     <UnaryOp.RELU: 'relu'>
     """
 
+    operation: ClassVar[str] = "elementwise"
     op: UnaryOp
     dtype: DType
 

@@ -19,42 +19,30 @@ from tilewright.calls.batch import (
     outer_offsets,
 )
 from tilewright.calls.fastcall import Turns
+from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.native_kernel import GemmRecord, bind_native
-from tilewright.calls.operands import Array, check_operand, data_address, element_strides
-from tilewright.compiler.kernel import Kernel
+from tilewright.calls.operands import Array, data_address, element_strides
 from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT
+from tilewright.compiler.scratch import scratch_pool
 from tilewright.errors import InvalidScalar, ScratchAllocation
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm.epilogue_operands import step_matrices
-from tilewright.ops.gemm.nest import SUMS_COLUMNS
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit
-from tilewright.ops.gemm.streaming import SUMS_ROWS
 from tilewright.preparing import importing, once, once_property, preparing
-from tilewright.spec.dtype import F32, DType
+from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue, Residual
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.threads.pool import MOST_THREADS, call_team
-from tilewright.threads.scratch import ScratchPool
-
-#: Bytes of the sums that one thread keeps outside of a narrower C: rows of the widest register tile.
-THREAD_SUMS = SUMS_ROWS * 64 * F32.size
 
 
-class GemmKernel(Kernel):
+class GemmKernel(ArrayKernel):
     """A kernel of a `Gemm`: ``kernel(a, b, c, alpha=1, beta=0)``, operands of the epilogue by their names."""
 
     problem: Gemm
-
-    @property
-    def blocking(self) -> Blocking:
-        """Register tile and cache blocks."""
-        assert isinstance(self._compilation.blocking, Blocking)
-        return self._compilation.blocking
 
     @cached_property
     def types(self) -> ProductTypes:
@@ -87,11 +75,6 @@ class GemmKernel(Kernel):
         if turned == self.problem.epilogue:
             return self
         return type(self).compiled(self.problem.with_epilogue(turned), self.machine)
-
-    @once_property
-    def pool(self) -> ScratchPool:
-        """The common scratch, or this kernel's own where its blocks are larger."""
-        return scratch_of(self)
 
     @cached_property
     def scratch_step(self) -> int:
@@ -223,7 +206,7 @@ class GemmKernel(Kernel):
                 run(address, count, *steps, *places, *found.leading, team)
         return True
 
-    def __call__(  # type: ignore[override]
+    def __call__(
         self, a: Array, b: Array, c: Array, *, alpha: complex = 1.0, beta: complex = 0.0, **operands: Any
     ) -> Array:
         """c = alpha · a @ b + beta · c and its epilogue, on arrays of the problem's shapes, dtypes, layouts.
@@ -242,7 +225,7 @@ class GemmKernel(Kernel):
         """
         acc = self.types.acc
         factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
-        self._check(a, b, c)
+        self.check(a, b, c)
         steps = self.step_matrices(c, operands, (c.shape[0], c.shape[1]), factors)
         function_ready = self.function  # a foreign kernel is refused before scratch is taken
         del function_ready
@@ -264,23 +247,6 @@ class GemmKernel(Kernel):
             self.problem.operands, self.types.acc, self.address, pool.table_address, self.turns
         )
         return bind_native(self, record)
-
-    def _check(self, *arrays: Array) -> None:
-        sizes: dict[str, int] = {}
-        axes = (("m", "k"), ("k", "n"), ("m", "n"))
-        for operand, array, names in zip(self.problem.operands, arrays, axes, strict=True):
-            check_operand(self.name, operand, array)
-            for name, found in zip(names, array.shape, strict=True):
-                fixed = getattr(self.problem, name)
-                required = sizes.setdefault(name, found) if fixed is None else fixed
-                if found != required:
-                    self._refuse(operand, f"{name} =", found, required)
-        c = arrays[2]
-        if not c.flags.writeable:
-            self._refuse(self.problem.operands[2], "writeable =", False, True)
-        for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
-            if np.may_share_memory(array, c):
-                self._refuse(operand, "memory", "shared with c", "separate from c")
 
 
 def _better_turned(a: Array, c: Array, *, is_complex: bool) -> bool:
@@ -385,32 +351,3 @@ def native_kernels() -> list[tuple[tuple[np.dtype[Any], ...], GemmKernel]]:
         if unsigned is not None and types.a == types.b == types.c:
             reachable.append(((np.dtype(unsigned),) * 3, kernel))
     return reachable
-
-
-#: The one pool, once made; a list so that the common case takes no lock.
-_pools: list[ScratchPool] = []
-
-
-@once
-def _scratch_pool() -> ScratchPool:
-    """Blocks that hold the panels of any types: see `column_block`, `row_block` and `SUMS_ROWS`."""
-    machine = host_machine()
-    panel_b = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
-    sums = SUMS_ROWS * SUMS_COLUMNS * F32.size
-    shared, own = int(panel_b) + sums, machine.l2.size + THREAD_SUMS
-    # One product of many threads, or one product of each thread that can run at once.
-    return ScratchPool(max(shared + MOST_THREADS * own, machine.cores * (shared + own)))
-
-
-def scratch_pool() -> ScratchPool:
-    """The scratch of every GEMM on this host."""
-    if not _pools:
-        with preparing:  # native code keeps the address of the one pool's table
-            _pools.append(_scratch_pool())
-    return _pools[0]
-
-
-def scratch_of(kernel: Kernel) -> ScratchPool:
-    """The common scratch, or one of its own for a kernel whose blocks are larger."""
-    common, needed = scratch_pool(), kernel.scratch_bytes_for(MOST_THREADS)
-    return common if needed <= common.size else ScratchPool(needed)

@@ -31,7 +31,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, depth_unit
+from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, depth_unit
 from tilewright.macro.cost import InPlaceLimits, in_place_limits
 from tilewright.macro.partition import (
     COLUMN_TASKS,
@@ -59,13 +59,9 @@ from tilewright.ops.gemm.product_nest import (
     sizes_named,
     sizes_of,
 )
-from tilewright.ops.gemm.streaming import STREAMED_ROWS, SUMS_ROWS, columns, dots, streaming, sums_buffer
+from tilewright.ops.gemm.streaming import STREAMED_ROWS, columns, dots, streaming, sums_buffer
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Strategy
-
-#: Columns of the block of `SUMS_ROWS` rows in which sums of a narrower C wait for the next depth block: B is
-#: packed again for each block of rows, and A for each of columns, which costs a few percent at these sizes.
-SUMS_COLUMNS = 1024
 
 
 def tiling(nest: Nest, limits: InPlaceLimits | None = None) -> tuple[Statement, ...]:

@@ -153,12 +153,19 @@ class Gemm:
         return frozenset(operand.name for operand in self.operands if operand.layout is Layout.PACKED)
 
     @property
+    def operation(self) -> str:
+        """The operation: kernels of packed operands take `PackedMatrix`."""
+        if not self.packed:
+            return "gemm"
+        return "packed_gemm" if self.weights is None else "weight_gemm"
+
+    @property
     def operands(self) -> tuple[Operand, Operand, Operand]:
         """A (m, k), B (k, n) and C (m, n)."""
         return (
-            Operand("a", self.m, self.k, self.dtype, self.a),
-            Operand("b", self.k, self.n, self.b_dtype, self.b),
-            Operand("c", self.m, self.n, self.out_dtype, self.c),
+            Operand("a", self.m, self.k, self.dtype, self.a, "mk"),
+            Operand("b", self.k, self.n, self.b_dtype, self.b, "kn"),
+            Operand("c", self.m, self.n, self.out_dtype, self.c, "mn"),
         )
 
     @cached_property

@@ -28,6 +28,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.macro.blocking import SUMS_ROWS
 from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.gemm.product_nest import Nest
 from tilewright.spec.dtype import DType
@@ -46,8 +47,6 @@ STREAMED_VECTORS = 4
 #: Bytes of one row of sums: a third of the smallest L1 beside the rows of B that pass by.
 SUMS_BYTES = 16 << 10
 
-#: Rows of a C that can't take sums, whose sums wait in a block or beside a column of tiles.
-SUMS_ROWS = 2048
 
 #: Rows of one tile of dot products; the micro-kernel takes them two by two.
 DOT_ROWS = 4

@@ -18,20 +18,19 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
+from tilewright.macro.packing import panel_form
 from tilewright.micro.rows.quantize import QuantizeKernel
 from tilewright.ops.gemm.call import check_out, direct_out, product_shapes
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of
 from tilewright.ops.linear.call import PackedGemmKernel, packed_kernel
 from tilewright.ops.packing.call import packing_kernel
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
-from tilewright.ops.packing.nest import panel_form
-from tilewright.ops.packing.problem import Role
 from tilewright.ops.quantized.quantise import elements_of
 from tilewright.preparing import once
 from tilewright.spec.arguments import check_numbers
 from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType, Use, dtypes_for
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
-from tilewright.spec.problem import ProductTypes
+from tilewright.spec.problem import ProductTypes, Role
 from tilewright.spec.weights import Elements, Weights
 
 #: The types of activations that are quantised as they are; others are converted to float32.

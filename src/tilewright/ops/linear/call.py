@@ -22,6 +22,7 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.machine.host import host_machine
+from tilewright.macro.packing import PanelForm, panel_form
 from tilewright.ops.gemm.call import (
     as_operand,
     check_array,
@@ -45,13 +46,11 @@ from tilewright.ops.gemm.epilogue_operands import (
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.ops.packing.nest import PanelForm, panel_form
-from tilewright.ops.packing.problem import Role
 from tilewright.preparing import importing, preparing
 from tilewright.spec.arguments import check_number
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.factors import factor
-from tilewright.spec.problem import Layout, Operand, ProductTypes
+from tilewright.spec.problem import Layout, Operand, ProductTypes, Role
 from tilewright.threads.pool import call_team
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class PackedGemmKernel(GemmKernel):
     def _make_native(self) -> Any:
         return self.__call__
 
-    def __call__(  # type: ignore[override]
+    def __call__(
         self, a: Any, b: Any, c: Array, *, alpha: complex = 1.0, beta: complex = 0.0, **operands: Any
     ) -> Array:
         """c = alpha · a @ b + beta · c and its epilogue on operands of the problem's layouts.

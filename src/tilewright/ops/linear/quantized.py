@@ -14,6 +14,7 @@ from tilewright.calls.promotion import store
 from tilewright.errors import ForeignPacked, InvalidChoice, MissingOut, PackedDtype
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
+from tilewright.macro.packing import weight_lanes
 from tilewright.ops.gemm.call import as_operand, check_out, direct_out, product_shapes
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of, matmul_epilogue
 from tilewright.ops.gemm.kernel import GemmKernel
@@ -21,7 +22,6 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.linear import call as packed_gemm
 from tilewright.ops.linear.call import Route
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.ops.packing.nest import weight_lanes
 from tilewright.preparing import once
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue

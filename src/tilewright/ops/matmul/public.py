@@ -10,10 +10,11 @@ import numpy as np
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.foreign import ANY_ORDER, SAME_KIND
+from tilewright.compiler.scratch import scratch_pool
 from tilewright.llvm.builtin import Builtin
 from tilewright.ops.gemm import call as arrays
 from tilewright.ops.gemm import gufuncs
-from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels, scratch_pool
+from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels
 from tilewright.ops.gemm.native_entry import NativeMatmul
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.preparing import Section, importing

@@ -20,15 +20,12 @@ from tilewright.errors import (
 )
 from tilewright.machine.host import host_machine
 from tilewright.ops.gemm.call import find_dtype
-from tilewright.ops.gemm.kernel import scratch_of
-from tilewright.ops.mmt4d.nest import Mmt4dCut
 from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.transpose.call import transpose
-from tilewright.preparing import once_property, preparing
+from tilewright.preparing import preparing
 from tilewright.spec.arguments import check_number, out_array
 from tilewright.threads.pool import call_team
-from tilewright.threads.scratch import ScratchPool
 
 _AXES = {"lhs": ("m1", "k1", "m0", "k0"), "rhs": ("n1", "k1", "n0", "k0"), "out": ("m1", "n1", "m0", "n0")}
 
@@ -38,18 +35,7 @@ class Mmt4dKernel(Kernel):
 
     problem: Mmt4d
 
-    @property
-    def blocking(self) -> Mmt4dCut:
-        """Register tile, cache blocks, and whether the tiles are read in place."""
-        assert isinstance(self._compilation.blocking, Mmt4dCut)
-        return self._compilation.blocking
-
-    @once_property
-    def pool(self) -> ScratchPool:
-        """The common scratch, or this kernel's own where its blocks are larger."""
-        return scratch_of(self)
-
-    def __call__(self, lhs: Array, rhs: Array, out: Array, *, beta: int = 0) -> Array:  # type: ignore[override]
+    def __call__(self, lhs: Array, rhs: Array, out: Array, *, beta: int = 0) -> Array:
         """out = lhs · rhsᵀ + beta · out on C-contiguous tiles of the problem's sizes and types.
 
         Raises

@@ -31,11 +31,17 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import Spend
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit, register_candidates
+from tilewright.macro.blocking import (
+    SUMS_COLUMNS,
+    SUMS_ROWS,
+    Blocking,
+    choose_blocking,
+    depth_unit,
+    register_candidates,
+)
 from tilewright.macro.cost import RegisterTile
 from tilewright.macro.partition import ROW_TASKS, THREAD_TASKS, parallel, share, tasks
-from tilewright.ops.gemm.nest import SUMS_COLUMNS, balanced
-from tilewright.ops.gemm.streaming import SUMS_ROWS
+from tilewright.ops.gemm.nest import balanced
 from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 from tilewright.spec.functions import UnaryOp
 

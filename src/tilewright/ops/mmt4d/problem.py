@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class Mmt4d:
     Source: IREE, Matrix Multiplication with MMT4D (2021).
     """
 
+    operation: ClassVar[str] = "mmt4d"
     m0: int
     n0: int
     k0: int

@@ -15,15 +15,16 @@ from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, OperandMi
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
+from tilewright.macro.packing import PanelForm
 from tilewright.ops.gemm.call import find_dtype
 from tilewright.ops.mmt4d.problem import MAX_TILE
 from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
-from tilewright.ops.packing.nest import PanelForm
-from tilewright.ops.packing.problem import Packing, Role
+from tilewright.ops.packing.problem import Packing
 from tilewright.ops.transpose.call import transpose
 from tilewright.preparing import importing, once
 from tilewright.spec.arguments import as_integers, as_items, parse_choice
 from tilewright.spec.dtype import DType
+from tilewright.spec.problem import Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,18 +38,12 @@ class PackingKernel(Kernel):
 
     problem: Packing
 
-    @property
-    def blocking(self) -> PanelForm:
-        """Tile sizes and element type of the panels."""
-        assert isinstance(self._compilation.blocking, PanelForm)
-        return self._compilation.blocking
-
     def form(self) -> PackedForm:
         """What panels of this kernel mean."""
         problem = self.problem
         return PackedForm(problem.role, problem.dtype, problem.other, self.blocking, self.machine.isa.name)
 
-    def __call__(self, matrix: Array, panels: Array) -> Array:  # type: ignore[override]
+    def __call__(self, matrix: Array, panels: Array) -> Array:
         """Packs a matrix of any strides into a C-contiguous array of the panels' shape, and returns that.
 
         Raises

@@ -30,15 +30,15 @@ from tilewright.errors import (
 )
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
+from tilewright.macro.packing import PanelForm, panel_form, weight_lanes
 from tilewright.ops.packing.matrix import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
-from tilewright.ops.packing.nest import PanelForm, panel_form, weight_lanes
-from tilewright.ops.packing.problem import Packing, Role
+from tilewright.ops.packing.problem import Packing
 from tilewright.ops.quantized.quantise import WORD_BYTES
 from tilewright.preparing import importing
 from tilewright.reading import open_regular
 from tilewright.spec.arguments import MAX_SIZE, check_flag, check_path
 from tilewright.spec.dtype import DTYPES, F32, U8
-from tilewright.spec.problem import check_elements
+from tilewright.spec.problem import Role, check_elements
 from tilewright.spec.weights import Weights
 
 MAGIC = b"TWPACKED"

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tilewright.errors import InvalidOperand, InvalidSequence, shown
-from tilewright.ops.packing.nest import PanelForm
-from tilewright.ops.packing.problem import Role
+from tilewright.macro.packing import PanelForm
 from tilewright.preparing import importing
 from tilewright.spec.arguments import check_sizes
 from tilewright.spec.dtype import DType
+from tilewright.spec.problem import Role
 from tilewright.spec.weights import Weights
 
 Array: TypeAlias = NDArray[Any]

@@ -3,30 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from typing import ClassVar
 
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import GEMM_DTYPES, DType, accumulator, parse_dtype
-from tilewright.spec.problem import Layout, Operand, ProductTypes
-
-
-class Role(Enum):
-    """Which operand of a product a packed matrix is: A (m, k), whose lanes are rows, or B (k, n), columns."""
-
-    A = "a"
-    B = "b"
-
-    def lanes_and_depth(self, shape: tuple[int, ...]) -> tuple[int, int]:
-        """Which of the two sizes of a matrix are lanes, which the depth.
-
-        >>> Role.B.lanes_and_depth((300, 20))
-        (20, 300)
-        """
-        return (shape[0], shape[1]) if self is Role.A else (shape[1], shape[0])
-
-    def shape(self, lanes: int, depth: int) -> tuple[int, int]:
-        """The sizes of the matrix: the inverse of `lanes_and_depth`."""
-        return (lanes, depth) if self is Role.A else (depth, lanes)
+from tilewright.spec.problem import Layout, Operand, ProductTypes, Role
 
 
 @dataclass(frozen=True, init=False)
@@ -54,6 +35,7 @@ class Packing:
     Source: IREE, Matrix Multiplication with MMT4D (2021), pack_2d_4d.
     """
 
+    operation: ClassVar[str] = "packing"
     role: Role
     dtype: DType
     other: DType

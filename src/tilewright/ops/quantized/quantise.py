@@ -15,11 +15,11 @@ from tilewright.calls.pieces import PIECE, all_finite, as_type, pieces
 from tilewright.errors import InvalidChoice, InvalidGroup, InvalidOperand, QuantisedRange, ScaleShape, shown
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
+from tilewright.macro.packing import PanelForm, weight_lanes
 from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
-from tilewright.ops.packing.nest import PanelForm, weight_lanes
-from tilewright.ops.packing.problem import Role
 from tilewright.spec.arguments import as_integer, check_flag, check_numbers
 from tilewright.spec.dtype import F32, U8
+from tilewright.spec.problem import Role
 from tilewright.spec.weights import GROUPS, Elements, Weights
 
 #: Bits of quantised elements.

@@ -8,10 +8,7 @@ from typing import NamedTuple
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.promotion import store
 from tilewright.compiler.kernel import Kernel
-from tilewright.ops.elementwise.nest import ElementCut
 from tilewright.ops.elementwise.problem import Elementwise
-from tilewright.ops.gemm.kernel import scratch_of
-from tilewright.ops.rows.nest import RowCut
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.preparing import once_property, preparing
 from tilewright.threads.pool import call_team
@@ -31,16 +28,10 @@ class RowKernel(Kernel):
 
     problem: RowFunction | Elementwise
 
-    @property
-    def blocking(self) -> RowCut | ElementCut:
-        """What a task takes, and what is written past the caches."""
-        assert isinstance(self._compilation.blocking, (RowCut, ElementCut))
-        return self._compilation.blocking
-
     @once_property
     def pool(self) -> ScratchPool | None:
         """Where the buffers of rows come from."""
-        return scratch_of(self) if self.nest.scratch else None
+        return super().pool if self.nest.scratch else None
 
     def run(
         self, arrays: Sequence[Array], sizes: tuple[int, ...], elements: int, scalars: Sequence[float] = ()

@@ -11,14 +11,11 @@ from tilewright.calls.operands import Array, data_address
 from tilewright.compiler.kernel import Kernel
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
-from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES
 from tilewright.ops.scattered.panels import PanelShape, cut_panels, offsets_of
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.scattered.roles import OrderedAxes
-from tilewright.preparing import once_property
 from tilewright.threads.pool import call_team
-from tilewright.threads.scratch import ScratchPool
 
 #: The part of the L2 cache for packed rows and columns where all rows are one block; the rest is for what
 #: they are packed from, and for C.
@@ -133,17 +130,6 @@ class ScatteredKernel(Kernel):
     """A kernel of a `ScatteredGemm`."""
 
     problem: ScatteredGemm
-
-    @property
-    def blocking(self) -> Blocking:
-        """Register tile and cache blocks."""
-        assert isinstance(self._compilation.blocking, Blocking)
-        return self._compilation.blocking
-
-    @once_property
-    def pool(self) -> ScratchPool:
-        """The common scratch, or this kernel's own where its blocks are larger."""
-        return scratch_of(self)
 
     def tables(self, axes: OrderedAxes) -> Tables:
         """The tables of a contraction."""

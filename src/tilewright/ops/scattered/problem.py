@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tilewright.spec.dtype import DType, Use, accumulator, dtypes_for, parse_dtype
 from tilewright.spec.problem import Operand
@@ -28,6 +29,7 @@ class ScatteredGemm:
     'f32'
     """
 
+    operation: ClassVar[str] = "scattered"
     dtype: DType
 
     def __init__(self, dtype: DType | str = "f32") -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipes import Made, kernel_step, like_result
 from tilewright.compiler.kernel import Kernel
-from tilewright.ops.sum_of_products.nest import ProductCut
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 from tilewright.preparing import preparing
 from tilewright.spec.dtype import DTYPES, DType, find_numpy_dtype
@@ -33,12 +32,6 @@ class ProductsKernel(Kernel):
     """
 
     problem: SumOfProducts
-
-    @property
-    def blocking(self) -> ProductCut:
-        """How the kernel is cut into tasks."""
-        assert isinstance(self._compilation.blocking, ProductCut)
-        return self._compilation.blocking
 
     def run(self, arrays: Sequence[Array], numbers: Sequence[int], work: int) -> None:
         """One call on arrays that are known to fit: factors, then the result.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import as_integer, parse_choice
@@ -79,6 +79,7 @@ class SumOfProducts:
     Source: what `numpy.einsum` calls a sum of products (numpy/_core/src/multiarray/einsum_sumprod.c.src).
     """
 
+    operation: ClassVar[str] = "products"
     walk: Walk
     factors: int
     dtype: DType

@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from tilewright.compiler.explanation import Explanation, thread_note
+from tilewright.compiler.kernel import Kernel
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.triangular import syr2k_call as syr2k
 from tilewright.ops.triangular import trmm_call as trmm
-from tilewright.ops.triangular.syr2k_call import SymmetricCall, SymmetricKernel
+from tilewright.ops.triangular.syr2k_call import SymmetricCall
 from tilewright.ops.triangular.syr2k_problem import Syrk
-from tilewright.ops.triangular.trmm_call import Triangular, TrmmCall, TrmmKernel
+from tilewright.ops.triangular.trmm_call import Triangular, TrmmCall
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.arguments import check_flag, check_number, parse_choice
 from tilewright.threads.pool import limited
@@ -103,7 +104,7 @@ def _nothing(name: str, call: SymmetricCall | TrmmCall, notes: list[str]) -> Exp
 def _explained(
     name: str,
     call: SymmetricCall | TrmmCall,
-    kernel: SymmetricKernel | TrmmKernel,
+    kernel: Kernel,
     notes: list[str],
     counts: tuple[int, int],
 ) -> Explanation:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.foreign import as_array
+from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.operands import (
     Array,
     broadcast_shapes,
-    check_operand,
     data_address,
     element_strides,
     overlaps_itself,
@@ -30,94 +30,40 @@ from tilewright.errors import (
     OutOverlapsItself,
     shown,
 )
-from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.call import as_operand, check_array, check_out, product_types, result_dtype
-from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
-from tilewright.preparing import once, once_property, preparing
+from tilewright.preparing import once, preparing
 from tilewright.spec.arguments import check_flag, check_number
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import MAX_ELEMENTS, Layout, ProductTypes, check_elements
 from tilewright.threads.pool import call_team
-from tilewright.threads.scratch import ScratchPool
 
 logger = logging.getLogger("tilewright")
 
 
-class SymmetricKernel(Kernel):
-    """A kernel of a `Syr2k`, ``kernel(a, b, c, alpha=1, beta=0)``, or of a `Syrk`, ``kernel(a, c, ...)``."""
+def run_symmetric(
+    kernel: Kernel, factors: tuple[Array, ...], c: Array, alpha: complex, beta: complex, scratch: int
+) -> None:
+    """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
+    n, k = factors[0].shape
+    arrays = (*factors, c)
+    strides = (stride for array in arrays for stride in element_strides(array))
+    with call_team(symmetric_work(factors)) as team:
+        kernel.function(*map(data_address, arrays), n, k, *strides, alpha, beta, scratch, team)
 
-    problem: Syrk
 
-    @property
-    def blocking(self) -> Blocking:
-        """Register tile and cache blocks."""
-        assert isinstance(self._compilation.blocking, Blocking)
-        return self._compilation.blocking
-
-    @once_property
-    def pool(self) -> ScratchPool:
-        """The common scratch, or this kernel's own where its blocks are larger."""
-        return scratch_of(self)
-
-    def run(self, factors: tuple[Array, ...], c: Array, alpha: complex, beta: complex, scratch: int) -> None:
-        """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
-        n, k = factors[0].shape
-        arrays = (*factors, c)
-        strides = (stride for array in arrays for stride in element_strides(array))
-        with call_team(len(factors) * n * n * k // 2) as team:
-            self.function(*map(data_address, arrays), n, k, *strides, alpha, beta, scratch, team)
-
-    def __call__(  # type: ignore[override]
-        self, *arrays: Array, alpha: complex = 1.0, beta: complex = 0.0
-    ) -> Array:
-        """The triangle of c = alpha · (a @ b.T + b @ a.T) + beta · c, of `Syrk` alpha · a @ a.T + beta · c.
-
-        The arrays are the factors and c, of the problem's shapes, dtypes and layouts; the rest of c is
-        neither read nor written.
-
-        Raises
-        ------
-        OperandMismatch : if an array has another shape, dtype or layout, before c changes.
-        InvalidScalar : if alpha or beta is no number of the type of the sums.
-        ForeignKernel : if the kernel was compiled for another machine.
-        """
-        acc = self.problem.types.acc
-        scalars = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
-        self._check(arrays)
-        function_ready = self.function  # a foreign kernel is refused before scratch is taken
-        del function_ready
-        with self.pool.block() as scratch:
-            self.run(arrays[:-1], arrays[-1], *scalars, scratch)
-        return arrays[-1]
-
-    def _check(self, arrays: tuple[Array, ...]) -> None:
-        operands = self.problem.operands
-        if len(arrays) != len(operands):
-            self._refuse(operands[-1], "as its number", len(arrays), f"number {len(operands)} of the arrays")
-        sizes: dict[str, int] = {}
-        axes = (*(("n", "k") for _ in self.problem.factors), ("n", "n"))
-        for operand, array, names in zip(operands, arrays, axes, strict=True):
-            check_operand(self.name, operand, array)
-            for name, found in zip(names, array.shape, strict=True):
-                fixed = getattr(self.problem, name)
-                required = sizes.setdefault(name, found) if fixed is None else fixed
-                if found != required:
-                    self._refuse(operand, f"{name} =", found, required)
-        c = arrays[-1]
-        if not c.flags.writeable:
-            self._refuse(operands[-1], "writeable =", False, True)
-        for operand, array in zip(operands[:-1], arrays[:-1], strict=True):
-            if np.may_share_memory(array, c):
-                self._refuse(operand, "memory", "shared with c", "separate from c")
+def symmetric_work(factors: tuple[Array, ...]) -> int:
+    """Multiply-adds of one triangle."""
+    n: int = factors[0].shape[0]
+    return len(factors) * n * factors[0].size // 2
 
 
 #: The kernels behind the public functions that this process has.
-_kernels: dict[tuple[int, DType, DType, bool], SymmetricKernel] = {}
+_kernels: dict[tuple[int, DType, DType, bool], ArrayKernel] = {}
 
 
-def symmetric_kernel(factors: int, types: ProductTypes, lower: bool) -> SymmetricKernel:
+def symmetric_kernel(factors: int, types: ProductTypes, lower: bool) -> ArrayKernel:
     """The kernel of one factor or two of some types: any sizes, any strides."""
     key = (factors, types.a, types.c, lower)
     found = _kernels.get(key)
@@ -128,7 +74,7 @@ def symmetric_kernel(factors: int, types: ProductTypes, lower: bool) -> Symmetri
                 kind = (Syrk, Syr2k)[factors - 1]
                 layouts: dict[str, Any] = dict.fromkeys((*"ab"[:factors], "c"), Layout.STRIDED)
                 problem = kind(dtype=types.a, out_dtype=types.c, lower=lower, **layouts)
-                found = _kernels.setdefault(key, SymmetricKernel.compiled(problem))
+                found = _kernels.setdefault(key, ArrayKernel.compiled(problem))
     return found
 
 
@@ -318,7 +264,7 @@ def is_real(value: object) -> bool:
 
 
 #: The kernels of plain matrices: by number of factors, their type, the triangle.
-_plain_kernels: dict[tuple[int, np.dtype[Any], bool], SymmetricKernel] = {}
+_plain_kernels: dict[tuple[int, np.dtype[Any], bool], ArrayKernel] = {}
 
 
 def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> Array | None:
@@ -340,7 +286,7 @@ def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> A
     if kernel is None:
         kernel = _plain_kernels[key] = symmetric_kernel(len(arrays), types, lower is not across)
     with kernel.pool.block() as scratch:
-        kernel.run(tuple(arrays), c.T if across else c, *factors, scratch)
+        run_symmetric(kernel, tuple(arrays), c.T if across else c, *factors, scratch)
     return c
 
 
@@ -373,7 +319,7 @@ def turned(c: Array) -> bool:
     return row == 1 and column != 1
 
 
-def kernel_of(call: SymmetricCall, *, lower: bool) -> tuple[SymmetricKernel, Array]:
+def kernel_of(call: SymmetricCall, *, lower: bool) -> tuple[ArrayKernel, Array]:
     """The kernel of a call, and the target as it takes it: Cᵀ is the same product, of the other triangle."""
     types, target = call.types, call.target
     c = target if target.dtype == types.c.numpy else target.view(types.c.numpy)
@@ -390,4 +336,4 @@ def run_call(call: SymmetricCall, *, lower: bool) -> None:
     with kernel.pool.block() as scratch:
         for place in np.ndindex(*c.shape[:-2]):
             factors = tuple(array[place] for array in call.factors)
-            kernel.run(factors, c[place], call.alpha, call.beta, scratch)
+            run_symmetric(kernel, factors, c[place], call.alpha, call.beta, scratch)

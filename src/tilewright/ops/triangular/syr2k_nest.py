@@ -32,7 +32,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
+from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, choose_blocking, depth_unit
 from tilewright.macro.partition import (
     COLUMN_TASKS,
     LEAST_COLUMN_TILES,
@@ -44,9 +44,8 @@ from tilewright.macro.partition import (
     share,
     tasks,
 )
-from tilewright.ops.gemm.nest import SUMS_COLUMNS, balanced
+from tilewright.ops.gemm.nest import balanced
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes
-from tilewright.ops.gemm.streaming import SUMS_ROWS
 from tilewright.ops.triangular.syr2k_problem import Syrk
 from tilewright.spec.problem import Layout
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class Syrk:
     16(1), 1990.
     """
 
+    operation: ClassVar[str] = "syrk"
     n: int | None
     k: int | None
     dtype: DType
@@ -92,8 +93,10 @@ class Syrk:
     @property
     def operands(self) -> tuple[Operand, ...]:
         """A (n, k), of `Syr2k` B (n, k), and C (n, n)."""
-        factors = (Operand(name, self.n, self.k, self.dtype, getattr(self, name)) for name in self.factors)
-        return *factors, Operand("c", self.n, self.n, self.out_dtype, self.c)
+        factors = (
+            Operand(name, self.n, self.k, self.dtype, getattr(self, name), "nk") for name in self.factors
+        )
+        return *factors, Operand("c", self.n, self.n, self.out_dtype, self.c, "nn")
 
     @property
     def flops(self) -> int | None:
@@ -160,6 +163,7 @@ class Syr2k(Syrk):
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
 
+    operation: ClassVar[str] = "syr2k"
     b: Layout
 
     def __init__(

@@ -7,89 +7,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.operands import (
     Array,
     broadcast_shapes,
-    check_operand,
     data_address,
     element_strides,
 )
 from tilewright.calls.promotion import computing_dtype, store
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape, shown
-from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.call import as_operand, check_array, product_types, result_dtype
-from tilewright.ops.gemm.kernel import scratch_of
 from tilewright.ops.triangular.syr2k_call import as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
-from tilewright.preparing import once_property, preparing
+from tilewright.preparing import preparing
 from tilewright.spec.arguments import check_flag, check_number, parse_choice
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, ProductTypes, check_elements
 from tilewright.threads.pool import call_team
-from tilewright.threads.scratch import ScratchPool
 
 logger = logging.getLogger("tilewright")
 
 
-class TrmmKernel(Kernel):
-    """A kernel of a `Trmm`: ``kernel(a, b, c, alpha=1)``."""
+def run_trmm(kernel: Kernel, a: Array, b: Array, c: Array, alpha: complex, scratch: int) -> None:
+    """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
+    strides = (stride for array in (a, b, c) for stride in element_strides(array))
+    with call_team(trmm_work(a, b)) as team:
+        kernel.function(*map(data_address, (a, b, c)), *b.shape, *strides, alpha, scratch, team)
 
-    problem: Trmm
 
-    @property
-    def blocking(self) -> Blocking:
-        """Register tile and cache blocks."""
-        assert isinstance(self._compilation.blocking, Blocking)
-        return self._compilation.blocking
-
-    @once_property
-    def pool(self) -> ScratchPool:
-        """The common scratch, or this kernel's own where its blocks are larger."""
-        return scratch_of(self)
-
-    def run(self, a: Array, b: Array, c: Array, alpha: complex, scratch: int) -> None:
-        """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
-        strides = (stride for array in (a, b, c) for stride in element_strides(array))
-        with call_team(b.size * len(a) // 2) as team:
-            self.function(*map(data_address, (a, b, c)), *b.shape, *strides, alpha, scratch, team)
-
-    def __call__(self, a: Array, b: Array, c: Array, *, alpha: complex = 1.0) -> Array:  # type: ignore[override]
-        """c = alpha · T @ b or alpha · b @ T, on arrays of the problem's shapes, dtypes and layouts.
-
-        Raises
-        ------
-        OperandMismatch : if an array has another shape, dtype or layout, before c changes.
-        InvalidScalar : if alpha is no number of the type of the sums.
-        ForeignKernel : if the kernel was compiled for another machine.
-        """
-        scalar = factor(alpha, "alpha", self.problem.types.acc)
-        self._check(a, b, c)
-        function_ready = self.function  # a foreign kernel is refused before scratch is taken
-        del function_ready
-        with self.pool.block() as scratch:
-            self.run(a, b, c, scalar, scratch)
-        return c
-
-    def _check(self, *arrays: Array) -> None:
-        sizes: dict[str, int] = {}
-        order = "m" if self.problem.side is Side.LEFT else "n"
-        axes = (("m", "n"), (order, order), ("m", "n"))
-        operands = self.problem.operands
-        for number, names in zip((1, 0, 2), axes, strict=True):
-            operand, array = operands[number], arrays[number]
-            check_operand(self.name, operand, array)
-            for name, found in zip(names, array.shape, strict=True):
-                fixed = getattr(self.problem, name)
-                required = sizes.setdefault(name, found) if fixed is None else fixed
-                if found != required:
-                    self._refuse(operand, f"{name} =", found, required)
-        c = arrays[2]
-        if not c.flags.writeable:
-            self._refuse(operands[2], "writeable =", False, True)
-        for operand, array in zip(operands[:2], arrays[:2], strict=True):
-            if np.may_share_memory(array, c):
-                self._refuse(operand, "memory", "shared with c", "separate from c")
+def trmm_work(a: Array, b: Array) -> int:
+    """Multiply-adds of a product: half of those of a square matrix."""
+    return b.size * len(a) // 2
 
 
 class Triangular(NamedTuple):
@@ -101,10 +50,10 @@ class Triangular(NamedTuple):
 
 
 #: The kernels behind `trmm` that this process has.
-_kernels: dict[tuple[str, Triangular, Layout], TrmmKernel] = {}
+_kernels: dict[tuple[str, Triangular, Layout], ArrayKernel] = {}
 
 
-def trmm_kernel(types: ProductTypes, triangular: Triangular, c: Layout) -> TrmmKernel:
+def trmm_kernel(types: ProductTypes, triangular: Triangular, c: Layout) -> ArrayKernel:
     """The kernel of some types and a layout of the result: any sizes, any strides of the factors."""
     key = (types.name, triangular, c)
     found = _kernels.get(key)
@@ -123,7 +72,7 @@ def trmm_kernel(types: ProductTypes, triangular: Triangular, c: Layout) -> TrmmK
                     lower=lower,
                     unit=unit,
                 )
-                found = _kernels.setdefault(key, TrmmKernel.compiled(problem))
+                found = _kernels.setdefault(key, ArrayKernel.compiled(problem))
     return found
 
 
@@ -151,7 +100,7 @@ def _shape(a: Array, b: Array, side: Side) -> tuple[int, ...]:
 
 
 #: The kernels of plain matrices: by their type, what the triangular matrix is, the layout of the result.
-_plain_kernels: dict[tuple[np.dtype[Any], Triangular, Layout], TrmmKernel] = {}
+_plain_kernels: dict[tuple[np.dtype[Any], Triangular, Layout], ArrayKernel] = {}
 
 
 def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Array | None:
@@ -170,7 +119,7 @@ def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Arra
     if kernel is None:
         kernel = _plain_kernels[c.dtype, triangular, layout] = trmm_kernel(types, triangular, layout)
     with kernel.pool.block() as scratch:
-        kernel.run(a, b, c, scalar, scratch)
+        run_trmm(kernel, a, b, c, scalar, scratch)
     return c
 
 
@@ -205,7 +154,7 @@ class TrmmCall(NamedTuple):
         return self.target if self.target.dtype == c else self.target.view(c)
 
     @property
-    def kernel(self) -> TrmmKernel:
+    def kernel(self) -> ArrayKernel:
         """The kernel of the call."""
         return trmm_kernel(self.types, self.triangular, _layout(self.c[(0,) * (self.target.ndim - 2)]))
 
@@ -271,7 +220,7 @@ def trmm(
         kernel, c, (left, right) = call.kernel, call.c, call.factors
         with kernel.pool.block() as scratch:
             for place in np.ndindex(*c.shape[:-2]):
-                kernel.run(left[place], right[place], c[place], call.alpha, scratch)
+                run_trmm(kernel, left[place], right[place], c[place], call.alpha, scratch)
     if call.later is not None and call.alpha:
         target *= target.dtype.type(call.later)
     if given is None or target is given:

@@ -33,7 +33,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
+from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, choose_blocking, depth_unit
 from tilewright.macro.partition import (
     COLUMN_TASKS,
     LEAST_COLUMN_TILES,
@@ -45,9 +45,8 @@ from tilewright.macro.partition import (
     share,
     tasks,
 )
-from tilewright.ops.gemm.nest import SUMS_COLUMNS, balanced
+from tilewright.ops.gemm.nest import balanced
 from tilewright.ops.gemm.product_nest import Nest, Sizes
-from tilewright.ops.gemm.streaming import SUMS_ROWS
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout

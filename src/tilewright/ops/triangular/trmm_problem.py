@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class Trmm:
     Source: Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS 16(1), 1990.
     """
 
+    operation: ClassVar[str] = "trmm"
     m: int | None
     n: int | None
     dtype: DType
@@ -106,9 +107,11 @@ class Trmm:
     def operands(self) -> tuple[Operand, Operand, Operand]:
         """A, square, B (m, n) and C (m, n)."""
         return (
-            Operand("a", self.order, self.order, self.dtype, self.a),
-            Operand("b", self.m, self.n, self.dtype, self.b),
-            Operand("c", self.m, self.n, self.out_dtype, self.c),
+            Operand(
+                "a", self.order, self.order, self.dtype, self.a, "mm" if self.side is Side.LEFT else "nn"
+            ),
+            Operand("b", self.m, self.n, self.dtype, self.b, "mn"),
+            Operand("c", self.m, self.n, self.out_dtype, self.c, "mn"),
         )
 
     @property

@@ -17,7 +17,6 @@ from tilewright.calls.operands import (
 from tilewright.calls.pieces import PIECE, pieces
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import LeadingDimension
-from tilewright.ops.unary.nest import Blocks
 from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import once_property
 from tilewright.spec.functions import UnaryOp
@@ -44,13 +43,7 @@ class UnaryKernel(Kernel):
 
     problem: Unary
 
-    @property
-    def blocking(self) -> Blocks:
-        """The blocks of a transpose, and from where on B is written past the caches."""
-        assert isinstance(self._compilation.blocking, Blocks)
-        return self._compilation.blocking
-
-    def __call__(self, a: Array | None, b: Array) -> Array:  # type: ignore[override]
+    def __call__(self, a: Array | None, b: Array) -> Array:
         """b = op(a) on arrays of the problem's shapes, dtype and layouts.
 
         A kernel that does not transpose may be given one array as both.

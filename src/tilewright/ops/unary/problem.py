@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.errors import InvalidChoice, UnsupportedDtype, shown
 from tilewright.spec.arguments import check_integer, parse_choice
@@ -69,6 +69,7 @@ class Unary:
     Source: scalable.uni-jena.de/opt/pbtc, §7.3.
     """
 
+    operation: ClassVar[str] = "unary"
     op: UnaryOp
     m: int | None
     n: int | None
@@ -112,8 +113,8 @@ class Unary:
     def operands(self) -> tuple[Operand, Operand]:
         """A (m, n) and B (m, n); the zero kernel does not read A."""
         return (
-            Operand("a", self.m, self.n, self.dtype, self.a),
-            Operand("b", self.m, self.n, self.dtype, self.b),
+            Operand("a", self.m, self.n, self.dtype, self.a, "mn"),
+            Operand("b", self.m, self.n, self.dtype, self.b, "mn"),
         )
 
     @property

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
+from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from tilewright import compile, einsum_contraction
 from tilewright.aot.build import build_library
@@ -14,31 +18,51 @@ from tilewright.aot.files import library_files
 from tilewright.aot.form import LibraryForm
 from tilewright.aot.spec_file import read_spec
 from tilewright.aot.variants import split_targets
-from tilewright.compiler.pipeline import STAGES, Problem, run_stages
+from tilewright.compiler.operation import OPS, Op, Problem
+from tilewright.compiler.pipeline import STAGES, run_stages
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable, shown
 from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
-from tilewright.ops.attention.problem import Attention
-from tilewright.ops.batch_reduce.problem import BatchReduceGemm
-from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.passes import PASSES, schedule
-from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.mmt4d.problem import Mmt4d
-from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
-from tilewright.ops.triangular.trmm_problem import Trmm
-from tilewright.ops.unary.problem import Unary
 from tilewright.spec.arguments import parse_choice
-from tilewright.spec.epilogue import Epilogue
+from tilewright.spec.dtype import DType, parse_dtype
 from tilewright.tools.cli import terminal
-from tilewright.tools.cli.options import Dtype, OutDtype, group
-from tilewright.tools.explore.cases import parse_types
+from tilewright.tools.cli.options import OutDtype, group
 from tilewright.tools.explore.mca import estimate_kernel, estimate_table
 
-app = group("Write generated code and kernel libraries.")
+
+class EmitGroup(TyperGroup):
+    """The commands of this file, and one for each operation of `OPS`, made from the record."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands."""
+        return list(dict.fromkeys((*super().list_commands(ctx), *(op.name for op in OPS))))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of an operation is made when it is asked for."""
+        found = super().get_command(ctx, cmd_name)
+        return found if found is not None or cmd_name not in OPS.names else command_of(OPS[cmd_name])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """An unknown name is compared with all of them, for a suggestion."""
+        if args and self.get_command(ctx, args[0]) is None:
+            for name in self.list_commands(ctx):
+                self.commands[name] = self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands, each with the whole first line of its help."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        lines = [(name, (one.help or "").partition("\n")[0]) for name, one in commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(lines)
+
+
+app = group("Write generated code and kernel libraries.", cls=EmitGroup)
 
 _Form = Annotated[str, typer.Option(help="Form to write: tile, llvm, asm, obj or header.")]
 _Stage = Annotated[str | None, typer.Option(help="Write the output of this stage instead.")]
@@ -114,258 +138,6 @@ def emit_library(
     typer.echo(f"{folder}: {len(files)} files, {len(library.functions)} kernels; best first: {targets}")
 
 
-@app.command("gemm")
-def emit_gemm(
-    m: Annotated[int | None, typer.Option(help="Rows of C; omitted: given at run time.")] = None,
-    n: Annotated[int | None, typer.Option(help="Columns of C; omitted: given at run time.")] = None,
-    k: Annotated[int | None, typer.Option(help="Depth; omitted: given at run time.")] = None,
-    dtype: Dtype = "f32",
-    out_dtype: OutDtype = None,
-    a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
-    b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
-    c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
-    epilogue: Annotated[
-        str, typer.Option(help="Steps before the store of C, such as bias,gelu or scale:column,clamp:0:6.")
-    ] = "",
-    strategy: Annotated[str, typer.Option(help="auto, tiling or packing.")] = "auto",
-    target: _Target = "host",
-    emit: _Form = "asm",
-    dump: _Stage = None,
-    lowering: _Lowering = "target",
-    mca: _Mca = False,
-    output: _Output = None,
-) -> None:
-    """Write the code for C = alpha·A·B + beta·C with an epilogue."""
-    steps = Epilogue.parse(epilogue)
-    types = parse_types(dtype, out_dtype, steps)
-    problem = Gemm(
-        *(m, n, k, types.a),
-        a=a,
-        b=b,
-        c=c,
-        b_dtype=types.b,
-        out_dtype=types.c,
-        epilogue=steps,
-        strategy=strategy,
-    )
-    machine = _machine(target, lowering)
-    if mca:
-        _print_estimate(problem, machine)
-    else:
-        _emit(problem, machine, emit, dump, output)
-
-
-@app.command("brgemm")
-def emit_brgemm(
-    m: Annotated[int, typer.Option(help="Rows of C.")],
-    n: Annotated[int, typer.Option(help="Columns of C.")],
-    k: Annotated[int, typer.Option(help="Depth.")],
-    count: Annotated[int, typer.Option(help="Products summed by one call.")] = 1,
-    dtype: Dtype = "f32",
-    out_dtype: OutDtype = None,
-    a: Annotated[str, typer.Option(help="Layout of A: row or col.")] = "col",
-    b: Annotated[str, typer.Option(help="Layout of B.")] = "col",
-    c: Annotated[str, typer.Option(help="Layout of C.")] = "col",
-    beta: Annotated[int, typer.Option(help="1 adds to C, 0 replaces it.")] = 1,
-    batch: Annotated[str, typer.Option(help="stride, or address: operands behind pointers.")] = "stride",
-    target: _Target = "host",
-    emit: _Form = "asm",
-    dump: _Stage = None,
-    lowering: _Lowering = "target",
-    mca: _Mca = False,
-    output: _Output = None,
-) -> None:
-    """Write the code for a batch-reduce GEMM.
-
-    C = beta·C + the sum of `count` products A_i·B_i, all of hardcoded sizes.
-    """
-    types = parse_types(dtype, out_dtype)
-    kinds = {"b_dtype": types.b, "out_dtype": types.c}
-    problem = BatchReduceGemm(m, n, k, count, types.a, a=a, b=b, c=c, beta=beta, batch=batch, **kinds)
-    machine = _machine(target, lowering)
-    if mca:
-        _print_estimate(problem, machine)
-    else:
-        _emit(problem, machine, emit, dump, output)
-
-
-@app.command("unary")
-def emit_unary(
-    op: Annotated[str, typer.Argument(help="zero, identity, relu, square, exp, tanh, gelu, ...")],
-    m: Annotated[int | None, typer.Option(help="Rows; omitted: given at run time.")] = None,
-    n: Annotated[int | None, typer.Option(help="Columns; omitted: given at run time.")] = None,
-    dtype: Annotated[
-        str, typer.Option(help="f32 or f64; for zero and identity also i8, i16, c128, ...")
-    ] = "f32",
-    b: Annotated[str, typer.Option(help="Layout of B: col, or row, which transposes.")] = "col",
-    target: _Target = "host",
-    emit: _Form = "asm",
-    dump: _Stage = None,
-    output: _Output = None,
-) -> None:
-    """Write the code for B = op(A), A column-major."""
-    _emit(Unary(op, m, n, dtype, b=b), _machine(target), emit, dump, output)
-
-
-@app.command("mmt4d")
-def emit_mmt4d(
-    m0: Annotated[int, typer.Option(help="Rows of a tile of lhs and of out.")],
-    n0: Annotated[int, typer.Option(help="Rows of a tile of rhs, columns of one of out.")],
-    k0: Annotated[int, typer.Option(help="Columns of a tile of lhs and of rhs.")] = 1,
-    dtype: Dtype = "f32",
-    target: _Target = "host",
-    emit: _Form = "asm",
-    dump: _Stage = None,
-    output: _Output = None,
-) -> None:
-    """Write the code for mmt4d, a product of tiled matrices.
-
-    The second operand is transposed, as in linalg.mmt4d of MLIR.
-    """
-    types = parse_types(dtype, None)
-    _emit(Mmt4d(m0, n0, k0, types.a, b_dtype=types.b), _machine(target), emit, dump, output)
-
-
-@app.command("syr2k")
-def emit_syr2k(
-    n: Annotated[int | None, typer.Option(help="Rows and columns of C; omitted: given at run time.")] = None,
-    k: Annotated[int | None, typer.Option(help="Depth; omitted: given at run time.")] = None,
-    dtype: Dtype = "f32",
-    out_dtype: OutDtype = None,
-    a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
-    b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
-    c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
-    upper: Annotated[bool, typer.Option("--upper", help="The upper triangle instead of the lower.")] = False,
-    target: _Target = "host",
-    emit: _Form = "asm",
-    dump: _Stage = None,
-    output: _Output = None,
-) -> None:
-    """Write the code for syr2k.
-
-    syr2k is one triangle of C = alpha·(A·Bᵀ + B·Aᵀ) + beta·C.
-    """
-    problem = Syr2k(n, k, dtype, a=a, b=b, c=c, out_dtype=out_dtype, lower=not upper)
-    _emit(problem, _machine(target), emit, dump, output)
-
-
-@app.command("syrk")
-def emit_syrk(
-    n: Annotated[int | None, typer.Option(help="Rows and columns of C; omitted: given at run time.")] = None,
-    k: Annotated[int | None, typer.Option(help="Depth; omitted: given at run time.")] = None,
-    dtype: Dtype = "f32",
-    out_dtype: OutDtype = None,
-    a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
-    c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
-    upper: Annotated[bool, typer.Option("--upper", help="The upper triangle instead of the lower.")] = False,
-    target: _Target = "host",
-    emit: _Form = "asm",
-    dump: _Stage = None,
-    output: _Output = None,
-) -> None:
-    """Write the code for syrk.
-
-    syrk is one triangle of C = alpha·A·Aᵀ + beta·C.
-    """
-    problem = Syrk(n, k, dtype, a=a, c=c, out_dtype=out_dtype, lower=not upper)
-    _emit(problem, _machine(target), emit, dump, output)
-
-
-@app.command("trmm")
-def emit_trmm(
-    m: Annotated[int | None, typer.Option(help="Rows of B and C; omitted: given at run time.")] = None,
-    n: Annotated[int | None, typer.Option(help="Columns of B and C; omitted: given at run time.")] = None,
-    dtype: Dtype = "f32",
-    a: Annotated[str, typer.Option(help="Layout of A: row, col or strided.")] = "row",
-    b: Annotated[str, typer.Option(help="Layout of B.")] = "row",
-    c: Annotated[str, typer.Option(help="Layout of C.")] = "row",
-    side: Annotated[str, typer.Option(help="Side of the triangular matrix: left or right.")] = "left",
-    upper: Annotated[bool, typer.Option("--upper", help="The upper triangle instead of the lower.")] = False,
-    unit: Annotated[bool, typer.Option("--unit", help="Unit diagonal.")] = False,
-    target: _Target = "host",
-    emit: _Form = "asm",
-    dump: _Stage = None,
-    output: _Output = None,
-) -> None:
-    """Write the code for trmm.
-
-    trmm is C = alpha·T·B or alpha·B·T, where T is one triangle of A.
-    """
-    problem = Trmm(m, n, dtype, a=a, b=b, c=c, side=side, lower=not upper, unit=unit)
-    _emit(problem, _machine(target), emit, dump, output)
-
-
-@app.command("attention")
-def emit_attention(
-    head_dim: Annotated[int, typer.Option(help="Elements of a query and of a key (head size).")] = 64,
-    value_dim: Annotated[int | None, typer.Option(help="Elements of a value; by default as many.")] = None,
-    dtype: Annotated[str, typer.Option(help="f32, f64, bf16 or f16.")] = "f32",
-    kv_dtype: Annotated[str | None, typer.Option(help="Element type of keys and values: i8.")] = None,
-    mask: Annotated[str | None, typer.Option(help="Element type of a mask; u8 for a boolean mask.")] = None,
-    bounded: Annotated[bool, typer.Option("--bounded", help="Causal or windowed attention.")] = False,
-    softcap: Annotated[bool, typer.Option("--softcap", help="Soft-capped scores.")] = False,
-    slopes: Annotated[bool, typer.Option("--slopes", help="ALiBi slopes.")] = False,
-    sinks: Annotated[
-        bool, typer.Option("--sinks", help="Attention sinks: each head has one extra score without a value.")
-    ] = False,
-    scales: Annotated[bool, typer.Option("--scales", help="Scales for keys and values.")] = False,
-    paged: Annotated[bool, typer.Option("--paged", help="Paged keys and values.")] = False,
-    schedule: Annotated[str, typer.Option(help="blocks, or decode for few queries.")] = "blocks",
-    target: _Target = "host",
-    emit: _Form = "asm",
-    dump: _Stage = None,
-    lowering: _Lowering = "target",
-    mca: _Mca = False,
-    output: _Output = None,
-) -> None:
-    """Write the code for fused attention of any lengths."""
-    problem = Attention(
-        head_dim,
-        value_dim,
-        dtype,
-        kv_dtype=kv_dtype,
-        bounded=bounded,
-        mask=mask,
-        softcap=softcap,
-        slopes=slopes,
-        sinks=sinks,
-        key_scales=scales,
-        value_scales=scales,
-        paged=paged,
-        schedule=schedule,
-    )
-    machine = _machine(target, lowering)
-    if mca:
-        _print_estimate(problem, machine)
-    else:
-        _emit(problem, machine, emit, dump, output)
-
-
-@app.command("chain")
-def emit_chain(
-    sizes: Annotated[
-        str, typer.Option(help="Input size, then the output size of each layer, such as 1024,4096,1024.")
-    ],
-    activations: Annotated[str, typer.Option(help="One activation per layer, such as gelu,none.")] = "",
-    dtype: Annotated[str, typer.Option(help="f32, f64, bf16 or f16.")] = "f32",
-    bias: Annotated[bool, typer.Option(help="Each layer has a bias.")] = True,
-    target: _Target = "host",
-    emit: _Form = "tile",
-    dump: _Stage = None,
-    output: _Output = None,
-) -> None:
-    """Write the code for a chain of linear layers.
-
-    --dump shows how they are fused.
-    """
-    try:
-        layers = [int(size) for size in sizes.split(",")]
-    except ValueError:
-        raise InvalidChoice(name="sizes", found=shown(sizes), allowed="integers such as 64,256,64") from None
-    words = [None if word == "none" else word for word in activations.split(",")] if activations else []
-    _emit(LinearChain(layers, words, dtype, bias=bias), _machine(target), emit, dump, output)
-
-
 @app.command("contraction")
 def emit_contraction(
     subscripts: Annotated[
@@ -416,6 +188,102 @@ def _label_sizes(text: str) -> dict[str, int]:
             )
         found[label] = int(size)
     return found
+
+
+#: The parameters that every generated command has beside those of its problem.
+_COMMON = {
+    "target": (_Target, "host"),
+    "emit": (_Form, "asm"),
+    "dump": (_Stage, None),
+    "lowering": (_Lowering, "target"),
+    "mca": (_Mca, False),
+    "output": (_Output, None),
+}
+
+
+def command_of(op: Op) -> Any:
+    """The command of an operation: its options are the parameters that build its problem."""
+    parameters = signature(op.build).parameters
+    texts = parameter_texts(op.build)
+
+    def run(**given: Any) -> None:
+        target, form, stage, lowering, mca, output = (given.pop(name) for name in _COMMON)
+        problem = op.build(**{name: _value(parameters[name], text) for name, text in given.items()})
+        machine = _machine(target, lowering)
+        if mca:
+            _print_estimate(problem, machine)
+        else:
+            _emit(problem, machine, form, stage, output)
+
+    run.__doc__ = (getdoc(op.build) or op.name).partition("\n")[0]
+    own = [_declared(one, texts.get(one.name, "")) for one in parameters.values()]
+    common = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in (_COMMON | {"emit": (_Form, op.form)}).items()
+    ]
+    run.__annotations__ = {one.name: one.annotation for one in (*own, *common)}
+    vars(run)["__signature__"] = Signature([*own, *common])
+    single = group()
+    single.command(op.name)(run)
+    return get_command(single)
+
+
+def _declared(parameter: Parameter, text: str) -> Parameter:
+    """A parameter of a problem as Typer reads it; a required one that is no number is an argument."""
+    kind, default = str(parameter.annotation), parameter.default
+    required = default is Parameter.empty
+    if isinstance(default, Enum):
+        default = default.value
+    elif isinstance(default, DType):
+        default = default.name
+    known: Any = {"bool": bool, "int": int, "int | None": int | None}.get(kind, str | None)
+    if required and known is not int and "Sequence" not in kind:
+        option: Any = typer.Argument(help=text)
+    else:
+        flag = (f"--{parameter.name.replace('_', '-')}",) if known is bool and not default else ()
+        option = typer.Option(*flag, help=text)
+    known = str if required and known not in (int, bool) else known
+    if default == ():
+        default = ""
+    return Parameter(
+        parameter.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[known, option]
+    )
+
+
+def _value(parameter: Parameter, given: Any) -> Any:
+    """The value of an option: lists are separated by commas, and "none" in one stands for None."""
+    kind = str(parameter.annotation)
+    if kind == "DType":
+        return parse_dtype(given)
+    if "Sequence" not in kind:
+        return given
+    parts = [part.strip() for part in given.split(",")] if given else []
+    if kind != "Sequence[int]":
+        return [None if part == "none" else part for part in parts]
+    try:
+        return [int(part) for part in parts]
+    except ValueError:
+        required = "integers such as 64,256,64"
+        raise InvalidChoice(name=parameter.name, found=shown(given), allowed=required) from None
+
+
+def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
+    """What a docstring in NumPy's form says of each parameter.
+
+    >>> parameter_texts(Contraction)["main"].partition(",")[0]
+    '"gemm"'
+    """
+    found: dict[str, str] = {}
+    _, _, section = (getdoc(function) or "").partition("Parameters\n----------\n")
+    names: list[str] = []
+    for line in section.partition("\n\n")[0].splitlines():
+        head, colon, text = line.partition(" : ")
+        if colon and not line.startswith(" "):
+            names = head.split(", ")
+            found |= dict.fromkeys(names, text)
+        else:
+            found |= {name: f"{found[name]} {line.strip()}" for name in names}
+    return {name: text[:1].upper() + text[1:] for name, text in found.items()}
 
 
 def _machine(target: str, lowering: str = "target") -> Machine:

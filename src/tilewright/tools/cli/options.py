@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 #: Help texts are plain text: rich's markup, Typer's default, would take `[/KV_HEADS]` for a closing tag.
 MARKUP = None
@@ -16,8 +17,8 @@ Dtype = Annotated[
 OutDtype = Annotated[str | None, typer.Option(help="Element type of C; by default the wider of A's and B's.")]
 
 
-def group(help: str | None = None) -> typer.Typer:  # noqa: A002 - as Typer calls it
+def group(help: str | None = None, cls: type[TyperGroup] | None = None) -> typer.Typer:  # noqa: A002 - as Typer calls it
     """A group of commands, or the holder of one command that is no group."""
     return typer.Typer(
-        help=help, no_args_is_help=help is not None, rich_markup_mode=MARKUP, add_completion=False
+        cls=cls, help=help, no_args_is_help=help is not None, rich_markup_mode=MARKUP, add_completion=False
     )

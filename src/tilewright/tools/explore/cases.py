@@ -11,9 +11,8 @@ import numpy as np
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult, shown
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.arguments import parse_choice
-from tilewright.spec.dtype import DTYPES, F64, DType, Kind
-from tilewright.spec.epilogue import Epilogue
-from tilewright.spec.problem import Layout, ProductTypes, exact_dtype
+from tilewright.spec.dtype import F64, DType, Kind
+from tilewright.spec.problem import Layout, ProductTypes, exact_dtype, parse_types
 from tilewright.tools.explore.measured import Started
 from tilewright.tools.explore.systems import Environment, System, find_system
 
@@ -309,21 +308,6 @@ def _sample(size: int, generator: np.random.Generator) -> NDArray[np.intp]:
         return np.arange(size)
     inner = generator.choice(np.arange(1, size - 1), SAMPLE - 2, replace=False)
     return np.sort(np.concatenate(([0, size - 1], inner)))
-
-
-def parse_types(
-    dtype: str | DType, out_dtype: str | DType | None = None, epilogue: Epilogue | None = None
-) -> ProductTypes:
-    """The element types of "bf16", or of A and B as in "u8i8", and of C where it is said.
-
-    An epilogue may make floats of integer sums, and then C is of floats.
-
-    >>> parse_types("u8i8").name, parse_types("i8", "i32").name, parse_types("float32").name
-    ('u8i8i32', 'i8i32', 'f32')
-    """
-    pairs = {f"{a}{b}": (a, b) for a in DTYPES for b in DTYPES}
-    a, b = pairs.get(dtype, (dtype, None)) if isinstance(dtype, str) else (dtype, None)
-    return ProductTypes.parse(a, b, out_dtype, epilogue=epilogue)
 
 
 def parse_sizes(

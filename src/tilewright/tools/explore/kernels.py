@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.calls.batch import fixed_batch_function
+from tilewright.calls.compile import compile_problem
 from tilewright.compiler.peak import measure_peak
-from tilewright.compiler.target import compile_problem
 from tilewright.errors import InputNotReadable
 from tilewright.machine.host import host_machine
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel

@@ -1,0 +1,144 @@
+"""Symmetric products and products with triangular matrices declared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.compiler.operation import Compilation, Op, layouts_text, matrix_meaning, sizes_text
+from tilewright.ops.triangular.syr2k_call import symmetric_work
+from tilewright.ops.triangular.syr2k_nest import build_symmetric, choose_symmetric
+from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+from tilewright.ops.triangular.trmm_call import trmm_work
+from tilewright.ops.triangular.trmm_nest import build_trmm, choose_trmm
+from tilewright.ops.triangular.trmm_problem import Side, Trmm
+
+
+def _triangle(problem: Syrk | Trmm) -> str:
+    return "lower" if problem.lower else "upper"
+
+
+def _symmetric_stem(problem: Syrk) -> str:
+    sizes = sizes_text("nk", (problem.n, problem.k))
+    head = f"{problem.operation}_{problem.types.name}_{sizes}"
+    return f"{head}_{layouts_text(problem)}_{_triangle(problem)}"
+
+
+def _symmetric_formula(problem: Syrk) -> str:
+    products = "(A * B^T + B * A^T)" if isinstance(problem, Syr2k) else "A * A^T"
+    return f"C = alpha * {products} + beta * C, its {_triangle(problem)} triangle; beta 0 does not read C."
+
+
+def _symmetric_meaning(state: Compilation, name: str) -> str:
+    factors = {"alpha": "factor of what is added to C", "beta": "factor of C"}
+    return factors.get(name) or matrix_meaning(state, name)
+
+
+def _trmm_stem(problem: Trmm) -> str:
+    sizes = sizes_text("mn", (problem.m, problem.n))
+    marks = f"{problem.side.value}_{_triangle(problem)}{'_unit' * problem.unit}"
+    return f"trmm_{problem.types.name}_{sizes}_{layouts_text(problem)}_{marks}"
+
+
+def _trmm_formula(problem: Trmm) -> str:
+    product = "T * B" if problem.side is Side.LEFT else "B * T"
+    ones = " with ones on its diagonal" if problem.unit else ""
+    return f"C = alpha * {product}, T the {_triangle(problem)} triangle of A{ones}; alpha 0 reads neither."
+
+
+_SYMMETRIC_HELP = """Write the code for {0}: one triangle of C = {1}.
+
+Parameters
+----------
+n : rows and columns of C; omitted: given at run time.
+k : depth; omitted: given at run time.
+dtype : element type of the factors, such as f32, bf16, i8, c64.
+out_dtype : element type of C; by default that of the factors.
+a : layout of A: row, col or strided.
+b : layout of B.
+c : layout of C.
+upper : the upper triangle instead of the lower.
+"""
+
+
+def _syrk_of(
+    n: int | None = None,
+    k: int | None = None,
+    dtype: str = "f32",
+    out_dtype: str | None = None,
+    a: str = "row",
+    c: str = "row",
+    upper: bool = False,
+) -> Syrk:
+    return Syrk(n, k, dtype, a=a, c=c, out_dtype=out_dtype, lower=not upper)
+
+
+def _syr2k_of(
+    n: int | None = None,
+    k: int | None = None,
+    dtype: str = "f32",
+    out_dtype: str | None = None,
+    a: str = "row",
+    b: str = "row",
+    c: str = "row",
+    upper: bool = False,
+) -> Syr2k:
+    return Syr2k(n, k, dtype, a=a, b=b, c=c, out_dtype=out_dtype, lower=not upper)
+
+
+def _trmm_of(
+    m: int | None = None,
+    n: int | None = None,
+    dtype: str = "f32",
+    a: str = "row",
+    b: str = "row",
+    c: str = "row",
+    side: str = "left",
+    upper: bool = False,
+    unit: bool = False,
+) -> Trmm:
+    """Write the code for trmm: C = alpha·T·B or alpha·B·T, where T is one triangle of A.
+
+    Parameters
+    ----------
+    m : rows of B and C; omitted: given at run time.
+    n : columns of B and C; omitted: given at run time.
+    dtype : element type of A and B.
+    a : layout of A: row, col or strided.
+    b : layout of B.
+    c : layout of C.
+    side : side of the triangular matrix: left or right.
+    upper : the upper triangle instead of the lower.
+    unit : unit diagonal.
+    """
+    return Trmm(m, n, dtype, a=a, b=b, c=c, side=side, lower=not upper, unit=unit)
+
+
+_syrk_of.__doc__ = _SYMMETRIC_HELP.format("syrk", "alpha·A·Aᵀ + beta·C")
+_syr2k_of.__doc__ = _SYMMETRIC_HELP.format("syr2k", "alpha·(A·Bᵀ + B·Aᵀ) + beta·C")
+
+SYRK = Op(
+    name="syrk",
+    problem=Syrk,
+    cut=choose_symmetric,
+    nest=build_symmetric,
+    stem=_symmetric_stem,
+    work=lambda _, arrays: symmetric_work(tuple(arrays[:-1])),
+    formula=_symmetric_formula,
+    overlap=lambda _: (
+        "C overlaps no factor, and beyond the triangle it is left alone; strides are in elements."
+    ),
+    meaning=_symmetric_meaning,
+    arguments=_syrk_of,
+)
+SYR2K = replace(SYRK, name="syr2k", problem=Syr2k, arguments=_syr2k_of)
+TRMM = Op(
+    name="trmm",
+    problem=Trmm,
+    cut=choose_trmm,
+    nest=build_trmm,
+    stem=_trmm_stem,
+    work=lambda _, arrays: trmm_work(arrays[0], arrays[1]),
+    formula=_trmm_formula,
+    meaning=lambda state, name: "factor of the product" if name == "alpha" else matrix_meaning(state, name),
+    arguments=_trmm_of,
+)

@@ -1,0 +1,1 @@
+"""A toy operation in one folder: its problem, and its record."""
