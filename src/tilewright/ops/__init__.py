@@ -1,6 +1,6 @@
 """Operations, one folder each: all that is true of one operation only."""
 
-from tilewright.compiler.operation import OPS
+from tilewright.spec.operations import OPS
 
 OPS.add("gemm", "tilewright.ops.gemm.op:GEMM")
 OPS.add("packed_gemm", "tilewright.ops.linear.op:PACKED_GEMM")
