@@ -13,8 +13,8 @@ from toy_operation.problem import Squared
 from typer.testing import CliRunner
 
 import tilewright as tw
-from tilewright.compiler.operation import OPS
 from tilewright.errors import NotAProblem, OperandMismatch
+from tilewright.spec.operations import OPS
 from tilewright.tools.cli import app
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tilewright.calls.kernel import ArrayKernel
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.operation import OPS, Problem
+from tilewright.compiler.operation import Problem, operation_of
 from tilewright.compiler.target import resolve_target
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
@@ -17,7 +17,7 @@ def compile_problem(
     problem: Any, target: str | Machine | None = None, lowering: Lowering | str = Lowering.TARGET
 ) -> Any:
     """The kernel of a problem, of the class that its operation has: see `compile`."""
-    op = OPS.of(problem)
+    op = operation_of(problem)
     machine = resolve_target(target).with_lowering(parse_choice(Lowering, lowering, "lowering"))
     return (op.kernel or ArrayKernel).compiled(op.completed(problem, machine), machine)
 

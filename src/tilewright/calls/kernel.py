@@ -11,7 +11,7 @@ from tilewright.cached import cached_property
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.lowering.interface import has_tasks, scalar_type
-from tilewright.compiler.operation import OPS
+from tilewright.compiler.operation import operation_of
 from tilewright.errors import InvalidScalar
 from tilewright.spec.factors import factor
 from tilewright.threads.pool import call_team
@@ -107,5 +107,5 @@ class ArrayKernel(Kernel):
         if not has_tasks(self.nest):
             function(*arguments)
             return
-        with call_team(OPS.of(self.problem).work(self.problem, arrays)) as team:
+        with call_team(operation_of(self.problem).work(self.problem, arrays)) as team:
             function(*arguments, team)

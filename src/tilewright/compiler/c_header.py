@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks, scalar_type, scratch_layout
-from tilewright.compiler.operation import OPS, Compilation
+from tilewright.compiler.operation import Compilation, operation_of
 from tilewright.ir.nodes import Program
 
 if TYPE_CHECKING:
@@ -100,12 +100,12 @@ def prototype(symbol: str, parameters: Sequence[Parameter]) -> list[str]:
 
 def formula(kernel: Kernel) -> str:
     """What a kernel computes, as a sentence."""
-    return OPS.of(kernel.problem).formula(kernel.problem)
+    return operation_of(kernel.problem).formula(kernel.problem)
 
 
 def overlap(kernel: Kernel) -> str:
     """Which operands may share memory, and the units of strides."""
-    return OPS.of(kernel.problem).overlap(kernel.problem)
+    return operation_of(kernel.problem).overlap(kernel.problem)
 
 
 def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
@@ -114,7 +114,7 @@ def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
 
 
 def _parameters(state: Compilation) -> Iterator[Parameter]:
-    op, program = OPS.of(state.problem), state.program
+    op, program = operation_of(state.problem), state.program
     written, pointers = op.written(state.problem), op.pointers(state.problem)
     for buffer in program.arguments:
         constant = "" if buffer.name in written else "const "

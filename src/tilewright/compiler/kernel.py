@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
 from tilewright.compiler.lowering.interface import scratch_layout, signature
-from tilewright.compiler.operation import OPS, Compilation
+from tilewright.compiler.operation import Compilation, operation_of
 from tilewright.compiler.pipeline import LAST_PROGRAM, finish, run_stages
 from tilewright.compiler.scratch import scratch_for
 from tilewright.errors import ForeignKernel, KernelNotCalled, OperandMismatch
@@ -241,7 +241,7 @@ def _compile(problem: Any, machine: Machine) -> Compilation:
     names = ",".join(tile.instruction for tile in machine.isa.tiles)
     unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
     asked = repr(problem)
-    if OPS.of(problem).shared_stem is not None:  # kernels that share code: their programs say all of it
+    if operation_of(problem).shared_stem is not None:  # kernels that share code: their programs say all of it
         asked = print_program(state.program)
     what = f"{state.name} {asked} {state.blocking!r} {unit}"
     code = cached_object(what, machine, lambda: finish(state).object)

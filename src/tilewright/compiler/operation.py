@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from tilewright.ir.nodes import Program
 from tilewright.machine.machine import Machine
-from tilewright.spec.operations import OPS as OPS
+from tilewright.spec.operations import OPS
 from tilewright.spec.problem import Layout, Operand
 
 
@@ -225,6 +225,17 @@ class Op:
         return self.arguments or self.problem
 
 
+def operation_of(problem: Problem) -> Op:
+    """The record of a problem's operation.
+
+    Raises
+    ------
+    NotAProblem
+    """
+    found: Op = OPS.of(problem)
+    return found
+
+
 def kernel_name(problem: Problem, isa: str) -> str:
     """The name of a problem's kernel on an ISA row, also its exported symbol.
 
@@ -235,4 +246,4 @@ def kernel_name(problem: Problem, isa: str) -> str:
     >>> kernel_name(Gemm(m=64, dtype="f64", b="col"), "avx512")
     'gemm_f64_64xnxk_rcr_auto_avx512'
     """
-    return f"{OPS.of(problem).stem(problem)}_{isa}"
+    return f"{operation_of(problem).stem(problem)}_{isa}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.compiler.lowering.program import lower
-from tilewright.compiler.operation import OPS, Compilation, Problem, Rewrite, kernel_name
+from tilewright.compiler.operation import Compilation, Problem, Rewrite, kernel_name, operation_of
 from tilewright.errors import InvalidChoice, shown
 from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
@@ -17,16 +17,16 @@ from tilewright.spec.problem import check_elements
 
 
 def _cut(state: Compilation) -> Any:
-    return OPS.of(state.problem).cut(state.problem, state.machine)
+    return operation_of(state.problem).cut(state.problem, state.machine)
 
 
 def _build_nest(state: Compilation) -> Program:
-    return OPS.of(state.problem).nest(state.problem, state.blocking, state.machine, state.name)
+    return operation_of(state.problem).nest(state.problem, state.blocking, state.machine, state.name)
 
 
 def _rewritten(stage: str) -> Callable[[Compilation], Program]:
     def run(state: Compilation) -> Program:
-        rewrites: dict[str, Rewrite] = dict(OPS.of(state.problem).rewrites)
+        rewrites: dict[str, Rewrite] = dict(operation_of(state.problem).rewrites)
         return rewrites[stage](state.program) if stage in rewrites else state.program
 
     return run
@@ -82,7 +82,7 @@ def finish(state: Compilation) -> Compilation:
 def _run(state: Compilation, stages: tuple[Stage, ...]) -> Compilation:
     for stage in stages:
         state = state.with_field(stage.name, stage.run(state))
-        if stage.name == "nest" and OPS.of(state.problem).shared_stem is not None:
+        if stage.name == "nest" and operation_of(state.problem).shared_stem is not None:
             state = _named_by_program(state)
     return state
 
@@ -93,7 +93,7 @@ def _named_by_program(state: Compilation) -> Compilation:
     Before: contraction_packed_gemm_f32_206ba4d7db_avx512, with a digest of the problem. After: with one of
     the program.
     """
-    shared_stem = OPS.of(state.problem).shared_stem
+    shared_stem = operation_of(state.problem).shared_stem
     assert shared_stem is not None
     program = state.program
     stem = shared_stem(state.problem, print_program(replace(program, name="")))

@@ -11,7 +11,7 @@ from typing import Any
 from tilewright.calls.compile import compile_problem
 from tilewright.compiler.explanation import Explanation, decision_text, figures_text, strategy_of
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.operation import OPS, Problem
+from tilewright.compiler.operation import Problem
 from tilewright.errors import NotExplained, shown
 from tilewright.ir.trace import trace
 from tilewright.macro.blocking import Blocking
@@ -38,6 +38,7 @@ from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.triangular.explain import explain_triangles, triangle_strategy
 from tilewright.ops.triangular.syr2k_problem import Syrk
 from tilewright.ops.triangular.trmm_problem import Trmm
+from tilewright.spec.operations import OPS
 from tilewright.spec.problem import Layout
 
 

@@ -18,7 +18,7 @@ from tilewright.aot.files import library_files
 from tilewright.aot.form import LibraryForm
 from tilewright.aot.spec_file import read_spec
 from tilewright.aot.variants import split_targets
-from tilewright.compiler.operation import OPS, Op, Problem
+from tilewright.compiler.operation import Op, Problem
 from tilewright.compiler.pipeline import STAGES, run_stages
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable, shown
@@ -30,6 +30,7 @@ from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.passes import PASSES, schedule
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import DType, parse_dtype
+from tilewright.spec.operations import OPS
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import OutDtype, group
 from tilewright.tools.explore.mca import estimate_kernel, estimate_table
