@@ -18,11 +18,6 @@ from tilewright.micro.units.multiply import Multiply
 ARGUMENTS = (("steps", INT64), ("a", POINTER), ("b", POINTER), ("c", POINTER))
 
 
-def depth_bits(tile: TileFma) -> int:
-    """Bits of one element in a panel: integers of four bits are two in a byte there."""
-    return 4 if tile.a.name == "i4" else tile.a.bits
-
-
 class GridKernel:
     """Writes the kernel.
 
@@ -64,7 +59,7 @@ class GridKernel:
         unit, tile, (rows, columns) = self.unit, self.tile, self.shape
         if not unit.resident:
             accs, now = now[: len(accs)], now[len(accs) :]
-        bits = depth_bits(tile)
+        bits = tile.a.bits
         a = f.at(f.arguments["a"], f.mul(step, rows * tile.k * bits // 8))
         b = f.at(f.arguments["b"], f.mul(step, columns * tile.k * bits // 8))
         every_a = tile.m * tile.interleave_a * bits // 8
@@ -106,17 +101,9 @@ def pack(lanes: Array, kr: int, k: int) -> Array:
     return np.ascontiguousarray(padded.reshape(count, -1, kr).transpose(1, 0, 2)).reshape(-1)
 
 
-def nibbles(panel: Array) -> Array:
-    """Two integers of four bits in a byte, the first in the low half."""
-    halves = panel.astype(np.int8).view(np.uint8) & 15
-    return (halves[::2] | halves[1::2] << 4).astype(np.uint8)
-
-
 def panels(tile: TileFma, a: Array, b: Array) -> tuple[bytes, bytes]:
     """The panels of A (m, k) and B (k, n), both as wide as the grid."""
     packed = pack(a, tile.interleave_a, tile.k), pack(b.T, tile.kr, tile.k)
-    if tile.a.name == "i4":
-        packed = nibbles(packed[0]), nibbles(packed[1])
     return packed[0].tobytes(), packed[1].tobytes()
 
 

@@ -23,6 +23,7 @@ from tilewright.micro.units.multiply import Multiply
 from tilewright.spec.dtype import Kind
 
 _VECTOR = vector_of(INT8, 16)
+_PAIRS_OF_BYTES = vector_of(Type("i16", "i16"), 16)
 _PAIR = Type("<256 x i1>", "v256i1")
 _TWO_VECTORS = Type(f"{{ {_VECTOR.text}, {_VECTOR.text} }}", "")
 _ACCUMULATOR = Type("<512 x i1>", "v512i1")
@@ -66,13 +67,13 @@ class Mma(Multiply):
     xvf16ger2pp    f16    f32    4 4 2 four lanes of 2 depths
     xvi16ger2pp    i16    i32    4 4 2 four lanes of 2 depths
     xvi8ger4pp     i8,u8  i32    4 4 4 four lanes of 4 depths; of any two signs
-    xvi4ger8pp     i4     i32    4 4 8 four lanes of 8 depths, two in a byte
+    xvi4ger8pp     i4     i32    4 4 8 four lanes of 8 depths, a byte each
     ============== ====== ====== ===== =========================================================
 
-    Integer sums wrap around; the saturating forms (spp) are not used. Four-bit integers are sums over the
-    eight nibbles of a word, so it does not matter which nibble of a byte holds which depth as long as A and
-    B agree; panels hold the lower depth in the low nibble, and depths behind k are zero. Panels of bytes
-    hold the plain elements, and depths behind k are zero in both operands.
+    Integer sums wrap around; the saturating forms (spp) are not used. Panels of bytes hold the plain
+    elements, and depths behind k are zero in both operands. xvi4ger8pp sums over the eight nibbles of a
+    word, of any order that A and B share. Panels hold a byte for each element, as arrays do, of which the low
+    half counts; pairs of nibbles are packed into bytes as they are loaded, the lower depth in the low one.
 
     Elements are numbered from the left of a register, which little-endian loads fill from the right, so
     element i in memory multiplies into row 3 - i of the accumulator; LLVM's disassemble.acc gives these rows
@@ -94,6 +95,11 @@ class Mma(Multiply):
         bytewise = tile.instruction == "xvi8ger4pp"
         return _SIGNS[tile.a.kind, tile.b.kind] if bytewise else _Signs.PLAIN
 
+    @property
+    def _nibbles(self) -> bool:
+        """Whether the instruction takes two elements of a panel in one byte."""
+        return self.tile.a.is_nibble
+
     # --- the grid -----------------------------------------------------------------------------
 
     def zero(self, f: Function, down: int, across: int) -> Value:  # noqa: ARG002
@@ -112,18 +118,20 @@ class Mma(Multiply):
         return self._load(f, pointer, flip=self._signs is _Signs.ROW)
 
     def _load(self, f: Function, pointer: Value, *, flip: bool) -> Value:
+        if self._nibbles:
+            return _nibbles_in_pairs(f, f.load(_PAIRS_OF_BYTES, pointer, 1))
         plain = f.load(_VECTOR, pointer, 1)
         return _flipped(f, plain) if flip else plain
 
     def load_run_a(self, f: Function, pointer: Value, places: range) -> list[Value]:
         """One operand or two, by one instruction; of float64 one is two registers."""
-        if len(places) == 1 or self.tile.a.bits == 64:
+        if len(places) == 1 or self.tile.a.bits == 64 or self._nibbles:
             return super().load_run_a(f, pointer, places)
         return self._load_two(f, pointer, flip=self._signs is _Signs.COLUMN)
 
     def load_run_b(self, f: Function, pointer: Value, places: range) -> list[Value]:
         """One operand or two, by one instruction."""
-        if len(places) == 1:
+        if len(places) == 1 or self._nibbles:
             return super().load_run_b(f, pointer, places)
         return self._load_two(f, pointer, flip=self._signs is _Signs.ROW)
 
@@ -205,6 +213,18 @@ def _load_pair(f: Function, pointer: Value) -> Value:
 def _flipped(f: Function, value: Value) -> Value:
     """The sign bit of every byte changed: bytes wrap around, so minus 128 is the same as plus 128."""
     return f.minus(value, _FLIPPED_ZERO)
+
+
+def _nibbles_in_pairs(f: Function, pairs: Value) -> Value:
+    """Pairs of bytes as bytes: the low halves of both, the first one below."""
+    low = f.and_(pairs, _splat(pairs, 0x0F))
+    moved = f.emit(pairs.type, f"lshr {pairs.typed}, {_splat(pairs, 4).text}")
+    high = f.and_(moved, _splat(pairs, 0xF0))
+    return f.trunc(f.or_(low, high), _VECTOR)
+
+
+def _splat(like: Value, number: int) -> Value:
+    return Value(like.type, f"splat (i16 {number})")
 
 
 def _field(f: Function, parts: Value, number: int) -> Value:
