@@ -57,8 +57,8 @@ def test_a_step_multiplies_once_for_each_accumulator(tile: TileFma) -> None:
     pointers_and_jump = 2 + 1
     loads = sum(count for name, count in counts.items() if name in LOADED)
     most = down * across + loads + flips + sums + pointers_and_jump + 1
-    if tile.a.is_nibble:  # of each operand's two registers: shifts, halves of both bytes, and one of the two
-        most += (down + across) * (2 * 4 + 1)
+    if tile.a.is_nibble:  # of an operand's two registers: shifts, masks, joins, and one pack
+        most += (down + across) * (2 * 3 + 1)
     assert len(loop(tile).instructions) <= most
 
 

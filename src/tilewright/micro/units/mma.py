@@ -216,11 +216,13 @@ def _flipped(f: Function, value: Value) -> Value:
 
 
 def _nibbles_in_pairs(f: Function, pairs: Value) -> Value:
-    """Pairs of bytes as bytes: the low halves of both, the first one below."""
-    low = f.and_(pairs, _splat(pairs, 0x0F))
+    """Pairs of bytes as bytes: the low halves of both, the first one below.
+
+    Shifted by four bits, the half of the second byte is in its place; what is above is dropped.
+    """
     moved = f.emit(pairs.type, f"lshr {pairs.typed}, {_splat(pairs, 4).text}")
-    high = f.and_(moved, _splat(pairs, 0xF0))
-    return f.trunc(f.or_(low, high), _VECTOR)
+    both = f.or_(f.and_(pairs, _splat(pairs, 0x0F)), f.and_(moved, _splat(pairs, ~0x0F)))
+    return f.trunc(both, _VECTOR)
 
 
 def _splat(like: Value, number: int) -> Value:
