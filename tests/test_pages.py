@@ -174,8 +174,12 @@ def test_commands_and_their_options_exist(page: str, command: str) -> None:
     """Every command and option that a page shows is one of ours."""
     found: Any = get_command(app)
     words = shlex.split(command)[1:]
-    while words and hasattr(found, "commands") and words[0] in found.commands:
-        found = found.commands[words.pop(0)]
+    while words and hasattr(found, "commands"):
+        inner = found.get_command(None, words[0])
+        if inner is None:
+            break
+        found = inner
+        del words[0]
     options = {"--help", *(name for parameter in found.params for name in parameter.opts)}
     before_separator = words[: words.index("--")] if "--" in words else words
     for word in before_separator:
