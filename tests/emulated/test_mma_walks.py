@@ -15,6 +15,7 @@ from mma_tiles import GRID, label
 from mma_walks import MACHINE, TILES, Walk
 from support import Array
 
+from emulated.elements import ends
 from emulated.emulators import link, missing_tool, run_emulated
 from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_object
@@ -36,8 +37,8 @@ def walks(tile: TileFma) -> list[Walk]:
 def values(random: np.random.Generator, dtype: DType, shape: tuple[int, int]) -> Array:
     """All of a type of bytes; of others small integers, whose sums are exact."""
     if dtype.is_integer and dtype.bits == 8:
-        info = np.iinfo(dtype.numpy)  # type: ignore[type-var]
-        return random.integers(info.min, info.max + 1, shape).astype(dtype.numpy)
+        low, high = ends(dtype)
+        return random.integers(low, high + 1, shape).astype(dtype.numpy)
     return random.integers(-4, 5, shape).astype(dtype.numpy)
 
 
