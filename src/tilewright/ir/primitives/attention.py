@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import ml_dtypes
 import numpy as np
 
 from tilewright.ir.nodes import (
@@ -23,6 +22,7 @@ from tilewright.ir.nodes import (
     ScalarValue,
     Slice,
 )
+from tilewright.preparing import importing
 from tilewright.spec.dtype import I64, DType
 
 
@@ -30,6 +30,9 @@ def masked(t: Array, mask: Array) -> Array:
     """Scores under a mask: of booleans stored as bytes, or of numbers that are added."""
     if mask.dtype == np.uint8:
         return np.where(mask != 0, t, -np.inf)
+    with importing:
+        import ml_dtypes  # 5 ms that kernels without it need not pay
+
     lowest = float(ml_dtypes.finfo(mask.dtype).min)  # type: ignore[no-untyped-call]
     numbers = mask.astype(np.float64)
     return np.where(numbers <= lowest / 2, -np.inf, t + numbers)
