@@ -68,8 +68,8 @@ class Bad:
 
 
 BAD = [
-    Bad((A, A), ShapeMismatch, ValueError, ("(2, 3)", "3 long", "is 2")),
-    Bad((A, zeros(4)), ShapeMismatch, ValueError, ("(2, 3)", "(4,)", "3 long", "is 4")),
+    Bad((A, A), ShapeMismatch, ValueError, ("(2, 3)", "has 3 elements", "of b 2")),
+    Bad((A, zeros(4)), ShapeMismatch, ValueError, ("(2, 3)", "(4,)", "has 3 elements", "of b 4")),
     Bad((zeros(4), B), ShapeMismatch, ValueError, ("(4,)", "(3, 4)")),
     Bad((zeros(5, 2, 3), zeros(5, 4, 4)), ShapeMismatch, ValueError, ("(5, 2, 3)", "(5, 4, 4)")),
     Bad((zeros(5, 2, 3), zeros(6, 3, 4)), BatchMismatch, ValueError, ("(5,)", "(6,)")),
