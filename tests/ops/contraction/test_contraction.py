@@ -96,9 +96,9 @@ def test_the_meaning_is_that_of_einsum() -> None:
 def test_an_operand_beyond_its_array() -> None:
     product = sums_of_rows().sized([5, 4])
     a, b, bias = (np.zeros(size, np.float32) for size in (24, 20, 5))
-    with pytest.raises(ContractionMemory, match=r"in0 accesses elements -16 to 7, .* passed has 0 to 23"):
+    with pytest.raises(ContractionMemory, match=r"in0 accesses elements -16 to 7; .* passed has 0 to 23"):
         product.reference(a, b, bias=bias)
-    with pytest.raises(ContractionMemory, match=r"bias accesses elements 0 to 4, .* 0 to 3"):
+    with pytest.raises(ContractionMemory, match=r"bias accesses elements 0 to 4; .* 0 to 3"):
         product.reference(a.reshape(3, 8)[::-1], b, bias=bias[:4])
 
 
