@@ -11,7 +11,7 @@ import pytest
 from tilewright.errors import InvalidTarget, TilewrightError, UnknownCpu, UnknownFeature, UnknownTriple
 from tilewright.llvm import subtarget
 from tilewright.llvm.subtarget import cpu_features
-from tilewright.machine.catalog import CATALOG, Entry
+from tilewright.machine.catalog import CATALOG, CatalogEntry
 from tilewright.machine.machine import enabled_features
 
 ARM = ("dotprod", "neon", "sme", "sve", "sve2")
@@ -38,7 +38,7 @@ def test_features(triple: str, cpu: str, features: str, names: tuple[str, ...], 
 
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.machine.name)
-def test_catalogued_cpus_have_what_their_rows_need(entry: Entry) -> None:
+def test_catalogued_cpus_have_what_their_rows_need(entry: CatalogEntry) -> None:
     machine = entry.machine
     asked = tuple(sorted(enabled_features(machine.features)))
     assert cpu_features(machine.triple, machine.cpu, machine.features, asked) == set(asked)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tilewright.errors import NoVectorUnit, UnknownTarget
-from tilewright.machine.catalog import CATALOG, Entry, find_entry, find_machine, targets
+from tilewright.machine.catalog import CATALOG, CatalogEntry, find_entry, find_machine, targets
 from tilewright.machine.isa import AVX2, AVX512, NEON, VSX
 from tilewright.machine.machine import Cache
 
@@ -56,7 +56,7 @@ def test_llvm_complains_about_unknown_names() -> None:
 
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.machine.name)
-def test_a_row_is_complete(entry: Entry) -> None:
+def test_a_row_is_complete(entry: CatalogEntry) -> None:
     machine = entry.machine
     assert entry.source
     assert find_entry(machine.name) is entry
@@ -134,4 +134,4 @@ def test_a_row_that_claims_too_much_is_refused() -> None:
     haswell = find_machine("haswell")
     assert haswell.isa.name == AVX2.name
     with pytest.raises(NoVectorUnit, match="haswell"):
-        Entry(replace(haswell, isa=AVX512), "nowhere")
+        CatalogEntry(replace(haswell, isa=AVX512), "nowhere")

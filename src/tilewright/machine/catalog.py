@@ -20,7 +20,7 @@ _MACOS = "arm64-apple-macosx11.0.0"
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """One row: a machine and where its figures are published."""
 
     machine: Machine
@@ -44,8 +44,8 @@ _V3 = ("bmi", "bmi2", "f16c", "lzcnt", "movbe", *_SSE)
 _V4 = ("avx512bw", "avx512cd", *_V3)
 
 #: One row per machine; `cores` and the sharing of caches are those of one socket of the part named.
-CATALOG: tuple[Entry, ...] = (
-    Entry(
+CATALOG: tuple[CatalogEntry, ...] = (
+    CatalogEntry(
         Machine(
             name="haswell",
             isa=AVX2,
@@ -60,7 +60,7 @@ CATALOG: tuple[Entry, ...] = (
         "Intel 64 and IA-32 Optimization Reference Manual 248966, Haswell cache parameters; Core i7-4770: "
         "4 cores, 8 MiB L3, 16-way as CPUID leaf 4 reports it",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="cascadelake",
             isa=AVX512,
@@ -75,7 +75,7 @@ CATALOG: tuple[Entry, ...] = (
         "Intel 248966, Skylake Server cache parameters (L2 1 MiB 16-way, L3 1.375 MiB 11-way per core); "
         "WikiChip, Cascade Lake; Xeon Gold 6248: 20 cores, 27.5 MiB L3",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="sapphirerapids",
             isa=AVX512,
@@ -100,7 +100,7 @@ CATALOG: tuple[Entry, ...] = (
         "Intel 248966, Golden Cove cache parameters; Intel support article 000027820 (L2 2 MiB, L3 1.875 MiB "
         "per core), L3 15-way as CPUID leaf 4 reports it; Xeon Platinum 8480+: 56 cores, 105 MiB L3",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="graniterapids",
             isa=AVX512,
@@ -126,7 +126,7 @@ CATALOG: tuple[Entry, ...] = (
         "Intel 248966, Redwood Cove: caches of Golden Cove (L1 48 KiB 12-way, L2 2 MiB 16-way); "
         "Xeon 6980P: 128 cores, 504 MiB L3, whose associativity is not published: 16 assumed",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="znver2",
             isa=AVX2,
@@ -141,7 +141,7 @@ CATALOG: tuple[Entry, ...] = (
         "AMD Software Optimization Guide for Family 17h Models 30h and Greater, publication 56305, caches; "
         "EPYC 7742: 64 cores, 16 MiB L3 per complex of 4",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="znver4",
             isa=AVX512,
@@ -156,7 +156,7 @@ CATALOG: tuple[Entry, ...] = (
         "AMD Software Optimization Guide for the Zen 4 Microarchitecture, publication 57647, caches; "
         "EPYC 9654: 96 cores, 32 MiB L3 per complex of 8",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="znver5",
             isa=AVX512,
@@ -171,7 +171,7 @@ CATALOG: tuple[Entry, ...] = (
         "AMD Software Optimization Guide for the Zen 5 Microarchitecture, publication 58455, caches; "
         "EPYC 9755: 128 cores, 32 MiB L3 per complex of 8",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="neoverse-n1",
             isa=NEON,
@@ -186,7 +186,7 @@ CATALOG: tuple[Entry, ...] = (
         "Arm Neoverse N1 TRM 100616 (L1 64 KiB 4-way, L2 up to 1 MiB 8-way); AWS Graviton2: 64 cores, "
         "32 MiB system level cache, whose associativity is not published: 16 assumed",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="neoverse-v1",
             isa=NEON,
@@ -202,7 +202,7 @@ CATALOG: tuple[Entry, ...] = (
         "Arm Neoverse V1 TRM 101427 (L1 64 KiB 4-way, L2 1 MiB 8-way); AWS Graviton3: 64 cores, "
         "32 MiB system level cache, whose associativity is not published: 16 assumed",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="neoverse-v2",
             isa=NEON,
@@ -218,7 +218,7 @@ CATALOG: tuple[Entry, ...] = (
         "Arm Neoverse V2 TRM 102375 (L1 64 KiB 4-way, L2 8-way); NVIDIA Grace Performance Tuning Guide: "
         "72 cores, L2 1 MiB, L3 114 MiB, whose associativity is not published: 12 assumed",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="kunpeng-920",
             isa=NEON,
@@ -233,7 +233,7 @@ CATALOG: tuple[Entry, ...] = (
         "WikiChip, Kunpeng 920-6426 and TaiShan v110 (L1 64 KiB 4-way, L2 512 KiB 8-way, L3 1 MiB per core): "
         "64 cores, 64 MiB L3, whose associativity is an estimate: 16 assumed",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="a64fx",
             isa=SVE,
@@ -250,7 +250,7 @@ CATALOG: tuple[Entry, ...] = (
         "Fujitsu, A64FX Microarchitecture Manual (L1 64 KiB 4-way, L2 8 MiB 16-way for the 12 cores of a "
         "memory group, lines of 256 bytes, no L3); 48 cores; pages of 64 KiB, those of its usual systems",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="apple-m4",
             isa=NEON,
@@ -269,7 +269,7 @@ CATALOG: tuple[Entry, ...] = (
         "sysctl hw.perflevel0 of an M4: L1 data 128 KiB, L2 16 MiB shared by the 4 performance cores, lines "
         "of 128 bytes; the associativities and the lines of L1 are an estimate from the M1's; no L3",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="apple-m1",
             isa=NEON,
@@ -285,7 +285,7 @@ CATALOG: tuple[Entry, ...] = (
         "Ravichandran et al., PACMAN, ISCA 2022, cache table of the M1 (L1 8-way, 64-byte lines; L2 12-way, "
         "128-byte lines); the 4 performance cores, which share the L2; no L3 beyond the memory-side cache",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="pwr9",
             isa=VSX,
@@ -301,7 +301,7 @@ CATALOG: tuple[Entry, ...] = (
         "IBM POWER9 Processor User's Manual (L1 32 KiB 8-way; a pair of cores shares L2 512 KiB 8-way and "
         "L3 10 MiB 20-way; lines of 128 bytes); Power AC922: 22 cores of four threads",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="pwr10",
             isa=VSX,
@@ -318,7 +318,7 @@ CATALOG: tuple[Entry, ...] = (
         "and L3 8 MiB for each): here the 30 halves of four threads, with half of the L2; associativities "
         "are an estimate from the POWER9's and lscpu",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="rva23",
             isa=RVV128,
@@ -334,7 +334,7 @@ CATALOG: tuple[Entry, ...] = (
         "Zic64b; Zvbb and the rest of what it demands is of no use here); no CPU is named: the caches are "
         "an estimate for server cores of that profile",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="x86-64-v2",
             isa=GENERIC128,
@@ -349,7 +349,7 @@ CATALOG: tuple[Entry, ...] = (
         "System V psABI for AMD64, micro-architecture levels; caches of its first CPU, Nehalem "
         "(Core i7-920): Intel 248966",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="x86-64-v3",
             isa=AVX2,
@@ -363,7 +363,7 @@ CATALOG: tuple[Entry, ...] = (
         ),
         "System V psABI for AMD64, micro-architecture levels; caches of its first CPU, Haswell: Intel 248966",
     ),
-    Entry(
+    CatalogEntry(
         Machine(
             name="x86-64-v4",
             isa=AVX512,
@@ -393,7 +393,7 @@ def targets() -> tuple[str, ...]:
     return tuple(entry.machine.name for entry in CATALOG)
 
 
-def find_entry(name: str) -> Entry:
+def find_entry(name: str) -> CatalogEntry:
     """The row of a name.
 
     Raises

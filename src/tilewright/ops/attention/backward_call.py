@@ -23,7 +23,7 @@ from tilewright.ops.attention.operands import (
     prepare,
 )
 from tilewright.ops.attention.prepared import PreparedAttention
-from tilewright.ops.attention.sequences import Side
+from tilewright.ops.attention.sequences import SequenceSide
 from tilewright.preparing import preparing
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import find_numpy_dtype
@@ -82,7 +82,9 @@ def _problem(prepared: PreparedAttention) -> AttentionBackward:
 class _Gradient:
     """One gradient: zeros in the shape of an operand, with a batch of its own where that broadcasts."""
 
-    def __init__(self, operand: Array, view: Array, side: Side, batch: int, layout: AttentionLayout) -> None:
+    def __init__(
+        self, operand: Array, view: Array, side: SequenceSide, batch: int, layout: AttentionLayout
+    ) -> None:
         self.operand = operand
         self.repeated = side.first is None and len(view) == 1 < batch
         lead = (batch, *operand.shape[-3:]) if operand.ndim > 2 else (batch, 1, *operand.shape[-2:])
@@ -97,7 +99,7 @@ class _Gradient:
         return total.reshape(self.operand.shape)
 
 
-def _offsets(array: Array, side: Side, batch: int) -> Array:
+def _offsets(array: Array, side: SequenceSide, batch: int) -> Array:
     """Where each sequence begins in an array of four axes, in elements."""
     steps = [step // array.itemsize for step in array.strides]
     if side.first is not None:

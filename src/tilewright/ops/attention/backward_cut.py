@@ -113,7 +113,7 @@ def choose_backward(problem: AttentionBackward, machine: Machine) -> BackwardBlo
     return BackwardBlocking(mr, nr, one.kr, b1, b2, max(unit, rows // unit * unit))
 
 
-class Block:
+class ScoreBlock:
     """What every nest of one kernel does with a block of scores.
 
     Queries and keys are numbered inside their sequence. Names in scope: `b` the sequence, `h` the head of

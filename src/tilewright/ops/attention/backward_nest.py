@@ -38,7 +38,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import Spend
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
-from tilewright.ops.attention.backward_cut import BackwardBlocking, Block, down, turned, whole
+from tilewright.ops.attention.backward_cut import BackwardBlocking, ScoreBlock, down, turned, whole
 from tilewright.ops.attention.backward_problem import AttentionBackward
 
 #: Products of a block of scores: all that there are, and those of two nests that each compute it.
@@ -63,7 +63,7 @@ def backward_scalars(problem: AttentionBackward) -> tuple[str, ...]:
     return ("scale", "softcap") if problem.softcap else ("scale",)
 
 
-class _Nests(Block):
+class _Nests(ScoreBlock):
     """The nests of one kernel."""
 
     def row_sums(self) -> Loop:

@@ -34,7 +34,7 @@ def attention_kernel(problem: Attention) -> AttentionKernel:
     return AttentionKernel.compiled(problem)
 
 
-class Strategy(Enum):
+class AttentionStrategy(Enum):
     """How attention is computed."""
 
     AUTO = "auto"
@@ -52,28 +52,28 @@ def _most_queries(problem: Attention, group: int) -> int:
 class Part(NamedTuple):
     """Sequences of a call that go one way."""
 
-    strategy: Strategy
+    strategy: AttentionStrategy
     call: AttentionCall
 
 
-def choose(prepared: PreparedAttention, wanted: Strategy) -> tuple[Part, ...]:
+def choose(prepared: PreparedAttention, wanted: AttentionStrategy) -> tuple[Part, ...]:
     """Which way the sequences of a call go: each by its own queries, whatever stands beside it."""
     call, problem = prepared.call, prepared.problem
     if problem is None:  # no kernel is made for heads of this size
-        return (Part(Strategy.UNFUSED, call),)
-    if wanted not in (Strategy.AUTO, Strategy.DECODE):
+        return (Part(AttentionStrategy.UNFUSED, call),)
+    if wanted not in (AttentionStrategy.AUTO, AttentionStrategy.DECODE):
         return (Part(wanted, call),)
     if not all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
-        return (Part(Strategy.BLOCKS, call),)  # few queries read keys and values where they stand
-    if wanted is Strategy.DECODE:
+        return (Part(AttentionStrategy.BLOCKS, call),)  # few queries read keys and values where they stand
+    if wanted is AttentionStrategy.DECODE:
         return (Part(wanted, call),)
     most = _most_queries(problem, call.q.shape[1] // max(call.k.shape[1], 1))
     if call.queries <= most:
-        return (Part(Strategy.DECODE, call),)
+        return (Part(AttentionStrategy.DECODE, call),)
     if not prepared.partial or not len(call.items):
-        return (Part(Strategy.BLOCKS, call),)
+        return (Part(AttentionStrategy.BLOCKS, call),)
     queries = call.items[:, ITEM_FIELDS.index("queries")]
-    ways = ((Strategy.DECODE, queries <= most), (Strategy.BLOCKS, queries > most))
+    ways = ((AttentionStrategy.DECODE, queries <= most), (AttentionStrategy.BLOCKS, queries > most))
     return tuple(
         Part(way, call._replace(items=call.items[those], queries=int(queries[those].max())))
         for way, those in ways
@@ -81,7 +81,7 @@ def choose(prepared: PreparedAttention, wanted: Strategy) -> tuple[Part, ...]:
     )
 
 
-def kernel_of(problem: Attention, way: Strategy) -> AttentionKernel:
+def kernel_of(problem: Attention, way: AttentionStrategy) -> AttentionKernel:
     """The kernel of a strategy that has one."""
     return attention_kernel(problem.scheduled(Schedule(way.value)))
 
@@ -95,7 +95,7 @@ def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
     if not prepared.call.row_max.size:
         return
     for way, call in parts:
-        if way is Strategy.UNFUSED:
+        if way is AttentionStrategy.UNFUSED:
             run_unfused(call)
         else:
             assert prepared.problem is not None
@@ -148,7 +148,7 @@ def attention_with_scores(
 ) -> tuple[Array, ...]:
     """What `tilewright.attention` does with `return_scores`."""
     wanted, after = (
-        parse_choice(Strategy, strategy, "strategy"),
+        parse_choice(AttentionStrategy, strategy, "strategy"),
         parse_choice(ScoreStage, stage, "return_scores"),
     )
     prepared = prepare(q, k, v, out, keywords, all_scores=True)
@@ -184,14 +184,14 @@ def attention(
         found = run_plan(key, operands, out, return_lse=return_lse)
         if found is not None:
             return found
-    wanted = parse_choice(Strategy, strategy, "strategy")
+    wanted = parse_choice(AttentionStrategy, strategy, "strategy")
     prepared = prepare(q, k, v, out, keywords)
     if prepared.copies:
         logger.debug("attention: %s", "; ".join(prepared.copies))
     parts = choose(prepared, wanted)
     run(prepared, parts)
     way = parts[0].strategy
-    if key is not None and way is not Strategy.UNFUSED and prepared.call.row_max.size:
+    if key is not None and way is not AttentionStrategy.UNFUSED and prepared.call.row_max.size:
         assert prepared.problem is not None
         with afterwards("attention"):
             keep_plan(key, operands, prepared, kernel_of(prepared.problem, way))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.compiler.explanation import Explanation
 from tilewright.machine.host import host_machine
-from tilewright.ops.attention.call import Part, Strategy, call_key, choose, kernel_of
+from tilewright.ops.attention.call import AttentionStrategy, Part, call_key, choose, kernel_of
 from tilewright.ops.attention.decode import attention_cost
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
@@ -20,9 +20,13 @@ from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 
 #: What each strategy does, in words.
 _WORDS = {
-    Strategy.BLOCKS: "blocks: panels of K past blocks of queries, softmax on strips in L1 (Fu et al. 2024)",
-    Strategy.DECODE: "few queries: keys and values are read once, in place, in runs whose results are merged",
-    Strategy.UNFUSED: "unfused: all scores of some heads, softmax, their product with V",
+    AttentionStrategy.BLOCKS: (
+        "blocks: panels of K past blocks of queries, softmax on strips in L1 (Fu et al. 2024)"
+    ),
+    AttentionStrategy.DECODE: (
+        "few queries: keys and values are read once, in place, in runs whose results are merged"
+    ),
+    AttentionStrategy.UNFUSED: "unfused: all scores of some heads, softmax, their product with V",
 }
 
 
@@ -40,12 +44,12 @@ def scores_of(prepared: PreparedAttention) -> tuple[int, int]:
     return total, seen
 
 
-def _reasons(prepared: PreparedAttention, part: Part, wanted: Strategy) -> tuple[str, ...]:
+def _reasons(prepared: PreparedAttention, part: Part, wanted: AttentionStrategy) -> tuple[str, ...]:
     """Why sequences go a way."""
     call, problem = part.call, prepared.problem
     if problem is None:
         return (f"kernels support head sizes from 1 to {MAX_HEAD}",)
-    if wanted is not Strategy.AUTO and wanted is part.strategy:
+    if wanted is not AttentionStrategy.AUTO and wanted is part.strategy:
         return (f"strategy={wanted.value!r} was requested",)
     if not all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
         return ("keys or values are not contiguous along the head and are packed",)
@@ -65,7 +69,7 @@ def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **o
     stage = options.pop("return_scores", None)
     strategy = options.pop("strategy", "auto")
     keywords = Keywords(**options)
-    wanted = parse_choice(Strategy, strategy, "strategy")
+    wanted = parse_choice(AttentionStrategy, strategy, "strategy")
     if stage is not None:
         stage = parse_choice(ScoreStage, stage, "return_scores")
     prepared = prepare(q, k, v, out, keywords, all_scores=stage is not None)
@@ -95,7 +99,7 @@ def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **o
     )
     names, figures = [], []
     for part in parts:
-        if prepared.problem is None or part.strategy is Strategy.UNFUSED:
+        if prepared.problem is None or part.strategy is AttentionStrategy.UNFUSED:
             names.append("matmul")
         else:
             kernel = kernel_of(prepared.problem, part.strategy)

@@ -32,7 +32,7 @@ from tilewright.ops.attention.kernel import AttentionCall
 from tilewright.ops.attention.prepared import PreparedAttention
 from tilewright.ops.attention.problem import ATTENTION_DTYPES, MAX_HEAD, Attention
 from tilewright.ops.attention.sequences import (
-    Side,
+    SequenceSide,
     Strides,
     lengths,
     make_items,
@@ -220,7 +220,7 @@ def _check_combination(keywords: Keywords) -> None:
         )
 
 
-def _packed(array: Array, name: str, value: Any, operand: str) -> Side:
+def _packed(array: Array, name: str, value: Any, operand: str) -> SequenceSide:
     """Packed sequences, which stand in an array of one batch."""
     if array.shape[0] != 1:
         raise AttentionAxes(
@@ -232,11 +232,11 @@ def _packed(array: Array, name: str, value: Any, operand: str) -> Side:
     return packed_side(value, name, operand, array.shape[2])
 
 
-def _sides(operands: _Operands, keywords: Keywords) -> tuple[Side, Side, int]:
+def _sides(operands: _Operands, keywords: Keywords) -> tuple[SequenceSide, SequenceSide, int]:
     """The sequences of q and of k, and how many there are."""
     q, k = operands.q, operands.k
     _check_combination(keywords)
-    queries, keys = Side(len(q), q.shape[2]), Side(len(k), k.shape[2])
+    queries, keys = SequenceSide(len(q), q.shape[2]), SequenceSide(len(k), k.shape[2])
     if keywords.cu_seqlens_q is not None:
         queries = _packed(q, "cu_seqlens_q", keywords.cu_seqlens_q, "q")
     if keywords.cu_seqlens_k is not None:
@@ -276,7 +276,7 @@ def _mask(array: Array, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     return found
 
 
-def _mask_columns(array: Array, keys: Side, cache: Array) -> tuple[Array, int]:
+def _mask_columns(array: Array, keys: SequenceSide, cache: Array) -> tuple[Array, int]:
     """A mask without columns behind the last key of a cache in pages, and the keys that it covers.
 
     A mask may cover fewer keys than there are (the others are excluded). One column serves all keys.
@@ -309,7 +309,7 @@ def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
     return np.ascontiguousarray(numbers if array.ndim else np.broadcast_to(numbers, (heads,)))
 
 
-def _token_scales(value: Any, name: str, operands: _Operands, keys: Side, acc: DType) -> Array:
+def _token_scales(value: Any, name: str, operands: _Operands, keys: SequenceSide, acc: DType) -> Array:
     """Scales of keys or values, contiguous (batch, kv_heads, keys), of the type of sums."""
     array, k = convert(value, name), operands.k
     if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and float_dtype(array.dtype) is None):
@@ -450,7 +450,7 @@ def prepare(
 
 
 def _result_shape(
-    operands: _Operands, queries: Side, keys: Side, batch: int
+    operands: _Operands, queries: SequenceSide, keys: SequenceSide, batch: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes in front of heads and sequence, and the shape of the result."""
     q, k, v = operands.given
@@ -482,7 +482,7 @@ def _steps(
     arrays: tuple[Array, Array, Array, Array],
     mask: Array | None,
     scales: list[Array | None],
-    sides: tuple[Side, Side],
+    sides: tuple[SequenceSide, SequenceSide],
     state: tuple[int, int, int],
 ) -> Strides:
     """From one sequence to the next in each array: see `make_items`."""

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.ops.attention.kernel import AttentionCall
 from tilewright.ops.attention.problem import Attention
-from tilewright.ops.attention.sequences import Side
+from tilewright.ops.attention.sequences import SequenceSide
 
 
 def log_sum_exp(row_max: Array, row_sum: Array) -> Array:
@@ -46,4 +46,4 @@ class PreparedAttention(NamedTuple):
     state_shape: tuple[int, ...]
     partial: bool
     copies: tuple[str, ...]
-    sides: tuple[Side, Side]
+    sides: tuple[SequenceSide, SequenceSide]

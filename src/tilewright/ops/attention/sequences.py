@@ -29,7 +29,7 @@ _BY_QUERIES = [_COLUMN[name] for name in ("q", "out", "state")]
 _BY_KEYS = [_COLUMN[name] for name in ("k", "v", "scales")]
 
 
-class Side(NamedTuple):
+class SequenceSide(NamedTuple):
     """The rows of every sequence in q, or in k and v.
 
     Attributes
@@ -52,7 +52,7 @@ class Side(NamedTuple):
         """Rows of each sequence: a number if all have as many."""
         return self.most if self.rows is None else self.rows
 
-    def first_rows(self, count: int) -> Side:
+    def first_rows(self, count: int) -> SequenceSide:
         """The first rows of each sequence, at most so many."""
         if count >= self.most:
             return self
@@ -101,7 +101,7 @@ def lengths(value: Any, name: str, batch: int, most: int) -> Array:
     return _int64(found)
 
 
-def packed_side(value: Any, name: str, operand: str, total: int) -> Side:
+def packed_side(value: Any, name: str, operand: str, total: int) -> SequenceSide:
     """Sequences behind one another, by the offset where each begins.
 
     Raises
@@ -122,7 +122,7 @@ def packed_side(value: Any, name: str, operand: str, total: int) -> Side:
         raise OffsetsPastEnd(name=name, found=found[-1], operand=operand, required=total)
     found = _int64(found)
     rows = np.diff(found)
-    return Side(len(rows), int(rows.max(initial=0)), rows, found[:-1])
+    return SequenceSide(len(rows), int(rows.max(initial=0)), rows, found[:-1])
 
 
 def block_table_pages(table: Any) -> Array:
@@ -139,7 +139,7 @@ def block_table_pages(table: Any) -> Array:
     return found
 
 
-def paged_side(table: Any, keys: Any, cache: Array) -> Side:
+def paged_side(table: Any, keys: Any, cache: Array) -> SequenceSide:
     """Sequences of a cache (pages, kv_heads, page, d), by a table of the pages of each.
 
     Raises
@@ -160,7 +160,7 @@ def paged_side(table: Any, keys: Any, cache: Array) -> Side:
             )
         # What is behind the last key is not looked at; it may be anything, so kernels get a page that exists.
         found = np.where(used, found, 0)
-    return Side(batch, int(rows.max(initial=0)), rows, None, _int64(found))
+    return SequenceSide(batch, int(rows.max(initial=0)), rows, None, _int64(found))
 
 
 def rows_of_pages(cache: Array, pages: Array) -> Array:
@@ -202,7 +202,9 @@ def query_offset(value: Any, batch: int) -> int | Array:
     return _int64(found) if found.ndim else int(found)
 
 
-def seen_keys(bounds: Bounds, queries: Side, keys: Side, covered: int, offset: int | Array | None) -> Seen:
+def seen_keys(
+    bounds: Bounds, queries: SequenceSide, keys: SequenceSide, covered: int, offset: int | Array | None
+) -> Seen:
     """The keys that each sequence sees, by position.
 
     Parameters
@@ -240,7 +242,7 @@ def equal_items(batch: int, steps: Strides, queries: int, keys: int, seen: Seen)
     return items
 
 
-def make_items(queries: Side, keys: Side, batch: int, steps: Strides, seen: Seen) -> Array:
+def make_items(queries: SequenceSide, keys: SequenceSide, batch: int, steps: Strides, seen: Seen) -> Array:
     """The table of a call, see `ITEM_FIELDS`.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array
 from tilewright.errors import InvalidSequence, NoStates, StateLayouts, StateShape, shown
-from tilewright.ops.attention.call import Strategy, choose, run
+from tilewright.ops.attention.call import AttentionStrategy, choose, run
 from tilewright.ops.attention.operands import AttentionLayout, Keywords, prepare, state_shape
 from tilewright.ops.attention.prepared import log_sum_exp
 from tilewright.spec.arguments import as_items, check_items, check_numbers, parse_choice
@@ -75,7 +75,7 @@ def attention_partial(q: Any, k: Any, v: Any, keywords: Keywords) -> AttentionSt
         call = call._replace(out=np.lib.stride_tricks.as_strided(target, call.out.shape, steps))
         partial = None if problem is None else problem.unrounded()
         prepared = prepared._replace(problem=partial, call=call, target=target)
-    run(prepared, choose(prepared, Strategy.AUTO))
+    run(prepared, choose(prepared, AttentionStrategy.AUTO))
     states = [array.reshape(prepared.state_shape) for array in (call.row_max, call.row_sum)]
     layout = parse_choice(AttentionLayout, keywords.layout, "layout")
     return AttentionState(prepared.target, *states, layout=layout.value)

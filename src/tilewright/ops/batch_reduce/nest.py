@@ -47,7 +47,7 @@ LOCAL_PANEL_BYTES = 128 << 10
 
 
 @dataclass(frozen=True)
-class Side:
+class OperandSide:
     """One input as the register tile sees it, strides in elements.
 
     Attributes
@@ -66,7 +66,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Product:
+class TileProduct:
     """A batch of products of known sizes, turned so that C's vectors lie along its adjacent axis, if any.
 
     Attributes
@@ -84,8 +84,8 @@ class Product:
     columns: int
     depth: int
     count: int
-    broadcast: Side
-    vector: Side
+    broadcast: OperandSide
+    vector: OperandSide
     c: Slice
     types: ProductTypes
     beta: int = 0
@@ -112,16 +112,16 @@ class Product:
         return 2 if self.types.is_complex else 1
 
 
-def _side(name: str, layout: Layout, dtype: DType, *, lane_is_row: bool) -> Side:
+def _side(name: str, layout: Layout, dtype: DType, *, lane_is_row: bool) -> OperandSide:
     """A or B by rows (m of A, depths of B) or columns; one of the two strides is 1."""
     leading = Name(f"ld_{name}")
     rows_adjacent = layout is Layout.COL
     lane_adjacent = rows_adjacent if lane_is_row else not rows_adjacent
     lane, depth = (Constant(1), leading) if lane_adjacent else (leading, Constant(1))
-    return Side(name, lane, depth, Name(f"br_stride_{name}"), dtype)
+    return OperandSide(name, lane, depth, Name(f"br_stride_{name}"), dtype)
 
 
-def _product(problem: BatchReduceGemm) -> Product:
+def _product(problem: BatchReduceGemm) -> TileProduct:
     """Rows of A are broadcast for a row-major C; for a column-major one, columns of B.
 
     Of complex numbers always rows of A: see `macro.nest.computed_transposed`.
@@ -136,7 +136,7 @@ def _product(problem: BatchReduceGemm) -> Product:
     by_columns = problem.c is not Layout.ROW
     if by_columns and not problem.types.is_complex:
         sizes, sides, by_columns = (sizes[1], sizes[0]), (sides[1], sides[0]), False
-    return Product(
+    return TileProduct(
         *(*sizes, problem.k, problem.count, *sides),
         c=Slice("c", Constant(0), (Constant(1), Name("ld_c")) if by_columns else (Name("ld_c"), Constant(1))),
         types=problem.types,
@@ -167,7 +167,7 @@ def _over(
     return tuple(found)
 
 
-def _tile(product: Product, place: tuple[Expression, Expression], size: tuple[int, int]) -> TileMatmul:
+def _tile(product: TileProduct, place: tuple[Expression, Expression], size: tuple[int, int]) -> TileMatmul:
     """One register tile at (row, column), both operands in place, the whole batch in registers."""
     row, column = place
     rows, columns = size
@@ -195,7 +195,7 @@ def _tile(product: Product, place: tuple[Expression, Expression], size: tuple[in
     )
 
 
-def _stored(product: Product, node: TileMatmul, last: AnyOf | None = None) -> tuple[Statement, ...]:
+def _stored(product: TileProduct, node: TileMatmul, last: AnyOf | None = None) -> tuple[Statement, ...]:
     """A tile whose columns of C are not adjacent goes through a buffer.
 
     Before: ``matmul c = beta * c + a . b``. After: ``matmul tile = a . b``, ``epilogue c = beta * c + tile``;
@@ -213,7 +213,7 @@ def _stored(product: Product, node: TileMatmul, last: AnyOf | None = None) -> tu
     return (kept, store if last is None else If(last, (store,)))
 
 
-def _direct(product: Product, cover: Cover) -> tuple[Statement, ...]:
+def _direct(product: TileProduct, cover: Cover) -> tuple[Statement, ...]:
     def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
         return _over(
             "i",
@@ -224,7 +224,7 @@ def _direct(product: Product, cover: Cover) -> tuple[Statement, ...]:
     return _over("j", cover.widths, row_tiles)
 
 
-def _packed(product: Product, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
+def _packed(product: TileProduct, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
     """Operands of each product are packed into panels first; C, or sums beside it, collects the batch.
 
     Both are where the instruction takes several depths or complex parts; else only the vector operand,
@@ -241,7 +241,7 @@ def _packed(product: Product, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
     pitch = _whole_columns(product.columns * parts, instruction, isa)
     sums = Slice("sums", Constant(0), (Constant(pitch), Constant(1)))
 
-    def at(side: Side, offset: Expression) -> Slice:
+    def at(side: OperandSide, offset: Expression) -> Slice:
         start = offset if addresses else offset + Name("batch") * side.step
         return Slice(side.name, start, (side.lane, side.depth), index)
 
@@ -320,7 +320,7 @@ def cover_of(problem: BatchReduceGemm, machine: Machine) -> Cover:
     return cover_product(_product(problem), machine)
 
 
-def cover_product(product: Product, machine: Machine) -> Cover:
+def cover_product(product: TileProduct, machine: Machine) -> Cover:
     """The register tiles of a product of known sizes."""
     types, isa, parts = product.types, machine.isa, product.parts
     instruction, direct = product.instruction(isa), product.in_place(isa)
@@ -334,7 +334,7 @@ def cover_product(product: Product, machine: Machine) -> Cover:
     return Cover(cover.heights, tuple((size // parts, count) for size, count in cover.widths))
 
 
-def lay_product(product: Product, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
+def lay_product(product: TileProduct, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
     """The statements of a product, cut by a cover.
 
     The register tile loads vectors of the operand that shares C's contiguous axis. Where that
@@ -343,7 +343,7 @@ def lay_product(product: Product, cover: Cover, isa: Isa) -> tuple[Statement, ..
     return _direct(product, cover) if product.in_place(isa) else _packed(product, cover, isa)
 
 
-def product_buffers(product: Product, cover: Cover, isa: Isa, space: Space) -> Iterator[Buffer]:
+def product_buffers(product: TileProduct, cover: Cover, isa: Isa, space: Space) -> Iterator[Buffer]:
     """The buffers that the statements of `lay_product` use beside the operands."""
     types, one, parts = product.types, product.instruction(isa), product.parts
     if not product.in_place(isa):

@@ -10,7 +10,13 @@ from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, Cover, choose_blocking
-from tilewright.ops.batch_reduce.nest import Product, Side, cover_product, lay_product, product_buffers
+from tilewright.ops.batch_reduce.nest import (
+    OperandSide,
+    TileProduct,
+    cover_product,
+    lay_product,
+    product_buffers,
+)
 from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.problem import Contraction, Main, check_loops
 from tilewright.ops.gemm.nest import lay_gemm
@@ -147,22 +153,22 @@ def _turned(m: _ProductAxis, n: _ProductAxis) -> bool:
     return fitness(m) > fitness(n)
 
 
-def _product(problem: Contraction, *, adds: bool, steps: bool) -> Product:
+def _product(problem: Contraction, *, adds: bool, steps: bool) -> TileProduct:
     """The product of a gemm or brgemm of known sizes."""
     m, n = _axis(problem, DimensionRole.M, "in0"), _axis(problem, DimensionRole.N, "in1")
     depth, batch = _depth(problem), problem.batch
     count = 1 if batch is None else batch.size or 1
 
-    def side(name: str, lanes: _ProductAxis) -> Side:
+    def side(name: str, lanes: _ProductAxis) -> OperandSide:
         step = 0 if batch is None else getattr(batch, name)
         lane, down = Constant(lanes.input), Constant(getattr(depth, name))
-        return Side(name, lane, down, Constant(step), problem.element_of(name))
+        return OperandSide(name, lane, down, Constant(step), problem.element_of(name))
 
     sides = (m, side("in0", m)), (n, side("in1", n))
     (rows, broadcast), (columns, vector) = sides[::-1] if _turned(m, n) else sides
     assert isinstance(rows.size, Constant)
     assert isinstance(columns.size, Constant)
-    return Product(
+    return TileProduct(
         rows=rows.size.value or 1,  # of a size of 0 nothing is written, but there is a cover
         columns=columns.size.value or 1,
         depth=depth.size or 1,

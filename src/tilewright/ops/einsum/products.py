@@ -16,7 +16,7 @@ from tilewright.calls.promotion import store
 from tilewright.errors import ContractionAxes, SizeOverflow, shown
 from tilewright.ops.einsum.pair import contract
 from tilewright.ops.gemm.call import check_out, find_dtype, product_shapes, result_dtype
-from tilewright.ops.gemm.gufuncs import Options, Product, call, refuse_keywords
+from tilewright.ops.gemm.gufuncs import Options, ProductFunction, call, refuse_keywords
 from tilewright.ops.matmul.public import matmul
 from tilewright.spec.arguments import MAX_SIZE, MOST_AXES, as_integer, as_integers, as_items
 
@@ -307,9 +307,9 @@ def _vecmat(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -
 
 
 _PRODUCTS = {
-    "vecdot": Product("vecdot", _vecdot, (1, 1, 0)),
-    "matvec": Product("matvec", _matvec, (2, 1, 1)),
-    "vecmat": Product("vecmat", _vecmat, (1, 2, 1)),
+    "vecdot": ProductFunction("vecdot", _vecdot, (1, 1, 0)),
+    "matvec": ProductFunction("matvec", _matvec, (2, 1, 1)),
+    "vecmat": ProductFunction("vecmat", _vecmat, (1, 2, 1)),
 }
 
 

@@ -279,7 +279,7 @@ def merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     return a.reshape(tall_a), b, c.reshape(tall_c)
 
 
-class Product(NamedTuple):
+class PreparedProduct(NamedTuple):
     """One call of `matmul`, checked: matrices in the kernel's dtype, and what had to be copied for that.
 
     Attributes
@@ -329,7 +329,7 @@ def prepare(
     beta: complex = 0.0,
     bias: Any = None,
     activation: str | None = None,
-) -> Product:
+) -> PreparedProduct:
     """Every check and conversion of `matmul`; `out` has not changed afterwards."""
     array_a, array_b = convert(a, "a"), convert(b, "b")
     out = None if out is None else check_array(out)
@@ -384,7 +384,7 @@ def prepare(
         c_matrix = c_matrix[..., np.newaxis]
     if operand_a.ndim == 1:
         c_matrix = c_matrix[..., np.newaxis, :]
-    return Product(
+    return PreparedProduct(
         types,
         *(a_matrix, b_matrix, c_matrix, alpha, beta, target, given),
         copies=tuple(copies),

@@ -147,7 +147,7 @@ class Options(NamedTuple):
         )
 
 
-class Product(NamedTuple):
+class ProductFunction(NamedTuple):
     """One of the functions.
 
     Attributes
@@ -180,7 +180,9 @@ class Product(NamedTuple):
         return min(a.ndim, 2), min(b.ndim, 2), (a.ndim > 1) + (b.ndim > 1)
 
 
-def call(product: Product, a: Any, b: Any, out: Any, options: Options, ours: Iterable[str] = ()) -> Any:
+def call(
+    product: ProductFunction, a: Any, b: Any, out: Any, options: Options, ours: Iterable[str] = ()
+) -> Any:
     """A product of whatever operands, with any of the keywords.
 
     Parameters
@@ -235,7 +237,9 @@ def _single(function: str, out: Any) -> Any:
 _Axes: TypeAlias = tuple[int, ...] | None
 
 
-def _axes_of(product: Product, options: Options, cores: tuple[int, int, int]) -> tuple[_Axes, _Axes, _Axes]:
+def _axes_of(
+    product: ProductFunction, options: Options, cores: tuple[int, int, int]
+) -> tuple[_Axes, _Axes, _Axes]:
     """The core axes of a, b and the result."""
     function = product.name
     kept = 1 if options.keepdims else cores[2]

@@ -16,7 +16,7 @@ from tilewright.ir.nodes import (
     TileMatmul,
 )
 from tilewright.ir.trace import Trace, trace
-from tilewright.ops.gemm.call import Product, prepare, product_shapes
+from tilewright.ops.gemm.call import PreparedProduct, prepare, product_shapes
 from tilewright.ops.gemm.epilogue_operands import activation_word
 from tilewright.ops.gemm.kernel import arranged, matmul_kernel
 from tilewright.ops.gemm.native_entry import MAX_DIRECT_SIZE, MOST_AXES
@@ -38,7 +38,7 @@ def gemm_trace(kernel: Kernel, sizes: tuple[int, ...], alpha: complex, beta: com
     return trace(kernel.nest, dict(zip(PRODUCT_SIZES, sizes, strict=True)), scalars)
 
 
-def python_reason(product: Product, a: Any, b: Any, out: Any, options: dict[str, Any]) -> str | None:
+def python_reason(product: PreparedProduct, a: Any, b: Any, out: Any, options: dict[str, Any]) -> str | None:
     """Why a product does not stay in the native entry; None where it does, once that is compiled."""
     arrays = (a, b) if out is None else (a, b, out)
     if any(type(array) is not np.ndarray for array in arrays):

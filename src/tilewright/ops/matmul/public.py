@@ -142,7 +142,7 @@ def _matmul(
         else:
             gufuncs.refuse_keywords("matmul", unexpected)
             options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
-            product = gufuncs.Product("matmul", partial(arrays.matmul, **steps))
+            product = gufuncs.ProductFunction("matmul", partial(arrays.matmul, **steps))
             ours = [name for name, value in steps.items() if value is not _STEPS[name]]
             result = gufuncs.call(product, a, b, out, options, ours)
     with afterwards("matmul"):

@@ -44,7 +44,7 @@ from tilewright.ops.rows.recipes import (
     MOST_WORDS,
     NAMED,
     Form,
-    Recipe,
+    RowRecipe,
     add_recipe,
 )
 from tilewright.spec.dtype import F32, F64
@@ -101,7 +101,7 @@ class _Entry(RecipeEntry):
 
     def word(self, recipe: Value, name: str, index: int = 0) -> Value:
         """An integer of a recipe."""
-        return self.field(recipe, getattr(Recipe, name).offset + 8 * index, INT64)
+        return self.field(recipe, getattr(RowRecipe, name).offset + 8 * index, INT64)
 
     def array(self, place: Value) -> Value:
         """The argument at a place; the first one where there is none."""
@@ -139,18 +139,21 @@ class _Entry(RecipeEntry):
                 f.call(self.module.declare("tw_incref", VOID, (POINTER,)), [out])
                 f.store(out, slot, 8)
             with create:
-                axes, shape = self.field(recipe, Recipe.axes.offset, INT32), f.at(recipe, Recipe.shape.offset)
-                dtype = self.field(recipe, Recipe.dtype.offset)
+                axes, shape = (
+                    self.field(recipe, RowRecipe.axes.offset, INT32),
+                    f.at(recipe, RowRecipe.shape.offset),
+                )
+                dtype = self.field(recipe, RowRecipe.dtype.offset)
                 f.store(self.new_array(axes, shape, dtype), slot, 8)
         return f.load(POINTER, slot, 8)
 
     def call(self, recipe: Value, arrays: Sequence[Value], scratch: Value, team: Value) -> None:
         """Calls the kernel in its form."""
         f = self.f
-        code = Callee(VOID, self.field(recipe, Recipe.code.offset).text)
+        code = Callee(VOID, self.field(recipe, RowRecipe.code.offset).text)
         pointers = [self.field(array, ARRAY_DATA) for array in arrays]
-        sizes = [self.word(recipe, "sizes", number) for number in range(Recipe.sizes.size // 8)]
-        double = f.load(element_type(F64), f.at(recipe, Recipe.eps.offset), F64.size)
+        sizes = [self.word(recipe, "sizes", number) for number in range(RowRecipe.sizes.size // 8)]
+        double = f.load(element_type(F64), f.at(recipe, RowRecipe.eps.offset), F64.size)
         eps = {F64.name: double, F32.name: f.emit(element_type(F32), f"fptrunc {double.typed} to float")}
         found = self.word(recipe, "form")
 
@@ -165,7 +168,7 @@ class _Entry(RecipeEntry):
 
     def count_use(self, recipe: Value, difference: int) -> None:
         """Counts the calls that follow a recipe; the GIL is held."""
-        f, at = self.f, self.f.at(recipe, Recipe.uses.offset)
+        f, at = self.f, self.f.at(recipe, RowRecipe.uses.offset)
         f.store(f.add(f.load(INT64, at, 8), difference), at, 8)
 
 
@@ -184,7 +187,7 @@ def _emit() -> str:
     empty, slot = f.alloca(POINTER, 1, 8), f.alloca(POINTER, 1, 8)
     f.store(null(), empty, 8)
     f.store(empty, slot, 8)
-    table = entry.field(recipe, Recipe.scratch.offset)
+    table = entry.field(recipe, RowRecipe.scratch.offset)
     with f.when(f.icmp("!=", table, null())):
         f.store(entry.find_scratch(table, unused=result), slot, 8)
     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))

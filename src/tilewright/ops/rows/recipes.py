@@ -35,7 +35,7 @@ MOST_BESIDE = 2
 SINGLE_INTEGERS = range(-5, 257)
 
 
-class Recipe(ctypes.Structure):
+class RowRecipe(ctypes.Structure):
     """One call: its key, what is computed, and where the arrays are among the arguments; -1 for none.
 
     Attributes
@@ -148,7 +148,7 @@ def _places(call: RowCall, arguments: Sequence[Any], named: Mapping[str, Any]) -
 
 def make_recipe(
     call: RowCall, arguments: Sequence[Any], named: Mapping[str, Any], *, scalar: bool = False
-) -> Recipe | None:
+) -> RowRecipe | None:
     """The recipe of a call; None where its arrays are not all arguments, or one new contiguous array,
     or where the result has more than `MOST_AXES` axes.
 
@@ -163,7 +163,7 @@ def make_recipe(
     scalars = kernel.nest.scalars
     form = Form(len(beside), kernel.problem.acc.name if scalars else None, scratch=kernel.nest.needs_scratch)
     padding = [-1] * (MOST_BESIDE - len(beside))
-    return Recipe(
+    return RowRecipe(
         code=kernel.address,
         form=FORMS.index(form),
         scratch=None if kernel.pool is None else kernel.pool.table_address,
