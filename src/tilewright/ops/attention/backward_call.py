@@ -1,4 +1,4 @@
-"""One call of attention's gradients: checks, views, and sums over what was broadcast."""
+"""One call of attention's gradients: checks, views, and sums over broadcast axes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _problem(prepared: PreparedAttention) -> AttentionBackward:
 
 
 class _Gradient:
-    """One gradient: zeros in the shape of an operand, with a batch of its own where that broadcasts."""
+    """One gradient: zeros in the shape of an operand, with a full batch axis if the operand broadcasts."""
 
     def __init__(
         self, operand: Array, view: Array, side: SequenceSide, batch: int, layout: AttentionLayout
@@ -100,7 +100,7 @@ class _Gradient:
 
 
 def _offsets(array: Array, side: SequenceSide, batch: int) -> Array:
-    """Where each sequence begins in an array of four axes, in elements."""
+    """Offset of each sequence in an array of four axes, in elements."""
     steps = [step // array.itemsize for step in array.strides]
     if side.first is not None:
         return side.first * steps[2]
@@ -110,7 +110,7 @@ def _offsets(array: Array, side: SequenceSide, batch: int) -> Array:
 def attention_backward(
     dout: Any, operands: tuple[Any, Any, Any], out: Any, lse: Any, keywords: Keywords
 ) -> tuple[Array, Array, Array]:
-    """What `tilewright.attention_backward` does, which documents it."""
+    """Implementation of `tilewright.attention_backward`, which documents it."""
     known = Operands(*operands, out, dout, lse, keywords.mask, keywords.alibi_slopes)
     key = backward_key(known, keywords)
     planned = None if key is None else run_plan(key, known)

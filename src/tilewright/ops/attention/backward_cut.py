@@ -49,10 +49,10 @@ assert len(BACKWARD_FIELDS) <= ITEM_SIZE
 #: passes by, rows of Q, dO and the operands of other threads, takes the rest.
 BLOCK_SHARE = 0.6
 
-#: Most keys of a block. Panels of Q and dO are packed again for each: 2 % of the work beside 256 keys.
+#: Most keys of a block. Panels of Q and dO are packed again for each: 2 % of the work at 256 keys.
 MOST_KEYS = 256
 
-#: Register tiles in a block of queries beside a block of keys: the depth of dV += Pᵀ·dO and dK += dSᵀ·Q.
+#: Register tiles in a block of queries per block of keys: the depth of dV += Pᵀ·dO and dK += dSᵀ·Q.
 QUERY_TILES = 6
 
 #: Most queries of a task of dQ, whose sums take at most this share of the second-level cache. Panels of keys
@@ -90,7 +90,7 @@ class BackwardBlocking:
 def choose_backward(problem: AttentionBackward, machine: Machine) -> BackwardBlocking:
     """Register tile and blocks of queries and keys.
 
-    A block of keys holds panels of K and V, sums of dK and dV, and two blocks of scores; beside it pass
+    A block of keys holds panels of K and V, sums of dK and dV, and two blocks of scores; it is traversed by
     panels of Q and dO: in bytes b2·(d + dv)·(panel + sum) + 2·b1·b2·score + b1·(d + dv)·panel.
 
     Examples
@@ -114,7 +114,7 @@ def choose_backward(problem: AttentionBackward, machine: Machine) -> BackwardBlo
 
 
 class ScoreBlock:
-    """What every nest of one kernel does with a block of scores.
+    """Operations on one block of scores, shared by every nest of a kernel.
 
     Queries and keys are numbered inside their sequence. Names in scope: `b` the sequence, `h` the head of
     keys, `head` that of queries, `jb` and `columns` the block of keys, `i` and `tile_rows` a tile of queries.
@@ -128,14 +128,14 @@ class ScoreBlock:
         self.lanes = math.lcm(machine.isa.lanes(F32), self.unit)
         self.score_row = whole(cut.b2, self.lanes) + max(ROW_STAGGER_BYTES // F32.size, self.lanes)
         self.tile = Tile(cut.mr, cut.nr, cut.kr)
-        #: Whether tiles read A where it stands, its depths any elements apart.
+        #: Whether tiles read A in place, with any stride along the depth.
         self.plain = self.one.in_place
         self.in_place = self.plain and problem.dtype == self.one.a
-        #: Whether they read rows of dS where these stand: adjacent depths are a word.
+        #: Whether they read rows of dS in place: adjacent depths form a word.
         self.rows_in_place = not self.one.is_matrix_engine
         #: Whether weights and gradients take the memory of scores and products.
         self.kept = self.one.a == F32
-        #: Whether sums of dQ stand in dQ itself.
+        #: Whether sums of dQ are accumulated in dQ itself.
         self.direct = problem.dtype == F32
 
     # --- buffers ------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class ScoreBlock:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Where weights and gradients stand."""
+        """Names of the buffers of weights and gradients."""
         return ("scores", "products") if self.kept else ("weights", "gradients")
 
     def panel_b(self, buffer: str, lane: Expression, deep: Expression, depth: ExpressionLike = 0) -> Slice:
@@ -250,7 +250,7 @@ class ScoreBlock:
         )
 
     def pack_finite(self, to: str, source: Slice, depth: Expression) -> tuple[Statement, ...]:
-        """Panels of Q or K whose depths are their rows; NaN in one that nobody sees is not to reach sums."""
+        """Panels of Q or K whose depths are their rows; NaN in a masked row must not reach the sums."""
         d = self.problem.head_dim
         adjacent = Slice(to, Constant(0), (Constant(0), Constant(1)))
         elements = whole(d, self.cut.nr) * roundup(depth, self.unit)
@@ -299,15 +299,15 @@ class ScoreBlock:
         width = self.problem.value_dim if to.buffer == "dv" else self.problem.head_dim
         return TileEpilogue(to, sums, rows, Constant(width), factor, Scalar(0.0))
 
-    # --- a tile of queries beside a block of keys -----------------------------------------------------
+    # --- a tile of queries and a block of keys --- -----------------------------------------------------
 
     def weights_of_tile(self, first: Expression, row: Expression, *, weights: bool) -> tuple[Statement, ...]:
-        """Gradients dS, and weights P if wanted, of the tile of queries at i beside the block of keys.
+        """Gradients dS, and weights P if requested, of the tile of queries at i and the block of keys.
 
         Parameters
         ----------
         first : the query that packed rows begin with.
-        row : where the tile stands in the block of scores.
+        row : position of the tile in the block of scores.
         """
         p, i, head = self.problem, Name("i"), Name("head")
         if self.in_place:
@@ -369,7 +369,7 @@ class ScoreBlock:
         )
 
     def add_to_queries(self, to: Slice, row: Expression) -> tuple[Statement, ...]:
-        """dQ += scale · dS·K for the tile of queries, whose dS stands at a row of the block."""
+        """dQ += scale · dS·K for the tile of queries, whose dS is at a row of the block."""
         seen, depth = Name("seen"), maximum(Name("seen_end") - Name("seen"), 0)
         gradients = self.scores(self.names[1], row)
         rows = Slice(gradients.buffer, gradients.offset + seen, gradients.strides)
@@ -385,7 +385,7 @@ class ScoreBlock:
         return (*packs, self.over_columns(d, self.product(window, rows, b, sizes, Scalar("scale"))))
 
     def lets(self, *arrays: str) -> Iterator[Let]:
-        """What the table says of sequence b: offsets of arrays, lengths, bounds."""
+        """Definitions from the table row of sequence b: offsets of arrays, lengths, bounds."""
         for name in (*arrays, "state", *(("mask",) if self.problem.mask else ())):
             yield Let(f"{name}_at", self.item(name))
         yield Let("item_queries", self.item("queries"))

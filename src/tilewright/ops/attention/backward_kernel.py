@@ -15,19 +15,19 @@ from tilewright.threads.pool import call_team
 
 
 class BackwardCall(NamedTuple):
-    """One call of a kernel on arrays that are known to fit.
+    """One kernel call on validated arrays.
 
     Attributes
     ----------
     q, k, v : views of four axes (batch, heads, rows, columns); the first axis of any array may be replaced by
         the offsets in `items`.
-    out, dout : the result of attention and the gradient of that, columns adjacent.
-    dq, dk, dv : where the gradients go, columns adjacent.
+    out, dout : the result of attention and its gradient, columns contiguous.
+    dq, dk, dv : output arrays of the gradients, columns contiguous.
     items : the table of `BACKWARD_FIELDS`, int64 of shape (batch, 16).
     lse, delta : float32 (batch, heads, queries), contiguous; the second is written.
-    scale : of the scores.
-    mask : four axes, with strides of 0 where it repeats.
-    slopes : a number for each head.
+    scale : factor of the scores.
+    mask : four axes, with stride 0 along broadcast axes.
+    slopes : one number per head.
     """
 
     q: Array
@@ -53,7 +53,7 @@ class AttentionBackwardKernel(Kernel):
     problem: AttentionBackward
 
     def launch(self, call: BackwardCall) -> Launch:
-        """What a call says beside the places of its arrays: the same for all arrays of these shapes."""
+        """Every argument of a call except array addresses: the same for all arrays of these shapes."""
         problem = self.problem
         heads, kv_heads = call.q.shape[1], call.k.shape[1]
         queries, keys = (int(call.items[:, BACKWARD_FIELDS.index(name)].max(initial=0)) for name in LENGTHS)
@@ -86,5 +86,5 @@ class AttentionBackwardKernel(Kernel):
         self.start(self.launch(call), [data_address(array) for array in arrays if array is not None])
 
 
-#: Columns of the table that hold sizes.
+#: Table columns that hold sizes.
 LENGTHS = ("queries", "keys")

@@ -1,7 +1,7 @@
 """The nests of attention's gradients: row sums of dO ∘ O, then dQ, dK and dV from scores computed again.
 
-One task takes the blocks of keys of a head one after the other and adds to dQ as it goes: five products a
-block. Where such tasks are too few for the threads, tasks of dQ for blocks of queries and tasks of dK and dV
+One task processes the blocks of keys of a head in order and accumulates into dQ: five products per
+block. If that makes too few tasks for the threads, tasks of dQ for blocks of queries and tasks of dK and dV
 for blocks of keys follow one another: seven products, of which two are the same. Either way no two tasks add
 to the same gradient, blocks begin at the same queries and keys, and sums go through them in the same order:
 no bit depends on the number of threads.
@@ -41,7 +41,7 @@ from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.ops.attention.backward_cut import BackwardBlocking, ScoreBlock, down, turned, whole
 from tilewright.ops.attention.backward_problem import AttentionBackward
 
-#: Products of a block of scores: all that there are, and those of two nests that each compute it.
+#: Products per block of scores: in the single nest, and in two nests that each recompute the scores.
 PRODUCTS = 5
 PRODUCTS_APART = 7
 
@@ -128,14 +128,14 @@ class _Nests(ScoreBlock):
         return parallel("b", Constant(0), Name("batch"), Constant(1), heads)
 
     def _begin_queries(self, first: Expression, row: Expression, rows: Expression) -> Statement:
-        """Sums of dQ, which stand in dQ or at a row of those that are kept, to 0."""
+        """Zero the sums of dQ, which are in dQ or at a row of the sums buffer."""
         d = self.problem.head_dim
         if self.direct:
             return self.zero(self.array("dq", Name("head"), first), rows, d)
         return self.zero(self.sums("dq_sums", row, d), rows, whole(d, self.cut.nr))
 
     def _end_queries(self, first: Expression, row: Expression, rows: Expression) -> tuple[Statement, ...]:
-        """dQ from its sums, where these stand elsewhere."""
+        """Store dQ from its sums, if these are in a buffer."""
         if self.direct:
             return ()
         to = self.array("dq", Name("head"), first)
@@ -251,7 +251,7 @@ class _Nests(ScoreBlock):
         return (Let("seen", begin), Let("seen_end", end), *loops)
 
     def together(self) -> AnyOf:
-        """When tasks of whole heads are quicker: rounds of them at five products, and all tasks at seven."""
+        """Condition under which whole-head tasks are faster: their rounds at five products, against seven."""
         heads = Name("batch") * Name("kv_heads")
         rounds = ceildiv(heads, Threads()) * Threads()
         terms = [Compare(Relation.LE, rounds * PRODUCTS, heads * PRODUCTS_APART)]

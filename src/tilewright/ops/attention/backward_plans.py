@@ -1,4 +1,4 @@
-"""Calls of attention's gradients on arrays of known shapes and strides: what their checks came to is kept."""
+"""Cache of validated calls of attention's gradients, keyed by shapes and strides."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MOST_PLANS = 512
 
 
 class BackwardPlan(NamedTuple):
-    """A call but for the places of its arrays, and what must hold for these.
+    """A validated call without its array addresses, and the conditions that these must satisfy.
 
     Attributes
     ----------
-    kernel, launch, items : what is started.
-    alignment : addresses of the operands are multiples of this.
-    shapes, dtype : of new gradients.
+    kernel, launch, items : the kernel and its arguments.
+    alignment : required alignment of the operands' addresses, in bytes.
+    shapes, dtype : those of newly allocated gradients.
     state : elements of delta.
     """
 
@@ -39,7 +39,7 @@ class BackwardPlan(NamedTuple):
 
 
 class Operands(NamedTuple):
-    """What a caller gave: q, k, v, the result, its gradient, lse, and the mask and slopes that there are."""
+    """The caller's operands: q, k, v, the result, its gradient, lse, and optionally mask and slopes."""
 
     q: Any
     k: Any
@@ -52,7 +52,7 @@ class Operands(NamedTuple):
 
     @property
     def given(self) -> list[Any]:
-        """Those that there are, in the order of the kernel's arguments."""
+        """The operands that were passed, in the order of the kernel's arguments."""
         return [array for array in self if array is not None]
 
 
@@ -60,7 +60,7 @@ _plans: dict[tuple[Any, ...], BackwardPlan] = {}
 
 
 def backward_key(operands: Operands, keywords: Keywords) -> tuple[Any, ...] | None:
-    """What a plan depends on; None for calls with operands that plans do not know."""
+    """Key of a plan; None for calls whose operands plans do not support."""
     key = call_key(operands.q, operands.k, operands.v, None, keywords, "backward")
     if key is None:
         return None

@@ -91,7 +91,7 @@ class AttentionBackward:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What is not the default, as words of the kernel's name."""
+        """The non-default options, as words of the kernel's name."""
         words = ["bounded"] * self.bounded
         words += [f"mask{self.mask}"] if self.mask else []
         words += [name for name in ("softcap", "slopes") if getattr(self, name)]
@@ -117,7 +117,7 @@ Array: TypeAlias = NDArray[Any]
 
 
 class AttentionGradients(NamedTuple):
-    """What gradients are computed from, and they themselves, in float64."""
+    """The gradients in float64, and the intermediate values they are computed from."""
 
     out: Array
     lse: Array

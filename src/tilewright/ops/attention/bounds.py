@@ -1,4 +1,4 @@
-"""Which keys a query sees by position: causal attention and sliding windows as a range that moves."""
+"""Bounds on the keys visible to a query: causal attention and sliding windows as a moving range."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FARTHEST = 1 << 60
 
 
 class Causal(Enum):
-    """Which key stands where a query does: the last query at the last key, or the first at the first."""
+    """Alignment of queries with keys: the last query at the last key, or the first at the first."""
 
     LOWER_RIGHT = "lower_right"
     UPPER_LEFT = "upper_left"
@@ -26,7 +26,7 @@ class Causal(Enum):
 
 @dataclass(frozen=True)
 class Bounds:
-    """The keys that a query sees, from its own position on to the left and to the right.
+    """The range of keys that a query sees, to the left and right of its own position.
 
     Query i of `queries` is at key i + keys - queries, so that the last query is at the last key; with
     ``causal="upper_left"`` at key i. A call may also give the key of query 0. A query sees the keys from
@@ -36,7 +36,7 @@ class Bounds:
     Attributes
     ----------
     left, right : keys to each side, or None.
-    upper_left : whether queries stand at the first keys.
+    upper_left : whether queries are aligned with the first keys.
 
     Examples
     --------
@@ -52,12 +52,12 @@ class Bounds:
 
     @classmethod
     def parse(cls, causal: object = False, window: object = None) -> Bounds:
-        """What the arguments of `tilewright.attention` say.
+        """Parse the arguments of `tilewright.attention`.
 
         Raises
         ------
-        InvalidChoice : for a `causal` that is none.
-        InvalidWindow : for a `window` that is not two integers from 0 on, or None.
+        InvalidChoice : for an invalid `causal`.
+        InvalidWindow : for a `window` whose bounds are not non-negative integers or None.
         """
         left, right = (None, None) if window is None else _window(window)
         kind = _causal(causal)
@@ -66,11 +66,11 @@ class Bounds:
         return cls(left, right, kind is Causal.UPPER_LEFT)
 
     def __bool__(self) -> bool:
-        """Whether there is any bound."""
+        """Return whether any bound is set."""
         return self.left is not None or self.right is not None
 
     def diagonal(self, queries: Any, keys: Any) -> Any:
-        """The key at which query 0 stands."""
+        """The key position of query 0."""
         return 0 if self.upper_left else keys - queries
 
     def limits(self, queries: Any, keys: Any, first: Any = None) -> tuple[Any, Any]:
@@ -96,7 +96,7 @@ class Bounds:
         return low, high
 
     def bind(self, queries: Any, keys: Any, first: Any = None) -> bool:
-        """Whether any query misses any key.
+        """Return whether the bounds exclude any key from any query.
 
         >>> Bounds.parse(causal=True).bind(queries=1, keys=100)
         False
@@ -105,7 +105,7 @@ class Bounds:
 
 
 def limits_bind(low: Any, high: Any, queries: Any, keys: Any) -> bool:
-    """Whether any query misses any key between such limits."""
+    """Return whether such limits exclude any key from any query."""
     return bool(np.any((low + queries - 1 > 0) | (high < keys)))
 
 
@@ -142,6 +142,6 @@ def exclusion_limit(dtype: np.dtype[Any]) -> float:
     -32752.0
     """
     with importing:
-        import ml_dtypes  # its finfo knows bfloat16
+        import ml_dtypes  # its finfo supports bfloat16
 
     return float(ml_dtypes.finfo(dtype).min) / 2  # type: ignore[no-untyped-call]

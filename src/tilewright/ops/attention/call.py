@@ -1,4 +1,4 @@
-"""One call of attention: which strategy it takes, and what is done around the kernel."""
+"""One call of attention: choice of strategy, and the steps around the kernel."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def attention_kernel(problem: Attention) -> AttentionKernel:
 
 
 class AttentionStrategy(Enum):
-    """How attention is computed."""
+    """Strategies for computing attention."""
 
     AUTO = "auto"
     BLOCKS = "blocks"
@@ -50,21 +50,21 @@ def _most_queries(problem: Attention, group: int) -> int:
 
 
 class Part(NamedTuple):
-    """Sequences of a call that go one way."""
+    """The sequences of a call that share a strategy."""
 
     strategy: AttentionStrategy
     call: AttentionCall
 
 
 def choose(prepared: PreparedAttention, wanted: AttentionStrategy) -> tuple[Part, ...]:
-    """Which way the sequences of a call go: each by its own queries, whatever stands beside it."""
+    """The strategy of each sequence of a call, chosen by its own number of queries alone."""
     call, problem = prepared.call, prepared.problem
     if problem is None:  # no kernel is made for heads of this size
         return (Part(AttentionStrategy.UNFUSED, call),)
     if wanted not in (AttentionStrategy.AUTO, AttentionStrategy.DECODE):
         return (Part(wanted, call),)
     if not all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
-        return (Part(AttentionStrategy.BLOCKS, call),)  # few queries read keys and values where they stand
+        return (Part(AttentionStrategy.BLOCKS, call),)  # few queries read keys and values in place
     if wanted is AttentionStrategy.DECODE:
         return (Part(wanted, call),)
     most = _most_queries(problem, call.q.shape[1] // max(call.k.shape[1], 1))
@@ -113,9 +113,9 @@ def _immutable_window(window: Any) -> bool:
 
 
 def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str) -> tuple[Any, ...] | None:
-    """What a plan depends on; None for calls with operands that plans do not know.
+    """Key of a plan; None for calls whose operands plans do not support.
 
-    Objects that convert themselves to numbers are no part of a key: they may convert differently when the
+    Objects that convert themselves to numbers are not part of a key: they may convert differently when the
     plan is made.
     """
     given = keywords
@@ -146,7 +146,7 @@ def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str
 def attention_with_scores(
     q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str, stage: Any
 ) -> tuple[Array, ...]:
-    """What `tilewright.attention` does with `return_scores`."""
+    """Implementation of `tilewright.attention` with `return_scores`."""
     wanted, after = (
         parse_choice(AttentionStrategy, strategy, "strategy"),
         parse_choice(ScoreStage, stage, "return_scores"),
@@ -175,7 +175,7 @@ def _finished(prepared: PreparedAttention, *, return_lse: bool) -> Array | tuple
 def attention(
     q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, return_lse: bool, strategy: str
 ) -> Array | tuple[Array, Array]:
-    """What `tilewright.attention` does, which documents it."""
+    """Implementation of `tilewright.attention`, which documents it."""
     return_lse = check_flag(return_lse, "return_lse")
     key = call_key(q, k, v, out, keywords, strategy)
     optional = (keywords.mask, keywords.alibi_slopes, keywords.sinks)

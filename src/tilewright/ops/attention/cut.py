@@ -16,7 +16,7 @@ from tilewright.spec.dtype import DType
 #: score tile: the scale, a vector of the mask and the row maximum.
 FUSED_REGISTERS = 3
 
-#: A tile of whole cache lines may have this share less of the best CMR: V is read where it stands, and a
+#: A tile of whole cache lines may have this share less of the best CMR: V is read in place, and a
 #: tile that ends inside a line leaves the rest of it to be read again by the next one.
 LINE_SLACK = 0.25
 
@@ -79,7 +79,7 @@ def scores_in_l1(blocking: AttentionBlocking, head_dim: int) -> int:
 def block_in_l2(blocking: AttentionBlocking, head_dim: int) -> int:
     """Elements of one iteration of loop L3: Fu et al. 2024 (4), b1·d + d·b2 + b1·b2 < L2.
 
-    The block of Q meets a block of Kᵀ, and the b1×b2 scores wait for the second product.
+    The block of Q is multiplied with a block of Kᵀ; the b1×b2 scores are kept for the second product.
     """
     return blocking.b1 * head_dim + head_dim * blocking.b2 + blocking.b1 * blocking.b2
 
@@ -93,7 +93,7 @@ def values_in_l1(blocking: AttentionBlocking, value_dim: int) -> int:
 
 
 def admits(l1: int, l2: int, blocking: AttentionBlocking, head_dim: int, size: int = 4) -> bool:
-    """Whether caches of these sizes in bytes satisfy Fu et al. 2024 (3)-(5), for elements of `size` bytes.
+    """Return whether caches of these sizes in bytes satisfy Fu et al. 2024 (3)-(5), for `size`-byte elements.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def _below(bound: float, unit: int) -> int:
 
 
 def _tile(isa: Isa, instruction: TileFma, mr: int, across: int, fused: int) -> RegisterTile:
-    """A tile of mr rows that stand in place, `across` vectors wide, beside `fused` registers."""
+    """A tile of mr rows read in place, `across` vectors wide, with `fused` further registers."""
     match isa.broadcast:
         case Broadcast.LANE:  # a register holds several depths of one row
             a_registers, a_loads = mr, -(-mr * instruction.a.size * instruction.kr * 8 // isa.vector_bits)
@@ -168,7 +168,7 @@ def _tile(isa: Isa, instruction: TileFma, mr: int, across: int, fused: int) -> R
 
 
 def attention_tiles(isa: Isa, instruction: TileFma, fused: int = 0) -> tuple[RegisterTile, ...]:
-    """Every mr×nr of rows of Q, where they stand, times a panel of Kᵀ that fits the registers.
+    """Every mr×nr tile of rows of Q, read in place, times a panel of Kᵀ that fits the registers.
 
     With v = nr/lanes vectors across, Fu et al. 2024, §5.2.1, count mr·v accumulators + v of K + those of Q
     + `fused` ≤ registers. Of Q there are mr where the FMA takes a lane, since a register holds several depths
@@ -205,7 +205,7 @@ def attention_tile(
 
     Parameters
     ----------
-    fused : registers that hold what is fused into the tile, `FUSED_REGISTERS` in the seed.
+    fused : registers of the operations fused into the tile; `FUSED_REGISTERS` in the paper.
     stored : the type of V in memory; that of the instruction by default.
 
     Raises
@@ -240,10 +240,10 @@ def attention_tile(
 def choose_attention(problem: Attention, machine: Machine) -> AttentionBlocking:
     """The blocking of attention of any length on a machine.
 
-    The register tile is that of products, whose rows of A stand in panels; the seed's (`attention_tile`)
-    reads 14 rows where they stand on AVX-512, and took a quarter longer.
+    The register tile is that of products, which pack rows of A in panels; the paper's (`attention_tile`)
+    reads 14 rows in place on AVX-512, and was 25 % slower.
 
-    The seed keeps the b1×b2 scores in L2. Here the scores of one row tile, a strip of mr×b2, are weighted
+    The paper keeps the b1×b2 scores in L2. Here the scores of one row tile, a strip of mr×b2, are weighted
     and multiplied with V before the next tile is begun, so they stay in L1, and the whole block of Kᵀ is
     packed once for b1 rows. Inequalities (3) and (4) become, in bytes:
 

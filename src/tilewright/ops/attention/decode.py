@@ -1,12 +1,12 @@
-"""The nest of attention with few queries: all keys of a head pass by once, at the speed of memory.
+"""The nest of attention with few queries: reads all keys of a head once, at memory bandwidth.
 
 Nothing but the queries is packed. Keys are split into runs of constant length, each of which is a task with a
 state of its own (maxima, sums, unfinished results); a second nest merges the states of a head in the order of
 its keys. Which keys make a run depends on nothing else, so that neither threads nor other sequences change a
 result.
 
-In a run keys and values take turns, a block of each: while the scores of one are computed its values are on
-their way from memory, and while these are summed the next keys. Where the heads of one key stand together,
+Within a run, blocks of keys and values alternate: while the scores of one are computed its values are on
+their way from memory, and while these are summed the next keys. If the heads of one key are adjacent,
 a task takes them through a run side by side, so that memory is read in order.
 """
 
@@ -65,16 +65,16 @@ SPLIT = 2048
 #: the speed of a plain read, of 32 at 0.70, of 64 at 0.62, although larger ones take less time in the cache.
 BLOCK = 16
 
-#: Rows (queries times heads of a group) whose state a run keeps beside the keys in the second cache.
+#: Rows (queries times heads of a group) whose state a run keeps in L2 along with the keys.
 MOST_ROWS = 64
 
-#: Numbers of a row's state beside its unfinished results: maximum and sum.
+#: Numbers in a row's state in addition to its unfinished results: maximum and sum.
 STATE = 2
 
 
 @dataclass(frozen=True)
 class DecodeCut:
-    """How attention with few queries is cut.
+    """Blocking of attention with few queries.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class DecodeCut:
 
 
 def choose_decode(problem: Attention, machine: Machine) -> DecodeCut:
-    """The cut of a problem on a machine: vectors of pairs hold twice the elements."""
+    """Choose the blocking for a problem and machine; vectors of pairs hold twice the elements."""
     lanes = machine.isa.lanes(problem.acc)
     depth, wide = (-(-size // (2 * lanes)) * 2 * lanes for size in (problem.head_dim, problem.value_dim))
     return DecodeCut(SPLIT, BLOCK, depth, wide)
@@ -158,7 +158,7 @@ class _Nest:
         return Slice(buffer, row * self.row + column, (Constant(self.row), Constant(1)))
 
     def stored(self, buffer: str, key: Expression, heads_on: Expression | None = None) -> Slice:
-        """Keys or values from one on, as far as they stand together, of the head or of one further on."""
+        """Keys or values from `first` on that are adjacent in memory, of this head or a later one."""
         head, row = Name(f"{buffer}_head"), Name(f"{buffer}_row")
         number_of_head = Name("kv") if heads_on is None else Name("kv") + heads_on
         first = Name(f"{buffer}0") + number_of_head * head
@@ -204,9 +204,9 @@ class _Nest:
         return (If(AnyOf((AllOf(there),)), body),)
 
     def row_blocks(self, *body: Statement) -> tuple[Statement, ...]:
-        """Statements for some heads and queries at a time, so many that their states fit.
+        """Statements for as many heads and queries at a time as have room for their states.
 
-        The states of a block stand together, head by head, behind those of the blocks before.
+        The states of a block are contiguous, head by head, after those of earlier blocks.
         """
         hb, ib, queries = Name("hb"), Name("ib"), Name("queries0")
         heads_step, queries_step = Name("heads_step"), Name("queries_step")
@@ -225,7 +225,7 @@ class _Nest:
         )
 
     def each_head(self, *body: Statement) -> Loop:
-        """Statements for every head of a block of rows: its rows stand together."""
+        """Statements for every head of a block of rows; the rows of a head are adjacent."""
         head = Let("head", Name("kv") * Name("group") + Name("hb") + Name("g"))
         return Loop("g", Constant(0), Name("heads"), Constant(1), (head, *body))
 
@@ -234,7 +234,7 @@ class _Nest:
         cut, jb, begin, end, keys = self.cut, Name("jb"), Name("begin"), Name("end"), Name("keys")
         q = Slice("q_pack", Constant(0), (Constant(cut.depth), Constant(1)))
         _, _, out = self.state(Name("s"), Name("first_row"))
-        # What is read next: the next keys of the head, or the same of the next head. A table of pages is not
+        # Next read: the next keys of the head, or the same keys of the next head. A table of pages is not
         # looked at outside of the run.
         next_head = minimum(Name("heads_together") - 1, 1)
         following = minimum(jb + (Constant(1) - next_head) * cut.block, end - 1)
@@ -306,7 +306,7 @@ class _Nest:
     def together(
         self, first: Expression, count: Expression, make: Callable[[Expression, Expression], Statement]
     ) -> Statement:
-        """A statement on some keys; on those of each page, where they stand in pages."""
+        """A statement on a range of keys; repeated for each page if keys are paged."""
         if not self.problem.paged:
             return make(first, count)
         page, number, key = Name("page"), Name("p"), Name("page_key")

@@ -1,4 +1,4 @@
-"""What a call of attention comes to: its schedule and why, what is skipped, what is done around it."""
+"""Explanation of an attention call: its schedule and why, skipped work, steps around the kernel."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _WORDS = {
 
 
 def scores_of(prepared: PreparedAttention) -> tuple[int, int]:
-    """How many scores one head of every sequence has, and how many of them are in bounds.
+    """Number of scores of one head over all sequences, and how many of them are in bounds.
 
-    What a mask excludes counts as seen.
+    Scores that a mask excludes count as in bounds.
     """
     columns = [ITEM_FIELDS.index(name) for name in ("queries", "keys", "low", "high")]
     total = seen = 0
@@ -45,7 +45,7 @@ def scores_of(prepared: PreparedAttention) -> tuple[int, int]:
 
 
 def _reasons(prepared: PreparedAttention, part: Part, wanted: AttentionStrategy) -> tuple[str, ...]:
-    """Why sequences go a way."""
+    """Reasons for the strategy of some sequences."""
     call, problem = part.call, prepared.problem
     if problem is None:
         return (f"kernels support head sizes from 1 to {MAX_HEAD}",)
@@ -63,7 +63,7 @@ def _reasons(prepared: PreparedAttention, part: Part, wanted: AttentionStrategy)
 
 
 def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **options: Any) -> Explanation:
-    """How ``attention(q, k, v, **options)`` runs; nothing is computed."""
+    """Explain how ``attention(q, k, v, **options)`` runs, without computing it."""
     out = options.pop("out", None)
     check_flag(options.pop("return_lse", False), "return_lse")
     stage = options.pop("return_scores", None)

@@ -20,20 +20,20 @@ from tilewright.threads.pool import call_team, wanted_threads
 
 
 class AttentionCall(NamedTuple):
-    """One call of a kernel on arrays that are known to fit.
+    """One kernel call on validated arrays.
 
     Attributes
     ----------
     q, k, v, out : views of four axes (batch, heads, rows, columns); the first axis of any of them may be
-        replaced by the offsets in `items`. Of paged keys and values (pages, heads, rows of a page, columns).
+        replaced by the offsets in `items`. Paged keys and values: (pages, heads, rows of a page, columns).
     items : the table of `ITEM_FIELDS`, int64 of shape (batch, `ITEM_SIZE`): see `make_items`.
     row_max, row_sum : (batch, heads, queries), contiguous, of the type of sums.
-    queries : the most of one sequence.
-    scale : of the scores.
-    mask : four axes, with strides of 0 where it repeats.
-    slopes, sinks : a number for each head.
+    queries : the largest number of queries of a sequence.
+    scale : factor of the scores.
+    mask : four axes, with stride 0 along broadcast axes.
+    slopes, sinks : one number per head.
     key_scales, value_scales : (batch, kv_heads, keys), contiguous along the keys.
-    pages : page numbers, of every sequence its own from `items` on.
+    pages : page numbers; each sequence's begin at an offset in `items`.
     """
 
     q: Array
@@ -55,13 +55,13 @@ class AttentionCall(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """One call of a kernel but for the places of its arrays.
+    """A kernel call without the addresses of its arrays.
 
     Attributes
     ----------
     numbers : sizes, strides and scalars in the order of the C signature.
     work : multiply-adds, at most.
-    partials : numbers that the states of all runs take, behind the other arrays; None: there are no runs.
+    partials : size of the states of all runs, after the other arrays; None: there are no runs.
     """
 
     numbers: tuple[float, ...]
@@ -93,7 +93,7 @@ class AttentionKernel(Kernel):
     problem: Attention
 
     def launch(self, call: AttentionCall) -> Launch:
-        """What a call says beside the places of its arrays: the same for all arrays of these shapes."""
+        """Every argument of a call except array addresses: the same for all arrays of these shapes."""
         problem = self.problem
         heads, kv_heads = call.q.shape[1], call.k.shape[1]
         sizes = [len(call.items), kv_heads, heads // kv_heads, call.queries]

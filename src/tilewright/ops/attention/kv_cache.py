@@ -71,7 +71,7 @@ def append_kv(
     block_table: Any,
     layout: Any,
 ) -> Array:
-    """What `tilewright.append_kv` does, which documents it."""
+    """Implementation of `tilewright.append_kv`, which documents it."""
     order, paged = parse_choice(AttentionLayout, layout, "layout"), block_table is not None
     k, v = (
         _pair(cache, rows, name, order, paged=paged)

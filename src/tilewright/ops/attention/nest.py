@@ -55,7 +55,7 @@ ITEM_FIELDS = (
 #: Integers of one sequence in the table.
 ITEM_SIZE = 16
 
-#: Elements between the rows of a strip beside its columns: rows fall into different sets of the first cache.
+#: Padding elements per row of a strip, so that rows fall into different sets of L1.
 STRIP_PADDING = 16
 
 
@@ -102,7 +102,7 @@ def item_number(field: str) -> Expression:
 
 
 def page_of(key: Expression) -> Expression:
-    """The number of the page that a key stands in."""
+    """The number of the page that holds a key."""
     return ceildiv(key + 1, Name("page")) - 1
 
 
@@ -145,10 +145,10 @@ class _Nest:
         # A tile reads whole vectors of V, except where masks end the last one.
         masked = machine.isa.edge_of(one.b) is Edge.MASK and one.in_place
         whole = problem.value_dim % cut.nr == 0
-        #: V is read where it stands if it holds what the instruction takes, and nothing behind it is read.
+        #: V is read in place if it holds the instruction's element type and no read goes past its end.
         self.v_stands = (problem.kv_dtype, one.kr) == (one.b, 1) and (whole or masked)
         self.same = one.a == self.acc  # weights take the place of scores
-        self.turns_weights = one.is_matrix_engine  # weights have to stand in a panel
+        self.turns_weights = one.is_matrix_engine  # weights must be packed in a panel
         self.careful = problem.bounded or problem.mask is not None
 
     # --- buffers ------------------------------------------------------------------------------
@@ -248,9 +248,9 @@ class _Nest:
         return Pack(panels, q, rows, Constant(self.problem.head_dim), cut.mr, kr, self.one.k)
 
     def begin(self, first: Expression, rows: Expression) -> Begin:
-        """The state of rows before any key.
+        """The initial state of rows, before any key.
 
-        Where every row meets the first block of keys, its product replaces what the results hold.
+        If every row sees the first block of keys, its product overwrites the results.
         """
         sink = None
         if self.problem.sinks:
@@ -337,7 +337,7 @@ class _Nest:
         return moves
 
     def row_tile(self, rows: Expression, *, alone: bool) -> tuple[Statement, ...]:
-        """One register tile of rows, or one row, past a block of keys: scores, softmax, product with V."""
+        """One register tile of rows, or one row, on a block of keys: scores, softmax, product with V."""
         cut, i, ib, jb = self.cut, Name("i"), Name("ib"), Name("jb")
         most = Constant(1) if alone else minimum(cut.mr, rows - i)
         body: list[Statement] = [Let("tile_rows", most)]

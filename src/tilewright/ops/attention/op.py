@@ -18,7 +18,7 @@ from tilewright.ops.attention.kernel import AttentionKernel
 from tilewright.ops.attention.nest import build_attention
 from tilewright.ops.attention.problem import Attention
 
-#: What the arguments mean that no rule tells.
+#: Meanings of the arguments that no rule describes.
 _MEANINGS = {
     "items": "16 numbers of each sequence: where its q, k, v, out, mask, state, scales and pages begin, in "
     "elements, then queries, keys, low, high, and with slopes shift: query 0 is at key "

@@ -221,7 +221,7 @@ def _check_combination(keywords: Keywords) -> None:
 
 
 def _packed(array: Array, name: str, value: Any, operand: str) -> SequenceSide:
-    """Packed sequences, which stand in an array of one batch."""
+    """Packed sequences, stored in an array with a batch of one."""
     if array.shape[0] != 1:
         raise AttentionAxes(
             name=operand,
@@ -233,7 +233,7 @@ def _packed(array: Array, name: str, value: Any, operand: str) -> SequenceSide:
 
 
 def _sides(operands: _Operands, keywords: Keywords) -> tuple[SequenceSide, SequenceSide, int]:
-    """The sequences of q and of k, and how many there are."""
+    """The sequences of q and of k, and their number."""
     q, k = operands.q, operands.k
     _check_combination(keywords)
     queries, keys = SequenceSide(len(q), q.shape[2]), SequenceSide(len(k), k.shape[2])
@@ -277,9 +277,9 @@ def _mask(array: Array, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
 
 
 def _mask_columns(array: Array, keys: SequenceSide, cache: Array) -> tuple[Array, int]:
-    """A mask without columns behind the last key of a cache in pages, and the keys that it covers.
+    """A mask without columns past the last key of a paged cache, and the number of keys it covers.
 
-    A mask may cover fewer keys than there are (the others are excluded). One column serves all keys.
+    A mask may cover only the first keys (the others are excluded). A single column broadcasts.
     """
     columns = array.shape[-1] if array.ndim else 1
     if columns == 1:
@@ -473,7 +473,7 @@ def state_shape(result: tuple[int, ...], layout: AttentionLayout) -> tuple[int, 
 
 
 def _writable(out: Array, dtype: np.dtype[Any], reads: list[Array]) -> bool:
-    """Whether a kernel may write into `out`."""
+    """Return whether a kernel may write into `out`."""
     merges = out.ndim <= 4 or out.flags.c_contiguous
     return merges and all(direct_out(out, dtype, array, array) for array in reads)
 

@@ -1,4 +1,4 @@
-"""Calls of attention on arrays of known shapes and strides: what their checks came to is kept."""
+"""Cache of validated attention calls, keyed by shapes and strides."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tilewright.calls.operands import Array, data_address
 from tilewright.ops.attention.kernel import AttentionKernel, Launch
 from tilewright.ops.attention.prepared import PreparedAttention, log_sum_exp
 
-#: Plans that are kept; shapes of more calls than this hardly recur. A plan holds a kilobyte or two.
+#: Capacity of the cache; shapes of more calls than this rarely recur. A plan takes 1-2 kB.
 _MOST_PLANS = 512
 
 
 class Plan(NamedTuple):
-    """A call but for the places of its arrays, and what must hold for these.
+    """A validated call without its array addresses, and the conditions that these must satisfy.
 
     Attributes
     ----------
-    kernel, launch, items : what is started.
-    items_address : where the items stand.
-    alignment : addresses of the operands are multiples of this.
+    kernel, launch, items : the kernel and its arguments.
+    items_address : address of the items.
+    alignment : required alignment of the operands' addresses, in bytes.
     result, dtype : shape and type of a new result.
     state : shape of row_max and row_sum in one array.
     state_type : type of these.
@@ -47,7 +47,7 @@ _plans: dict[tuple[Any, ...], Plan] = {}
 def plan_key(
     q: Any, k: Any, v: Any, others: tuple[Any, ...], options: tuple[Any, ...]
 ) -> tuple[Any, ...] | None:
-    """What a plan depends on; None where an operand is no plain array.
+    """Key of a plan; None if an operand is not a plain array.
 
     Parameters
     ----------
@@ -96,11 +96,11 @@ def keep_plan(
 def run_plan(
     key: tuple[Any, ...], operands: tuple[Array, ...], out: Array | None, *, return_lse: bool
 ) -> Array | tuple[Array, Array] | None:
-    """The call, where a plan is known and these operands allow it; None where it has to be checked.
+    """Run a call by its cached plan, if one exists and the operands satisfy it; otherwise return None.
 
     Parameters
     ----------
-    operands : q, k, v, and those of mask, slopes and sinks that there are.
+    operands : q, k, v, then mask, slopes and sinks as far as passed.
     """
     try:
         plan = _plans.get(key)

@@ -1,4 +1,4 @@
-"""One call of attention after its checks: the kernel, its arguments, and what is done with its results."""
+"""A validated attention call: the kernel, its arguments, and the post-processing of its results."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def log_sum_exp(row_max: Array, row_sum: Array) -> Array:
 
 
 class PreparedAttention(NamedTuple):
-    """One call of `attention`, checked and converted; `given` has not changed.
+    """A validated, converted call of `attention`; `given` is unchanged so far.
 
     Attributes
     ----------
-    problem : which kernel it takes; None where no kernel is made for the sizes of its heads.
+    problem : the problem its kernel solves; None if kernels do not support the sizes of its heads.
     call : the kernel's arguments; `call.out` is a view of `target`.
-    target : what the kernel writes, in the shape and layout of the result.
+    target : the array the kernel writes, in the shape and layout of the result.
     given : the caller's `out`, or None.
     state_shape : of lse.
-    partial : whether some rows belong to no sequence: these are zero.
-    copies : each copy, in words.
+    partial : whether some rows belong to no sequence and become zero.
+    copies : a description of each copy.
     sides : the sequences of queries, and those of keys.
     """
 

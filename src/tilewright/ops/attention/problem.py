@@ -20,7 +20,7 @@ MAX_HEAD = 1024
 
 
 class Schedule(Enum):
-    """How attention runs: blocks of queries and keys, or few queries past all keys of a long cache."""
+    """Schedules of attention: blocks of queries and keys, or few queries against a long cache."""
 
     BLOCKS = "blocks"
     DECODE = "decode"
@@ -30,23 +30,23 @@ class Schedule(Enum):
 class Attention:
     """O = softmax(mask(scale · Q·Kᵀ))·V for every query of every head (MEATTEN, ICS 2024).
 
-    What a kernel can do is fixed here; sizes, strides, offsets and bounds are given at run time, so one
+    Features are fixed at compile time; sizes, strides, offsets and bounds are given at run time, so one
     kernel serves every batch, number of heads and length.
 
     Parameters
     ----------
-    head_dim, value_dim : elements of one query and key, and of one value (as many by default).
-    dtype : of queries and results: f32, f64, bf16 or f16. Softmax is computed in f32, in f64 for f64.
-    kv_dtype : of keys and values: `dtype`, or i8.
-    bounded : each query sees a range of keys that moves on with it: causal attention, windows.
-    mask : element type of a mask, u8 for truths, or None.
+    head_dim, value_dim : elements of one query and key, and of one value (head_dim by default).
+    dtype : type of queries and results: f32, f64, bf16 or f16. Softmax is computed in f32, in f64 for f64.
+    kv_dtype : type of keys and values: `dtype`, or i8.
+    bounded : each query sees a range of keys that moves with it: causal attention, windows.
+    mask : element type of a mask, u8 for bool, or None.
     softcap : scores s become cap · tanh(s / cap).
     slopes : ALiBi: the distance between query and key times a slope of the head is subtracted.
     sinks : each head has a score that takes part in the sums and has no value.
     key_scales, value_scales : every key or value (token) has a scale.
-    paged : keys and values stand in pages that a table leads to.
+    paged : keys and values are stored in pages, located through a block table.
     schedule : "blocks", or "decode" for few queries.
-    partial : results are of the type of sums, for they are merged with those of other keys.
+    partial : results have the type of the sums, because they are merged with those of other keys.
 
     Raises
     ------
@@ -130,7 +130,7 @@ class Attention:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def scheduled(self, schedule: Schedule) -> Attention:
-        """The same problem, run in another way.
+        """The same problem with another schedule.
 
         >>> Attention(64, bounded=True).scheduled(Schedule.DECODE).features
         ('bounded',)
@@ -138,7 +138,7 @@ class Attention:
         return _varied(self, "schedule", schedule)
 
     def unrounded(self) -> Attention:
-        """The same problem, whose results are of the type of sums.
+        """The same problem with results in the type of the sums.
 
         >>> str(Attention(64, dtype="bf16").unrounded().out_dtype)
         'f32'
@@ -162,7 +162,7 @@ class Attention:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What is not the default, as words of the kernel's name."""
+        """The non-default options, as words of the kernel's name."""
         words = [f"kv{self.kv_dtype}"] if self.kv_dtype != self.dtype else []
         words += ["bounded"] * self.bounded
         words += [f"mask{self.mask}"] if self.mask else []

@@ -40,11 +40,11 @@ def attention(
     strategy: str = "auto",
     threads: int | None = None,
 ) -> Any:
-    """softmax(scale · q·kᵀ + ...) · v, fused: the scores of all keys never exist at once.
+    """softmax(scale · q·kᵀ + ...) · v, fused: the full score matrix is never materialised.
 
-    A score is made in this order: scale · q·k, the key's scale, softcap, the slope of the head times the
-    distance, the mask added; then keys that the mask, `causal`, `window` or a length excludes take no part at
-    all, whatever they and their values hold, NaN included. Softmax is computed in float32, for float64 in
+    A score is computed in this order: scale · q·k, the key's scale, softcap, the slope of the head times the
+    distance, the mask added; then keys that the mask, `causal`, `window` or a length excludes have no effect,
+    even if they or their values hold NaN. Softmax is computed in float32, for float64 in
     float64.
 
     Parameters
@@ -71,16 +71,16 @@ def attention(
         1 / sqrt(d) by default.
     window : (left, right), optional
         Each query sees the keys from `left` before its own to `right` behind, both included; None: all of
-        that side. Where a query stands is as with `causal`.
+        that side. Positions of queries are as with `causal`.
     q_offset : int or array_like of integers, shape (batch,), optional
         Position of the first query of each sequence among its keys, for `causal`, `window` and
         `alibi_slopes`: query i is at key q_offset + i. By default the last query is at the last key. Pass the
         number of earlier keys (the length of ONNX's ``past_key``) when a step adds a different number of keys
         than queries. May be negative or beyond the last key.
     softcap : float, optional
-        Scores become softcap · tanh(score / softcap); 0 is none.
+        Scores become softcap · tanh(score / softcap); 0: no softcap.
     alibi_slopes : array_like, shape (heads,), optional
-        slope · |key - place of the query| is subtracted; without `q_offset` the last query is at the last
+        slope · |key - position of the query| is subtracted; without `q_offset` the last query is at the last
         key.
     sinks : array_like, shape (heads,), optional
         A score of each head that takes part in the sum and has no value; lse counts it.
@@ -88,12 +88,12 @@ def attention(
         How many queries and keys of each sequence count, from the first on; the others are not read. Results
         of queries that don't count are 0, their lse is -inf.
     cu_seqlens_q, cu_seqlens_k : array_like of integers, shape (sequences + 1,), optional
-        Sequences packed behind one another: q is (heads, rows, d), with layout "bshd" (rows, heads, d), and
+        Sequences packed one after the other: q is (heads, rows, d), with layout "bshd" (rows, heads, d), and
         sequence i are the rows cu_seqlens_q[i] to cu_seqlens_q[i + 1]. Without cu_seqlens_k that of the
         queries serves keys that are packed too.
     block_table : array_like of integers, shape (batch, pages), optional
-        Keys and values stand in pages: k is (pages, kv_heads, page, d), with layout "bshd" (pages, page,
-        kv_heads, d); key j of sequence i stands in page block_table[i, j // page]. Needs `kv_lengths`.
+        Keys and values are stored in pages: k is (pages, kv_heads, page, d), with layout "bshd" (pages, page,
+        kv_heads, d); key j of sequence i is in page block_table[i, j // page]. Needs `kv_lengths`.
     key_scales, value_scales : array_like, optional
         What a quantised key or value is multiplied by: a number, (kv_heads,), (batch, kv_heads), or one for
         each token in the shape of k without its last axis.
@@ -108,9 +108,9 @@ def attention(
         then slopes, mask, `causal` and `window`, with -inf for what is excluded; then softmax, with 0 for it.
         Takes a second pass and memory for every query and key; the first result is the same.
     strategy : "auto", "blocks", "decode" or "unfused"
-        By default each sequence goes the way that costs least by its number of queries, see `explain`.
-        "decode", for few queries, reads keys and values where they stand (blocks if their elements are not
-        adjacent); "unfused" makes all scores of some heads, for comparison.
+        By default each sequence takes the fastest strategy for its number of queries, see `explain`.
+        "decode", for few queries, reads keys and values in place (blocks if their elements are not
+        contiguous); "unfused" materialises all scores of some heads, for comparison.
     threads : int, optional
         As in `matmul`; the result has the same bits with any number.
 
@@ -218,19 +218,19 @@ def append_kv(
 def attention_partial(
     q: ArrayLike, k: ArrayLike, v: ArrayLike, *, threads: int | None = None, **keywords: Any
 ) -> AttentionState:
-    """Attention to some of the keys, in a form that `merge_attention` puts together with that to others.
+    """Attention to a part of the keys, in a form that `merge_attention` combines with other parts.
 
-    What a run over several machines needs, each of which holds a part of the keys: merged, the states are
-    those of all keys, up to rounding, in whatever order and grouping.
+    For distributed attention, where each machine holds a part of the keys: merged, the states are
+    those of all keys, up to rounding, in any order and grouping.
 
     Parameters
     ----------
     q, k, v : as in `attention`; k and v are those of the part.
     threads : as in `attention`.
     keywords : mask, causal, scale, window, q_offset, softcap, alibi_slopes, sinks, the lengths, block_table,
-        the scales and layout, as in `attention`. Places (of causal, window and slopes) are those in the part:
+        the scales and layout, as in `attention`. Positions (causal, window, slopes) are those in the part:
         for a part that begins at key j, causal attention takes ``causal=True, q_offset=p - j`` with p the
-        place of the first query among all keys. Sinks belong to one part alone.
+        position of the first query among all keys. Pass sinks with one part only.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What attention means, in NumPy and float64: the oracle of everything that computes it."""
+"""Reference attention in NumPy and float64, the oracle for all attention kernels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Sequence(NamedTuple):
 
 
 def excluded(mask: Array) -> Array:
-    """Which scores a mask excludes: where it is False, -inf, or at most half the least number of its type.
+    """The scores that a mask excludes: False, -inf, or at most half the least number of its type.
 
     >>> excluded(np.array([0.0, -np.inf, np.finfo(np.float32).min], np.float32))
     array([False,  True,  True])
@@ -46,7 +46,7 @@ def excluded(mask: Array) -> Array:
 
 
 def visible_keys(bounds: Bounds, queries: int, keys: int, first: int | None = None) -> Array:
-    """Which keys a query sees by position, query 0 at key `first`: bool (queries, keys).
+    """The keys each query sees by position, with query 0 at key `first`: bool (queries, keys).
 
     >>> visible_keys(Bounds.parse(causal=True), 2, 3).astype(int)
     array([[1, 1, 0],
@@ -64,12 +64,12 @@ def visible_keys(bounds: Bounds, queries: int, keys: int, first: int | None = No
 
 @dataclass(frozen=True)
 class Scores:
-    """How the scores of one sequence are made: s = softcap(scale · q·k) - slope · distance + mask.
+    """Definition of the scores of one sequence: s = softcap(scale · q·k) - slope · distance + mask.
 
     Attributes
     ----------
     scale : the factor of the products.
-    bounds : which keys are seen by position.
+    bounds : the keys seen by position.
     softcap : cap · tanh(s / cap) of the scaled products; 0: none.
     slopes, sinks : (heads,) or None.
     """
@@ -83,7 +83,7 @@ class Scores:
     def attend(self, sequence: Sequence) -> tuple[Array, Array]:
         """The results (heads, queries, value_dim) and lse (heads, queries) of one sequence.
 
-        A score that is excluded takes part in nothing, whatever its key and value are. Where all are, the
+        An excluded score has no effect, even if its key or value is NaN. If all are excluded, the
         result is 0 and lse is -inf.
         """
         heads, queries, _ = sequence.q.shape

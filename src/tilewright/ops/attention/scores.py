@@ -28,7 +28,7 @@ class ScoreStage(Enum):
 
 
 def attention_scores(prepared: PreparedAttention, stage: ScoreStage) -> Array:
-    """The scores of every query and key, in the type of sums; those outside of lengths are excluded.
+    """The scores of every query and key, in the type of the sums; those outside of lengths are excluded.
 
     A separate pass: attention kernels never hold all scores.
     """

@@ -1,4 +1,4 @@
-"""Where the sequences of one attention stand: lengths, offsets of packed sequences, block tables."""
+"""Location of the sequences of one attention: lengths, offsets of packed sequences, block tables."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class AttentionState(_StateArrays):
 
 
 def attention_partial(q: Any, k: Any, v: Any, keywords: Keywords) -> AttentionState:
-    """What `tilewright.attention_partial` does, which documents it."""
+    """Implementation of `tilewright.attention_partial`, which documents it."""
     prepared = prepare(q, k, v, None, keywords)
     call, acc = prepared.call, prepared.call.row_max.dtype
     if prepared.target.dtype != acc:
@@ -110,7 +110,7 @@ def _states(states: Iterable[Any], layout: Any) -> tuple[list[AttentionState], A
 
 
 def merge_attention(states: Iterable[Any], layout: Any = None) -> AttentionState:
-    """What `tilewright.merge_attention` does, which documents it."""
+    """Implementation of `tilewright.merge_attention`, which documents it."""
     given, order = _states(states, layout)
 
     def of_results(rows: Array) -> Array:

@@ -39,7 +39,7 @@ def _part(array: Array, offset: int, rows: int) -> Array:
 
 
 class SequenceViews:
-    """One sequence of a call: its operands as views, keys and values of pages gathered."""
+    """One sequence of a call: its operands as views, with paged keys and values gathered."""
 
     def __init__(self, call: AttentionCall, number: int) -> None:
         item = dict(zip(ITEM_FIELDS, call.items[number].tolist(), strict=False))
@@ -59,7 +59,7 @@ class SequenceViews:
         self.state_step = call.row_max.shape[-1]
 
     def seen(self) -> Array | None:
-        """Which keys each query sees by position; None where that is all of them."""
+        """The keys each query sees by position; None if it sees all of them."""
         low, high = self.item["low"], self.item["high"]
         if low + self.queries - 1 <= 0 and high >= self.keys:
             return None
@@ -68,7 +68,7 @@ class SequenceViews:
         return found
 
     def scales(self, scales: Array | None, kv_heads: slice) -> Array | None:
-        """Those of the keys or values of some heads, (kv_heads, 1, keys)."""
+        """Scales of the keys or values of some heads, (kv_heads, 1, keys)."""
         if scales is None:
             return None
         step, start = scales.shape[2], self.item["scales"]
@@ -92,7 +92,7 @@ def blocks_of_heads(call: AttentionCall) -> Iterator[tuple[int, SequenceViews, s
 
 
 def run_unfused(call: AttentionCall) -> None:
-    """Attention of arrays that are known to fit: what the kernels of `Attention` do, by way of all scores."""
+    """Attention of validated arrays: the result of the `Attention` kernels, but materialising all scores."""
     with np.errstate(all="ignore"):  # infinities and NaN are operands like others
         for _, sequence, kv_heads in blocks_of_heads(call):
             _heads(sequence, kv_heads)

@@ -135,7 +135,7 @@ def product_types(
 
     Parameters
     ----------
-    signed : whether sums of integers keep their sign, which wraps away in the type of the result.
+    signed : whether sums of integers are signed; they wrap to the result's type either way.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
 
 
 def direct_out(out: Array, dtype: np.dtype[Any], a: Array, b: Array) -> bool:
-    """Whether a kernel may write into `out`: same dtype, aligned, sharing nothing with an input."""
+    """Return whether a kernel may write into `out`: same dtype, aligned, no overlap with an input."""
     return (
         out.dtype == dtype
         and out.dtype.isnative
@@ -280,7 +280,7 @@ def merge_rows(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
 
 
 class PreparedProduct(NamedTuple):
-    """One call of `matmul`, checked: matrices in the kernel's dtype, and what had to be copied for that.
+    """A validated `matmul` call: matrices in the kernel's dtype, and the copies that this required.
 
     Attributes
     ----------
@@ -289,8 +289,8 @@ class PreparedProduct(NamedTuple):
     alpha, beta : the factors.
     target : where the kernel writes.
     given : the caller's `out`, or None.
-    copies : each copy, in words.
-    epilogue : what is done to sums before they are stored.
+    copies : a description of each copy.
+    epilogue : operations applied to the sums before they are stored.
     operands : those of its steps, as `GemmKernel.run` takes them.
     """
 
@@ -401,7 +401,7 @@ def is_complex(value: object) -> bool:
 def _special_product(
     a: Array, b: Array, dtype: np.dtype[Any] | None, factors: tuple[complex, complex]
 ) -> bool:
-    """Whether a product is not one of numbers by real factors: logical values, or complex factors."""
+    """Return whether a product needs the special path: boolean operands, or complex factors."""
     if any(isinstance(value, complex) for value in factors):
         return True
     return a.dtype == b.dtype == np.bool_ if dtype is None else dtype == np.bool_
@@ -465,7 +465,7 @@ def check_array(out: Any) -> Array:
 
 
 def _is_number(value: object, number: int) -> bool:
-    """Whether a factor is a plain number of some value."""
+    """Return whether a factor is a plain number equal to `value`."""
     return type(value) in (int, float) and value == number
 
 
@@ -480,7 +480,7 @@ def matmul(
     bias: Any = None,
     activation: str | None = None,
 ) -> Array:
-    """alpha · a @ b + beta · out for whatever NumPy's matmul accepts; see `tilewright.matmul`."""
+    """alpha · a @ b + beta · out for every operand NumPy's matmul accepts; see `tilewright.matmul`."""
     activation = activation_word(activation)
     steps = bias is not None or activation is not None
     if steps and dtype is None and _is_number(alpha, 1) and _is_number(beta, 0):

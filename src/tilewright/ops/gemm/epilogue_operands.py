@@ -43,7 +43,7 @@ def step_matrices(
 
 
 def step_shape(step: Step, m: int, n: int) -> tuple[int, int]:
-    """The shape of a step's operand beside an m×n result."""
+    """The shape of a step's operand for an m×n result."""
     match step:
         case Bias(along) | Scale(along):
             return along.shape(m, n)
@@ -99,7 +99,7 @@ def matmul_epilogue(along: Along | None, activation: str | None) -> Epilogue:
 
 
 def bias_of(value: Any, result: tuple[int, ...], vectors: tuple[bool, bool]) -> tuple[Array, Along]:
-    """The bias of `matmul` as one row (1, n) or one column (m, 1) beside matrices of (m, n), and its axis.
+    """The bias of `matmul` as one row (1, n) or one column (m, 1) for (m, n) matrices, and its axis.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def bias_of(value: Any, result: tuple[int, ...], vectors: tuple[bool, bool]) -> 
 
 
 def activation_of(activation: str | None, computed: np.dtype[Any]) -> str | None:
-    """The activation that is left to compute: ReLU changes no unsigned integer.
+    """The activation to compute: ReLU does not change unsigned integers, so it is dropped there.
 
-    Unsigned integers are computed as signed ones of the same bits, whose sign would not be theirs.
+    Unsigned integers are computed as signed ones of the same bits, which ReLU would misread as negative.
 
     >>> activation_of("relu", np.dtype("u2")) is None
     True
@@ -141,7 +141,7 @@ def activation_of(activation: str | None, computed: np.dtype[Any]) -> str | None
 
 
 def bias_matrix(array: Array, types: ProductTypes, computed: np.dtype[Any], avoid: Sequence[Array]) -> Array:
-    """A bias as kernels take it: contiguous, of the type of the sums, apart from what is written."""
+    """A bias as kernels take it: contiguous, in the type of the sums, not overlapping the output."""
     if not same_kind(array.dtype, computed):
         raise UnsafeCast(name="bias", found=array.dtype, required=str(computed))
     kind = types.sums.numpy

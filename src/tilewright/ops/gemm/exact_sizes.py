@@ -1,7 +1,7 @@
-"""Kernels of exact sizes, where the native entry finds them: a table of shapes, counted or compiled.
+"""Native lookup table of kernels for exact sizes, with call counts of shapes that have no kernel yet.
 
-The entry looks every small product up by its sizes and layouts. A shape that has a kernel takes it; one
-that has none is counted, and when it has recurred often enough, the entry names it as wanted and goes
+The entry looks up every small product by its sizes and layouts. A shape with a kernel uses it; one
+without is counted, and when it has recurred often enough, the entry marks it as wanted and goes
 through Python, which compiles it (`special.Specials`).
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Bits of a size in a key; LARGEST_SIDE must fit.
 SIZE_BITS = 6
-#: Where the number of the element type and the layouts stand in a key.
+#: Bit positions of the element type's number and of the layouts in a key.
 DTYPE_AT, A_AT, B_AT = 3 * SIZE_BITS, 3 * SIZE_BITS + 4, 3 * SIZE_BITS + 5
 #: Slots of the table, a power of two: more than kernels are kept, so that few share one.
 SLOT_BITS = 10
@@ -70,7 +70,7 @@ def shape_of(key: int) -> Shape:
 
 
 def slot_number(key: int) -> int:
-    """The slot that a key goes to: the highest bits of its product with `HASH`."""
+    """The slot of a key: the highest bits of its product with `HASH`."""
     return (key * HASH & (1 << 64) - 1) >> 64 - SLOT_BITS
 
 
@@ -82,11 +82,11 @@ class ExactTable:
 
     @property
     def address(self) -> int:
-        """Where machine code finds it."""
+        """Address of the table, which machine code reads."""
         return ctypes.addressof(self.table)
 
     def put(self, shape: Shape, kernel: Kernel) -> None:
-        """Makes a kernel reachable, which must live until it is dropped; the slot's last shape gives way."""
+        """Publish a kernel, which must live until it is dropped; it replaces the slot's previous shape."""
         slot = self.table.slots[slot_number(key_of(shape))]
         if slot.code and (slot.key, slot.kernel) == (key_of(shape), id(kernel)):
             return
@@ -116,7 +116,7 @@ def exact_table() -> ExactTable:
 
 
 class _Read(NamedTuple):
-    """Whether an operand has a contiguous axis, whether that is its rows, its leading dimension."""
+    """Layout of an operand: whether an axis is contiguous, whether rows are, the leading dimension."""
 
     fits: Value
     by_column: Value
@@ -141,7 +141,7 @@ class ExactCall(NamedTuple):
 def find_exact(
     entry: FastFunction, number: Value, matrices: tuple[MatrixValues, ...], unused: Value
 ) -> ExactCall:
-    """Looks a product up, and counts it where it has no kernel.
+    """Emit the lookup of a product, which counts it if there is no kernel.
 
     The product that makes its shape wanted goes through Python; it gives up the reference `unused`.
     """

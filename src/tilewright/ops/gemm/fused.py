@@ -25,7 +25,7 @@ def remember(kernel: GemmKernel, types: ProductTypes, activation: str | None) ->
 def plain(a: Any, b: Any, out: Any, bias: Any, activation: str | None) -> Array | None:
     """activation(a @ b + bias) of aligned matrices, contiguous but for a transpose of b; None for others.
 
-    The general way finds everything else out, errors too, in several times as long.
+    The general path handles everything else, errors included, and takes several times as long.
     """
     if not (type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2):
         return None
@@ -56,7 +56,7 @@ def plain(a: Any, b: Any, out: Any, bias: Any, activation: str | None) -> Array 
 
 
 def _fits(out: Any, shape: tuple[int, int], inputs: tuple[Array, ...]) -> bool:
-    """Whether a kernel may write into `out`: a plain array of the result, which is no input's memory."""
+    """Return whether a kernel may write into `out`: a plain array that fits and overlaps no input."""
     return (
         type(out) is np.ndarray
         and out.shape == shape

@@ -57,7 +57,7 @@ def memory_order(order: Any) -> str:
 
 
 def in_order(found: Array, operands: Iterable[Array], order: str) -> Array:
-    """A result in the asked order of memory; "A" is "F" if all operands are in that order."""
+    """A result in the requested memory order; "A" is "F" if all operands are in that order."""
     if order == "A":
         order = "F" if all(operand.flags.f_contiguous for operand in operands) else "C"
     if order == "K" or np.ndim(found) == 0:
@@ -153,7 +153,7 @@ class ProductFunction(NamedTuple):
     Attributes
     ----------
     name : NumPy's and this package's.
-    multiply : gives the product of a and b, in `out` or memory of its own, in `dtype`; axes of matrices and
+    multiply : computes the product of a and b, into `out` or a new array, in `dtype`; axes of matrices and
         vectors are the last ones.
     cores : the number of these axes of a, b and the result; None: of matmul, which takes both.
     """
@@ -174,7 +174,7 @@ class ProductFunction(NamedTuple):
             raise ContractionAxes(function=self.name, axes=(-1,), a=a.shape, b=b.shape, reason=reason)
 
     def cores_of(self, a: Array, b: Array) -> tuple[int, int, int]:
-        """How many axes of arrays are those of matrices and vectors, and how many of the result."""
+        """Numbers of core axes (of matrices and vectors) of the operands and of the result."""
         if self.cores is not None:
             return self.cores
         return min(a.ndim, 2), min(b.ndim, 2), (a.ndim > 1) + (b.ndim > 1)
@@ -183,7 +183,7 @@ class ProductFunction(NamedTuple):
 def call(
     product: ProductFunction, a: Any, b: Any, out: Any, options: Options, ours: Iterable[str] = ()
 ) -> Any:
-    """A product of whatever operands, with any of the keywords.
+    """Compute a product of any operands, with any of the keywords.
 
     Parameters
     ----------

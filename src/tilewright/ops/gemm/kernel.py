@@ -51,7 +51,7 @@ class GemmKernel(ArrayKernel):
 
     @cached_property
     def _alike(self) -> bool:
-        """Whether A, B and C have one element type."""
+        """Return whether A, B and C have the same element type."""
         return self.types.a == self.types.b == self.types.c
 
     @cached_property
@@ -83,7 +83,7 @@ class GemmKernel(ArrayKernel):
 
     @cached_property
     def scratch_parts(self) -> int:
-        """How many products can be computed at once in one block of scratch."""
+        """Number of products that one scratch block lets run in parallel."""
         step = self.scratch_step
         return self.pool.size // step if step else MOST_THREADS
 
@@ -98,11 +98,11 @@ class GemmKernel(ArrayKernel):
         operands: Sequence[Array] = (),
         team: int | None = None,
     ) -> None:
-        """One product of arrays that are known to fit: aligned, native, one dtype, no overlap.
+        """Run one product of validated arrays: aligned, native byte order, one dtype, no overlap.
 
         Where nothing is fixed at compile time, a column-major C is computed as the transposed product,
         which makes its rows contiguous. Operands of the epilogue are matrices: see `steps.step_matrices`.
-        The team is one that is open; by default the call takes one of its own, where that is worth it.
+        `team` is an open thread team; by default the call opens its own if the product is large enough.
         """
         kernel = self
         if self._turnable and _better_turned(a, c, is_complex=self.types.is_complex):
@@ -120,7 +120,7 @@ class GemmKernel(ArrayKernel):
 
     @cached_property
     def _residuals(self) -> list[int]:
-        """Which operands of the epilogue are matrices."""
+        """The epilogue operands that are matrices."""
         steps = [step for step, _, name in self.problem.steps if name is not None]
         return [number for number, step in enumerate(steps) if isinstance(step, Residual)]
 
@@ -148,9 +148,9 @@ class GemmKernel(ArrayKernel):
         scratch: int,
         operands: Sequence[Array] = (),
     ) -> None:
-        """A batch of products of arrays that fit: the axes before the last two are the same in all.
+        """Run a batch of products of validated arrays: the axes before the last two are the same in all.
 
-        Operands of an epilogue, vectors of which there are at most `MOST_VECTORS`, are the same for all.
+        Epilogue operands, of which at most `MOST_VECTORS` are vectors, are shared by all products.
         """
         batch = c.shape[:-2]
         if 0 in c.shape:  # also of rows or columns: a batch may be as long as it likes then
@@ -185,7 +185,7 @@ class GemmKernel(ArrayKernel):
     def _run_special(
         self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[BatchAxis]
     ) -> bool:
-        """A batch of one small shape through its own kernel, if it has one; the same bits either way.
+        """Run a batch of one small shape with its exact-size kernel, if any; the result is bit-identical.
 
         Both sum the depths of one kc in order, so k must fit in one.
         """
@@ -219,8 +219,8 @@ class GemmKernel(ArrayKernel):
         Raises
         ------
         OperandMismatch : if an array has another shape, dtype or layout, before c changes.
-        StepOperands : if an operand of the epilogue is missing, or is none.
-        InvalidScalar : if beta is not 0 where c can't be added to the sums.
+        StepOperands : if an operand of the epilogue is missing or unknown.
+        InvalidScalar : if beta is not 0 although c cannot be added to the sums.
         ForeignKernel : if the kernel was compiled for another machine.
         """
         acc = self.types.acc
@@ -232,7 +232,7 @@ class GemmKernel(ArrayKernel):
         pool = self.pool
         with pool.block() as scratch:
             self.run(a, b, c, *factors, scratch, steps)
-        if pool.table.wanted:  # native calls came here for want of a block
+        if pool.table.wanted:  # native calls arrived here because no scratch block was free
             with afterwards(self.name):
                 pool.supply()
         return c
@@ -241,7 +241,7 @@ class GemmKernel(ArrayKernel):
         if self.problem.epilogue:
             return self.__call__
         pool = self.pool
-        with contextlib.suppress(ScratchAllocation):  # a call that finds no block goes through Python
+        with contextlib.suppress(ScratchAllocation):  # a call that finds no free block goes through Python
             pool.supply()
         record = GemmRecord.of(
             self.problem.operands, self.types.acc, self.address, pool.table_address, self.turns
@@ -262,7 +262,7 @@ def _better_turned(a: Array, c: Array, *, is_complex: bool) -> bool:
 
 
 def arranged(kernel: GemmKernel, a: Array, b: Array, c: Array) -> tuple[bool, tuple[int, ...]]:
-    """Whether a kernel without fixed layouts computes the transposed product, and the sizes it is given."""
+    """Whether a kernel without fixed layouts computes the transposed product, and the sizes passed to it."""
     if _better_turned(a, c, is_complex=kernel.types.is_complex):
         return True, _sizes(b.T, a.T, c.T)
     return False, _sizes(a, b, c)
@@ -288,7 +288,7 @@ def _specials() -> Specials:
 
 
 def make_wanted() -> None:
-    """Compiles the kernel of exact sizes that the native entry has asked for, if it has."""
+    """Compile the exact-size kernel that the native entry requested, if any."""
     with importing:
         from tilewright.ops.gemm.exact_sizes import exact_table
 

@@ -27,7 +27,7 @@ from tilewright.spec.weights import Elements
 #: Rows of the tallest tile: beyond, multiply-adds outweigh the bytes even of float32.
 NARROW_ROWS = 8
 
-#: Rows up to which words are taken apart again for every 8 rows: that costs a quarter of their multiply-adds,
+#: Rows up to which words are unpacked again for every 8 rows: that costs a quarter of their multiply-adds,
 #: and panels of floats would be written and read for few uses.
 NARROW_STORED_ROWS = 32
 
@@ -36,12 +36,12 @@ NARROW_STORED_ROWS = 32
 MOST_PANELS = 4
 
 #: Share of the vector registers that sums and words may take; constants and operands of A need the others:
-#: 4-bit integers are taken apart with 12 constants.
+#: Unpacking 4-bit integers uses 12 constants.
 WORDS_SHARE = 5 / 8
 
 
 def plain_elements(instruction: TileFma) -> Elements | None:
-    """What panels of an instruction's own operands hold, if words of few rows are such panels."""
+    """Element types of panels in the instruction's own operand format, if few-row words are such panels."""
     forms = {(F32, 1): Elements.F32, (BF16, 2): Elements.BF16}
     return None if instruction.is_matrix_engine else forms.get((instruction.b, instruction.kr))
 
@@ -76,7 +76,7 @@ def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:
         return replace(one, rows=rows, columns=columns, tile=shape, stored=nest.stored(elements, j))
 
     def kept(row: int, first: Expression) -> Nest:
-        """The sums of a narrower C wait beside the block."""
+        """Sums of a narrower C, kept in a buffer beside the block until they are final."""
         place = Slice("sums", i * row + (j - first), (Constant(row), Constant(1)))
         return replace(nest, sums=place if nest.carries else None)
 

@@ -91,19 +91,19 @@ class _Entry(FastFunction):
 
 
 class _Operand(NamedTuple):
-    """What is read of an array; of a vector, both last axes are its one axis."""
+    """The fields read from an array; for a vector, both last axes are its one axis."""
 
     data: Value
     vector: Value
     batched: Value
-    length: Value  # of the batch axis, 1 where there is none
+    length: Value  # of the batch axis; 1 without one
     step: Value  # bytes to the next matrix, 0 where it is the same one
     lengths: tuple[Value, Value]  # of the last two axes
     apart: tuple[Value, Value]  # elements from one entry of them to the next
 
 
 class Row(ctypes.Structure):
-    """What the entry knows of one kernel: which element types it takes, and how it is called."""
+    """One kernel as the entry knows it: its element types and its calling convention."""
 
     _fields_ = (
         ("dtypes", ctypes.c_void_p * 3),  # NumPy's descriptors of a, b and the result
@@ -118,7 +118,7 @@ class Row(ctypes.Structure):
     )
 
 
-#: Kernels that the entry can hold: every type alone, unsigned ones, and some mixtures.
+#: Capacity of the entry in kernels: every type alone, unsigned types, and some mixtures.
 MOST_ROWS = 48
 
 
@@ -414,6 +414,6 @@ class NativeMatmul:
             self.table.count += 1  # last: who finds the row calls the kernel
 
     def _is_new(self, dtypes: tuple[np.dtype[Any], ...]) -> bool:
-        """Whether no row has these types."""
+        """Return whether no row has these types."""
         wanted = [id(dtype) for dtype in dtypes]
         return all(list(row.dtypes) != wanted for row in self.table.rows[: self.table.count])

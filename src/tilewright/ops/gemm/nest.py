@@ -120,8 +120,8 @@ def packing(nest: Nest) -> tuple[Statement, ...]:
     jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
     if not nest.carries:
         return (*blocks, jc)
-    # Unfinished sums may not stand in C, which would round them. They wait in a block of their own; each
-    # block of C then goes through the whole depth before the next one begins.
+    # Unfinished sums cannot be stored in C, which would round them. They are kept in a separate block; each
+    # block of C then completes the whole depth before the next one begins.
     place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc")) * nest.parts
     sums = Slice("block_sums", place, (Constant(SUMS_COLUMNS), Constant(1)))
     nest = replace(nest, sums=sums)
@@ -205,7 +205,7 @@ def _most_depths(nest: Nest) -> int:
 
 
 def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
-    """When A is small or seldom read, so that tiles read it in place."""
+    """Condition under which tiles read A in place: A is small or seldom read."""
     sizes = nest.sizes
     choices: tuple[Compare, ...] = (
         Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a)),
@@ -234,7 +234,7 @@ def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statem
 
 
 def _prepacked(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[Statement, ...]:
-    """Operands whose panels exist: five loops around them, or A in place beside panels of B.
+    """The nest for prepacked operands: five loops around the panels, or A in place with panels of B.
 
     Tiles and depth blocks are those of every other nest, so that each sum has the same order.
     """
@@ -251,7 +251,7 @@ def _prepacked(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[Statement, 
 
 
 def _beside_column(nest: Nest) -> Nest:
-    """The sums of a narrower C wait for the next depth block beside the tile's column of a few of them."""
+    """Buffer for the sums of a narrower C between depth blocks, for a column of a few tiles."""
     row = nest.tile.nr
     return replace(nest, sums=Slice("sums", Name("i") * row, (Constant(row), Constant(1))))
 
@@ -275,7 +275,7 @@ def _auto(nest: Nest, limits: InPlaceLimits, lanes: int) -> tuple[Statement, ...
             deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
             body = decide(AnyOf((AllOf(deep),)), columns(nest, lanes), body)
     if nest.a == "a" and nest.parts == 1:
-        # Turned, one column is a row of the problem, whose order is that of every row.
+        # Transposed, one column is a row of the problem, with the summation order of every row.
         one = Compare(Relation.EQ, sizes.n, Constant(1))
         body = decide(AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),)), dots(nest), body)
     return body
@@ -290,9 +290,9 @@ def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
 def lay_gemm(
     nest: Nest, strategy: Strategy, machine: Machine
 ) -> tuple[tuple[Statement, ...], tuple[Buffer, ...]]:
-    """The statements of a product, whatever its sizes, and the scratch that they use.
+    """The statements of a product of any size, and the scratch that they use.
 
-    They name operands as the nest does, and take the scalars alpha and beta.
+    They use the nest's operand names and the scalars alpha and beta.
     """
     types, blocking, isa = nest.types, nest.blocking, machine.isa
     limits = in_place_limits(blocking.mr, blocking.nr, types, machine.l2.size)
@@ -323,7 +323,7 @@ def lay_gemm(
 
 
 def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -> Program:
-    """The tile IR of a GEMM; its parameters keep their meaning whatever the layout of C.
+    """The tile IR of a GEMM; its parameters have the same meaning for every layout of C.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def gemm_meaning(state: Compilation, name: str) -> str:
 
 
 def _step_text(operand: Operand) -> str:
-    """What an operand of the epilogue is."""
+    """Description of an epilogue operand."""
     dtype = operand.dtype
     many = "numbers" if dtype.c_name != "void" else f"numbers of {dtype}"
     rows = "m" if operand.rows is None else str(operand.rows)

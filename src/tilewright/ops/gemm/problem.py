@@ -19,7 +19,7 @@ from tilewright.spec.weights import Weights
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: The types of A beside weights in words.
+#: The types of A that can be multiplied with quantised weights.
 WEIGHTED_DTYPES = dtypes_for(Use.ACTIVATIONS)
 
 
@@ -29,18 +29,18 @@ class Gemm:
 
     Parameters
     ----------
-    m, n, k : sizes; None means given at run time, so that one kernel serves every size.
+    m, n, k : sizes; None: given at run time, so that one kernel serves every size.
     dtype : element type of A ("f32", "bf16", "i8", "c64", ...).
     b_dtype : that of B; by default A's.
     out_dtype : that of C; by default the wider of A's and B's. Sums are kept in float32, float64, 32 or 64
         bits (`ProductTypes.acc`), alpha and beta are of that type, and C is converted when it is stored.
     a, b, c : layouts "row", "col", "strided" (any two strides, given at run time) or "packed" (tiles of the
-        machine's register tile, each contiguous: `tilewright.pack` makes them; C not "col" beside them).
-    epilogue : what is done to alpha * A @ B + beta * C before it is stored: an `Epilogue`, its steps, or text
+        machine's register tile, each contiguous: `tilewright.pack` makes them; C must not be "col" then).
+    epilogue : operations on alpha * A @ B + beta * C before it is stored: an `Epilogue`, its steps, or text
         such as "bias,gelu". Then C is read and written in the type of C once, and steps that make floats of
         integer sums allow a C of floats.
     strategy : "auto", "tiling" (operands in place) or "packing".
-    weights : how a packed B stands in words, with scales or not; None where its panels hold the elements of
+    weights : the quantised format of a packed B, with or without scales; None if its panels hold elements of
         the multiply instruction. A is of float32 or bfloat16, and B's elements are taken for A's type.
 
     alpha and beta are given with each call, and so are the operands of the epilogue. beta = 0 never reads C;

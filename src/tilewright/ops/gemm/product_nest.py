@@ -1,4 +1,4 @@
-"""What the loop nests of one GEMM share: its sizes, its register tile, its slices and packs."""
+"""State shared by the loop nests of one GEMM: sizes, register tile, operand slices and packing."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def ones(*strides: Expression) -> tuple[Compare, ...]:
 
 
 def decided(*terms: Compare) -> tuple[Compare, ...] | None:
-    """The comparisons that are not known to hold; None where one is known to fail."""
+    """The comparisons that cannot be decided at compile time; None if one is known to fail."""
     known = [_known(term) for term in terms]
     if False in known:
         return None
@@ -209,7 +209,7 @@ def decide(
 
 
 def _known(term: Compare) -> bool | None:
-    """The answer of a comparison of constants."""
+    """The result of a comparison of constants; None if it is not constant."""
     match term:
         case Compare(relation, Constant(left), Constant(right)):
             return {Relation.EQ: left == right, Relation.LE: left <= right, Relation.LT: left < right}[
@@ -221,10 +221,10 @@ def _known(term: Compare) -> bool | None:
 
 @dataclass(frozen=True)
 class Nest:
-    """What every loop nest of one GEMM shares.
+    """State and slices shared by every loop nest of one GEMM.
 
     `a` and `b` are the buffers in the roles of A (broadcast, rows) and B (vectors, columns); a
-    column-major C is computed as Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them. Of `packed`
+    column-major C is computed as Cᵀ = Bᵀ·Aᵀ, which makes its rows contiguous and swaps them. In `packed`
     operands, each micro-panel holds the whole depth; a packed C has one contiguous tile behind the other.
 
     Sizes are counted in elements of the operands. Complex products are real ones on their parts (see
@@ -240,7 +240,7 @@ class Nest:
     b: str = "b"
     packed: frozenset[str] = frozenset()
     sums: Slice | None = None  # where sums wait that C can't take
-    weights: Weights | None = None  # how B stands in words, if it does
+    weights: Weights | None = None  # the quantised format of B, if it has one
     steps: Steps = Steps()
     first_row: Expression | None = None  # of the rows that a task walks, mb of them; or else all
 
@@ -251,7 +251,7 @@ class Nest:
 
     @property
     def carries(self) -> bool:
-        """Whether C can't take unfinished sums: it would round them, or has another type than the sums."""
+        """Whether C cannot hold unfinished sums: it would round them, or its type differs from the sums'."""
         apart = self.types.c.real != self.types.acc
         return self.types.narrows or (apart and bool(self.steps.typed))
 
@@ -267,7 +267,7 @@ class Nest:
 
     @property
     def in_place(self) -> bool:
-        """Whether tiles can read operands where they stand, converting them if need be."""
+        """Whether tiles can read operands in place, converting them if necessary."""
         return self.instruction.in_place and self.parts == 1
 
     @property
@@ -277,7 +277,7 @@ class Nest:
 
     @property
     def words(self) -> tuple[Compare, ...] | None:
-        """When tiles can read A in place: always, given these, or (None) never."""
+        """Conditions under which tiles can read A in place: none (always), these, or None (never)."""
         if self.in_place:
             return ()
         stored = self.types.a if self.a == "a" else self.types.b
@@ -328,7 +328,7 @@ class Nest:
         )
 
     def a_in_place(self) -> Slice:
-        """A at row i and depth pc, where it stands."""
+        """A at row i and depth pc, in place."""
         sizes, k = self.sizes, self.instruction.k
         offset = Name("i") * sizes.rs_a + Name("pc") * sizes.cs_a
         if k == 1:
@@ -397,7 +397,7 @@ class Nest:
         return Slice(self.b, offset, strides, interleave=interleave, panels=panels)
 
     def stored(self, elements: Elements, column: Expression) -> Stored:
-        """How the words of the columns from some one on are taken apart."""
+        """How the quantised words of the columns from `j` on are unpacked."""
         if self.weights is None or not self.weights.zeros:
             return Stored(elements)
         return Stored(elements, self._scales("zeros", column), self._group())

@@ -25,7 +25,7 @@ Array: TypeAlias = NDArray[Any]
 #: the kernel takes less than 1 ms.
 PRODUCTS_TO_REPAY = 10_000
 
-#: Sizes up to which a kernel of exact sizes is worth it; beyond, the general one loses under 10 %.
+#: Sizes up to which an exact-size kernel pays off; beyond, the general one is less than 10 % slower.
 LARGEST_SIDE = 48
 
 #: Kernels kept, and shapes counted, at most; the least recently used go first.
@@ -34,7 +34,7 @@ MOST_COUNTED = 1024
 
 
 class Shape(NamedTuple):
-    """What a kernel of exact sizes is made for: C = A · B with a row-major C; words hash fast."""
+    """Key of an exact-size kernel: C = A · B with a row-major C; plain strings and ints hash fast."""
 
     m: int
     n: int
@@ -70,9 +70,9 @@ class Fit(NamedTuple):
 
 
 def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
-    """The shape of a product that a kernel of exact sizes could compute, None where none could.
+    """The shape of a product if an exact-size kernel can compute it, otherwise None.
 
-    One column is none: its sums run along the depth in an order that these kernels do not have.
+    One column cannot be: its sums run along the depth in an order that these kernels do not have.
 
     >>> import numpy as np
     >>> ones = np.ones((4, 4), np.float32)
@@ -91,7 +91,7 @@ def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
 
 
 class Published(Protocol):
-    """Where machine code finds kernels (`exact.ExactTable`)."""
+    """The native lookup table of kernels (`exact_sizes.ExactTable`)."""
 
     def put(self, shape: Shape, kernel: Any) -> None:
         """Makes a kernel reachable."""
@@ -117,9 +117,9 @@ class Specials:
         self._kernels: OrderedDict[Shape, Any] = OrderedDict()
 
     def find(self, shape: Shape, products: int) -> Any | None:
-        """The kernel of a shape, None while it has not repaid itself; counts these products.
+        """The kernel of a shape, None until it would repay its compilation; counts these products.
 
-        None also while another thread holds the lock, most likely to compile: the general kernel gives the
+        Also None while another thread holds the lock, most likely to compile: the general kernel gives the
         same bits, and its caller need not wait.
         """
         if not preparing.acquire(blocking=False):

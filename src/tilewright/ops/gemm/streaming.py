@@ -44,7 +44,7 @@ STREAMED_DEPTH = 8
 #: Vectors of one row of the pass. Two rows take half as many each: as many sums, and as much code.
 STREAMED_VECTORS = 4
 
-#: Bytes of one row of sums: a third of the smallest L1 beside the rows of B that pass by.
+#: Bytes of one row of sums: a third of the smallest L1; rows of B stream through the rest.
 SUMS_BYTES = 16 << 10
 
 
@@ -56,7 +56,7 @@ DOT_DEPTH = 8192
 
 
 def sums_buffer(nest: Nest) -> Buffer:
-    """Where a thread keeps the sums of a block of columns, and those that C can't take."""
+    """Per-thread buffer for the sums of a block of columns, and for sums that C cannot hold."""
     acc = nest.types.acc
     block = STREAMED_ROWS * (SUMS_BYTES // acc.size)
     size = max(2 * block, SUMS_ROWS * nest.tile.nr) if nest.carries else block
@@ -151,7 +151,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
 
 
 def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
-    """One row times a matrix that is contiguous along the depth; sums keep their order."""
+    """One row times a matrix that is contiguous along the depth; the summation order is unchanged."""
     sizes, j = nest.sizes, Name("j")
     one = replace(
         nest.matmul(
@@ -180,7 +180,7 @@ def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
 def dots(nest: Nest) -> tuple[Statement, ...]:
     """One column: dot products of rows of A with a vector, both contiguous along the depth.
 
-    Vectors run along the depth, so a sum has an order of its own (n = 1 is its own case), the same for
+    Vectors run along the depth, so n = 1 has its own summation order, the same for
     every row. Rows that run side by side share the vector's loads.
     """
     sizes, i = nest.sizes, Name("i")

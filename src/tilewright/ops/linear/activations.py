@@ -36,21 +36,21 @@ from tilewright.spec.weights import Elements, Weights
 #: The types of activations that are quantised as they are; others are converted to float32.
 _TYPES = dtypes_for(Use.QUANTISED_ROWS)
 
-#: What an unsigned element of a weight stands above its value.
+#: Offset of a weight's unsigned elements from their signed values.
 _MIDDLE = Elements.I8.middle
 
 
 @dataclass(frozen=True, eq=False)
 class QuantizedRows:
-    """A matrix of 8-bit integers whose rows have scales: it stands for scales[:, None] * q.
+    """A matrix of 8-bit integers with one scale per row: it represents scales[:, None] * q.
 
-    Made by `tilewright.quantize_rows`, or from integers and scales of others.
+    Made by `tilewright.quantize_rows`, or from existing integers and scales.
 
     Attributes
     ----------
     q : int8, shape (m, k), contiguous.
     scales : float32, shape (m,). NaN makes every result of its row NaN.
-    sums : int32, shape (m,): the sums of the rows of q, by default computed.
+    sums : int32, shape (m,): the sums of the rows of q, computed by default.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class QuantizedRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the matrix."""
+        """Shape of the matrix."""
         m, k = self.q.shape
         return m, k
 
@@ -116,7 +116,7 @@ def row_function(dtype: DType) -> Any:
 
 
 def quantize_rows(x: Any) -> QuantizedRows:
-    """Activations as 8-bit integers with one scale for each row, for products with weights of 8 bits.
+    """Quantise activations to 8-bit integers with one scale per row, for products with 8-bit weights.
 
     q = x / s rounded to nearest, ties to even; s = max|x| / 127 of the row in float32, 1 where that is 0.
     A row that holds NaN or an infinity gets the scale NaN (and q = 0), so that all of its results are NaN.
@@ -124,12 +124,12 @@ def quantize_rows(x: Any) -> QuantizedRows:
     Parameters
     ----------
     x : array_like
-        Shape (m, k), of float32, float16 or bfloat16; anything else is converted to float32.
+        Shape (m, k), float32, float16 or bfloat16; anything else is converted to float32.
 
     Returns
     -------
     QuantizedRows
-        `linear` and `matmul` take it as their first operand, beside ``quantize_weights(w, bits=8)``: the sums
+        `linear` and `matmul` take it as their first operand, with ``quantize_weights(w, bits=8)``: the sums
         of integers are exact and become floats once: float32, or bfloat16 by `dtype` or `out`.
 
     Raises
@@ -173,9 +173,9 @@ def _steps(along: Along | None, activation: str | None) -> Epilogue:
 
 
 def _tiles(packed: PackedMatrix) -> Array:
-    """The unsigned elements of a weight in the tiles of the host's product of int8 and uint8.
+    """The unsigned elements of a weight in the tiles of the host's int8 by uint8 product.
 
-    On most machines these are the weight's own bytes; else they are packed once, beside it.
+    On most machines these are the weight's own bytes; otherwise they are packed once and cached with it.
     """
     form = panel_form(ProductTypes.parse(I8, U8, I32), Role.B, host_machine())
     if form == packed.form.panels:
@@ -218,8 +218,8 @@ def matmul(
 
     Raises
     ------
-    QuantisedWeight : if the weight has not 8 bits, one scale for each column and no zero points.
-    InvalidChoice : if the result is asked for in another type than float32 and bfloat16.
+    QuantisedWeight : unless the weight has 8 bits, one scale per column and no zero points.
+    InvalidChoice : if the requested result type is neither float32 nor bfloat16.
     """
     if not isinstance(packed, PackedMatrix) or packed.form.weights != Weights(Elements.I8):
         raise QuantisedWeight(

@@ -64,7 +64,7 @@ class PackedGemmKernel(GemmKernel):
     """A kernel of a `Gemm` with operands in packed layout: ``kernel(a, b, c, alpha=1, beta=0)``.
 
     A packed operand is a `PackedMatrix` or its tiles, a C-contiguous array of four axes, of which C must be
-    one. Where only tiles tell a size, it is that of whole tiles.
+    one. A size known only from tiles is that of whole tiles.
     """
 
     @cached_property
@@ -115,7 +115,7 @@ class PackedGemmKernel(GemmKernel):
         scratch: int,
         operands: Sequence[Array] = (),
     ) -> None:
-        """One product of arrays that are known to fit; packed ones are their tiles.
+        """Run one product of validated arrays; packed ones are passed as their tiles.
 
         Operands of the epilogue are matrices: see `steps.step_matrices`.
         """
@@ -221,13 +221,13 @@ def packed_kernel(types: ProductTypes, role: Role, epilogue: Epilogue) -> Packed
 
 
 class Route(NamedTuple):
-    """How products of some type with one packed matrix run.
+    """How products of one type with a packed matrix run.
 
     Attributes
     ----------
     kernel : the kernel.
     operand, sums, result : element types that the other operand and a bias are converted to, and of C.
-    beside : arrays that the kernel takes with the tiles.
+    beside : arrays that the kernel takes in addition to the tiles.
     """
 
     kernel: PackedGemmKernel | WeightKernel
@@ -238,13 +238,13 @@ class Route(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What a product with a packed matrix is to be: the keys of `PackedMatrix.routes`.
+    """A requested product with a packed matrix: the keys of `PackedMatrix.routes`.
 
     Attributes
     ----------
     other : element type of the other operand.
-    computed : element type of the result; None asks for NumPy's promotion.
-    along, activation : the axis of a bias, and what follows it; or None.
+    computed : element type of the result; None: NumPy's promotion.
+    along, activation : the axis of a bias and the activation after it, or None.
     """
 
     other: np.dtype[Any]
@@ -254,13 +254,13 @@ class Wish(NamedTuple):
 
 
 def find_route(packed: PackedMatrix, wish: Wish) -> Route:
-    """The kernel for an operand of some type beside a packed one.
+    """The kernel for the product of an operand of some type with a packed one.
 
     Raises
     ------
-    PackedDtype : if the operand's values are not all values of the type that the matrix was packed for.
-    ForeignPacked : if this host has other tiles.
-    StepDtype, InvalidChoice : if an activation has no meaning on the sums, or is none.
+    PackedDtype : if the type that the matrix was packed for cannot hold all values of the operand's type.
+    ForeignPacked : if this host uses other tiles.
+    StepDtype, InvalidChoice : if an activation is undefined for the sums' type, or unknown.
     """
     route = cast("Route | None", packed.routes.get(wish))
     if route is None:  # finding one takes longer than small products do
@@ -420,7 +420,7 @@ def _matrices(operand: Array, target: Array, side: str, *, merge: bool) -> tuple
 
 
 class _Call(NamedTuple):
-    """What is the same for every product of a batch."""
+    """The arguments shared by every product of a batch."""
 
     packed: PackedMatrix
     side: str

@@ -52,7 +52,7 @@ class WeightKernel(GemmKernel):
         Raises
         ------
         OperandMismatch : if an operand has another shape, dtype or layout, before c changes.
-        ForeignPacked : if the weight is in panels of another width.
+        ForeignPacked : if the weight's panels have another width.
         ForeignKernel : if the kernel was compiled for another machine.
         """
         acc = self.types.acc
@@ -95,7 +95,7 @@ class WeightKernel(GemmKernel):
         scratch: int,
         steps: Sequence[Array] = (),
     ) -> None:
-        """One product of arrays that are known to fit; `steps` are the operands of the epilogue."""
+        """Run one product of validated arrays; `steps` are the operands of the epilogue."""
         assert self.problem.weights is not None
         vectors = (*(b.vectors[name] for name in self.problem.weights.vectors), *steps)
         self.run_packed([a, b.data4d, c], (*c.shape, a.shape[1]), factors, scratch, vectors)
@@ -108,7 +108,7 @@ class WeightKernel(GemmKernel):
         scratch: int,
         operands: Sequence[Array] = (),
     ) -> None:
-        """One product of arrays that are known to fit; operands: vectors of the weight, then of the steps."""
+        """Run one product of validated arrays; operands: vectors of the weight, then of the steps."""
         (a, _, c), (m, n, k) = arrays, sizes
         strides = (*element_strides(a), 0, 0, *element_strides(c))
         arrays = [*arrays, *operands]
@@ -157,7 +157,7 @@ def weight_types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -
 
 
 def weight_route(packed: PackedMatrix, x: Array, wish: packed_gemm.Wish) -> Route:
-    """The kernel for x beside a weight, as `packed_gemm.find_route` gives that of other packed matrices."""
+    """The kernel for x and a quantised weight; see `linear.call.find_route` for other packed matrices."""
     weights = packed.form.weights
     assert weights is not None
     types = a, c = weight_types(x, packed, wish.computed)
@@ -167,7 +167,7 @@ def weight_route(packed: PackedMatrix, x: Array, wish: packed_gemm.Wish) -> Rout
 
 
 class Wish(NamedTuple):
-    """What a product with a weight is to be, beside its operands."""
+    """A requested product with a weight, apart from its operands."""
 
     out: Array | None
     dtype: np.dtype[Any] | None
@@ -180,14 +180,14 @@ class Wish(NamedTuple):
 def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
     """activation(alpha · x @ packed + beta · out + bias): see `tilewright.matmul`.
 
-    bfloat16 is multiplied as such, what else float32 holds as float32; the result is of that type, or of
+    bfloat16 is multiplied as such, other types that fit float32 as float32; the result has that type, or
     `dtype`, which may be float32.
 
     Raises
     ------
-    PackedDtype : if x has values that float32 has not.
-    InvalidChoice : if the result is asked for in another type.
-    ForeignPacked : if the weight is in panels of another width.
+    PackedDtype : if float32 cannot represent all values of x's type.
+    InvalidChoice : if another result type is requested.
+    ForeignPacked : if the weight's panels have another width.
     """
     assert packed.form.weights is not None
     given, asked = wish.out, wish.dtype if wish.dtype is not None or wish.out is None else wish.out.dtype
@@ -223,7 +223,7 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
         with kernel.pool.block() as scratch:
             for left, result in zip(rows, results, strict=True):
                 kernel.run_weights(left, packed, result, factors, scratch, vectors)
-    if asked is None and along is not Along.ROW:  # the next such call takes the short way
+    if asked is None and along is not Along.ROW:  # the next such call takes the fast path
         with afterwards("matmul"):
             key = packed_gemm.Wish(a.numpy, None, along, wish.activation)
             packed.routes[key] = weight_route(packed, x, key)

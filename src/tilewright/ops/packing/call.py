@@ -39,7 +39,7 @@ class PackingKernel(Kernel):
     problem: Packing
 
     def form(self) -> PackedForm:
-        """What panels of this kernel mean."""
+        """The packed form of this kernel's panels."""
         problem = self.problem
         return PackedForm(problem.role, problem.dtype, problem.other, self.blocking, self.machine.isa.name)
 
@@ -103,7 +103,7 @@ def pack(
     tiles: Sequence[int] | None = None,
     target: str | Machine | None = None,
 ) -> PackedMatrix:
-    """What `tilewright.pack` does, which documents it."""
+    """Implementation of `tilewright.pack`, which documents it."""
     with importing:
         from tilewright.compiler.target import resolve_target
 
@@ -205,7 +205,7 @@ def repacked(packed: PackedMatrix) -> PackedMatrix:
 
 
 def unpack(packed: PackedMatrix) -> Array:
-    """What `tilewright.unpack` does, which documents it."""
+    """Implementation of `tilewright.unpack`, which documents it."""
     if not isinstance(packed, PackedMatrix):
         raise NotPacked(name="packed", found=type(packed).__name__)
     form = packed.form

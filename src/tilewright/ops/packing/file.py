@@ -57,7 +57,7 @@ _LONGEST_DESCRIPTION = 1 << 20
 
 
 class _Entry(NamedTuple):
-    """One array of a file: name, element type, shape, and where its bytes are."""
+    """One array of a file: name, element type, shape, and location of its bytes."""
 
     name: str
     dtype: str
@@ -104,9 +104,9 @@ def _description(packed: PackedMatrix, entries: list[_Entry]) -> dict[str, Any]:
 
 
 def _encoded(packed: PackedMatrix, arrays: dict[str, Array]) -> tuple[bytes, list[_Entry]]:
-    """The head of a file, padded to a page, and where its arrays go.
+    """The header of a file, padded to a page, and the offsets of its arrays.
 
-    Offsets stand in the description, whose length moves them: they are laid out behind a first guess, which
+    The description contains the offsets, which depend on its length: layout starts from a first guess, which
     grows until the description fits.
     """
     room = PANEL_ALIGNMENT
@@ -127,7 +127,7 @@ def _encoded(packed: PackedMatrix, arrays: dict[str, Array]) -> tuple[bytes, lis
 
 
 def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
-    """Writes a packed matrix beside the file and puts it in its place at once."""
+    """Write a packed matrix to a temporary file next to `path`, then rename it atomically."""
     path = check_path(path)
     arrays = {"panels": packed.data4d, **packed.vectors}
     head, entries = _encoded(packed, arrays)
@@ -147,7 +147,7 @@ def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bool) -> PackedMatrix:
-    """What `PackedMatrix.load` does, which documents it."""
+    """Implementation of `PackedMatrix.load`, which documents it."""
     path = where = check_path(path)
     mapped, verify = check_flag(mapped, "mmap"), check_flag(verify, "verify")
     repack = check_flag(repack, "repack")
@@ -211,7 +211,7 @@ def _integer(value: object) -> int:
 
 
 def _entry(said: Any) -> _Entry:
-    """One array of a description."""
+    """Parse the entry of one array of a description."""
     name, dtype = said["name"], said["dtype"]
     shape = tuple(map(_integer, said["shape"]))
     if type(name) is not str or set(said) != set(_Entry._fields):
@@ -220,7 +220,7 @@ def _entry(said: Any) -> _Entry:
 
 
 def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int, int], list[_Entry]]:
-    """What a description says; who wrote the checksum may still have written nonsense."""
+    """Parse and validate a description; a valid checksum does not imply valid contents."""
     try:
         said = json.loads(text)
         inner = said["panels"]

@@ -1,4 +1,4 @@
-"""Packed matrices: a weight copied once into the tiles of a machine, and what it knows of itself."""
+"""Packed matrices: a weight copied once into the tiles of a machine, with its metadata."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 @dataclass(frozen=True)
 class PackedForm:
-    """What the bytes of a packed matrix mean.
+    """The storage format of a packed matrix.
 
     Attributes
     ----------
-    role : of A or of B.
+    role : the operand it is, A or B.
     dtype : element type of the matrix that was packed, as NumPy promotion sees it.
-    other : of the operand it is multiplied with.
+    other : element type of the operand it is multiplied with.
     panels : tile sizes and the element type in memory.
     row : the instruction-set row the tiles belong to; empty where the caller chose them.
-    weights : how the elements of a weight stand in words, with or without scales; None in the instruction's
+    weights : the quantised format of a weight, with or without scales; None: elements are the instruction's
         own operands.
     """
 
@@ -65,7 +65,7 @@ class PackedForm:
         return self.panels.shape(lanes, depth)
 
     def vector_shapes(self, shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        """The shapes of the arrays beside the tiles, by name: [N1, groups, N0]."""
+        """The shapes of the arrays stored with the tiles, by name: [N1, groups, N0]."""
         if self.weights is None:
             return {}
         panels, _, lanes, _ = self.tiles_shape(shape)
@@ -103,7 +103,7 @@ class PackedMatrix:
     __array_priority__ = 1000.0
     __array_ufunc__ = None
 
-    #: How products with it run, by the types of the other operand and of the result; found when first asked.
+    #: Routes of products with it, by types of the other operand and of the result; computed on first use.
     routes: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -151,7 +151,7 @@ class PackedMatrix:
 
     @property
     def role(self) -> str:
-        """Which operand of a product it is: "a" or "b"."""
+        """The operand of a product that it is: "a" or "b"."""
         return self.form.role.value
 
     @property
@@ -161,7 +161,7 @@ class PackedMatrix:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tiles, padding included, and of the vectors beside them."""
+        """Bytes of the tiles, padding included, and of the vectors stored with them."""
         return self.data4d.nbytes + sum(vector.nbytes for vector in self.vectors.values())
 
     def __repr__(self) -> str:
@@ -216,7 +216,7 @@ class PackedMatrix:
         return self
 
     def copy(self) -> PackedMatrix:
-        """The same matrix in memory of its own: of one that a file is mapped into, apart from the file."""
+        """A copy of the matrix in its own memory, which no longer depends on a mapped file."""
         data = aligned_empty(self.data4d.shape, self.data4d.dtype)
         data[...] = self.data4d
         return PackedMatrix(

@@ -24,7 +24,7 @@ def pack(
     form: str | None = None,
     target: str | Machine | None = None,
 ) -> PackedMatrix:
-    """A matrix in the tiles in which products read it: packed once, multiplied often.
+    """Pack a matrix once into the tiles that products read, to multiply it often.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def pack(
         Shape (k, n); in the role of A, (m, k). Any strides. Of a linear layer's weight (out, in) pass
         ``weight.T``.
     role : "b" or "a"
-        On which side of products it stands.
+        The side of products on which it is used.
     tiles : two ints, optional
         Lanes and adjacent depths of one tile, (N0, K0) or (M0, K0), for `mmt4d`; by default those of the
         machine, which `matmul` takes.
     form : "bf16", "f16", "f8e4m3" or "f8e5m2", optional
-        A weight is rounded to nearest and kept so, and multiplied with float32 (or bfloat16) as the float32
-        that each element is. For integers see `quantize_weights`.
+        A weight is rounded to nearest and stored so, and multiplied with float32 (or bfloat16) as the float32
+        value of each element. For integers see `quantize_weights`.
     target : optional
         As in `compile`: the machine whose tiles are taken.
 
@@ -99,11 +99,11 @@ def quantize_weights(
     symmetric: bool = True,
     target: str | Machine | None = None,
 ) -> PackedMatrix:
-    """A weight as integers of 8 or 4 bits with scales, packed: products read a fraction of the bytes.
+    """Quantise a weight to packed 8- or 4-bit integers with scales: products read a fraction of the bytes.
 
-    An element stands for s · (u - z): u unsigned, s the scale and z the zero point of its column and group.
+    An element represents s · (u - z): u unsigned, s the scale and z the zero point of its column and group.
     Products of float32 and bfloat16 with it sum x · (u - z) exactly as floats, group by group, and multiply
-    each group's sum by its scale; no matrix of floats is made.
+    each group's sum by its scale; the float matrix is never materialised.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def quantize_weights(
     Returns
     -------
     PackedMatrix
-        `unpack` gives the float32 matrix that it stands for.
+        `unpack` returns the float32 matrix that it represents.
 
     Raises
     ------

@@ -24,7 +24,7 @@ from tilewright.spec.weights import GROUPS, Elements, Weights
 
 #: Bits of quantised elements.
 _INTEGERS = {8: Elements.I8, 4: Elements.I4}
-#: Types of weights that are kept narrower than their products, by the word that asks for them.
+#: Weight types stored narrower than their products compute, by the name that selects them.
 _FLOATS = {
     elements.value: (elements, elements.dtype) for elements in Elements if elements.dtype.is_narrow_float
 }
@@ -49,7 +49,7 @@ def _elements(bits: int) -> Elements:
 
 
 def _group(group: object) -> int:
-    """Depths that share a scale; 0 for all of them. Which numbers there are `Weights` knows."""
+    """Depths that share a scale; 0 for all of them. `Weights` validates the number."""
     found = 0 if group is None else as_integer(group)
     if found is None or found < 0:
         raise InvalidGroup(group=shown(group), allowed=", ".join(map(str, GROUPS)))
@@ -140,7 +140,7 @@ def _spans(extent: int, step: int) -> Iterator[slice]:
 
 
 def _in_panels(columns: Array, lanes: int, fill: float) -> Array:
-    """Rows of columns (r, n) as [panels, r, lanes]; lanes that no column has hold `fill`."""
+    """Matrix (r, n) as [panels, r, lanes]; lanes past the last column hold `fill`."""
     rows, n = columns.shape
     panels = -(-n // lanes)
     whole = np.full((rows, panels * lanes), fill, columns.dtype)
@@ -216,7 +216,7 @@ def _packed_integers(
 def quantize_weights(
     w: Any, machine: Machine, *, bits: int, group: int | None, symmetric: bool
 ) -> PackedMatrix:
-    """What `tilewright.quantize_weights` does, which documents it."""
+    """Implementation of `tilewright.quantize_weights`, which documents it."""
     form = Weights(_elements(bits), _group(group), zeros=not check_flag(symmetric, "symmetric"))
     array = as_type(check_numbers(_matrix(w, "w"), "w"), np.float32)
     if not all_finite(array):
@@ -227,7 +227,7 @@ def quantize_weights(
 def pack_quantized(
     q: Any, scales: Any, zeros: Any, machine: Machine, *, bits: int, group: int | None
 ) -> PackedMatrix:
-    """What `tilewright.pack_quantized` does, which documents it."""
+    """Implementation of `tilewright.pack_quantized`, which documents it."""
     elements, array = _elements(bits), _matrix(q, "q")
     form = Weights(elements, _group(group), zeros=zeros is not None)
     if array.dtype.kind not in "iu" and not array.dtype.name.startswith(("int", "uint")):
@@ -256,7 +256,7 @@ def _in_range(values: Array, name: str, bits: int, middle: int) -> Array:
 
 
 def _per_group(values: Any, name: str, shape: tuple[int, int], group: int | None) -> Array:
-    """One float32 for each group and column; of one group, the axis of groups may be missing."""
+    """One float32 per group and column; with a single group, the group axis may be missing."""
     array = check_numbers(as_array(values, name), name)
     found = array.astype(np.float32)
     if not group and found.ndim == 1:
@@ -314,7 +314,7 @@ def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
 
 
 def dequantised(packed: PackedMatrix) -> Array:
-    """The float32 matrix (k, n) that a packed weight stands for: s · (u - z), or its floats."""
+    """The float32 matrix (k, n) that a packed weight represents: s · (u - z), or its floats."""
     weights, (depth, n) = packed.form.weights, packed.shape
     assert weights is not None
     values = as_type(elements_of(packed), np.float32)

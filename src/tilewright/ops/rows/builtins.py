@@ -1,6 +1,6 @@
-"""Public functions of rows and of elements as builtins, whose calls machine code repeats.
+"""Public functions of rows and elements as builtins, whose repeated calls run in machine code.
 
-A function says what it is asked; that is carried out here, and remembered for machine code.
+A function prepares a request; it is executed here and recorded for machine code.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ P = ParamSpec("P")
 
 
 class Request(NamedTuple):
-    """What a call comes to.
+    """A prepared call of a function.
 
     Attributes
     ----------
-    prepare : makes the checks, and says what is to be done.
-    threads : the most threads of the call.
+    prepare : validates the arguments and returns the work to do.
+    threads : maximum number of threads of the call.
     """
 
     prepare: Callable[[], Prepared | PreparedStats]
@@ -44,9 +44,9 @@ _native: list[NativeFunctions] = []  # the one entry of this process, once made
 
 
 def served(ask: Callable[P, Request]) -> Callable[P, NDArray[Any]]:
-    """The builtin of a function that says what it is asked: it carries that out.
+    """The builtin that executes the requests a function prepares.
 
-    Its first call of a kind ends in Python, the next ones in machine code. It has the function's name, its
+    The first call of a kind runs in Python, later ones in machine code. It has the function's name, its
     documentation and its signature, and pickles by its name.
     """
     signature = inspect.signature(ask).replace(return_annotation=inspect.Signature.empty)

@@ -65,7 +65,7 @@ def as_floats(value: Any, name: str) -> tuple[Array, DType]:
 
 
 def check_axes(function: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """One axis or several as ascending non-negative numbers.
+    """Validate one axis or several and return them as ascending non-negative numbers.
 
     >>> check_axes("softmax", -1, 3), check_axes("layer_norm", (-1, 1), 3)
     ((2,), (1, 2))
@@ -90,7 +90,7 @@ def check_axes(function: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def same_memory(x: Array, y: Array) -> bool:
-    """Whether two arrays of one shape have each element in one place."""
+    """Return whether two arrays of one shape have the same address and strides."""
     return x.strides == y.strides and data_address(x) == data_address(y)
 
 
@@ -116,7 +116,7 @@ def prepare(
     bias: Any = None,
     eps: Any = None,
 ) -> Prepared:
-    """One call of a function of rows; see the functions of `tilewright` that are named like its members."""
+    """Prepare a call of a row function; see the public functions of `tilewright` with the same names."""
     array, dtype = as_floats(x, "x")
     along = check_axes(op.value, axis, array.ndim)
     lengths = tuple(array.shape[one] for one in along)
@@ -134,7 +134,7 @@ def prepare(
 
 
 def check_eps(function: str, eps: Any, dtype: DType) -> float:
-    """What is added under the root; as torch has it, by default the distance from 1 to the next number."""
+    """The value added under the root; by default, as in torch, the machine epsilon of the type."""
     if eps is None:
         return float(2.0 ** (1 - dtype.significand))
     number = real_number(eps, "eps")
@@ -157,7 +157,7 @@ def check_result(out: Any, x: Array, dtype: DType) -> Array:
 
 
 def result_target(x: Array, dtype: DType, out: Array | None, others: Sequence[Array] = ()) -> Array:
-    """Where the result is computed: `out` itself, if that is x's own memory or shares none with operands."""
+    """The array to compute into: `out` itself, if it is exactly x or overlaps no operand."""
     if out is None:
         return np.empty_like(x, subok=False)
     fits = out.dtype == dtype.numpy and out.flags.aligned
@@ -191,7 +191,7 @@ def _call(
 def _moved(
     call: Callable[[Array, Array, LinePlan], RowCall], x: Array, y: Array, along: tuple[int, ...]
 ) -> None:
-    """The kernel on a copy whose rows are contiguous, which then moves to where the result goes."""
+    """Run the kernel on a copy with contiguous rows and copy its result to the target."""
     rest = [axis for axis in range(x.ndim) if axis not in along]
     order = (*rest, *along)
     rows = transpose(x, order)

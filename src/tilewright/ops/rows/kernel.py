@@ -14,7 +14,7 @@ from tilewright.preparing import once_property, preparing
 from tilewright.threads.pool import call_team
 from tilewright.threads.scratch import ScratchPool
 
-#: Multiply-adds of a product that take as long as one element of a row: 60 a nanosecond, beside 4 elements.
+#: Multiply-adds that take as long as one element of a row: 60 per nanosecond, against 4 elements.
 ELEMENT_WORK = 16
 
 
@@ -30,18 +30,18 @@ class RowKernel(Kernel):
 
     @once_property
     def pool(self) -> ScratchPool | None:
-        """Where the buffers of rows come from."""
+        """Pool that provides the buffers of rows."""
         return super().pool if self.nest.scratch else None
 
     def run(
         self, arrays: Sequence[Array], sizes: tuple[int, ...], elements: int, scalars: Sequence[float] = ()
     ) -> None:
-        """One call on arrays that are known to fit: x, y and what stands beside the columns.
+        """One call on validated arrays: x, y and the vectors along the columns.
 
         Parameters
         ----------
         sizes : those of `row_sizes`.
-        elements : of x.
+        elements : number of elements of x.
         """
         with call_team(elements * ELEMENT_WORK) as team:
             if self.pool is None:
@@ -53,7 +53,7 @@ class RowKernel(Kernel):
 
 
 class RowCall(NamedTuple):
-    """A call of a kernel on x, y and what stands beside; see `RowKernel.run`."""
+    """A kernel call on x, y and the vectors along the columns; see `RowKernel.run`."""
 
     kernel: RowKernel
     arrays: Sequence[Array]
@@ -67,15 +67,15 @@ class RowCall(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A call of a public function after its checks.
+    """A validated call of a public function.
 
     Attributes
     ----------
-    x : the array, copied where it had to be.
-    target : where the result is computed.
-    out : where it goes, if that is not a new array.
-    call : the call of a kernel on these; None where there is nothing to do, or arrays are moved around it.
-    moved : does that.
+    x : the array, or a copy if one was necessary.
+    target : the array the result is computed in.
+    out : the caller's output array, if any.
+    call : the kernel call on these; None if there is nothing to do, or `moved` does it.
+    moved : runs the kernel on a copy with contiguous rows.
     scalar : whether a new result without axes becomes a scalar, as NumPy's do.
     """
 

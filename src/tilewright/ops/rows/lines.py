@@ -1,4 +1,4 @@
-"""How the axes of two arrays become lines of a kernel: which are rows, which columns, which loops around."""
+"""Mapping of the axes of two arrays to a kernel's rows, columns and outer loops."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def plan_numbers(
     <Layout.COL: 'col'>
     """
     axes = [Axis(*values) for values in zip(shape, steps_x, steps_y, strict=True)]
-    # Elements of a row may be met in any order: that in which they stand.
+    # Elements of a row may be visited in any order, so take their order in memory.
     columns = _fused(sorted((axes[axis] for axis in along), key=lambda axis: -abs(axis.step_a)))
     rest = merged([axis for number, axis in enumerate(axes) if number not in along])
     if columns is None or any(step % size for axis in (*rest, columns) for step in axis[1:]):

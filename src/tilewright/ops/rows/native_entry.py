@@ -1,6 +1,6 @@
-"""The native entry of functions of rows and of elements: machine code that does again what was decided.
+"""The native entry of functions of rows and elements: machine code that replays prepared calls.
 
-It knows a call by its arguments (`function_recipes.py`), looks where the arrays are, and hands everything
+It matches a call by its arguments (`recipes.py`), takes the arrays' addresses, and hands everything
 else, every error included, to the Python function.
 """
 
@@ -56,7 +56,7 @@ FLOAT_VALUE = 16
 
 
 class _Entry(RecipeEntry):
-    """Emits one function that serves all builtins; which one is called, its `self` tells."""
+    """Emits one function that serves all builtins; its `self` identifies the one called."""
 
     def known(self) -> Value:
         """The recipe of the call."""
@@ -86,7 +86,7 @@ class _Entry(RecipeEntry):
             is_array = f.icmp("==", kind, self.module.external("tw_ndarray"))
             is_float = f.icmp("==", kind, self.module.external("tw_float"))
 
-            # Fields of an array; of another object, places that say the same of every one are read instead.
+            # Fields of an array; for other objects, harmless constant locations are read instead.
             flags = f.select(is_array, f.at(value, ARRAY_FLAGS), nothing)
             self.require(f.icmp("!=", f.and_(f.load(INT32, flags, 4), int32(ALIGNED)), 0))
             axes = f.load(INT32, f.select(is_array, f.at(value, ARRAY_NDIM), f.at(nothing, 4)), 4)
@@ -104,7 +104,7 @@ class _Entry(RecipeEntry):
         return self.field(recipe, getattr(RowRecipe, name).offset + 8 * index, INT64)
 
     def array(self, place: Value) -> Value:
-        """The argument at a place; the first one where there is none."""
+        """The argument at a position; the first one if the position is -1."""
         f = self.f
         at = f.mul(f.maximum(place, int64(0)), 8)
         return f.load(POINTER, f.at(f.arguments["args"], at), 8)

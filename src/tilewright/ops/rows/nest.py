@@ -57,15 +57,15 @@ FETCHED_PART = 4
 
 @dataclass(frozen=True)
 class RowCut:
-    """How functions of rows are cut.
+    """Blocking of row functions.
 
     Attributes
     ----------
-    together : rows of a task are multiples of this: of columns that are adjacent, whole vectors of rows.
-    side : adjacent rows that are computed side by side at most.
-    kept : rows of up to this many columns have a buffer in which values wait between two passes, and the next
+    together : rows of a task are multiples of this: for column-major layout, whole vectors of rows.
+    side : maximum number of adjacent rows computed together.
+    kept : rows of up to this many columns have a buffer that keeps values between two passes, and the next
         ones are fetched meanwhile.
-    stream_from : results from this many elements on are written past the caches.
+    stream_from : results of at least this many elements are written with non-temporal stores.
     """
 
     together: int
@@ -80,15 +80,15 @@ class RowCut:
 
     @property
     def room(self) -> int:
-        """Places for what is known of adjacent rows: whole vectors, wherever they begin."""
+        """Size of the per-row state of adjacent rows: whole vectors, at any start row."""
         return self.side + self.together
 
 
 def choose_rows(problem: RowFunction, machine: Machine) -> RowCut:
-    """The cut of a function of rows on a machine.
+    """Choose the blocking of a row function on a machine.
 
-    A pair of rows, their buffers and the pair that is fetched take a quarter of L2. Results go past the
-    caches where they alone fill half of the last one: they would push out themselves before anybody reads
+    A pair of rows, their buffers and the prefetched pair take a quarter of L2. Results bypass the
+    caches if they alone fill half of the last level: they would be evicted before anything reads
     them.
 
     >>> from tilewright.machine.catalog import find_machine
@@ -167,7 +167,7 @@ _REDUCTIONS = {RowOp.SUM: SumRows, RowOp.MEAN: MeanRows, RowOp.MAX: MaxRows, Row
 
 
 def _scratch(problem: RowFunction, cut: RowCut) -> tuple[Buffer, ...]:
-    """What waits of rows that are adjacent; of others the exponentials of softmax."""
+    """Scratch buffers: per-row state for column-major layout, otherwise softmax's exponentials."""
     if problem.layout is Layout.COL:
         return (Buffer("state", problem.acc, Space.THREAD, STATES * cut.room),)
     if problem.op is not RowOp.SOFTMAX:

@@ -22,7 +22,7 @@ _MEANINGS = {
 
 
 def line_meaning(state: Compilation, name: str, line: str = "row") -> str:
-    """What a parameter of a function of lines is; `line` is the axis whose elements are adjacent."""
+    """Description of a parameter of a row function; `line` is the contiguous axis."""
     program = state.program
     if name in {buffer.name for buffer in program.arguments}:
         return _MEANINGS[name].format(program.buffer(name).dtype, line)

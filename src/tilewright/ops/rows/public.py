@@ -31,7 +31,7 @@ def softmax(
         Any shape of at least one axis, any strides. float32, float64, bfloat16 or float16; integers become
         the floats that NumPy's functions make of them.
     axis : int or tuple of int
-        The axis, or the axes together, along which results add up to 1.
+        The axis or axes along which results add up to 1.
     out : numpy.ndarray, optional
         Receives the result; of its shape. May be x itself, or share memory with it.
     threads : int, optional
@@ -51,8 +51,8 @@ def softmax(
 
     Notes
     -----
-    A line has the same bits wherever it stands, with any threads; where lines are adjacent in memory rather
-    than their elements, sums have another order.
+    A line's result is bit-identical at any position and with any number of threads; column-major layouts
+    sum in another order than row-major ones.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def log_softmax(
     *,
     threads: int | None = None,
 ) -> Request:
-    """x - max x - log Σ e^(x - max x) along an axis: the logarithm of `softmax`, where that may be 0 too.
+    """x - max x - log Σ e^(x - max x) along an axis: the logarithm of `softmax`, finite even if that is 0.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def log_softmax(
 
     Raises
     ------
-    What `softmax` raises.
+    The same as `softmax`.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def rms_norm(
 def _along(
     op: str, x: Any, axis: Any, out: Any, threads: int | None, *, return_stats: bool = False, **given: Any
 ) -> Request:
-    """One function along axes."""
+    """Call one function along axes."""
     if return_stats is not False and check_flag(return_stats, "return_stats"):
         return Request(partial(prepare_with_stats, RowOp(op), x, axis, out, **given), threads)
     return Request(partial(prepare, RowOp(op), x, axis, out, **given), threads)

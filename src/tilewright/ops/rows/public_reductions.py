@@ -29,7 +29,7 @@ def sum(  # noqa: A001 (NumPy's name)
     x : array_like
         Any shape, any strides. float32, float64, bfloat16, float16, bool or integers of any size.
     axis : int or tuple of int, optional
-        What is added up; all axes by default, none of them if it is ().
+        The axes to sum over; all by default, none if it is ().
     out : numpy.ndarray, optional
         Receives the result; of its shape. May share memory with x.
     keepdims : bool
@@ -52,8 +52,8 @@ def sum(  # noqa: A001 (NumPy's name)
 
     Notes
     -----
-    A number has the same bits wherever its row is, with any number of threads; where lines are adjacent in
-    memory rather than their elements, sums have another order. Sums of a few vectors are added up in more
+    A row's result is bit-identical at any position and with any number of threads; column-major layouts
+    sum in another order than row-major ones. Sums of a few vectors are added up in more
     bits than the result has: the error does not grow with the length of the axis. 64-bit integers are added
     up by compiled kernels, narrower ones and bool by NumPy.
 
@@ -137,5 +137,5 @@ def min(  # noqa: A001 (NumPy's name)
 
 
 def _reduced(op: str, x: Any, axis: Any, out: Any, threads: int | None, *, keepdims: bool) -> Request:
-    """One reduction."""
+    """Compute one reduction."""
     return Request(partial(prepare_reduction, RowOp(op), x, axis, out, keepdims=keepdims), threads)

@@ -1,8 +1,8 @@
-"""What repeated calls of functions of rows and of elements come to, where machine code finds it.
+"""Cache of prepared calls of row and element functions, which machine code reads.
 
 A recipe belongs to one function, to arrays of known types, shapes and strides, to floats of known values and
-to other arguments that are known objects. Like those of einsum it is never changed, and freed only while no
-call follows it.
+to other arguments that are known objects. As with einsum's, it is immutable, and freed only while no
+call uses it.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ MOST_ARGUMENTS = 6
 #: Words of a key: the function and the number of arguments, and how many of them are given by name; names; of
 #: each array two and two for each axis.
 MOST_WORDS = 2 + MOST_ARGUMENTS + MOST_ARGUMENTS * (2 + 2 * MOST_AXES)
-#: What tells arrays and floats from other objects in a second word, of arrays with the number of axes.
+#: Tags of arrays and floats in an argument's second word; for arrays combined with the number of axes.
 IS_ARRAY, IS_FLOAT = 1 << 8, 1 << 9
-#: What tells arguments given by name in the word of their number.
+#: Flag of keyword arguments in the word that counts them.
 NAMED = 1 << 16
-#: What may stand beside x: weight and bias.
+#: Most arrays in addition to x: weight and bias.
 MOST_BESIDE = 2
 #: Integers of which CPython has one object each: cpython/pycore_runtime_structs.h, _PY_NSMALLNEGINTS.
 SINGLE_INTEGERS = range(-5, 257)
 
 
 class RowRecipe(ctypes.Structure):
-    """One call: its key, what is computed, and where the arrays are among the arguments; -1 for none.
+    """One prepared call: its key, its kernel, and the argument positions of the arrays; -1: not passed.
 
     Attributes
     ----------
     code : the kernel.
-    form : how it is called, an index of `FORMS`.
+    form : its calling convention, an index of `FORMS`.
     scratch : the table of its blocks; null where it needs none.
     work : in multiply-adds.
-    same : whether x and `out` have the same strides, and so may be one array.
-    reach : of x, of `out` and of what stands beside: from the first element to the first byte and behind the
+    same : whether x and `out` have the same strides, and so may be the same array.
+    reach : for x, `out` and the vectors: from the first element to the first byte and past the
         last one.
-    dtype : of a new result, NumPy's descriptor.
-    axes, shape : of a new result.
-    scalar : whether one without axes becomes a scalar.
-    uses : calls that follow it now; counted by machine code, under the GIL.
+    dtype : NumPy's descriptor of a new result.
+    axes, shape : number of axes and shape of a new result.
+    scalar : whether a result without axes becomes a scalar.
+    uses : calls that use it now; counted by machine code, under the GIL.
     """
 
     _fields_ = (
@@ -76,14 +76,14 @@ class RowRecipe(ctypes.Structure):
 
 
 class Form(NamedTuple):
-    """How kernels are called: arrays beside x and y, the type of eps or none, whether scratch is passed."""
+    """Calling convention of a kernel: arrays besides x and y, type of eps, whether scratch is passed."""
 
     beside: int
     eps: str | None
     scratch: bool
 
 
-#: Every way: functions of elements, softmax, norms.
+#: Every calling convention: functions of elements, softmax, norms.
 FORMS = (
     Form(0, None, scratch=False),
     Form(0, None, scratch=True),
@@ -98,7 +98,7 @@ def _reach(array: Array) -> tuple[int, int]:
 
 
 def call_words(owner: object, arguments: Sequence[Any], named: Mapping[str, Any]) -> list[int] | None:
-    """What machine code reads of a call, in its order; None where it reads too little to know it again."""
+    """The words machine code reads of a call, in order; None if these do not identify the call."""
     given = (*arguments, *named.values())
     if len(given) > MOST_ARGUMENTS:
         return None
@@ -120,16 +120,16 @@ def call_words(owner: object, arguments: Sequence[Any], named: Mapping[str, Any]
 
 
 def _single(value: object) -> bool:
-    """Whether there is one object of this value, so that it is known by its address."""
+    """Return whether an object is a singleton, identified by its address."""
     if type(value) is str:
         return sys.intern(value) is value
     return value is None or type(value) is bool or (type(value) is int and value in SINGLE_INTEGERS)
 
 
 def _places(call: RowCall, arguments: Sequence[Any], named: Mapping[str, Any]) -> list[int] | None:
-    """Where x, y (-1 for a new array) and what stands beside are among the arguments.
+    """Positions of x, y (-1 for a new array) and the other arrays among the arguments.
 
-    None where that is not certain: an object that is given twice would be known in one place, and calls like
+    None if they are ambiguous: an object passed twice would be matched at one position only, and calls like
     this one may have two objects there. Only x may be `out` too. Other arrays, such as eps, may change.
     """
     given, (x, y) = (*arguments, *named.values()), call.arrays[:2]
@@ -185,7 +185,7 @@ def make_recipe(
 def add_recipe(
     table: RecipeTable, owner: object, arguments: Sequence[Any], named: Mapping[str, Any], done: Prepared
 ) -> None:
-    """Makes a call of a function reachable, where machine code can know it again and repeat it."""
+    """Record a call of a function, if machine code can recognise and repeat it."""
     words, given, call = call_words(owner, arguments, named), (*arguments, *named.values()), done.repeatable
     if words is None or call is None:
         return

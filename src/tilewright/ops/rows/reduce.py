@@ -20,7 +20,7 @@ from tilewright.spec.arguments import check_flag
 from tilewright.spec.dtype import FUNCTION_DTYPES, find_numpy_dtype
 from tilewright.spec.row_functions import RowOp
 
-#: What no elements come to.
+#: Results of reductions over no elements.
 _OF_NOTHING = {RowOp.SUM: 0.0, RowOp.MEAN: np.nan}
 
 #: NumPy's reductions of integers and truth values, which have no kernel.
@@ -28,7 +28,7 @@ _OF_INTEGERS = {RowOp.SUM: np.add, RowOp.MAX: np.maximum, RowOp.MIN: np.minimum}
 
 
 def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims: bool = False) -> Prepared:
-    """One call of a reduction; see the functions of `tilewright` that are named like the operations."""
+    """Prepare a call of a reduction; see the public functions of `tilewright` with the same names."""
     array, dtype = _operand(op, x)
     keepdims = check_flag(keepdims, "keepdims")
     along = _axes(op, axis, array.ndim)

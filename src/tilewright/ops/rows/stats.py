@@ -40,7 +40,7 @@ class PreparedStats(NamedTuple):
 
 
 def prepare_with_stats(op: RowOp, x: Any, axis: Any, out: Any = None, **given: Any) -> PreparedStats:
-    """One call of `layer_norm` or `rms_norm` with `return_stats`; arguments as of `prepare`."""
+    """Prepare a call of `layer_norm` or `rms_norm` with `return_stats`; arguments as for `prepare`."""
     norm = prepare(op, x, axis, out, **given)
     array = norm.x
     dtype = find_numpy_dtype(array.dtype)
