@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.calls.kernel import ArrayKernel
+from tilewright.calls.kernels import new_kernel
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Problem, operation_of
 from tilewright.compiler.target import resolve_target
@@ -17,9 +17,9 @@ def compile_problem(
     problem: Any, target: str | Machine | None = None, lowering: Lowering | str = Lowering.TARGET
 ) -> Any:
     """The kernel of a problem, of the class that its operation has: see `compile`."""
-    op = operation_of(problem)
+    operation_of(problem)  # refused before an invalid target is
     machine = resolve_target(target).with_lowering(parse_choice(Lowering, lowering, "lowering"))
-    return (op.kernel or ArrayKernel).compiled(op.completed(problem, machine), machine)
+    return new_kernel(problem, machine)
 
 
 def compile(

@@ -115,6 +115,9 @@ class ProductTypes:
     c: DType
     acc: DType
 
+    def __hash__(self) -> int:
+        return hash((self.a.name, self.b.name, self.c.name))  # keys of caches; strings keep their hash
+
     @classmethod
     def parse(
         cls,

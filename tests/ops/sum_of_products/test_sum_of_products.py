@@ -12,6 +12,7 @@ from product_operands import PROBLEMS, Case, make, shapes, small, strides_of
 from support import Array, GuardedMemory, rough, unaligned
 
 import tilewright as tw
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import data_address
 from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
@@ -23,7 +24,7 @@ from tilewright.llvm.target import emit_object
 from tilewright.machine.catalog import CATALOG, find_machine
 from tilewright.machine.isa import AVX2, AVX512, NEON, Isa
 from tilewright.machine.machine import Machine
-from tilewright.ops.sum_of_products.kernel import ProductsKernel, plan_products, products_kernel
+from tilewright.ops.sum_of_products.kernel import ProductsKernel, plan_products
 from tilewright.ops.sum_of_products.nest import ProductCut, build_products, choose_products, product_sizes
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 
@@ -37,7 +38,7 @@ def run(kernel: ProductsKernel, case: Case, shape: tuple[int, ...]) -> Array:
 @pytest.mark.parametrize(("walk", "factors"), PROBLEMS)
 def test_numbers(walk: Walk, factors: int, dtype: Any) -> None:
     problem = SumOfProducts(walk, factors, dtype)
-    kernel = products_kernel(problem)
+    kernel: ProductsKernel = kernel_for(problem)
     for number, shape in enumerate(shapes(kernel.machine.isa.lanes(problem.acc))):
         case = make(problem, shape, gap=number % 3)
         np.testing.assert_array_equal(run(kernel, case, shape), case.expected, str(shape))
@@ -60,7 +61,7 @@ def test_rows_of_other_machines(walk: Walk, factors: int, isa: Isa) -> None:
 def test_no_byte_outside_is_touched(walk: Walk, factors: int, dtype: str) -> None:
     memories = [GuardedMemory(1 << 16) for _ in range(3)]
     problem = SumOfProducts(walk, factors, dtype)
-    kernel = products_kernel(problem)
+    kernel: ProductsKernel = kernel_for(problem)
     lanes = kernel.machine.isa.lanes(problem.acc)
     for gap in (0, 3):
         for shape in ((1, 1, 1, 1, 1), (1, 2, 2, 3, lanes + 1), (1, 1, 1, lanes + 3, 5), (2, 1, 1, 5, 7)):
@@ -76,7 +77,7 @@ def test_no_byte_outside_is_touched(walk: Walk, factors: int, dtype: str) -> Non
 def test_sums_of_nothing_are_zero(walk: Walk, factors: int, dtype: str, empty: int) -> None:
     shape = tuple(0 if axis == empty else 3 for axis in range(5))
     case = make(SumOfProducts(walk, factors, dtype), shape)
-    assert not run(products_kernel(SumOfProducts(walk, factors, dtype)), case, shape).any()
+    assert not run(kernel_for(SumOfProducts(walk, factors, dtype)), case, shape).any()
 
 
 # --- tile IR --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.afterwards import afterwards
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, whole_strides
 from tilewright.errors import AttentionDtype, AttentionGradientShape
 from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
@@ -24,23 +25,8 @@ from tilewright.ops.attention.operands import (
 )
 from tilewright.ops.attention.prepared import PreparedAttention
 from tilewright.ops.attention.sequences import SequenceSide
-from tilewright.preparing import preparing
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import find_numpy_dtype
-
-#: The kernels of this process by their problems.
-_kernels: dict[AttentionBackward, AttentionBackwardKernel] = {}
-
-
-def backward_kernel(problem: AttentionBackward) -> AttentionBackwardKernel:
-    """The kernel of a problem, made for the host at its first use."""
-    kernel = _kernels.get(problem)
-    if kernel is None:
-        with preparing:
-            kernel = _kernels.get(problem)
-            if kernel is None:
-                kernel = _kernels.setdefault(problem, AttentionBackwardKernel.compiled(problem))
-    return kernel
 
 
 def _rows(value: Any, name: str, like: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -153,7 +139,7 @@ def attention_backward(
         slopes=forward.slopes,
     )
     if batch and state.size and items[:, ITEM_FIELDS.index("keys")].any():
-        kernel = backward_kernel(problem)
+        kernel: AttentionBackwardKernel = kernel_for(problem)
         kernel.run(call)
         if key is not None:
             with afterwards("attention_backward"):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.afterwards import afterwards
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import store
 from tilewright.machine.host import host_machine
@@ -22,16 +23,9 @@ from tilewright.ops.attention.prepared import PreparedAttention, log_sum_exp
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.ops.attention.scores import ScoreStage, attention_scores
 from tilewright.ops.attention.unfused import run_unfused
-from tilewright.preparing import once
 from tilewright.spec.arguments import check_flag, parse_choice
 
 logger = logging.getLogger("tilewright")
-
-
-@once
-def attention_kernel(problem: Attention) -> AttentionKernel:
-    """The kernel of a problem, made for the host at its first use."""
-    return AttentionKernel.compiled(problem)
 
 
 class AttentionStrategy(Enum):
@@ -83,7 +77,8 @@ def choose(prepared: PreparedAttention, wanted: AttentionStrategy) -> tuple[Part
 
 def kernel_of(problem: Attention, way: AttentionStrategy) -> AttentionKernel:
     """The kernel of a strategy that has one."""
-    return attention_kernel(problem.scheduled(Schedule(way.value)))
+    kernel: AttentionKernel = kernel_for(problem.scheduled(Schedule(way.value)))
+    return kernel
 
 
 def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:

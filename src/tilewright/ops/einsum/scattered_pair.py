@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
 from tilewright.ops.scattered.kernel import ScatteredKernel, Tables
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.scattered.roles import StridedAxis, is_swapped, ordered
-from tilewright.preparing import once
 
 if TYPE_CHECKING:
     from tilewright.calls.recipes import Placed
@@ -39,12 +39,6 @@ class _ScatteredCall(NamedTuple):
     tables: Tables
 
 
-@once
-def _kernel(name: str) -> ScatteredKernel:
-    """The kernel of an element type."""
-    return ScatteredKernel.compiled(ScatteredGemm(name))
-
-
 @lru_cache(maxsize=_CALLS)
 def _call(
     dtype: np.dtype[Any],
@@ -53,7 +47,7 @@ def _call(
     strides: tuple[tuple[int, ...], ...],
 ) -> _ScatteredCall:
     """Kernel and tables; `sizes` are those of the labels in their first order, strides in bytes."""
-    kernel = _kernel(TABLE_TYPES[dtype])
+    kernel: ScatteredKernel = kernel_for(ScatteredGemm(TABLE_TYPES[dtype]))
     steps = [
         {label: step // dtype.itemsize for label, step in zip(own, given, strict=True)}
         for own, given in zip(labels, strides, strict=True)

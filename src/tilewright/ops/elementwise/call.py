@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.call import as_floats, check_result, result_target
-from tilewright.ops.rows.kernel import Prepared, RowCall, RowKernel, row_kernel
+from tilewright.ops.rows.kernel import Prepared, RowCall, RowKernel
 from tilewright.ops.rows.lines import plan_elements
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.dtype import find_numpy_dtype
@@ -33,7 +34,8 @@ def _kernel(op: UnaryOp, dtype: np.dtype[Any]) -> RowKernel:
     """The kernel of an element type."""
     found = find_numpy_dtype(dtype)
     assert found is not None
-    return row_kernel(Elementwise(op, found))
+    kernel: RowKernel = kernel_for(Elementwise(op, found))
+    return kernel
 
 
 def _call(op: UnaryOp, x: Array, y: Array) -> RowCall | None:

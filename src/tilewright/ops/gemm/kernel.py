@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,17 @@ from tilewright.calls.batch import (
 )
 from tilewright.calls.fastcall import Turns
 from tilewright.calls.kernel import ArrayKernel
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.native_kernel import GemmRecord, bind_native
 from tilewright.calls.operands import Array, data_address, element_strides
 from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.scratch import scratch_pool
 from tilewright.errors import InvalidScalar, ScratchAllocation
-from tilewright.machine.host import host_machine
-from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm.epilogue_operands import step_matrices
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit
-from tilewright.preparing import importing, once, once_property, preparing
+from tilewright.preparing import importing, once, once_property
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue, Residual
 from tilewright.spec.factors import factor
@@ -297,32 +297,14 @@ def make_wanted() -> None:
         _specials().find(shape, PRODUCTS_TO_REPAY)
 
 
-#: The kernels behind `matmul` that this process has, by name of the element types.
+#: The kernels of plain products that native callers can reach, by name of the element types.
 matmul_kernels: dict[str, GemmKernel] = {}
-
-#: Those of products with an epilogue, by that name and the steps.
-fused_kernels: dict[str, GemmKernel] = {}
-
-
-@once
-def _matmul_kernel(types: ProductTypes, epilogue: Epilogue, machine: Machine) -> GemmKernel:
-    layouts = Layout.STRIDED
-    problem = Gemm(
-        dtype=types.a,
-        b_dtype=types.b,
-        out_dtype=types.c,
-        a=layouts,
-        b=layouts,
-        c=layouts,
-        epilogue=epilogue,
-    )
-    return GemmKernel.compiled(problem, machine)
-
 
 #: That of a plain product.
 _NOTHING = Epilogue()
 
 
+@cache
 def matmul_kernel(types: ProductTypes | DType, epilogue: Epilogue = _NOTHING) -> GemmKernel:
     """The kernel behind `matmul` for some element types, or one of all: any sizes, any strides.
 
@@ -330,12 +312,11 @@ def matmul_kernel(types: ProductTypes | DType, epilogue: Epilogue = _NOTHING) ->
     """
     if isinstance(types, DType):
         types = ProductTypes.parse(types)
-    kernels = fused_kernels if epilogue else matmul_kernels
-    name = f"{types.name},{epilogue}" if epilogue else types.name
-    kernel = kernels.get(name)
-    if kernel is None:
-        with preparing:
-            kernel = kernels.setdefault(name, _matmul_kernel(types, epilogue, host_machine()))
+    layouts: dict[str, Any] = dict.fromkeys("abc", Layout.STRIDED)
+    kinds: dict[str, Any] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c}
+    kernel: GemmKernel = kernel_for(Gemm(**kinds, **layouts, epilogue=epilogue))
+    if not epilogue:
+        matmul_kernels[types.name] = kernel
     return kernel
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from tilewright.cached import cached_property
 from tilewright.calls.batch import batch_function, merge_axes, outer_offsets
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
 from tilewright.calls.promotion import kind_of, no_common_dtype, promoted_dtype, store
 from tilewright.errors import (
@@ -46,7 +48,7 @@ from tilewright.ops.gemm.epilogue_operands import (
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.preparing import importing, preparing
+from tilewright.preparing import importing
 from tilewright.spec.arguments import check_number
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.factors import factor
@@ -199,24 +201,14 @@ def _foreign(packed: PackedMatrix, form: PanelForm, row: str) -> ForeignPacked:
     )
 
 
-#: The kernels of this process for products with one packed operand, by its role and the element types.
-packed_kernels: dict[tuple[Role, str, Epilogue], PackedGemmKernel] = {}
-
-
+@cache
 def packed_kernel(types: ProductTypes, role: Role, epilogue: Epilogue) -> PackedGemmKernel:
     """The kernel of products with one packed operand on this host: any sizes, any strides of the others."""
-    key = (role, types.name, epilogue)
-    kernel = packed_kernels.get(key)
-    if kernel is None:
-        with preparing:
-            kernel = packed_kernels.get(key)
-            if kernel is None:
-                layouts: dict[str, Any] = {
-                    name: Layout.PACKED if name == role.value else Layout.STRIDED for name in "abc"
-                }
-                kinds: dict[str, Any] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c}
-                problem = Gemm(**kinds, **layouts, epilogue=epilogue)
-                kernel = packed_kernels.setdefault(key, PackedGemmKernel.compiled(problem, host_machine()))
+    layouts: dict[str, Any] = {
+        name: Layout.PACKED if name == role.value else Layout.STRIDED for name in "abc"
+    }
+    kinds: dict[str, Any] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c}
+    kernel: PackedGemmKernel = kernel_for(Gemm(**kinds, **layouts, epilogue=epilogue))
     return kernel
 
 

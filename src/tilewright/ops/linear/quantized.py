@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tilewright.calls.afterwards import afterwards
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
 from tilewright.calls.pieces import contiguous
 from tilewright.calls.promotion import store
@@ -22,7 +24,6 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.linear import call as packed_gemm
 from tilewright.ops.linear.call import Route
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.preparing import once
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.factors import factor
@@ -128,13 +129,14 @@ def check_panels(packed: PackedMatrix, machine: Machine) -> None:
         )
 
 
-@once
+@cache
 def _compiled(
     weights: Weights, types: tuple[DType, DType], epilogue: Epilogue, machine: Machine
 ) -> WeightKernel:
     a, c = types
     problem = Gemm(dtype=a, out_dtype=c, a=Layout.ROW, c=Layout.ROW, weights=weights, epilogue=epilogue)
-    return WeightKernel.compiled(problem, machine)
+    kernel: WeightKernel = kernel_for(problem, machine)
+    return kernel
 
 
 def weight_kernel(weights: Weights, types: tuple[DType, DType], epilogue: Epilogue) -> WeightKernel:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tilewright.calls.foreign import as_array, refuse
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import copy_to
 from tilewright.calls.promotion import same_kind, store
@@ -18,12 +20,10 @@ from tilewright.errors import (
     OutShape,
     TilesMismatch,
 )
-from tilewright.machine.host import host_machine
 from tilewright.ops.gemm.call import find_dtype
 from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.transpose.call import transpose
-from tilewright.preparing import preparing
 from tilewright.spec.arguments import check_number, out_array
 from tilewright.threads.pool import call_team
 
@@ -76,20 +76,10 @@ class Mmt4dKernel(Kernel):
         return tuple(known[name] for name in TILE_COUNTS)
 
 
-#: The kernels of this process, by tile sizes and element types.
-_kernels: dict[tuple[Any, ...], Mmt4dKernel] = {}
-
-
+@cache
 def mmt4d_kernel(tiles: tuple[int, int, int], lhs: np.dtype[Any], rhs: np.dtype[Any]) -> Mmt4dKernel:
     """The kernel for some tile sizes and element types on this host; any numbers of tiles."""
-    key = (tiles, lhs, rhs)
-    kernel = _kernels.get(key)
-    if kernel is None:
-        with preparing:
-            kernel = _kernels.get(key)
-            if kernel is None:
-                problem = Mmt4d(*tiles, find_dtype(lhs), b_dtype=find_dtype(rhs))
-                kernel = _kernels.setdefault(key, Mmt4dKernel.compiled(problem, host_machine()))
+    kernel: Mmt4dKernel = kernel_for(Mmt4d(*tiles, find_dtype(lhs), b_dtype=find_dtype(rhs)))
     return kernel
 
 

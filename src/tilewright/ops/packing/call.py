@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.calls.foreign import as_array
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides, whole_strides
 from tilewright.calls.pieces import PIECE, as_type, copied, copy_to
 from tilewright.compiler.kernel import Kernel
@@ -21,7 +23,7 @@ from tilewright.ops.mmt4d.problem import MAX_TILE
 from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
 from tilewright.ops.packing.problem import Packing
 from tilewright.ops.transpose.call import transpose
-from tilewright.preparing import importing, once
+from tilewright.preparing import importing
 from tilewright.spec.arguments import as_integers, as_items, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Role
@@ -90,10 +92,11 @@ class PackingKernel(Kernel):
                 self.function(source, into, *sizes, lane_step, depth_step)
 
 
-@once
+@cache
 def packing_kernel(role: Role, dtype: DType, other: DType, machine: Machine) -> PackingKernel:
     """The kernel that packs an operand for a machine."""
-    return PackingKernel.compiled(Packing(role, dtype, other), machine)
+    kernel: PackingKernel = kernel_for(Packing(role, dtype, other), machine)
+    return kernel
 
 
 def pack(

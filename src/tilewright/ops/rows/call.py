@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.foreign import as_array
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address, overlaps_itself
 from tilewright.errors import (
     AxisOutOfRange,
@@ -23,7 +24,7 @@ from tilewright.errors import (
     shown,
 )
 from tilewright.ops.gemm.call import check_out
-from tilewright.ops.rows.kernel import Prepared, RowCall, RowKernel, row_kernel
+from tilewright.ops.rows.kernel import Prepared, RowCall, RowKernel
 from tilewright.ops.rows.lines import LinePlan, plan_lines
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.transpose.call import transpose
@@ -173,9 +174,10 @@ def kernel_of(op: RowOp, dtype: np.dtype[Any], layout: Layout, *beside: np.dtype
     given = [None if other is None else find_numpy_dtype(other) for other in beside]
     found = find_numpy_dtype(dtype)
     assert found is not None
-    return row_kernel(
+    kernel: RowKernel = kernel_for(
         RowFunction(op, found, layout=layout, **dict(zip(("weight", "bias"), given, strict=False)))
     )
+    return kernel
 
 
 def _call(

@@ -10,7 +10,7 @@ from tilewright.calls.promotion import store
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.problem import RowFunction
-from tilewright.preparing import once_property, preparing
+from tilewright.preparing import once_property
 from tilewright.threads.pool import call_team
 from tilewright.threads.scratch import ScratchPool
 
@@ -103,18 +103,3 @@ class Prepared(NamedTuple):
     def repeatable(self) -> RowCall | None:
         """The call of a kernel, where that is all that happens."""
         return self.call if self.out is None or self.target is self.out else None
-
-
-#: The kernels of this process, by their problems.
-_kernels: dict[RowFunction | Elementwise, RowKernel] = {}
-
-
-def row_kernel(problem: RowFunction | Elementwise) -> RowKernel:
-    """The kernel of a problem on this host."""
-    found = _kernels.get(problem)
-    if found is None:
-        with preparing:
-            found = _kernels.get(problem)
-            if found is None:
-                found = _kernels.setdefault(problem, RowKernel.compiled(problem))
-    return found

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipes import Made, kernel_step, like_result
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
-from tilewright.preparing import preparing
 from tilewright.spec.dtype import DTYPES, DType, find_numpy_dtype
 from tilewright.threads.pool import call_team
 
@@ -43,21 +43,6 @@ class ProductsKernel(Kernel):
         """
         with call_team(work) as team:
             self.function(*map(data_address, arrays), *numbers, team)
-
-
-#: The kernels of this process, by their problems.
-_kernels: dict[SumOfProducts, ProductsKernel] = {}
-
-
-def products_kernel(problem: SumOfProducts) -> ProductsKernel:
-    """The kernel of a problem on this host."""
-    found = _kernels.get(problem)
-    if found is None:
-        with preparing:
-            found = _kernels.get(problem)
-            if found is None:
-                found = _kernels.setdefault(problem, ProductsKernel.compiled(problem))
-    return found
 
 
 @lru_cache(maxsize=64)
@@ -134,12 +119,12 @@ class ProductsCall(NamedTuple):
             return None
         order = places[::-1] if self.swapped else places
         call = (self.numbers, self.work)
-        return kernel_step(products_kernel(self.problem), order, found, call, out, last=last)
+        return kernel_step(kernel_for(self.problem), order, found, call, out, last=last)
 
     def into(self, operands: Sequence[Array], out: Array) -> None:
         """Writes the result into a C-contiguous array."""
         factors = operands[::-1] if self.swapped else operands
-        products_kernel(self.problem).run((*factors, out), self.numbers, self.work)
+        kernel_for(self.problem).run((*factors, out), self.numbers, self.work)
 
 
 @lru_cache(maxsize=_PLANS)

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.foreign import as_array, refuse
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import copy_to, pieces
 from tilewright.calls.strided_loop import loop_over_arrays, strided_loop_record
 from tilewright.errors import InvalidAxes, OutOtherDtype, OutReadOnly, OutShape, shown
 from tilewright.ops.unary.kernel import UnaryKernel
 from tilewright.ops.unary.problem import Unary
-from tilewright.preparing import preparing
 from tilewright.spec.arguments import as_integers, as_items, out_array
 
 #: The element type in whose name bytes are moved, by size.
@@ -126,11 +126,8 @@ def move_kernel(word: int) -> UnaryKernel:
     """The kernel that moves elements of 1, 2, 4, 8 or 16 bytes with any strides."""
     kernel = move_kernels.get(word)
     if kernel is None:
-        with preparing:
-            kernel = move_kernels.get(word)
-            if kernel is None:
-                problem = Unary("identity", dtype=_WORDS[word], a="strided", b="strided")
-                kernel = move_kernels.setdefault(word, UnaryKernel.compiled(problem))
+        kernel = kernel_for(Unary("identity", dtype=_WORDS[word], a="strided", b="strided"))
+        move_kernels[word] = kernel
     return kernel
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.kernel import ArrayKernel
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import (
     Array,
     broadcast_shapes,
@@ -32,9 +34,9 @@ from tilewright.errors import (
 )
 from tilewright.ops.gemm.call import as_operand, check_array, check_out, product_types, result_dtype
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
-from tilewright.preparing import once, preparing
+from tilewright.preparing import once
 from tilewright.spec.arguments import check_flag, check_number
-from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import MAX_ELEMENTS, Layout, ProductTypes, check_elements
 from tilewright.threads.pool import call_team
@@ -59,22 +61,12 @@ def symmetric_work(factors: tuple[Array, ...]) -> int:
     return len(factors) * n * factors[0].size // 2
 
 
-#: The kernels behind the public functions that this process has.
-_kernels: dict[tuple[int, DType, DType, bool], ArrayKernel] = {}
-
-
+@cache
 def symmetric_kernel(factors: int, types: ProductTypes, lower: bool) -> ArrayKernel:
     """The kernel of one factor or two of some types: any sizes, any strides."""
-    key = (factors, types.a, types.c, lower)
-    found = _kernels.get(key)
-    if found is None:
-        with preparing:
-            found = _kernels.get(key)
-            if found is None:
-                kind = (Syrk, Syr2k)[factors - 1]
-                layouts: dict[str, Any] = dict.fromkeys((*"ab"[:factors], "c"), Layout.STRIDED)
-                problem = kind(dtype=types.a, out_dtype=types.c, lower=lower, **layouts)
-                found = _kernels.setdefault(key, ArrayKernel.compiled(problem))
+    kind = (Syrk, Syr2k)[factors - 1]
+    layouts: dict[str, Any] = dict.fromkeys((*"ab"[:factors], "c"), Layout.STRIDED)
+    found: ArrayKernel = kernel_for(kind(dtype=types.a, out_dtype=types.c, lower=lower, **layouts))
     return found
 
 

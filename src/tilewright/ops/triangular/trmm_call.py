@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.calls.kernel import ArrayKernel
+from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import (
     Array,
     broadcast_shapes,
@@ -20,7 +22,6 @@ from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, T
 from tilewright.ops.gemm.call import as_operand, check_array, product_types, result_dtype
 from tilewright.ops.triangular.syr2k_call import as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
-from tilewright.preparing import preparing
 from tilewright.spec.arguments import check_flag, check_number, parse_choice
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, ProductTypes, check_elements
@@ -49,30 +50,13 @@ class Triangular(NamedTuple):
     unit: bool
 
 
-#: The kernels behind `trmm` that this process has.
-_kernels: dict[tuple[str, Triangular, Layout], ArrayKernel] = {}
-
-
+@cache
 def trmm_kernel(types: ProductTypes, triangular: Triangular, c: Layout) -> ArrayKernel:
     """The kernel of some types and a layout of the result: any sizes, any strides of the factors."""
-    key = (types.name, triangular, c)
-    found = _kernels.get(key)
-    if found is None:
-        with preparing:
-            found = _kernels.get(key)
-            if found is None:
-                any_strides, (side, lower, unit) = Layout.STRIDED, triangular
-                problem = Trmm(
-                    dtype=types.a,
-                    out_dtype=types.c,
-                    a=any_strides,
-                    b=any_strides,
-                    c=c,
-                    side=side,
-                    lower=lower,
-                    unit=unit,
-                )
-                found = _kernels.setdefault(key, ArrayKernel.compiled(problem))
+    factors: dict[str, Any] = dict.fromkeys("ab", Layout.STRIDED)
+    found: ArrayKernel = kernel_for(
+        Trmm(dtype=types.a, out_dtype=types.c, **factors, c=c, **triangular._asdict())
+    )
     return found
 
 
