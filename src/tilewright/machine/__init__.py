@@ -1,1 +1,1 @@
-"""Where it runs: instruction-set rows, named CPUs and this host, as tables."""
+"""Target machines: tables of instruction-set rows and named CPUs, and detection of this host."""

@@ -1,7 +1,7 @@
-"""Linux's permission to use the tiles of AMX, which a process asks for once before it touches one.
+"""Linux's permission to use AMX tiles, which a process requests once before the first use.
 
-The data of the tiles makes the frame of a signal handler 8 KiB larger, so the kernel enables them for
-processes that say they can do with it; without permission the first instruction ends the process with SIGILL.
+Tile data makes signal frames 8 KiB larger, so the kernel enables tiles only for processes that request
+them; without permission the first tile instruction ends the process with SIGILL.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _XFEATURE_XTILEDATA = 18
 
 @cache
 def amx_permitted() -> bool:
-    """Asks the kernel for AMX's tiles and says whether this process may use them.
+    """Request AMX tiles from the kernel and return whether this process may use them.
 
     The permission is the process's: all its threads have it, a fork inherits it, and nothing takes it away
     but another program. So one request at the first call is enough, and the answer is kept.

@@ -1,4 +1,4 @@
-"""Architectures: one row each, with everything the package knows of one beside its instructions."""
+"""Table of architectures: everything the package needs to know of one except its instructions."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _MACOS = "arm64-apple-macosx11.0.0"
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One row: a machine and where its figures are published."""
+    """One row: a machine and the source of its figures."""
 
     machine: Machine
     source: str
@@ -382,7 +382,7 @@ CATALOG: tuple[CatalogEntry, ...] = (
 
 
 def targets() -> tuple[str, ...]:
-    """Names of the machines that kernels can be compiled for, beside this host.
+    """Names of the machines that kernels can be compiled for, besides this host.
 
     Examples
     --------
@@ -394,7 +394,7 @@ def targets() -> tuple[str, ...]:
 
 
 def find_entry(name: str) -> CatalogEntry:
-    """The row of a name.
+    """The row with a name.
 
     Raises
     ------
@@ -413,7 +413,7 @@ def find_entry(name: str) -> CatalogEntry:
 
 
 def find_machine(name: str) -> Machine:
-    """The machine of a name.
+    """The machine with a name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One core in cycles: bandwidths, moving single elements, and calls; the numbers of the cost model."""
+"""Cost model parameters of one core, in cycles: bandwidths, element copies, and call overheads."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Core:
-    """What one core takes for everything but multiply-adds, whose rate and latency are in the `Isa` row.
+    """Costs on one core of everything but multiply-adds, whose rate and latency are in the `Isa` row.
 
     The defaults were measured on a Zen 5 (AVX-512, 48 KiB of L1, 1 MiB of L2, 32 MiB of L3, 4.4 GHz). Cycles
     "per element" are averages over whole products, less the multiply-adds, and were the same for float32 and
-    float64. A core of which nothing is known has the defaults.
+    float64. Cores without measurements use the defaults.
 
     Attributes
     ----------
@@ -25,22 +25,22 @@ class Core:
     pack_cycles : to copy an element into a panel (0.6 to 1 from 128x128 to 800x800 of float32).
     gather_run_cycles, gather_cycles : to pack an element through a table of offsets, in runs of at least a
         vector and in shorter ones (dimensions of 25).
-    scatter_tile_cycles, scatter_run_cycles, scatter_cycles : to write an element through a table of offsets:
-        of a matrix, into runs of at least two vectors, into shorter ones.
+    scatter_tile_cycles, scatter_run_cycles, scatter_cycles : to scatter one element through an offset table:
+        contiguous matrix; runs of at least two vectors; shorter runs.
     copy_cycles, far_copy_cycles : to copy an element into another order of axes, within L2 and beyond it.
     page_slowdown : of a register tile whose broadcast rows are each in a page of their own: translations miss
         (64 rows 160 KB apart compared with 25 of 100 bytes).
     update_cycles : to update a vector of C: prefetch, load, add and store take 4 of 2 memory slots a cycle.
-    tile_cycles : of a register tile beside its depth: call of the loop, addresses, first and last latency.
+    tile_cycles : fixed overhead of a register tile: call of the loop, addresses, first and last latency.
     tile_row_cycles : for the addresses of each row of the broadcast operand and of C, once per tile.
     tile_height_cycles : of a second height of tiles, another piece of code whose branches are predicted less
         well: 32 rows as four times 8 are 3 % faster than as 11, 11 and 10 (32x32x32 of float32).
     addressed_rows : rows whose addresses fit the integer registers; a tile of more reloads some, which takes
         half a cycle a depth.
-    matrix_cycles : of one of the products of a batch.
-    nest_cycles : of the five loops around packed operands: bounds, tables, a first panel without prefetch.
-    call_cycles : of a call of `matmul` or `transpose` from Python.
-    table_call_cycles : of such a call that looks up tables of offsets.
+    matrix_cycles : overhead of one product of a batch.
+    nest_cycles : overhead of the five loops around packed operands: bounds, tables, first panel not prefetched.
+    call_cycles : overhead of a call of `matmul` or `transpose` from Python.
+    table_call_cycles : overhead of such a call that looks up tables of offsets.
     batch_call_cycles, batch_item_cycles : of a call of products whose batch has several axes, in which Python
         takes part, and of each of these products.
     peak_share : of the multiply-add peak, reached by a product whose operands are in the caches.

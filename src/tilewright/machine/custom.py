@@ -1,8 +1,8 @@
-"""Machines that no row names: "triple:cpu:+features", with the caches of an ordinary core.
+"""Machines without a catalogue row: "triple:cpu:+features", with the caches of a typical core.
 
 A feature of Arm's may name a length of vectors, as RISC-V's do: "+sve256" is SVE at 256 bits, and its row;
 "+sme512" is SME at a streaming length of 512. Without one, the length is that of the CPU where all parts of
-its name have one length, and nobody's knowledge elsewhere.
+its name have one length, and otherwise unknown.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TargetName:
     Attributes
     ----------
     triple, cpu, features : as LLVM takes them.
-    vector_bits, streaming_bits : the lengths that features name; 0 where none does.
+    vector_bits, streaming_bits : the lengths given by features; 0 if none is.
     """
 
     triple: str
@@ -81,7 +81,7 @@ class TargetName:
 
     @property
     def text(self) -> str:
-        """What it is spelled like.
+        """The name as text.
 
         >>> TargetName.parse("aarch64-linux-gnu:neoverse-v1:+sve256").text
         'aarch64-linux-gnu:neoverse-v1:+sve256'
@@ -99,7 +99,7 @@ class TargetName:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The features that rows of this architecture and their instructions ask for."""
+        """The features that rows of this architecture and their instructions require."""
         rows = [isa for isa in ISAS if isa.arch == self.arch]
         named = {feature for isa in rows for feature in isa.features}
         return tuple(sorted(named | {tile.feature for isa in rows for tile in isa.tiles if tile.feature}))

@@ -1,4 +1,4 @@
-"""Where a program sees that a CPU has a feature of LLVM's: bits of CPUID, of XCR0 and of Linux's HWCAP."""
+"""Run-time detection of LLVM's CPU features: bits of CPUID, XCR0 and Linux's HWCAP."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TileGrantWord:
 
 @dataclass(frozen=True, order=True)
 class AuxiliaryWord:
-    """What getauxval(3) answers for an entry of the auxiliary vector."""
+    """The value of getauxval(3) for an entry of the auxiliary vector."""
 
     entry: int
     label: str
@@ -93,7 +93,7 @@ class Condition:
     mask: int
 
     def holds(self, value: int) -> bool:
-        """Whether it does.
+        """Return whether a word satisfies the condition.
 
         >>> Condition(XCR0, 0xE6).holds(0x7)
         False
@@ -103,7 +103,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class FeatureBit:
-    """One row: a feature of LLVM's and where it shows.
+    """One row: an LLVM feature and the bits that report it.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class FeatureBit:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """What a program must see."""
+        """The conditions a program must check."""
         found = [Condition(self.word, self.mask)]
         if self.saved:
             found.append(Condition(XCR0, int(self.saved)))
@@ -130,7 +130,7 @@ class FeatureBit:
 
 @dataclass(frozen=True)
 class Detection:
-    """How programs of one architecture find out about their CPU.
+    """How programs of one architecture detect their CPU's features.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Detection:
         that the other lacks.
     ignored : features that no kernel uses: they are part of the baseline, or LLVM emits them for atomics,
         intrinsics, attributes or the system only, or all that they imply has rows.
-    untestable : features that LLVM may use and that no bit shows.
+    untestable : features that LLVM may use but no bit reports.
     source : the manuals.
     """
 
@@ -267,12 +267,12 @@ POWER = Detection(
 #: One row per architecture whose programs can find out.
 DETECTIONS: tuple[Detection, ...] = (X86, AARCH64, POWER)
 
-#: Words of LLVM's that change which instructions it prefers, not which there are.
+#: LLVM tuning features: they change which instructions it prefers, not which are available.
 _PREFERENCES = ("fast-", "slow-", "prefer-", "false-deps-", "tuning-")
 
 
 def detection_of(machine: Machine) -> Detection:
-    """How programs for a machine find out about their CPU.
+    """How programs for a machine detect their CPU's features.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The CPU this process runs on: what is known of it and from where, and the machine record made of that."""
+"""Detection of this host's CPU: facts with their origins, and the machine record built from them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FEATURE = re.compile(r"[+-][\w.-]+", re.ASCII)
 
 
 class Overrides(TypedDict, total=False):
-    """What a caller may fix by argument; an argument wins over an environment variable. None is unset."""
+    """Values a caller may override by argument; arguments win over environment variables. None: unset."""
 
     isa: str | None
     cpu: str | None
@@ -57,15 +57,15 @@ class HostFacts:
 
     Attributes
     ----------
-    triple, cpu, features : what LLVM's target machine is made of.
-    isa : the instruction-set row: the best one usable, or the one asked for.
-    l1, l2, l3 : data caches; l3 is None where there is none.
+    triple, cpu, features : arguments of LLVM's target machine.
+    isa : the instruction-set row: the best usable one, or the one requested.
+    l1, l2, l3 : data caches; l3 is None if missing.
     page_bytes : size of an ordinary page.
     affinity_cores : CPUs this process may run on.
     quota_cores : CPUs' worth of time its control group grants; None without a limit.
-    cores : min(affinity, floor of the quota) and at least 1, or the number asked for.
-    vector_bits, streaming_bits : lengths of scalable and of streaming vectors; 0 where there are none.
-    named : whether the CPU or features were asked for.
+    cores : min(affinity, floor of the quota) and at least 1, or the number requested.
+    vector_bits, streaming_bits : lengths of scalable and of streaming vectors; 0 if unsupported.
+    named : whether the user specified the CPU or features.
     """
 
     triple: Fact[str]
@@ -85,7 +85,7 @@ class HostFacts:
 
     @property
     def usable_cores(self) -> int:
-        """How many threads can run at once: min(affinity, floor of the quota), at least 1."""
+        """Number of threads that can run in parallel: min(affinity, floor of the quota), at least 1."""
         return _usable_cores(self.affinity_cores, self.quota_cores).value
 
     def machine(self) -> Machine:
@@ -136,7 +136,7 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class _Wishes:
-    """What the user fixed, by argument or by setting, with the origin of each."""
+    """Values the user fixed, by argument or by setting, with the origin of each."""
 
     settings: Settings
     overrides: Overrides
@@ -150,13 +150,13 @@ class _Wishes:
         return "argument" if self.overrides.get(field) is not None else variable_of(field)
 
     def text(self, field: str) -> Fact[str] | None:
-        """The text asked for, None if none was."""
+        """The requested text, or None."""
         value = self.overrides.get(field)
         value = getattr(self.settings, field) if value is None else value
         return None if value is None else Fact(str(value), self._origin(field))
 
     def number(self, field: str) -> Fact[int] | None:
-        """The positive number asked for, None if none was."""
+        """The requested positive number, or None."""
         value = self.overrides.get(field)
         if value is not None:
             return Fact(check_positive(field, value, MOST.get(field, MOST_NUMBER)), "argument")
@@ -164,7 +164,7 @@ class _Wishes:
         return None if value is None else Fact(value, self._origin(field))
 
     def quota(self) -> Fact[float | None] | None:
-        """The CPU quota to go by in place of the control group's, None if there is none."""
+        """The CPU quota that overrides the control group's, or None."""
         value = self.settings.cpu_quota
         return None if value is None else Fact(value, variable_of("cpu_quota"))
 
@@ -228,7 +228,7 @@ def _usable_cores(affinity: Fact[int], quota: Fact[float | None]) -> Fact[int]:
 
 
 def _features(processor: Processor, changes: Fact[str] | None) -> Fact[str]:
-    """LLVM's feature string, sorted, followed by the changes asked for ("+name" or "-name")."""
+    """LLVM's feature string, sorted, followed by the requested changes ("+name" or "-name")."""
     known = dict(processor.features)
     origin = _LLVM_FEATURES
     # LLVM cannot detect features on some AArch64 systems, macOS among them.
@@ -266,7 +266,7 @@ def _check_feature(entry: str, known: dict[str, bool], origin: str) -> None:
 
 
 def _choose_isa(processor: Processor, features: Fact[str], wanted: Fact[str] | None) -> Fact[Isa]:
-    """The best usable row, or the row asked for if it is usable."""
+    """The best usable row, or the requested row if it is usable."""
     arch, enabled = triple_arch(processor.triple), enabled_features(features.value)
     # Without their length, scalable vectors are of no use.
     usable = [isa for isa in usable_isas(arch, enabled) if processor.vector_bits or not isa.scalable]
@@ -284,7 +284,7 @@ def _choose_isa(processor: Processor, features: Fact[str], wanted: Fact[str] | N
 
 
 def _caches(place: Surroundings, wishes: _Wishes) -> Caches:
-    """The caches read, with the sizes and associativities asked for in place of those."""
+    """The detected caches, with the requested sizes and associativities substituted."""
     caches = read_caches(place)
     l3_size = wishes.number("l3_bytes")
     l3 = caches.l3
@@ -306,7 +306,7 @@ def _caches(place: Surroundings, wishes: _Wishes) -> Caches:
 
 
 def default_thread_count(settings: Settings, facts: HostFacts) -> int:
-    """How many threads a call uses unless told otherwise.
+    """Default number of threads of a call.
 
     The least of the cores by affinity, the floor of the control group's CPU quota, the cores asked
     for, OMP_NUM_THREADS and TILEWRIGHT_NUM_THREADS; at least 1.

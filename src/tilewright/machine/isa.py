@@ -1,4 +1,4 @@
-"""Instruction-set rows: what one multiply instruction computes, and what a tile may hold."""
+"""Instruction-set rows: their multiply instructions and the limits on register tiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.spec.dtype import BF16, F16, F32, F64, I4, I8, I16, I32, I64, U8
 
 
 class Lowering(Enum):
-    """Who writes the code of a tile product.
+    """Code generator of a tile product.
 
     TARGET: this package, by the row's multiply instructions.
     GENERIC: LLVM, from its matrix intrinsic; for comparison.
@@ -38,7 +38,7 @@ class Edge(Enum):
 
 
 class Broadcast(Enum):
-    """How an element of A reaches every lane.
+    """How an element of A is broadcast to every lane.
 
     MEMORY: a broadcasting load (one load per element, one register).
     LANE: the FMA takes a lane of a vector register (one vector load serves several elements).
@@ -52,7 +52,7 @@ class Broadcast(Enum):
 
 @dataclass(frozen=True)
 class TileFma:
-    """What ONE multiply-add instruction computes: acc[m, n] += a[m, k] · b[k, n].
+    """One multiply-add instruction: acc[m, n] += a[m, k] · b[k, n].
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class TileFma:
     feature : LLVM feature that the instruction needs beyond the row's own.
     per_cycle : instructions that start each cycle; 0 if as many as the row's FMA.
     latency : cycles until its result can be added to again; 0 if it is that of the row's FMA.
-    accumulators : how many accumulators the unit has beside the vector registers; 0 if sums are kept in
+    accumulators : number of accumulators in addition to the vector registers; 0 if sums are kept in
         vector registers.
     separate : the product and its addition are two instructions, so that each product takes a register.
     registers : how many of the row's vector registers it can name; 0 for all of them.
@@ -106,7 +106,7 @@ class TileFma:
     def is_matrix_engine(self) -> bool:
         """Whether one instruction multiplies several rows of A: it reads both operands from packed panels.
 
-        The others multiply one row of A, whose element or word every lane gets, by a vector of B.
+        The others multiply one row of A, whose element or word is broadcast, by a vector of B.
         """
         return self.m > 1
 
@@ -127,7 +127,7 @@ class TileFma:
 
     @property
     def in_place(self) -> bool:
-        """Whether operands can be read where they stand: one row of A, one depth."""
+        """Whether operands can be read in place: one row of A, one depth."""
         return not self.is_matrix_engine and self.k == 1
 
     def widened(self, vector_bits: int) -> TileFma:
@@ -143,7 +143,7 @@ class TileFma:
         return replace(self, n=vector_bits // (self.m * self.acc.bits))
 
     def takes(self, a: DType, b: DType) -> bool:
-        """Whether operands of these types, widened if need be, keep their values and type of sums."""
+        """Return whether operands of these types, widened if needed, keep their values and type of sums."""
         return self.a.holds(a) and self.b.holds(b) and self.acc == accumulator(a, b)
 
 
@@ -251,7 +251,7 @@ class Isa:
         return tile.latency or self.fma_latency
 
     def fuses(self, tile: TileFma) -> bool:
-        """Whether a product is added as it is made; else it takes a register and an addition."""
+        """Whether products are accumulated as they are computed; else each takes a register and an add."""
         return self.fused and not tile.separate
 
     def registers(self, tile: TileFma) -> int:
@@ -658,11 +658,11 @@ def usable_isas(arch: str, features: frozenset[str]) -> tuple[Isa, ...]:
 
 
 def best_isa(arch: str, features: frozenset[str], vector_bits: int = 0) -> Isa:
-    """The row that multiplies most numbers a cycle, of those a CPU can run.
+    """The row with the highest multiply rate among those a CPU can run.
 
     Parameters
     ----------
-    vector_bits : its length of scalable vectors; 0 where it has none, or nobody knows.
+    vector_bits : its length of scalable vectors; 0 if it has none or the length is unknown.
 
     >>> best_isa("aarch64", frozenset({"neon", "sve"}), 256).name
     'neon'

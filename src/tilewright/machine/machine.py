@@ -45,8 +45,8 @@ def limit_features(features: str, isa: Isa, arch: str) -> str:
 
     "+avx2,+avx512f,+avx512vl,+fma" for row avx2 -> "+avx2,+fma,-avx512dq,-avx512f,-avx512vl"
 
-    What rows of `arch` with wider vectors need, and no row up to `isa` does, is turned off. Rows of
-    the same width stay: Neon is what a 128-bit generic vector is made of. The entries go to the end,
+    Features that only rows of `arch` with wider vectors than `isa` need are turned off. Rows of
+    the same width stay: 128-bit generic vectors are lowered to Neon. The entries go to the end,
     because LLVM applies a feature string from left to right and turning a feature on also turns on
     what it implies (llvm/lib/MC/MCSubtargetInfo.cpp, ApplyFeatureFlag). Entries that are off
     already stay where they are, so a second call changes nothing.
@@ -73,7 +73,7 @@ class Cache:
     size : bytes.
     ways : associativity.
     line : bytes of a cache line.
-    shared_by : how many usable cores share it.
+    shared_by : number of usable cores that share it.
     """
 
     size: int
@@ -94,7 +94,7 @@ class Cache:
 
 @dataclass(frozen=True, repr=False)
 class Machine:
-    """The machine a kernel is generated for: everything the models and the back end ask.
+    """The machine a kernel is generated for: all inputs of the models and the back end.
 
     `repr` is one line; `full_text` has every field.
 
@@ -102,15 +102,15 @@ class Machine:
     ----------
     name : catalogue name, or "host".
     isa : the instruction-set row.
-    triple, cpu, features : what LLVM's target machine is made of; features that only rows with
+    triple, cpu, features : arguments of LLVM's target machine; features that only rows with
         wider vectors need are turned off (`limit_features`).
-    l1, l2, l3 : data caches; l3 is None where there is none.
+    l1, l2, l3 : data caches; l3 is None if missing.
     cores : usable cores.
     page_bytes : size of an ordinary page.
     vector_bits, streaming_bits : lengths of scalable vectors, and of those of the matrix unit of Arm (SME);
-        0 where there are none, or nobody knows.
+        0 if unsupported or unknown.
     named : whether a user named the CPU or features of a host: LLVM is asked about them before it compiles.
-    core : cycles of everything but multiply-adds, for the cost model.
+    core : costs of everything but multiply-adds, for the cost model.
     """
 
     name: str
@@ -148,7 +148,7 @@ class Machine:
 
     @property
     def full_text(self) -> str:
-        """Every field of this record and of the records in it: what keys of the object cache are made of."""
+        """Every field of this record and its nested records, as used in keys of the object cache."""
         return ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self))
 
     @property
@@ -158,7 +158,7 @@ class Machine:
 
     @property
     def function_bits(self) -> int:
-        """The length of scalable vectors that LLVM is told of each function; 0 where rows have none."""
+        """The length of scalable vectors passed to LLVM for each function; 0 if rows have none."""
         return self.isa.vector_bits if self.isa.scalable and not self.isa.emulated else 0
 
     def emulated_on(self, host: Machine) -> Machine:
@@ -188,7 +188,7 @@ class Machine:
         )
 
     def with_lowering(self, lowering: Lowering) -> Machine:
-        """The same machine, its tile products written in one way or the other."""
+        """The same machine with another lowering of tile products."""
         return self if lowering is Lowering.TARGET else replace(self, isa=self.isa.generic())
 
     def with_isa(self, isa: Isa) -> Machine:
@@ -196,7 +196,7 @@ class Machine:
 
         Raises
         ------
-        IsaNotOnHost : if the feature string turns off what the row needs.
+        IsaNotOnHost : if the feature string turns off a feature that the row needs.
         """
         states = _feature_states(self.features)
         missing = [feature for feature in isa.features if not states.get(feature, True)]

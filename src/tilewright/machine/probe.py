@@ -35,7 +35,7 @@ class Fact(Generic[T]):
 
 @dataclass(frozen=True)
 class CacheFacts:
-    """What is known of one cache level; the fields are those of `Cache`."""
+    """Detected facts about one cache level; the fields are those of `Cache`."""
 
     size: Fact[int]
     ways: Fact[int]
@@ -49,7 +49,7 @@ class CacheFacts:
 
 @dataclass(frozen=True)
 class Caches:
-    """The three levels of data cache; l3 is None where the CPU has none."""
+    """The three levels of data cache; l3 is None if the CPU has none."""
 
     l1: CacheFacts
     l2: CacheFacts
@@ -58,7 +58,7 @@ class Caches:
 
 @dataclass(frozen=True)
 class Processor:
-    """What LLVM and the operating system say of this CPU.
+    """Facts about this CPU from LLVM and the operating system.
 
     Attributes
     ----------
@@ -75,12 +75,12 @@ class Processor:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where facts are read, so that a test can put a fake in its place.
+    """Sources of facts, which tests can replace by fakes.
 
     Attributes
     ----------
     system : ``sys.platform``.
-    root : directory that stands for "/".
+    root : directory used as "/".
     cpus : CPU numbers this process may run on.
     page_bytes : size of an ordinary page.
     sysctl : reads one integer by name, None where the name does not exist (macOS).
@@ -111,7 +111,7 @@ def _ask_processor() -> Processor:
 
     try:
         detected = dict(llvm.get_host_cpu_features())
-    except RuntimeError:  # llvmlite's answer where LLVM cannot detect features
+    except RuntimeError:  # raised by llvmlite if LLVM cannot detect features
         detected = {}
     triple = llvm.get_process_triple()
     arch, lengths = find_arch(triple), (0, 0)

@@ -1,4 +1,4 @@
-"""What the operating system says of a CPU that LLVM does not ask it: features, and lengths of vectors."""
+"""CPU facts from the operating system that LLVM does not query: features and vector lengths."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def linux_features(arch: str, auxiliary: Callable[[int], int]) -> dict[str, bool
 
 
 def macos_features(sysctl: Callable[[str], int | None]) -> dict[str, bool]:
-    """Features of an Arm CPU under macOS; a name that the system does not know is one the CPU lacks."""
+    """Features of an Arm CPU under macOS; the CPU lacks features whose names the system does not know."""
     return {feature: bool(sysctl(name)) for feature, name in _SYSCTL_FEATURES.items()}
 
 

@@ -1,6 +1,6 @@
-"""The memory that workers and callers of the thread pool share, and what its words mean.
+"""Layout and meaning of the memory shared by workers and callers of the thread pool.
 
-Each worker has a slot, and all that is said between it and a caller is one word in it:
+Each worker has a slot; it communicates with callers through one word of the slot:
 
     FREE        polls the word                     FREE   -> team           a caller offers its tasks
     ASLEEP      waits in the operating system      ASLEEP -> team|ASLEPT    the same; the caller then wakes it
@@ -19,7 +19,7 @@ import ctypes
 
 #: Workers that a pool can have.
 MOST_WORKERS = 1023
-#: Bytes that two threads never write at once: a line and the one that x86 fetches beside it.
+#: Granularity that avoids false sharing: a cache line and the adjacent one that x86 prefetches.
 APART = 128
 
 #: States of a slot without a team.
@@ -42,11 +42,11 @@ PTHREAD_BYTES = 64
 
 
 class WorkerSlot(ctypes.Structure):
-    """What one worker and its callers share."""
+    """Memory shared by one worker and its callers."""
 
     _fields_ = (
         ("word", ctypes.c_int64),
-        ("mutex", ctypes.c_byte * PTHREAD_BYTES),  # where there are no futexes
+        ("mutex", ctypes.c_byte * PTHREAD_BYTES),  # on systems without futexes
         ("condition", ctypes.c_byte * PTHREAD_BYTES),
         ("thread", ctypes.c_int64),  # the worker's number in the operating system; 0 before it has begun
         ("kept_off", ctypes.c_int64),  # 1 + the CPU that it was kept off when it was woken; 0 for none
@@ -55,7 +55,7 @@ class WorkerSlot(ctypes.Structure):
 
 
 class State(ctypes.Structure):
-    """A pool: what is set rarely, what callers write, and the slots, apart from each other."""
+    """A pool: rarely written fields, fields callers write, and the slots, on separate cache lines."""
 
     _fields_ = (
         ("size", ctypes.c_int64),  # threads of a call that does not say how many

@@ -45,7 +45,7 @@ class _Block:
 
 
 class ScratchTable(ctypes.Structure):
-    """What native code sees: how many slots are in use, how often none was free, the slots."""
+    """The table native code reads: number of slots in use, count of failed requests, the slots."""
 
     _fields_ = (
         ("count", ctypes.c_int64),
@@ -73,7 +73,7 @@ class ScratchPool:
 
     @property
     def table_address(self) -> int:
-        """Where the table stands, for native code."""
+        """Address of the table, for native code."""
         return ctypes.addressof(self.table)
 
     @property
@@ -105,7 +105,7 @@ class ScratchPool:
         self._free = [block.address for block in self._blocks if block.address not in native]
 
     def keep(self) -> None:
-        """When the process ends: the memory stays under daemon threads that still compute."""
+        """Keep the memory at process exit, because daemon threads may still compute in it."""
         for block in self._blocks:
             outlive(block.memory)
 

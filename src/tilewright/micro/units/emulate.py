@@ -29,7 +29,7 @@ ALIGNMENT = 64
 
 
 class EmulatedVector(VectorMultiply):
-    """One row of A: the depths of a word one after the other."""
+    """One row of A: the depths of a word in order."""
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
         """acc + a · b."""
@@ -46,7 +46,7 @@ class EmulatedVector(VectorMultiply):
 
 
 class EmulatedEngine(Multiply):
-    """Several rows of A: accumulators in the frame, operands read element by element where they stand."""
+    """Several rows of A: accumulators in the frame, operands read in place, element by element."""
 
     resident: ClassVar[bool] = True
 
@@ -74,11 +74,11 @@ class EmulatedEngine(Multiply):
         return place
 
     def load_a(self, f: Function, pointer: Value, down: int) -> Value:  # noqa: ARG002
-        """Where the lanes of A begin."""
+        """Address of the lanes of A."""
         return pointer
 
     def load_b(self, f: Function, pointer: Value, across: int) -> Value:  # noqa: ARG002
-        """Where the lanes of B begin."""
+        """Address of the lanes of B."""
         return pointer
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:

@@ -124,7 +124,7 @@ _SCALABLE: dict[str, type[Multiply]] = {
 
 
 def find_multiply(isa: Isa, tile: TileFma) -> Multiply:
-    """How an instruction of a row is written.
+    """The code generator (`Multiply`) of an instruction of a row.
 
     >>> from tilewright.machine.isa import AVX512
     >>> from tilewright.spec.dtype import F32

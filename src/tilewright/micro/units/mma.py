@@ -35,7 +35,7 @@ _FLIPPED_ZERO = Value(_VECTOR, "splat (i8 -128)")
 
 
 class _Signs(Enum):
-    """How bytes reach xvi8ger4pp, which takes a signed and an unsigned operand, from any two types.
+    """How operands of any signedness are mapped to xvi8ger4pp, which takes one signed and one unsigned.
 
     PLAIN: as they are. SWAPPED: B is the signed operand, and accumulators hold the transpose.
     ROW, COLUMN: see `Mma.bias`.
@@ -97,7 +97,7 @@ class Mma(Multiply):
 
     @property
     def _nibbles(self) -> bool:
-        """Whether the instruction takes two elements of a panel in one byte."""
+        """Whether the instruction packs two panel elements into one byte."""
         return self.tile.a.is_nibble
 
     # --- the grid -----------------------------------------------------------------------------
@@ -166,11 +166,11 @@ class Mma(Multiply):
 
     @property
     def bias(self) -> str | None:
-        """Sums that the kernel keeps beside the grid: one for each "row" or "column" of it, or None.
+        """Correction sums that the kernel keeps: one for each "row" or "column" of the grid, or None.
 
         One operand of xvi8ger4pp is signed and one unsigned. The sign bit of every byte of one operand is
-        flipped, as it is loaded, so that Σ grows by a multiple of the other operand's sum, which is taken
-        off at the end (mod 2^32, like all sums of integers):
+        flipped, as it is loaded, so that Σ grows by a multiple of the other operand's sum, which is
+        subtracted at the end (mod 2^32, like all sums of integers):
 
         "row": A and B signed; Σ a·(b + 128) - Σ a·128, a sum for each row of C.
         "column": A and B unsigned; Σ (a - 128)·b - Σ (-128)·b, a sum for each column.
@@ -182,7 +182,7 @@ class Mma(Multiply):
         return signs.value if signs in (_Signs.ROW, _Signs.COLUMN) else None
 
     def bias_operand(self, f: Function) -> Value:  # noqa: ARG002
-        """What zeros of the flipped operand look like: 128 unsigned, or -128 signed."""
+        """Zeros of the flipped operand: 128 unsigned, or -128 signed."""
         return _FLIPPED_ZERO
 
     def bias_zero(self, f: Function) -> Value:  # noqa: ARG002
@@ -199,7 +199,7 @@ class Mma(Multiply):
         return f.call(intrinsic, [signed, unsigned, acc])
 
     def bias_rows(self, f: Function, acc: Value) -> list[Value]:
-        """What to subtract from each vector of the m rows of an accumulator in that row or column."""
+        """Values to subtract from each vector of the m rows of an accumulator in that row or column."""
         if self._signs is _Signs.COLUMN:
             return [acc] * self.tile.m
         return [f.shuffle(acc, acc, [lane] * self.tile.n) for lane in range(self.tile.m)]
@@ -230,7 +230,7 @@ def _splat(like: Value, number: int) -> Value:
 
 
 def _field(f: Function, parts: Value, number: int) -> Value:
-    """One of the vectors that disassemble.acc or disassemble.pair gives."""
+    """One of the vectors that disassemble.acc or disassemble.pair returns."""
     return f.emit(_VECTOR, f"extractvalue {parts.typed}, {number}")
 
 

@@ -1,8 +1,8 @@
-"""How one multiply instruction is written: its operands, its accumulator, and the rows it ends in.
+"""Interface to emit one multiply instruction: its operands, its accumulator, and its result rows.
 
 A register tile is a grid of accumulators, each of which one instruction updates: m rows and n columns of
-C, k depths at a time (`TileFma`). A `Multiply` says what such an accumulator is in LLVM, and which
-intrinsic multiplies; `kernel.py` walks the grid and the depth, and never asks which unit it drives.
+C, k depths at a time (`TileFma`). A `Multiply` defines the LLVM type of an accumulator and the
+intrinsic that multiplies; `kernel.py` loops over the grid and the depth, independently of the unit.
 """
 # ruff: noqa: ARG002, D102
 # (`Multiply` documents the methods; not every instruction needs every argument.)
@@ -43,7 +43,7 @@ class Multiply(ABC):
 
     @property
     def attributes(self) -> str | None:
-        """What LLVM is told of the functions that use the unit, in place of what it is told of the others."""
+        """LLVM attributes of functions that use the unit; they replace the default ones."""
         return None
 
     def begin(self, f: Function, down: int, across: int) -> None:  # noqa: B027
@@ -56,7 +56,7 @@ class Multiply(ABC):
 
     @property
     def bias(self) -> str | None:
-        """Sums kept beside the grid, one for each "row" or "column" of it, because operands change sign."""
+        """Correction sums for sign-flipped operands, one for each "row" or "column" of the grid; or None."""
         return None
 
     def bias_zero(self, f: Function) -> Value:
@@ -68,7 +68,7 @@ class Multiply(ABC):
         raise NotImplementedError
 
     def bias_rows(self, f: Function, acc: Value) -> list[Value]:
-        """What to subtract from each vector of the m rows of an accumulator in that row or column."""
+        """Values to subtract from each vector of the m rows of an accumulator in that row or column."""
         raise NotImplementedError
 
     @abstractmethod
@@ -99,10 +99,10 @@ class Multiply(ABC):
 
     @abstractmethod
     def rows(self, f: Function, accs: Sequence[Value]) -> Iterable[list[Value]]:
-        """The m rows of accumulators that stand side by side: each a list of vectors of the acc type.
+        """The m rows of horizontally adjacent accumulators: each a list of vectors of the acc type.
 
         The widths of the vectors of one row add up to n times the number of accumulators.
-        Where the unit holds them (`resident`), each row leaves it when it is asked for.
+        If the unit holds them (`resident`), each row is moved out when it is requested.
         """
 
 
@@ -125,7 +125,7 @@ class VectorMultiply(Multiply):
         return Type(f"i{bits}", f"i{bits}")
 
     def prepare_a(self, f: Function, word: Value) -> Value:
-        """What is done to the word of A, or a vector of them, before it is spread."""
+        """Transform the word of A, or a vector of words, before it is broadcast."""
         return word
 
     def biased_word(self, f: Function, width: int) -> Value:

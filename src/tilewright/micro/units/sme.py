@@ -5,11 +5,11 @@ bits eight; each is the accumulator of one outer product. A grid of 2 × 2 tiles
 vectors of A and two of B for four outer products.
 
 A function that uses the unit is compiled with `ATTRIBUTES`: it enters streaming mode behind its prologue
-and leaves it before its epilogue, and saves what this clears (d8 to d15), so that others call it as they call
+and leaves it before its epilogue, and saves what this clears (d8 to d15), so that it is called like
 any function. In its body LLVM uses no Neon instruction; vectors of a fixed length are those of SVE. It calls
 nothing between `begin` and `end`: in a callee ZA would be another one's.
 
-`begin` turns ZA on, and `end` off, by themselves: LLVM's own way ("aarch64_new_za") needs the routine
+`begin` turns ZA on and `end` turns it off explicitly: LLVM's mechanism ("aarch64_new_za") needs the routine
 __arm_tpidr2_save from a run-time library, and LLVM 22 does not save the return address around its call.
 Where a caller further up has left its ZA to whoever needs it (TPIDR2_EL0 is not zero), `begin` saves it.
 
@@ -48,7 +48,7 @@ from tilewright.machine.isa import Isa, TileFma
 from tilewright.micro.units.multiply import Multiply
 from tilewright.micro.units.sve import every_lane, scalable_of, to_fixed, to_scalable
 
-#: Of every function that uses the unit, beside vscale_range(n,n) for SVL = 128·n bits.
+#: Attributes of every function that uses the unit, besides vscale_range(n,n) for SVL = 128·n bits.
 ATTRIBUTES = '"aarch64_pstate_sm_body"'
 #: ZERO names tiles of 64 bits, of which a tile of 32 bits is every fourth one.
 _DOUBLES = 8
@@ -89,12 +89,12 @@ class Sme(Multiply):
 
     @property
     def tiles(self) -> int:
-        """How many accumulators ZA holds."""
+        """Number of accumulators in ZA."""
         return self.tile.acc.size
 
     @property
     def attributes(self) -> str:
-        """A function in streaming mode.
+        """Attributes of a function in streaming mode.
 
         It has no unwind table: that would name the length of vectors in front of the function, which LLVM
         asks a run-time library for where there is no SVE beside SME.
@@ -118,7 +118,7 @@ class Sme(Multiply):
         self._call(f, "za.enable", VOID, [])
 
     def _save(self, f: Function, block: Value) -> None:
-        """What __arm_tpidr2_save does: the first rows of ZA into the caller's buffer."""
+        """Inline __arm_tpidr2_save: store the first rows of ZA to the caller's buffer."""
         buffer = f.load(POINTER, f.at(block, _BUFFER), 8)
         with f.when(f.icmp("!=", f.ptrtoint(buffer), 0)):
             rows = f.emit(INT64, f"zext {f.load(_HALFWORD, f.at(block, _ROWS), 2).typed} to i64")

@@ -34,7 +34,7 @@ from tilewright.llvm.values import (
 from tilewright.micro.units.multiply import Multiply, VectorMultiply
 from tilewright.spec.dtype import Kind
 
-#: The pattern of PTRUE that stands for all lanes (DDI 0487, PTRUE).
+#: The pattern of PTRUE that selects all lanes (DDI 0487, PTRUE).
 _ALL = int32(31)
 
 

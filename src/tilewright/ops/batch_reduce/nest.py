@@ -42,7 +42,7 @@ from tilewright.spec.problem import Layout, ProductTypes
 #: Run-time parameters behind the three pointers, in the order of Breuer, tnzr.compile, Listing 7.2.1.
 SIZES = ("ld_a", "ld_b", "ld_c", "br_stride_a", "br_stride_b")
 
-#: A micro-panel that must be transposed stands in the frame; threads have stacks of 512 KiB and more.
+#: A micro-panel that must be transposed is stored in the frame; threads have stacks of 512 KiB and more.
 LOCAL_PANEL_BYTES = 128 << 10
 
 
@@ -67,17 +67,17 @@ class OperandSide:
 
 @dataclass(frozen=True)
 class TileProduct:
-    """A batch of products of known sizes, turned so that C's vectors lie along its adjacent axis, if any.
+    """A batch of products of known sizes, transposed so that vectors run along C's contiguous axis, if any.
 
     Attributes
     ----------
     rows, columns, depth, count : sizes.
-    broadcast, vector : the input whose elements are repeated, and that of which vectors are loaded.
-    c : where C begins, and its strides by row and by column.
-    types : of the elements; which of the inputs is A does not matter.
+    broadcast, vector : the input whose elements are broadcast, and the one loaded as vectors.
+    c : the start of C and its row and column strides.
+    types : element types; either input may be A.
     beta : 1 adds to C, 0 replaces it.
     addresses : the inputs are arrays of pointers.
-    steps : what is done to sums before they are stored.
+    steps : operations applied to sums before they are stored.
     """
 
     rows: int
@@ -97,13 +97,13 @@ class TileProduct:
         return isa.tile(self.broadcast.dtype, self.vector.dtype)
 
     def in_place(self, isa: Isa) -> bool:
-        """Whether register tiles read both sides where they stand."""
+        """Whether register tiles read both inputs in place."""
         adjacent = self.vector.lane == Constant(1)
         return adjacent and self.instruction(isa).in_place and not self.types.is_complex
 
     @property
     def apart(self) -> bool:
-        """Whether tiles are kept in a buffer first: those of known sizes store adjacent columns."""
+        """Whether tiles are stored through a buffer: tiles of known sizes store contiguous columns only."""
         return self.c.strides[1] != Constant(1)
 
     @property
@@ -227,7 +227,7 @@ def _direct(product: TileProduct, cover: Cover) -> tuple[Statement, ...]:
 def _packed(product: TileProduct, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
     """Operands of each product are packed into panels first; C, or sums beside it, collects the batch.
 
-    Both are where the instruction takes several depths or complex parts; else only the vector operand,
+    Both are if the instruction takes several depths or complex parts; otherwise only the vector operand,
     whose lanes are not adjacent.
     """
     x, y, instruction = product.broadcast, product.vector, product.instruction(isa)
@@ -305,7 +305,7 @@ def _packed(product: TileProduct, cover: Cover, isa: Isa) -> tuple[Statement, ..
 
 
 def _whole_columns(columns: int, instruction: TileFma, isa: Isa) -> int:
-    """As many columns in whole vectors of sums, and whole instructions."""
+    """Number of columns rounded up to whole vectors of sums and whole instructions."""
     whole = max(instruction.n, isa.lanes(instruction.acc))
     return -(-columns // whole) * whole
 
@@ -344,7 +344,7 @@ def lay_product(product: TileProduct, cover: Cover, isa: Isa) -> tuple[Statement
 
 
 def product_buffers(product: TileProduct, cover: Cover, isa: Isa, space: Space) -> Iterator[Buffer]:
-    """The buffers that the statements of `lay_product` use beside the operands."""
+    """The buffers that the statements of `lay_product` use in addition to the operands."""
     types, one, parts = product.types, product.instruction(isa), product.parts
     if not product.in_place(isa):
         depth = -(-product.depth * parts // one.k) * one.k
@@ -388,7 +388,7 @@ def _narrowed(cover: Cover, limit: int, lanes: int) -> Cover:
     for size, count in cover.widths:
         whole, rest = divmod(size, width)
         columns.extend(([width] * whole + [rest] * (rest > 0)) * count)
-    # Equal tiles are one run, whatever they were cut from: each run is written once.
+    # Equal tiles form one run, and the code of each run is emitted once.
     columns.sort(reverse=True)
     runs = tuple((size, len(list(equal))) for size, equal in groupby(columns))
     return Cover(cover.heights, runs)

@@ -23,7 +23,7 @@ MAX_KERNEL_K = 2048
 
 
 class BatchMode(Enum):
-    """How the operands of a batch follow each other: at a constant stride, or behind pointers."""
+    """Addressing of a batch's operands: constant stride or arrays of pointers."""
 
     STRIDE = "stride"
     ADDRESS = "address"

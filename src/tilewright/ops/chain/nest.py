@@ -63,11 +63,11 @@ class _Layer:
 
     @property
     def is_last(self) -> bool:
-        """Whether its results are those of the chain."""
+        """Whether the layer's results are those of the chain."""
         return self.number == len(self.problem.layers)
 
     def window(self, buffer: str, row: Expression | int, first: Expression | int = 0) -> Slice:
-        """The rows of a block at (i, j), where they are so many elements apart."""
+        """The rows of a block at (i, j), with the given row stride in elements."""
         i, j = Name("i"), Name("j")
         offset = i * row + j if first == 0 else (i + first) * row + j
         stride = row if isinstance(row, Expression) else Constant(row)
@@ -133,7 +133,7 @@ class _Layer:
         return self.over_tiles(self._moved(rows, self.tile()))
 
     def steps(self) -> Loop:
-        """Bias and activation, on their way from sums to results."""
+        """Epilogue steps between sums and results: bias and activation."""
         to = self.window(f"rows{self.number}", self.outputs)
         if self.is_last:
             to = self.window("y", Name("rs_y"), Name("ib"))

@@ -94,7 +94,7 @@ class LinearChain:
         return tuple(zip(self.sizes[:-1], self.sizes[1:], strict=True))
 
     def epilogue(self, layer: int) -> Epilogue:
-        """What follows the sums of a layer."""
+        """The epilogue of a layer."""
         steps: list[Step] = [Bias(dtype=self.types.acc)] if self.bias else []
         activation = self.activations[layer]
         return Epilogue(steps if activation is None else [*steps, Activation(activation)])

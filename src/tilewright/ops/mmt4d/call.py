@@ -105,7 +105,7 @@ def _contiguous(array: Array) -> Array:
 
 
 def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
-    """The product of matrices in tiles, the second one transposed: linalg.mmt4d of MLIR.
+    """The product of tiled matrices, the second one transposed: linalg.mmt4d of MLIR.
 
     out[m1, n1] += Σ over k1 of lhs[m1, k1] @ rhs[n1, k1].T, each of these a tile.
 
@@ -113,9 +113,9 @@ def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
     ----------
     lhs4d : array_like, shape (M1, K1, M0, K0)
     rhs4d : array_like, shape (N1, K1, N0, K0)
-        Any tile sizes. Those of the machine (``tw.pack(b).tiles``) and their multiples are read where they
-        stand; tiles that whole vectors don't fill, or of other element types than the machine multiplies,
-        are packed again on the way.
+        Any tile sizes. Those of the machine (``tw.pack(b).tiles``) and their multiples are read in
+        place; tiles that are not whole vectors, or of element types that the machine does not multiply,
+        are packed again.
     out4d : numpy.ndarray of shape (M1, N1, M0, N0), optional
         The product is added to it, as in linalg.mmt4d. Without it the result is a new array.
 

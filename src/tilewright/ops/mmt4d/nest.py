@@ -51,13 +51,13 @@ LEAST_SHARE = 0.75
 
 @dataclass(frozen=True)
 class Mmt4dCut:
-    """How an mmt4d is cut.
+    """Blocking of an mmt4d.
 
     Attributes
     ----------
     blocking : register tile and cache blocks; mr and nr divide the caller's tiles where those are read in
         place.
-    in_place : whether they are.
+    in_place : whether the caller's tiles are read in place.
     step, interleave_a : depths that the multiply instruction takes, and those of A that are adjacent.
     """
 
@@ -88,7 +88,7 @@ def share_of_rate(isa: Isa, instruction: TileFma, tile: RegisterTile) -> float:
 def tile_inside(problem: Mmt4d, isa: Isa, instruction: TileFma) -> RegisterTile | None:
     """The best register tile that divides the caller's tiles; None where packing again is better.
 
-    Operands are read as they stand if they hold the instruction's elements and its interleave.
+    Operands are read in place if they have the instruction's element types and interleave.
     """
     one = instruction
     stands = (problem.dtype, problem.b_dtype) == (one.a, one.b)
@@ -227,8 +227,8 @@ def in_place(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
 def repacked(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
     """The five loops on a block of out, whose operands are laid out in rows first and packed from there.
 
-    Blocks of out wait in scratch as rows, because a register tile covers parts of several tiles; each goes
-    through the whole depth before the next one begins, and then into its tiles.
+    Blocks of out are kept in scratch as rows, because a register tile covers parts of several tiles; each
+    completes the whole depth before the next one begins, and is then copied into its tiles.
     """
     sizes, tile = _Sizes.of(problem), cut.blocking
     rows_held, columns_held = _held(problem, cut)

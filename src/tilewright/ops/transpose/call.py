@@ -29,7 +29,7 @@ _PLANS = 1024
 
 
 class Axis(NamedTuple):
-    """One axis of a move: its length, and bytes from one position to the next in A and in B."""
+    """One axis of a copy: its length, and its strides in bytes in A and B."""
 
     length: int
     step_a: int
@@ -92,7 +92,7 @@ def _widened(word: int, axes: list[Axis]) -> tuple[int, list[Axis]]:
 def plan_move(
     size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]
 ) -> Move:
-    """How items of `size` bytes go from A to B; axes in any order, none of length 0.
+    """Plan the copy of `size`-byte items from A to B; axes in any order, none of length 0.
 
     Examples
     --------
@@ -219,12 +219,12 @@ def _move_in_pieces(source: Array, target: Array) -> None:
 
 
 def _converted(a: Any) -> Array:
-    """A plain array of whatever NumPy makes one of."""
+    """Convert an array-like to a plain array."""
     return as_array(a, "a")
 
 
 def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """`out`, if it can hold the result."""
+    """Validate that `out` can hold the result."""
     array = out_array(out)
     refuse(array, "out")
     if out.shape != shape:

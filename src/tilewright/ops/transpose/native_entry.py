@@ -35,7 +35,7 @@ from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, in
 from tilewright.machine.host import host_machine
 from tilewright.ops.transpose.call import PIECE_BYTES
 
-#: Element types that the entry knows, by NumPy's letters; others go through Python.
+#: Element types that the entry supports, by NumPy's letters; others go through Python.
 LETTERS = "fdilbBhHILqQeFD?"
 #: Sizes of their elements are powers of two up to this.
 MOST_BYTES_LOG2 = 4

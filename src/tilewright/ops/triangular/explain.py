@@ -1,4 +1,4 @@
-"""What a call of `syrk`, `syr2k` or `trmm` comes to: the kernel, what is copied, how often it runs."""
+"""Explanations of `syrk`, `syr2k` and `trmm` calls: the kernel, the copies, the number of runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilewright.threads.pool import limited
 
 
 def triangle_strategy(problem: Syrk | Trmm, cut: Blocking) -> str:
-    """What kernels of a problem do, in words.
+    """Description of what kernels of a problem do.
 
     >>> triangle_strategy(Trmm(lower=False), Blocking(12, 32, 1, 216, 4096, 512))
     'five loops in tiles of 12x32 over the depths of the upper triangle; squares on the diagonal row by row'
@@ -38,13 +38,13 @@ def triangle_strategy(problem: Syrk | Trmm, cut: Blocking) -> str:
 
 
 def explain_triangles(name: str, *arguments: Any, **options: Any) -> Explanation:
-    """How a call of one of these functions runs; nothing is computed."""
+    """Explain how a call of one of these functions runs, without computing it."""
     with limited(options.pop("threads", None)):
         return _explain_trmm(*arguments, **options) if name == "trmm" else _explain(name, arguments, options)
 
 
 def _explain(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Explanation:
-    """The same of a symmetric product, while the number of threads is that of the call."""
+    """Explain a symmetric product; the call's number of threads is already set."""
     count = 1 if name == "syrk" else 2
     lower, out = check_flag(options.pop("lower", True), "lower"), options.pop("out", None)
     later = [one for one in ("alpha", "beta") if isinstance(check_number(options.get(one, 0), one), complex)]
@@ -72,7 +72,7 @@ def _explain_trmm(
     unit: bool = False,
     side: str = "left",
 ) -> Explanation:
-    """The same of a product with a triangular matrix."""
+    """Explain a product with a triangular matrix."""
     triangular = Triangular(
         parse_choice(Side, side, "side"), check_flag(lower, "lower"), check_flag(unit, "unit")
     )

@@ -133,7 +133,7 @@ def trmm(
     Parameters
     ----------
     a : array_like
-        Square: shape (..., m, m) on the left, (..., n, n) on the right. What stands beyond the triangle has
+        Square: shape (..., m, m) on the left, (..., n, n) on the right. Elements outside the triangle have
         no meaning. For the transposed triangle pass ``a.T`` and the other `lower`.
     b : array_like
         Shape (..., m, n); axes before the last two broadcast. Any strides and byte order, any element types
@@ -146,9 +146,9 @@ def trmm(
     lower : bool
         Whether T is the lower triangle of a or the upper.
     unit : bool
-        Whether the diagonal of T is 1, whatever stands in a.
+        Whether the diagonal of T is 1, regardless of the elements of a.
     side : str
-        "left" or "right": where T stands.
+        "left" or "right": the side of T in the product.
     threads : int, optional
         The most threads of this call; as many as `set_num_threads` says by default.
 
@@ -165,8 +165,8 @@ def trmm(
 
     Notes
     -----
-    An element of b that meets no element of the triangle is not multiplied: a NaN there does not spread, as
-    zeros in its place would let it. Types of fewer bits than their sums are widened as they are packed.
+    Elements of b outside the triangle's range are not multiplied: a NaN there does not propagate, as it
+    would with explicit zeros. Types of fewer bits than their sums are widened as they are packed.
 
     Examples
     --------

@@ -47,7 +47,7 @@ logger = logging.getLogger("tilewright")
 def run_symmetric(
     kernel: Kernel, factors: tuple[Array, ...], c: Array, alpha: complex, beta: complex, scratch: int
 ) -> None:
-    """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
+    """Run one product of validated matrices: aligned, native, of the problem's types, not overlapping."""
     n, k = factors[0].shape
     arrays = (*factors, c)
     strides = (stride for array in arrays for stride in element_strides(array))
@@ -71,7 +71,7 @@ def symmetric_kernel(factors: int, types: ProductTypes, lower: bool) -> ArrayKer
 
 
 class SymmetricCall(NamedTuple):
-    """One call of `syrk` or `syr2k`, checked.
+    """A validated call of `syrk` or `syr2k`.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class SymmetricCall(NamedTuple):
     target : (..., n, n), where the kernel writes.
     given : the caller's `out`, or None.
     alpha, beta : the factors.
-    copies : each copy, in words.
+    copies : a description of each copy.
     """
 
     types: ProductTypes
@@ -131,7 +131,7 @@ def factor_shapes(function: str, factors: list[Array]) -> tuple[int, ...]:
 
 
 def triangle_mask(n: int, *, lower: bool) -> Array:
-    """Which elements of a matrix belong to a triangle.
+    """Boolean mask of the elements of a triangle.
 
     >>> triangle_mask(2, lower=False)
     array([[ True,  True],
@@ -150,7 +150,7 @@ def checked_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Ar
 
 
 def fits(out: Array, dtype: np.dtype[Any], operands: tuple[Array, ...]) -> bool:
-    """Whether a kernel may write into `out`: of its type, aligned, sharing nothing with an operand."""
+    """Return whether a kernel may write into `out`: of its type, aligned, overlapping no operand."""
     whole = out.dtype == dtype and out.flags.aligned and whole_strides(out)
     return whole and not any(np.may_share_memory(out, operand) for operand in operands)
 
@@ -229,9 +229,9 @@ def _uniform_types() -> dict[np.dtype[Any], ProductTypes]:
 
 
 def plain_types(arrays: list[Any], out: Any, shape: tuple[int, ...]) -> ProductTypes | None:
-    """The types of a product of plain matrices: of one type, aligned, and an out, if any, of it and apart.
+    """The types of a product of plain matrices: one type, aligned, `out` of that type and not overlapping.
 
-    None where there is anything to convert, to copy or to refuse, which takes several times as long to see.
+    None if anything must be converted, copied or rejected; the full check takes several times as long.
     """
     if type(arrays[0]) is not np.ndarray or math.prod(shape) > MAX_ELEMENTS:
         return None
@@ -251,7 +251,7 @@ def plain_types(arrays: list[Any], out: Any, shape: tuple[int, ...]) -> ProductT
 
 
 def is_real(value: object) -> bool:
-    """Whether a factor is a plain real number."""
+    """Return whether a factor is a plain real number."""
     return type(value) is int or type(value) is float
 
 
@@ -285,7 +285,7 @@ def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> A
 def symmetric(
     function: str, arrays: list[Any], out: Any, *, alpha: Any = 1, beta: Any = 0, lower: bool = True
 ) -> Array:
-    """What `tilewright.syrk` (of one array) and `tilewright.syr2k` (of two) do, which document it."""
+    """Implementation of `tilewright.syrk` (one array) and `tilewright.syr2k` (two), which document it."""
     lower = check_flag(lower, "lower")
     alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
     found = _plain(arrays, out, alpha, beta, lower)
@@ -306,7 +306,7 @@ def symmetric(
 
 
 def turned(c: Array) -> bool:
-    """Whether a result is computed transposed: its columns are adjacent and its rows are not."""
+    """Return whether a result is computed transposed: its columns are contiguous and its rows are not."""
     row, column = element_strides(c)
     return row == 1 and column != 1
 

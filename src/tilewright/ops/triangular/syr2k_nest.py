@@ -71,9 +71,9 @@ def choose_symmetric(problem: Syrk, machine: Machine) -> Blocking:
 
 @dataclass(frozen=True)
 class Triangle:
-    """Which part of a triangle of C a register tile at (i, j) meets.
+    """Overlap of a triangle of C with the register tile at (i, j).
 
-    `lower` is said of the nest's orientation: a column-major C is computed transposed, where its lower
+    `lower` refers to the nest's orientation: a column-major C is computed transposed, where its lower
     triangle is the upper one.
     """
 
@@ -95,19 +95,19 @@ class Triangle:
         return Compare(Relation.LT, Name("ic"), columns_end)
 
     def columns_from(self, begin: Expression) -> Expression:
-        """The first column of tiles, from one on, that meets rows ic .. row_end."""
+        """The first column of tiles, at or after `first`, that overlaps rows ic .. row_end."""
         return begin if self.lower else begin + _down(Name("ic") - begin, self.columns)
 
     def columns_to(self, end: Expression) -> Expression:
-        """Where the columns end that meet rows ic .. row_end."""
+        """End of the columns that overlap rows ic .. row_end."""
         return minimum(end, Name("row_end")) if self.lower else end
 
     def rows_from(self) -> Expression:
-        """The first row of tiles, from ic on, that meets the column of tiles at j."""
+        """The first row of tiles, from ic on, that overlaps the column of tiles at j."""
         return Name("ic") + _down(Name("j") - Name("ic"), self.rows) if self.lower else Name("ic")
 
     def rows_to(self) -> Expression:
-        """Where the rows end that meet the column of tiles at j."""
+        """End of the rows that overlap the column of tiles at j."""
         return Name("row_end") if self.lower else minimum(Name("row_end"), Name("j") + self.columns)
 
     def corner(self, rows: Expression, columns: Expression) -> tuple[Expression, Expression]:
@@ -138,7 +138,7 @@ def _down(value: Expression, unit: int) -> Expression:
 class SymmetricNest:
     """The loops of C = alpha · Σ L·Rᵀ + beta · C on a triangle; terms are the products (L, R) of the sum.
 
-    One register tile takes all terms, one behind the other, so that C is loaded and stored once: its panel of
+    One register tile accumulates all terms in turn, so that C is loaded and stored once: its panel of
     rows holds the depths of every L, its panel of columns those of every R in the same order, and their
     product is that of one long panel (Kuzma et al. 2023, §5.1, have two multiplies there).
     """
@@ -148,7 +148,7 @@ class SymmetricNest:
 
     @property
     def nest(self) -> Nest:
-        """What all terms have in common: C and the register tile."""
+        """State common to all terms: C and the register tile."""
         return self.terms[0]
 
     @property
@@ -196,7 +196,7 @@ class SymmetricNest:
     # --- register tiles ---------------------------------------------------------------------------
 
     def tile(self) -> tuple[Statement, ...]:
-        """The register tile at (i, j): straight to C, or where the diagonal cuts it by way of a buffer."""
+        """The register tile at (i, j): stored directly to C, or through a buffer if the diagonal cuts it."""
         nest, columns = self.nest, minimum(self.nest.columns_step, self.nest.sizes.n - Name("j"))
         node = nest.matmul(nest.a_panel(), nest.b_panel(), columns)
         whole: tuple[Statement, ...] = (node,)
@@ -219,13 +219,13 @@ class SymmetricNest:
         return replace(node, c=sums, alpha=Scalar(1.0), beta=added, carry=None)
 
     def _finished(self, node: TileMatmul, sums: Slice) -> TileEpilogue:
-        """Sums of whole rows on their way to C."""
+        """Store the sums of whole rows to C."""
         row, _ = sums.strides
         adjacent = Slice(sums.buffer, sums.offset, (row, Constant(1)))
         return TileEpilogue(node.c, adjacent, node.rows, node.columns, Scalar("alpha"), node.beta)
 
     def _rows(self, node: TileMatmul, sums: Slice, columns: Expression) -> Loop:
-        """The sums of a tile which the diagonal cuts on their way to C, row by row."""
+        """Store the sums of a tile that the diagonal cuts to C, row by row."""
         parts, r = self.nest.parts, Name("r")
         first, count = self.triangle.row(columns)
         c_row, c_column = node.c.strides
@@ -294,7 +294,7 @@ class SymmetricNest:
         if nest.sums is None:
             inside = self.block(first, end)
         else:
-            # Unfinished sums may not stand in C, which would round them: they wait in a block of their own.
+            # Unfinished sums cannot be stored in C, which would round them; a separate block keeps them.
             most_columns = min(most_columns, SUMS_COLUMNS // nest.tile.nr * nest.tile.nr)
             rows = SUMS_ROWS // mr * mr
             ib = Name("ib")

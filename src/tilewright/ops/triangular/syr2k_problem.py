@@ -1,4 +1,4 @@
-"""Products of a matrix, or of two, and their transposes, of which one triangle is asked for."""
+"""Products of one or two matrices with their transposes, computed on one triangle (SYRK, SYR2K)."""
 
 from __future__ import annotations
 

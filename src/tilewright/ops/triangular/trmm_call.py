@@ -31,7 +31,7 @@ logger = logging.getLogger("tilewright")
 
 
 def run_trmm(kernel: Kernel, a: Array, b: Array, c: Array, alpha: complex, scratch: int) -> None:
-    """One product of matrices that are known to fit: aligned, native, of the problem's types, apart."""
+    """Run one product of validated matrices: aligned, native, of the problem's types, not overlapping."""
     strides = (stride for array in (a, b, c) for stride in element_strides(array))
     with call_team(trmm_work(a, b)) as team:
         kernel.function(*map(data_address, (a, b, c)), *b.shape, *strides, alpha, scratch, team)
@@ -43,7 +43,7 @@ def trmm_work(a: Array, b: Array) -> int:
 
 
 class Triangular(NamedTuple):
-    """What a triangular matrix is in a product: on which side, which triangle, and its diagonal."""
+    """Role of a triangular matrix in a product: its side, its triangle, and its diagonal."""
 
     side: Side
     lower: bool
@@ -108,18 +108,18 @@ def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Arra
 
 
 class TrmmCall(NamedTuple):
-    """One call of `trmm`, checked.
+    """A validated call of `trmm`.
 
     Attributes
     ----------
     types : the element types of the kernel.
-    triangular : what a is.
+    triangular : the role of a.
     factors : a and b in the kernel's type, batch axes broadcast.
     target : where the kernel writes.
     given : the caller's `out`, or None.
     alpha : the factor of the kernel.
-    later : a complex one, which applies to the finished product.
-    copies : what is copied, by name.
+    later : a complex factor, applied to the finished product.
+    copies : names of the copied operands.
     """
 
     types: ProductTypes
@@ -186,7 +186,7 @@ def trmm(
     unit: bool = False,
     side: Any = "left",
 ) -> Array:
-    """What `tilewright.trmm` does, which documents it."""
+    """Implementation of `tilewright.trmm`, which documents it."""
     triangular = Triangular(
         parse_choice(Side, side, "side"), check_flag(lower, "lower"), check_flag(unit, "unit")
     )

@@ -54,7 +54,7 @@ from tilewright.spec.problem import Layout
 #: Run-time parameters in the order of the C signature.
 TRMM_SIZES = ("m", "n", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
 
-#: Rows and columns of sums that are turned by one task: 16 KiB of float32.
+#: Rows and columns of sums that one task transposes: 16 KiB of float32.
 MOVED = 64
 
 #: Numbers behind the panels of rows: a tile of one row may read a vector of lanes from its own lane on.
@@ -80,9 +80,9 @@ def choose_trmm(problem: Trmm, machine: Machine) -> Blocking:
 class TriangularNest:
     """The loops of C = alpha · T · B, where T has the rows of the register tile.
 
-    A row of tiles meets the diagonal in one block of depths, whose length is a multiple of the tile's rows.
-    What it has of the depths on one side of the diagonal's square is multiplied by whole tiles; the square
-    itself row by row, each its own depths, so that nothing stands in for the elements that T does not have.
+    A row of tiles crosses the diagonal in one block of depths, whose length is a multiple of the tile's rows.
+    The depths on one side of the diagonal's square are multiplied by whole tiles; the square
+    itself row by row, each with its own depths, so that elements outside T are never replaced by zeros.
     """
 
     nest: Nest
@@ -102,7 +102,7 @@ class TriangularNest:
 
     @property
     def moves(self) -> bool:
-        """Whether sums wait that C takes as they are, its rows adjacent: squares of them are turned."""
+        """Whether buffered sums are transposed into C in squares: C is column-major and of their type."""
         nest = self.nest
         alike = nest.types.c == nest.types.acc and nest.sizes.rs_c == Constant(1)
         return nest.sums is not None and alike
@@ -183,7 +183,7 @@ class TriangularNest:
         return Loop("r", Constant(0), node.rows, Constant(1), tuple(body))
 
     def _finished(self, node: TileMatmul, columns: Expression) -> tuple[Statement, ...]:
-        """Sums on their way to C, where they waited for the last depths of their rows."""
+        """Store buffered sums to C after the last depths of their rows."""
         nest = self.nest
         if nest.sums is None or self.moves:
             return ()
@@ -195,7 +195,7 @@ class TriangularNest:
         return (If(AnyOf((AllOf((last,)),)), (store,)),)
 
     def _moved(self, first: Expression, end: Expression) -> tuple[Statement, ...]:
-        """Rows first .. end of the sums of block jc turned into C."""
+        """Transpose rows first .. end of the sums of block jc into C."""
         if not self.moves:
             return ()
         im, jm, jend = Name("im"), Name("jm"), Name("jend")
@@ -279,7 +279,7 @@ def _sizes(problem: Trmm) -> Sizes:
 def build_trmm(problem: Trmm, blocking: Blocking, machine: Machine, name: str) -> Program:
     """The tile IR of a product with a triangular matrix.
 
-    On the right it is computed transposed, where the matrix stands on the left and its triangle is the other.
+    A right-side product is computed transposed: the matrix is then on the left, with the other triangle.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def build_trmm(problem: Trmm, blocking: Blocking, machine: Machine, name: str) -
     one, types = trmm_instruction(problem, machine), problem.types
     edge = machine.isa.edge_of(types.acc, types.c.real)
     nest = Nest(_sizes(problem), blocking, edge, types, one)
-    # Where C would round unfinished sums, or its columns are apart, they wait in a block of their own.
+    # If C would round unfinished sums, or its columns are not contiguous, a separate block keeps them.
     waits = nest.carries or nest.sizes.cs_c != Constant(1)
     if waits:
         place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc")) * nest.parts

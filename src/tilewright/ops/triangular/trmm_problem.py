@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Side(Enum):
-    """Which factor of the product the triangular matrix is."""
+    """Position of the triangular matrix in the product."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -36,9 +36,9 @@ class Trmm:
     a, b, c : layouts "row", "col" or "strided" (any two strides, given at run time).
     side : "left" or "right".
     lower : whether T is the lower triangle of A or the upper.
-    unit : whether the diagonal of T is 1, whatever stands in A.
+    unit : whether the diagonal of T is 1, regardless of the elements of A.
 
-    Elements of A beyond the triangle mean nothing: no element of B is multiplied by a zero in their place.
+    Elements of A outside the triangle are ignored: no element of B is multiplied by a zero in their place.
 
     Raises
     ------

@@ -73,14 +73,14 @@ class UnaryKernel(Kernel):
         return b
 
     def _in_pieces(self, a: Array | None, b: Array) -> None:
-        """The same by the kernel of any sizes, part by part: signal handlers run in between."""
+        """Run the kernel of any sizes part by part, so that signal handlers run in between."""
         open_sizes = self._of_any_sizes
         for part in pieces(b.shape, b.strides, max(PIECE, self.blocking.stream_from)):
             open_sizes(None if a is None else a[part], b[part])
 
     @once_property
     def _of_any_sizes(self) -> UnaryKernel:
-        """The kernel without hardcoded sizes: this one if it has none."""
+        """The kernel without fixed sizes: this one if it has none."""
         if self.problem.m is None and self.problem.n is None:
             return self
         return type(self).compiled(replace(self.problem, m=None, n=None), self.machine)
@@ -94,7 +94,7 @@ class UnaryKernel(Kernel):
         return data_address(a), *strides
 
     def _in_place(self, a: Array, b: Array) -> bool:
-        """Whether every element of b is computed from the element in its own place."""
+        """Return whether every element of b is computed from the element at the same address."""
         turned = self.problem.a is Layout.COL and self.problem.b is Layout.ROW and 1 not in b.shape
         return not turned and data_address(a) == data_address(b) and element_strides(a) == element_strides(b)
 

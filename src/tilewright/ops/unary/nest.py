@@ -33,7 +33,7 @@ from tilewright.ops.unary.problem import Unary
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
 
-#: Rows and columns of a block: its columns of A and rows of B may stand on as many pages, and first-level
+#: Rows and columns of a block: its columns of A and rows of B may be on as many pages, and first-level
 #: TLBs hold 64 to 96. Fewer rows leave nothing for diagonals of squares (docs/decisions/012-transposes.md).
 BLOCK_SIDE = 64
 #: At least so many lines on each side, where elements are small.
@@ -49,14 +49,14 @@ STREAMED_COLUMN_LINES = 64
 
 @dataclass(frozen=True)
 class Blocks:
-    """How a unary operation is cut; sizes in elements.
+    """Blocking of a unary operation; sizes in elements.
 
     Attributes
     ----------
     near : matrices of up to this many elements stay in L1 and are not cut.
     block : rows and columns of a block, whole lines.
-    wide : columns of a block whose lines of B are not written whole.
-    stream_from : matrices from this size on are written past the caches.
+    wide : columns of a block whose cache lines of B are not written whole.
+    stream_from : matrices of at least this size are written with non-temporal stores.
     line_bytes : a cache line.
     """
 
@@ -73,11 +73,11 @@ class Blocks:
 
 
 def choose_blocks(problem: Unary, machine: Machine) -> Blocks:
-    """The cut of a unary operation on a machine.
+    """Choose the blocking of a unary operation on a machine.
 
     A and B fit into L1 together up to half of it each. Blocks are whole lines on both sides, so that a
-    line which a leading dimension of a power of two would evict is used up at once. B goes past the
-    caches where it alone fills half of the last one: it would push A and itself out before anybody
+    line which a leading dimension of a power of two would evict is used up at once. B bypasses the
+    caches if it alone fills half of the last level: it would evict A and itself before anything
     reads it.
 
     >>> from tilewright.machine.catalog import find_machine
@@ -98,7 +98,7 @@ def choose_blocks(problem: Unary, machine: Machine) -> Blocks:
 
 @dataclass(frozen=True)
 class _Nest:
-    """What every nest of one unary operation shares: sizes, and strides of A and B by row and column."""
+    """State shared by every nest of one unary operation: sizes, row and column strides of A and B."""
 
     problem: Unary
     blocks: Blocks
@@ -147,7 +147,7 @@ def _either(
     then: tuple[Statement, ...],
     otherwise: tuple[Statement, ...],
 ) -> tuple[Statement, ...]:
-    """One way or the other; decided here where both sides are known."""
+    """Emit one statement or the other; the choice is made here if the comparison is constant."""
     if isinstance(left, Constant) and isinstance(right, Constant):
         difference = left.value - right.value
         holds = {Relation.EQ: difference == 0, Relation.LE: difference <= 0, Relation.LT: difference < 0}
@@ -180,7 +180,7 @@ def _columns(nest: _Nest) -> tuple[Statement, ...]:
 
 
 def _turned(nest: _Nest) -> tuple[Statement, ...]:
-    """A transpose in blocks of whole lines.
+    """A transpose in blocks of whole cache lines.
 
     The first block of rows ends where a line of A begins, so that each line is read once: with a leading
     dimension of a power of two it would be evicted before its second half is needed. Where rows of B are
@@ -192,7 +192,7 @@ def _turned(nest: _Nest) -> tuple[Statement, ...]:
     size = (Name("i_size"), Name("j_size"))
 
     def steps(first: str, extent: Expression, lead: Expression, step: int, *body: Statement) -> Loop:
-        """Steps that meet line borders: the first one is as long as the lead."""
+        """Loop steps aligned to cache lines: the first step has the length of the lead."""
         axis, place = f"{first}c", Let(first, maximum(Name(f"{first}c"), 0))
         length = Let(f"{first}_size", minimum(Name(axis) + step, extent) - Name(first))
         return Loop(axis, lead - roundup(lead, step), extent, Constant(step), (place, length, *body))
@@ -293,7 +293,7 @@ def build_unary(problem: Unary, blocks: Blocks, name: str) -> Program:
 
 
 def _any_strides(problem: Unary, blocks: Blocks, m: Expression, n: Expression) -> tuple[Statement, ...]:
-    """What the strides allow: columns, a transpose, or element by element."""
+    """The fastest nest the strides allow: columns, a transpose, or element by element."""
     one = Constant(1)
     rs_a, cs_a, rs_b, cs_b = (Name(word) for word in ("rs_a", "cs_a", "rs_b", "cs_b"))
     columns = _columns(_Nest(problem, blocks, m, n, (one, cs_a), (one, cs_b)))

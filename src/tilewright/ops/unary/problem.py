@@ -28,7 +28,7 @@ def _check_side(value: int | None, name: str) -> int | None:
 
 
 def check_unary_dtype(op: UnaryOp, dtype: DType | str) -> DType:
-    """The element type that a function is asked for; `UnsupportedDtype` where it has none such."""
+    """The requested element type; `UnsupportedDtype` if the function does not support it."""
     element = parse_dtype(dtype)
     if op.computes and element not in FUNCTION_DTYPES:
         words = ", ".join(map(str, FUNCTION_DTYPES))
@@ -119,7 +119,7 @@ class Unary:
 
     @property
     def flops(self) -> int | None:
-        """One operation an element, none for zero and identity; None where a size is given at run time."""
+        """One operation per element, none for zero and identity; None if a size is given at run time."""
         if self.m is None or self.n is None:
             return None
         return self.m * self.n * self.op.computes
