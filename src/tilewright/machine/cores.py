@@ -38,7 +38,7 @@ class Core:
     addressed_rows : rows whose addresses fit the integer registers; a tile of more reloads some, which takes
         half a cycle a depth.
     matrix_cycles : overhead of one product of a batch.
-    nest_cycles : overhead of the five loops around packed operands: bounds, tables, first panel not prefetched.
+    nest_cycles : overhead of the five loops around packed operands: bounds, tables, no first prefetch.
     call_cycles : overhead of a call of `matmul` or `transpose` from Python.
     table_call_cycles : overhead of such a call that looks up tables of offsets.
     batch_call_cycles, batch_item_cycles : of a call of products whose batch has several axes, in which Python
