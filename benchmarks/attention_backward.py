@@ -19,9 +19,9 @@ import ml_dtypes
 import numpy as np
 
 import tilewright as tw
+from tilewright.calls.kernels import kernel_for
 from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
-from tilewright.ops.attention.backward_call import backward_kernel
 from tilewright.ops.attention.backward_problem import AttentionBackward, reference
 from tilewright.spec.dtype import BF16, F32
 from tilewright.tools.explore.statistics import geometric_mean, median
@@ -131,7 +131,7 @@ def table(dtype: str, *, causal: bool, options: argparse.Namespace) -> None:
             note = f"{flops / found['torch'] / 1e9:8.0f}{ratios[-1]:8.2f}"
         wrong = error(arrays, ours(), causal=causal)
         problem = AttentionBackward(shape.head_dim, dtype=dtype, bounded=causal)
-        scratch = backward_kernel(problem).scratch_bytes_for(options.threads) / 2**20
+        scratch = kernel_for(problem).scratch_bytes_for(options.threads) / 2**20
         name = f"{dtype} {shape}{' causal' if causal else ''}"
         say(f"{name:28}{speed:8.0f}{speed / peak:7.2f}{note or ' ' * 16}{wrong:10.1e}{scratch:8.1f}")
     if ratios:

@@ -255,10 +255,6 @@ def is_real(value: object) -> bool:
     return type(value) is int or type(value) is float
 
 
-#: The kernels of plain matrices: by number of factors, their type, the triangle.
-_plain_kernels: dict[tuple[int, np.dtype[Any], bool], ArrayKernel] = {}
-
-
 def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> Array | None:
     """The product of plain matrices; None where they are not."""
     if not (is_real(alpha) and is_real(beta)) or (out is None and beta != 0):
@@ -273,10 +269,7 @@ def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> A
     factors = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
     c = np.zeros(result, arrays[0].dtype) if out is None else out
     across = turned(c)
-    key = (len(arrays), c.dtype, lower is not across)
-    kernel = _plain_kernels.get(key)
-    if kernel is None:
-        kernel = _plain_kernels[key] = symmetric_kernel(len(arrays), types, lower is not across)
+    kernel = symmetric_kernel(len(arrays), types, lower is not across)
     with kernel.pool.block() as scratch:
         run_symmetric(kernel, tuple(arrays), c.T if across else c, *factors, scratch)
     return c

@@ -83,10 +83,6 @@ def _shape(a: Array, b: Array, side: Side) -> tuple[int, ...]:
     return shape
 
 
-#: The kernels of plain matrices: by their type, what the triangular matrix is, the layout of the result.
-_plain_kernels: dict[tuple[np.dtype[Any], Triangular, Layout], ArrayKernel] = {}
-
-
 def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Array | None:
     """The product of plain matrices; None where they are not."""
     shape, order = getattr(b, "shape", ()), getattr(a, "shape", ())
@@ -98,10 +94,7 @@ def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Arra
         return None
     scalar = factor(alpha, "alpha", types.acc)
     c = np.empty(shape, b.dtype) if out is None else out
-    layout = _layout(c)
-    kernel = _plain_kernels.get((c.dtype, triangular, layout))
-    if kernel is None:
-        kernel = _plain_kernels[c.dtype, triangular, layout] = trmm_kernel(types, triangular, layout)
+    kernel = trmm_kernel(types, triangular, _layout(c))
     with kernel.pool.block() as scratch:
         run_trmm(kernel, a, b, c, scalar, scratch)
     return c
