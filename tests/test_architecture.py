@@ -74,16 +74,8 @@ NEVER = {("macro", "micro"), ("macro", "llvm"), ("llvm", "macro")}
 #: Files of an operation that say what is computed and how it is cut: they know no instructions and no arrays.
 PURE_FILES = ("problem", "cut", "nest")
 PURE_FORBIDDEN = {"micro", "llvm", "calls", "compiler", "threads"}
-#: Files that still import upward; each goes as its operation moves into its folder. Nothing may be added.
-PENDING = {
-    "ops/packing/call.py",
-    "ops/packing/file.py",
-    "ops/packing/matrix.py",
-    "ops/rows/kernel.py",
-}
-#: Circles of imports and imports inside functions that are left, at most; both only shrink.
-MOST_CIRCLES = 2
-MOST_LOCAL_IMPORTS = 67
+#: Imports inside functions, at most: of modules that few calls need.
+MOST_LOCAL_IMPORTS = 19
 #: `ModuleType` attributes through which environment variables are read.
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
 
@@ -256,13 +248,11 @@ def test_every_folder_has_a_place_in_the_order_of_its_package() -> None:
 
 
 def test_imports_go_downward() -> None:
-    found = broken(lambda path: layer_violations(parse(path), module_name(path)))
-    assert {name: faults for name, faults in found.items() if name not in PENDING} == {}
+    assert broken(lambda path: layer_violations(parse(path), module_name(path))) == {}
 
 
 def test_imports_make_no_circles() -> None:
-    found = circles(import_graph())
-    assert len(found) <= MOST_CIRCLES, found
+    assert circles(import_graph()) == []
 
 
 def test_a_circle_is_found() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar, cast
 
 from tilewright.cached import cached_property
@@ -55,6 +56,43 @@ class _Importing:
 
 
 importing = _Importing()
+
+
+class Places:
+    """Values by name, given by their places, "module:attribute"; one is imported when it is asked for first.
+
+    >>> places = Places()
+    >>> places.add("gcd", "math:gcd")
+    >>> places["gcd"](4, 6)
+    2
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, str] = {}
+        self._found: dict[str, Any] = {}
+
+    def add(self, name: str, place: str) -> None:
+        """Registers a name."""
+        self._places[name] = place
+        self._found.pop(name, None)
+
+    def remove(self, name: str) -> None:
+        """Removes a name."""
+        del self._places[name]
+        self._found.pop(name, None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names; their values are not imported."""
+        return tuple(self._places)
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._found.get(name)
+        if found is None:
+            module, _, attribute = self._places[name].partition(":")
+            with importing:
+                found = self._found[name] = getattr(import_module(module), attribute)
+        return found
 
 
 class Section:

@@ -7,10 +7,10 @@ import re
 import pytest
 
 import tilewright as tw
-from tilewright.compiler.kernel import runs_on
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidTarget, TilewrightError, UnknownCpu, UnknownFeature, UnknownTriple
 from tilewright.machine.custom import TargetName
+from tilewright.machine.machine import runs_on
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ class ExportedFunction:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of every variant."""
-        found = parameters(self.kernels[0])
+        found = parameters(self.kernels[0].compilation)
         if self.scratch_bytes:
             enough = f"{self.entry.scratch_macro} or more, on a multiple of TILEWRIGHT_SCRATCH_ALIGNMENT"
             if has_tasks(self.kernels[0].nest):

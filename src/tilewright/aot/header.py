@@ -80,8 +80,8 @@ def _wrapped(text: str, prefix: str, width: int = 100) -> Iterator[str]:
 def _declarations(function: ExportedFunction, variants: tuple[Variant, ...]) -> Iterator[str]:
     """Declaration of a function, its scratch sizes, its type and its variants."""
     kernel = function.kernels[0]
-    yield f"/* {formula(kernel)}"
-    yield f" * {overlap(kernel)} */"
+    yield f"/* {formula(kernel.problem)}"
+    yield f" * {overlap(kernel.problem)} */"
     if function.scratch_bytes:
         yield f"#define {function.entry.scratch_macro} {function.scratch_bytes}"
         if has_tasks(kernel.nest):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks, scalar_type, scratch_layout
-from tilewright.compiler.operation import Compilation, operation_of
+from tilewright.compiler.operation import Compilation, Problem, operation_of
 from tilewright.ir.nodes import Program
-
-if TYPE_CHECKING:
-    from tilewright.compiler.kernel import Kernel
 
 #: The structure that parallel loops take, as `llvm/team.py` uses it.
 TEAM = (
@@ -46,33 +43,33 @@ class Parameter(NamedTuple):
         return self.declaration.rpartition(" ")[2].lstrip("*")
 
 
-def c_header(kernel: Kernel) -> str:
-    """The header of a kernel, for C99 and C++.
+def c_header(state: Compilation) -> str:
+    """The header of a compiled problem, for C99 and C++.
 
     Examples
     --------
     >>> import tilewright as tw
-    >>> text = c_header(tw.compile(tw.Unary("relu", 8, 4), target="haswell"))
+    >>> text = c_header(tw.compile(tw.Unary("relu", 8, 4), target="haswell").compilation)
     >>> [line.strip() for line in text.splitlines() if line.strip().startswith("const")]
     ['const float *a,  /* A: 8 x 4, column-major */']
     """
-    guard = f"{kernel.symbol.upper()}_H"
+    machine, guard = state.machine, f"{state.name.upper()}_H"
     return "\n".join(
         [
-            f"/* {formula(kernel)}",
-            f" * Compiled for {kernel.machine.name} ({kernel.machine.triple}, {kernel.machine.cpu}).",
-            f" * {overlap(kernel)} */",
+            f"/* {formula(state.problem)}",
+            f" * Compiled for {machine.name} ({machine.triple}, {machine.cpu}).",
+            f" * {overlap(state.problem)} */",
             f"#ifndef {guard}",
             f"#define {guard}",
             "",
             "#include <stdint.h>",
             "",
-            *(TEAM if has_tasks(kernel.nest) else ()),
+            *(TEAM if has_tasks(state.program) else ()),
             "#ifdef __cplusplus",
             'extern "C" {',
             "#endif",
             "",
-            *prototype(kernel.symbol, parameters(kernel)),
+            *prototype(state.name, parameters(state)),
             "",
             "#ifdef __cplusplus",
             "}",
@@ -98,19 +95,19 @@ def prototype(symbol: str, parameters: Sequence[Parameter]) -> list[str]:
     return [f"void {symbol}(", *lines]
 
 
-def formula(kernel: Kernel) -> str:
+def formula(problem: Problem) -> str:
     """What a kernel computes, as a sentence."""
-    return operation_of(kernel.problem).formula(kernel.problem)
+    return operation_of(problem).formula(problem)
 
 
-def overlap(kernel: Kernel) -> str:
+def overlap(problem: Problem) -> str:
     """Which operands may share memory, and the units of strides."""
-    return operation_of(kernel.problem).overlap(kernel.problem)
+    return operation_of(problem).overlap(problem)
 
 
-def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
+def parameters(state: Compilation) -> tuple[Parameter, ...]:
     """The parameters in the order of `lower`: buffers, sizes, scalars, scratch, team."""
-    return tuple(_parameters(kernel.compilation))
+    return tuple(_parameters(state))
 
 
 def _parameters(state: Compilation) -> Iterator[Parameter]:

@@ -19,7 +19,7 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.host import host_machine
-from tilewright.machine.machine import Machine, enabled_features
+from tilewright.machine.machine import Machine, runs_on
 from tilewright.preparing import importing, once_property
 from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.dtype import find_llvm_type
@@ -88,14 +88,15 @@ class Kernel:
         with importing:
             from tilewright.compiler.repr_html import describe  # only for readers
 
-        return describe(self)
+        return describe(self.compilation, self.__dict__.get("registers"))
 
     def _repr_html_(self) -> str:
         """What notebooks show: the facts as a table, the stages' texts folded away."""
         with importing:
             from tilewright.compiler.repr_html import describe_html
 
-        return describe_html(self)
+        texts = {name: getattr(self, name) for name in ("tile_ir", "llvm_ir", "assembly")}
+        return describe_html(self.compilation, self.registers, texts)
 
     @property
     def symbol(self) -> str:
@@ -138,7 +139,7 @@ class Kernel:
         with importing:
             from tilewright.compiler.c_header import c_header  # only for readers
 
-        return c_header(self)
+        return c_header(self.compilation)
 
     @property
     def flops(self) -> int | None:
@@ -221,17 +222,6 @@ class Kernel:
     def __call__(self, *arrays: Any, **named: Any) -> NDArray[Any]:  # noqa: ARG002 - see the subclasses
         """Computes into the last array and returns it; see the subclasses."""
         raise KernelNotCalled(kernel=self.name)
-
-
-def runs_on(machine: Machine, host: Machine) -> bool:
-    """Whether a host has every feature that LLVM may use for a machine, and vectors of the same length."""
-    same_arch = machine.arch == host.arch
-    same_vectors = machine.function_bits in (0, host.vector_bits)
-    streams = machine.isa.streams
-    same_vectors = same_vectors and (not streams or machine.streaming_bits == host.streaming_bits)
-    return (
-        same_arch and same_vectors and enabled_features(machine.features) <= enabled_features(host.features)
-    )
 
 
 def _compile(problem: Any, machine: Machine) -> Compilation:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from html import escape
 
-from tilewright.compiler.kernel import Kernel, runs_on
+from tilewright.compiler.operation import Compilation
 from tilewright.compiler.registers import RegisterUse
 from tilewright.machine.host import host_machine
+from tilewright.machine.machine import runs_on
 from tilewright.macro.blocking import Cover
 
 #: Lines of a text that a notebook shows, and so keeps in its file; the kernel's attribute has them all.
@@ -22,11 +23,11 @@ _CELL = f"padding: 2px 12px 2px 0; text-align: left; border-bottom: {_LINE}; whi
 _TEXT = f"max-height: 30em; overflow: auto; padding: 4px; border: {_LINE}; color: inherit"
 
 
-def describe(kernel: Kernel) -> str:
+def describe(state: Compilation, registers: RegisterUse | None = None) -> str:
     """The facts of a kernel in aligned lines; compiles nothing, so registers only where they are counted.
 
     >>> import tilewright as tw
-    >>> print(describe(tw.compile(tw.BatchReduceGemm(16, 6, 64), "neoverse-v2")))
+    >>> print(describe(tw.compile(tw.BatchReduceGemm(16, 6, 64), "neoverse-v2").compilation))
     tilewright.Kernel brgemm_f32_16x6x64x1_ccc_neon
       problem    BatchReduceGemm m=16 n=6 k=64 count=1 dtype=f32 a=col b=col c=col beta=1 batch=stride
       target     neoverse-v2 (neon), runs elsewhere
@@ -35,23 +36,23 @@ def describe(kernel: Kernel) -> str:
       bytes      6,400
       intensity  1.92 flops/byte
     """
-    facts = dict(_facts(kernel))
+    facts = dict(_facts(state, registers))
     width = max(map(len, facts))
     lines = [f"  {name:{width}}  {value}" for name, value in facts.items()]
-    return "\n".join([f"tilewright.Kernel {kernel.name}", *lines])
+    return "\n".join([f"tilewright.Kernel {state.name}", *lines])
 
 
-def describe_html(kernel: Kernel) -> str:
-    """The facts as an HTML table; tile IR, LLVM IR and assembly folded below it.
+def describe_html(state: Compilation, registers: RegisterUse, texts: Mapping[str, str]) -> str:
+    """The facts as an HTML table; texts of the kernel's attributes (tile IR, LLVM IR, ...) folded below it.
 
     Self-contained: no scripts, no style sheet, nothing to load; all text is escaped.
     """
     rows = "".join(
         f'<tr><th style="{_CELL}">{escape(name)}</th><td style="{_CELL}">{escape(value)}</td></tr>'
-        for name, value in _facts(kernel, kernel.registers)
+        for name, value in _facts(state, registers)
     )
-    folded = "".join(_folded(name, getattr(kernel, name)) for name in ("tile_ir", "llvm_ir", "assembly"))
-    head = f"<code>{escape(kernel.name)}</code>"
+    folded = "".join(_folded(name, text) for name, text in texts.items())
+    head = f"<code>{escape(state.name)}</code>"
     return f'<div>{head}<table style="{_TABLE}">{rows}</table>{folded}</div>'
 
 
@@ -65,27 +66,26 @@ def _folded(name: str, text: str) -> str:
     return f'<details><summary>{title}</summary><pre style="{_TEXT}">{shown}</pre></details>'
 
 
-def _facts(kernel: Kernel, registers: RegisterUse | None = None) -> Iterator[tuple[str, str]]:
+def _facts(state: Compilation, registers: RegisterUse | None) -> Iterator[tuple[str, str]]:
     """Names and values, in order; what is open is left out."""
-    machine = kernel.machine
-    counted = registers or kernel.__dict__.get("registers")
-    yield "problem", f"{type(kernel.problem).__name__} {_fields(kernel.problem)}"
+    problem, machine = state.problem, state.machine
+    yield "problem", f"{type(problem).__name__} {_fields(problem)}"
     where = machine.cpu if machine.cpu == machine.name else f"{machine.name}, {machine.cpu}"
     elsewhere = "" if runs_on(machine, host_machine()) else ", runs elsewhere"
     yield "target", f"{where} ({machine.isa.name}){elsewhere}"
-    match kernel.blocking:
+    match state.blocking:
         case Cover(heights=heights, widths=widths):
             yield "cover", f"{_tiles(heights)} across vectors, {_tiles(widths)} along them"
         case blocking:
             yield "blocking", _fields(blocking)
-    if counted is not None:
-        yield "registers", f"{counted.used} used, {counted.spilled} spilled"
-    if kernel.flops is not None:
-        yield "flops", f"{kernel.flops:,}"
-    if kernel.bytes is not None:
-        yield "bytes", f"{kernel.bytes:,}"
-    if kernel.flops is not None and kernel.bytes:
-        yield "intensity", f"{kernel.flops / kernel.bytes:.2f} flops/byte"
+    if registers is not None:
+        yield "registers", f"{registers.used} used, {registers.spilled} spilled"
+    if problem.flops is not None:
+        yield "flops", f"{problem.flops:,}"
+    if problem.bytes is not None:
+        yield "bytes", f"{problem.bytes:,}"
+    if problem.flops is not None and problem.bytes:
+        yield "intensity", f"{problem.flops / problem.bytes:.2f} flops/byte"
 
 
 def _fields(record: object) -> str:

@@ -204,3 +204,14 @@ class Machine:
             usable = ", ".join(row.name for row in usable_isas(self.arch, enabled_features(self.features)))
             raise IsaNotOnHost(isa=isa.name, features=", ".join(missing), usable=usable)
         return replace(self, isa=isa)
+
+
+def runs_on(machine: Machine, host: Machine) -> bool:
+    """Whether a host has every feature that LLVM may use for a machine, and vectors of the same length."""
+    same_arch = machine.arch == host.arch
+    same_vectors = machine.function_bits in (0, host.vector_bits)
+    streams = machine.isa.streams
+    same_vectors = same_vectors and (not streams or machine.streaming_bits == host.streaming_bits)
+    return (
+        same_arch and same_vectors and enabled_features(machine.features) <= enabled_features(host.features)
+    )

@@ -1,6 +1,6 @@
 """Operations, one folder each: all that is true of one operation only."""
 
-from tilewright.spec.operations import OPS
+from tilewright.spec.operations import OPS, PACKED_METHODS
 
 OPS.add("gemm", "tilewright.ops.gemm.op:GEMM")
 OPS.add("packed_gemm", "tilewright.ops.linear.op:PACKED_GEMM")
@@ -21,3 +21,8 @@ OPS.add("syr2k", "tilewright.ops.triangular.op:SYR2K")
 OPS.add("products", "tilewright.ops.sum_of_products.op:PRODUCTS")
 OPS.add("contraction", "tilewright.ops.contraction.op:CONTRACTION")
 OPS.add("trmm", "tilewright.ops.triangular.op:TRMM")
+
+PACKED_METHODS.add("unpack", "tilewright.ops.packing.call:unpack")
+PACKED_METHODS.add("matmul", "tilewright.ops.linear.call:matmul")
+PACKED_METHODS.add("save", "tilewright.ops.packing.file:save")
+PACKED_METHODS.add("load", "tilewright.ops.packing.file:load")

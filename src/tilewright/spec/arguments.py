@@ -43,6 +43,9 @@ MOST_ITEMS = 1 << 16
 #: Sizes and strides are signed 64-bit everywhere.
 MAX_SIZE = 2**63 - 1
 
+#: Largest side of a tile: beyond it tiles are matrices, which `Gemm` takes.
+MAX_TILE = 4096
+
 # --- integers -----------------------------------------------------------------------------------
 
 

@@ -7,50 +7,22 @@ operation is compiled first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 from tilewright.errors import NotAProblem, shown
-from tilewright.preparing import importing
+from tilewright.preparing import Places
 
 
-class Operations:
-    """The registry of operations: names, and where their records are."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, str] = {}
-        self._records: dict[str, Any] = {}
-
-    def add(self, name: str, place: str) -> None:
-        """Registers an operation by the place of its record, "module:NAME"."""
-        self._places[name] = place
-        self._records.pop(name, None)
-
-    def remove(self, name: str) -> None:
-        """Takes an operation out of the registry."""
-        del self._places[name]
-        self._records.pop(name, None)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all operations; their records are not imported."""
-        return tuple(self._places)
+class Operations(Places):
+    """The registry of operations: names, and the places of their records."""
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[name] for name in self._places)
-
-    def __getitem__(self, name: str) -> Any:
-        found = self._records.get(name)
-        if found is None:
-            module, _, attribute = self._places[name].partition(":")
-            with importing:
-                found = self._records[name] = getattr(import_module(module), attribute)
-        return found
+        return (self[name] for name in self.names)
 
     def __contains__(self, problem: Any) -> bool:
         """Whether an object is a problem of a registered operation."""
         name = getattr(problem, "operation", None)
-        return not isinstance(problem, type) and isinstance(name, str) and name in self._places
+        return not isinstance(problem, type) and isinstance(name, str) and name in self.names
 
     def of(self, problem: Any) -> Any:
         """The operation of a problem.
@@ -67,3 +39,6 @@ class Operations:
 
 #: Every operation, in the order of `tilewright emit --help`.
 OPS = Operations()
+
+#: Functions behind the methods of `PackedMatrix`; their modules import its.
+PACKED_METHODS = Places()

@@ -18,6 +18,9 @@ from tilewright.spec.dtype import DTYPES, F32, I32, DType
 #: at most as many as one depth block has room for.
 GROUPS = (32, 64, 128, 256, 512, 1024)
 
+#: Bytes of one word of integers.
+WORD_BYTES = 4
+
 
 class Elements(Enum):
     """What a word of a packed weight holds.

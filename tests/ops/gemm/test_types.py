@@ -16,10 +16,10 @@ import pytest
 from support import ARCH, EXCEPTIONS, FENV, GUARD_PAGES, Array, GuardedMemory, gamma, host_rows, no_flags
 
 import tilewright as tw
-from tilewright.compiler.kernel import Kernel, runs_on
+from tilewright.compiler.kernel import Kernel
 from tilewright.errors import UnsupportedDtype
 from tilewright.machine.catalog import find_machine
-from tilewright.machine.machine import Machine
+from tilewright.machine.machine import Machine, runs_on
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm

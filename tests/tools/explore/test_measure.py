@@ -274,9 +274,9 @@ def test_every_type_is_computed_and_checked(name: str, system: str) -> None:
 
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v2"])
 def test_kernels_of_a_target_are_measured(target: str) -> None:
-    from tilewright.compiler.kernel import runs_on
     from tilewright.machine.catalog import find_machine
     from tilewright.machine.host import host_machine
+    from tilewright.machine.machine import runs_on
 
     if not runs_on(find_machine(target), host_machine()):
         pytest.skip(f"this host does not run {target}")

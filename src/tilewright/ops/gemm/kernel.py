@@ -29,9 +29,10 @@ from tilewright.compiler.scratch import scratch_pool
 from tilewright.errors import InvalidScalar, ScratchAllocation
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm.epilogue_operands import step_matrices
+from tilewright.ops.gemm.exact_sizes import exact_table
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit
-from tilewright.preparing import importing, once, once_property
+from tilewright.preparing import once, once_property
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue, Residual
 from tilewright.spec.factors import factor
@@ -281,17 +282,11 @@ def _sizes(a: Array, b: Array, c: Array) -> tuple[int, ...]:
 
 @once
 def _specials() -> Specials:
-    with importing:
-        from tilewright.ops.gemm.exact_sizes import exact_table
-
     return Specials(BatchReduceKernel.compiled, exact_table())
 
 
 def make_wanted() -> None:
     """Compile the exact-size kernel that the native entry requested, if any."""
-    with importing:
-        from tilewright.ops.gemm.exact_sizes import exact_table
-
     shape = exact_table().take_wanted()
     if shape is not None:
         _specials().find(shape, PRODUCTS_TO_REPAY)

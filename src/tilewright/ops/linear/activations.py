@@ -22,10 +22,10 @@ from tilewright.macro.packing import panel_form
 from tilewright.micro.rows.quantize import QuantizeKernel
 from tilewright.ops.gemm.call import check_out, direct_out, product_shapes
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of
-from tilewright.ops.linear.call import PackedGemmKernel, packed_kernel
+from tilewright.ops.linear.kernel import PackedGemmKernel, packed_kernel
 from tilewright.ops.packing.call import packing_kernel
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
-from tilewright.ops.quantized.quantise import elements_of
+from tilewright.ops.packing.words import elements_of
 from tilewright.preparing import once
 from tilewright.spec.arguments import check_numbers
 from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType, Use, dtypes_for

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from tilewright.ops.gemm.op import GEMM
-from tilewright.ops.linear.call import PackedGemmKernel
-from tilewright.ops.linear.quantized import WeightKernel
+from tilewright.ops.linear.kernel import PackedGemmKernel, WeightKernel
 
 PACKED_GEMM = replace(GEMM, kernel=PackedGemmKernel)
 WEIGHT_GEMM = replace(GEMM, kernel=WeightKernel)

@@ -1,8 +1,7 @@
-"""Products with weights in words: kernels, and `matmul` where the second operand is such a `PackedMatrix`."""
+"""`matmul` where the second operand is a weight in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -10,123 +9,23 @@ import numpy as np
 
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.kernels import kernel_for
-from tilewright.calls.operands import Array, check_operand, data_address, element_strides
+from tilewright.calls.operands import Array
 from tilewright.calls.pieces import contiguous
 from tilewright.calls.promotion import store
-from tilewright.errors import ForeignPacked, InvalidChoice, MissingOut, PackedDtype
+from tilewright.errors import InvalidChoice, MissingOut, PackedDtype
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
-from tilewright.macro.packing import weight_lanes
 from tilewright.ops.gemm.call import as_operand, check_out, direct_out, product_shapes
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of, matmul_epilogue
-from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.linear import call as packed_gemm
-from tilewright.ops.linear.call import Route
+from tilewright.ops.linear import kernel as packed_gemm
+from tilewright.ops.linear.kernel import Route, WeightKernel, check_panels
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout
 from tilewright.spec.weights import Weights
-from tilewright.threads.pool import call_team
-
-
-class WeightKernel(GemmKernel):
-    """A kernel of a `Gemm` with `weights`: ``kernel(x, packed, c, alpha=1, beta=0)``."""
-
-    def _make_native(self) -> Any:
-        return self.__call__
-
-    def __call__(  # type: ignore[override]
-        self,
-        a: Array,
-        b: PackedMatrix,
-        c: Array,
-        *,
-        alpha: complex = 1.0,
-        beta: complex = 0.0,
-        **operands: Any,
-    ) -> Array:
-        """c = alpha · a @ b + beta · c and its epilogue, whose operands have their names.
-
-        Raises
-        ------
-        OperandMismatch : if an operand has another shape, dtype or layout, before c changes.
-        ForeignPacked : if the weight's panels have another width.
-        ForeignKernel : if the kernel was compiled for another machine.
-        """
-        acc = self.types.acc
-        factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
-        places = self.problem.operands
-        for operand, array in ((places[0], a), (places[2], c)):
-            check_operand(self.name, operand, array)
-        if not isinstance(b, PackedMatrix) or b.form.weights != self.problem.weights:
-            required = f"a PackedMatrix of {self.problem.weights and self.problem.weights.name}"
-            self._refuse(places[1], "form", b, required)
-        check_panels(b, self.machine)
-        sizes = (*c.shape, a.shape[1])
-        for operand, found, required_shape in (
-            (places[0], a.shape, (sizes[0], sizes[2])),
-            (places[1], b.shape, (sizes[2], sizes[1])),
-        ):
-            if found != required_shape:
-                self._refuse(operand, "shape", found, required_shape)
-        if not c.flags.writeable:
-            self._refuse(places[2], "writeable =", False, True)
-        for operand, array in (
-            (places[0], a),
-            *((places[1], part) for part in (b.data4d, *b.vectors.values())),
-        ):
-            if np.may_share_memory(array, c):
-                self._refuse(operand, "memory", "shared with c", "separate from c")
-        steps = self.step_matrices(c, operands, (sizes[0], sizes[1]), factors)
-        function_ready = self.function  # a foreign kernel is refused before scratch is taken
-        del function_ready
-        with self.pool.block() as scratch:
-            self.run_weights(a, b, c, factors, scratch, steps)
-        return c
-
-    def run_weights(
-        self,
-        a: Array,
-        b: PackedMatrix,
-        c: Array,
-        factors: tuple[float, float],
-        scratch: int,
-        steps: Sequence[Array] = (),
-    ) -> None:
-        """Run one product of validated arrays; `steps` are the operands of the epilogue."""
-        assert self.problem.weights is not None
-        vectors = (*(b.vectors[name] for name in self.problem.weights.vectors), *steps)
-        self.run_packed([a, b.data4d, c], (*c.shape, a.shape[1]), factors, scratch, vectors)
-
-    def run_packed(
-        self,
-        arrays: list[Array],
-        sizes: tuple[int, ...],
-        factors: tuple[float, float],
-        scratch: int,
-        operands: Sequence[Array] = (),
-    ) -> None:
-        """Run one product of validated arrays; operands: vectors of the weight, then of the steps."""
-        (a, _, c), (m, n, k) = arrays, sizes
-        strides = (*element_strides(a), 0, 0, *element_strides(c))
-        arrays = [*arrays, *operands]
-        with call_team(m * n * k) as team:
-            self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch, team)
-
-
-def check_panels(packed: PackedMatrix, machine: Machine) -> None:
-    """Refuses panels of another width than the machine's."""
-    lanes = weight_lanes(machine)
-    if packed.form.panels.lanes != lanes:
-        raise ForeignPacked(
-            packed=repr(packed),
-            found=f"panels of {packed.form.panels.lanes} columns",
-            required=f"panels of {lanes}",
-            row=machine.isa.name,
-        )
 
 
 @cache
@@ -159,7 +58,7 @@ def weight_types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -
 
 
 def weight_route(packed: PackedMatrix, x: Array, wish: packed_gemm.Wish) -> Route:
-    """The kernel for x and a quantised weight; see `linear.call.find_route` for other packed matrices."""
+    """The kernel for x and a quantised weight; see `linear.kernel.find_route` for other packed matrices."""
     weights = packed.form.weights
     assert weights is not None
     types = a, c = weight_types(x, packed, wish.computed)

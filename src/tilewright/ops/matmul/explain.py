@@ -23,7 +23,7 @@ from tilewright.ops.gemm.native_entry import MAX_DIRECT_SIZE, MOST_AXES
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit
-from tilewright.ops.linear.call import Wish, find_route
+from tilewright.ops.linear.kernel import Wish, find_route
 from tilewright.ops.linear.quantized import weight_route
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.spec.arguments import real_number

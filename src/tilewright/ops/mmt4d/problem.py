@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.errors import UnsupportedDtype
-from tilewright.spec.arguments import check_integer, check_size
+from tilewright.spec.arguments import MAX_TILE, check_integer, check_size
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 #: The sizes of one operation, in the order of its parameters: how many tiles, then how large they are.
 TILE_COUNTS = ("m1", "n1", "k1")
 TILE_SIZES = ("m0", "n0", "k0")
-
-#: Largest side of a tile: beyond it tiles are matrices, which `Gemm` takes.
-MAX_TILE = 4096
 
 
 @dataclass(frozen=True, init=False)

@@ -13,18 +13,18 @@ from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides, whole_strides
 from tilewright.calls.pieces import PIECE, as_type, copied, copy_to
 from tilewright.compiler.kernel import Kernel
+from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, OperandMismatch, shown
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm
 from tilewright.ops.gemm.call import find_dtype
-from tilewright.ops.mmt4d.problem import MAX_TILE
 from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
 from tilewright.ops.packing.problem import Packing
+from tilewright.ops.packing.words import dequantised, repacked_weight
 from tilewright.ops.transpose.call import transpose
-from tilewright.preparing import importing
-from tilewright.spec.arguments import as_integers, as_items, parse_choice
+from tilewright.spec.arguments import MAX_TILE, as_integers, as_items, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Role
 
@@ -107,9 +107,6 @@ def pack(
     target: str | Machine | None = None,
 ) -> PackedMatrix:
     """Implementation of `tilewright.pack`, which documents it."""
-    with importing:
-        from tilewright.compiler.target import resolve_target
-
     array = as_array(b, "b")
     if array.ndim != 2:
         raise InvalidOperand(name="b", reason=f"it has {array.ndim} dimensions; pack takes a matrix")
@@ -196,9 +193,6 @@ def repacked(packed: PackedMatrix) -> PackedMatrix:
     """The same matrix in the tiles of this host."""
     form = packed.form
     if form.weights is not None:
-        with importing:
-            from tilewright.ops.quantized.quantise import repacked_weight
-
         return repacked_weight(packed)
     kernel = packing_kernel(form.role, form.dtype, form.other, host_machine())
     data = aligned_empty(
@@ -213,9 +207,6 @@ def unpack(packed: PackedMatrix) -> Array:
         raise NotPacked(name="packed", found=type(packed).__name__)
     form = packed.form
     if form.weights is not None:
-        with importing:
-            from tilewright.ops.quantized.quantise import dequantised
-
         return dequantised(packed)
     lanes, depth = form.role.lanes_and_depth(packed.shape)
     across, deep = form.panels.parts.spread

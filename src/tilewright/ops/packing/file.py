@@ -31,15 +31,14 @@ from tilewright.errors import (
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.macro.packing import PanelForm, panel_form, weight_lanes
+from tilewright.ops.packing.call import repacked
 from tilewright.ops.packing.matrix import PANEL_ALIGNMENT, PackedForm, PackedMatrix, aligned_empty
 from tilewright.ops.packing.problem import Packing
-from tilewright.ops.quantized.quantise import WORD_BYTES
-from tilewright.preparing import importing
 from tilewright.reading import open_regular
 from tilewright.spec.arguments import MAX_SIZE, check_flag, check_path
 from tilewright.spec.dtype import DTYPES, F32, U8
 from tilewright.spec.problem import Role, check_elements
-from tilewright.spec.weights import Weights
+from tilewright.spec.weights import WORD_BYTES, Weights
 
 MAGIC = b"TWPACKED"
 #: Grows with every change that older versions of this package would misread.
@@ -172,9 +171,6 @@ def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bo
     packed = PackedMatrix(form, shape, panels, MappingProxyType(arrays))
     if foreign is None:
         return packed
-    with importing:
-        from tilewright.ops.packing.call import repacked
-
     return repacked(packed)
 
 

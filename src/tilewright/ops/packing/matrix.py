@@ -13,9 +13,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from tilewright.errors import InvalidOperand, InvalidSequence, shown
 from tilewright.macro.packing import PanelForm
-from tilewright.preparing import importing
 from tilewright.spec.arguments import check_sizes
 from tilewright.spec.dtype import DType
+from tilewright.spec.operations import PACKED_METHODS
 from tilewright.spec.problem import Role
 from tilewright.spec.weights import Weights
 
@@ -192,25 +192,18 @@ class PackedMatrix:
         return hash((self.form, self.shape, self.data4d[:1, :1].tobytes()))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        with importing:
-            from tilewright.ops.packing.call import unpack
-
         if copy is False:
             raise ValueError("a PackedMatrix becomes an array by unpacking, which copies")
-        array = unpack(self)
+        array: Array = PACKED_METHODS["unpack"](self)
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __rmatmul__(self, left: Any) -> Array:
-        with importing:
-            from tilewright.ops.linear.call import matmul
-
-        return matmul(left, self)
+        product: Array = PACKED_METHODS["matmul"](left, self)
+        return product
 
     def __matmul__(self, right: Any) -> Array:
-        with importing:
-            from tilewright.ops.linear.call import matmul
-
-        return matmul(self, right)
+        product: Array = PACKED_METHODS["matmul"](self, right)
+        return product
 
     def __copy__(self) -> Self:
         return self
@@ -236,10 +229,7 @@ class PackedMatrix:
         ------
         PackedNotWritable : if the file cannot be written; what was there is unchanged.
         """
-        with importing:
-            from tilewright.ops.packing.file import save
-
-        save(self, path)
+        PACKED_METHODS["save"](self, path)
 
     @classmethod
     def load(
@@ -262,10 +252,8 @@ class PackedMatrix:
         PackedVersion : written in another format.
         ForeignPacked : its tiles are another machine's, and `repack` is false.
         """
-        with importing:
-            from tilewright.ops.packing.file import load
-
-        return load(path, mapped=mmap, verify=verify, repack=repack)
+        loaded: PackedMatrix = PACKED_METHODS["load"](path, mapped=mmap, verify=verify, repack=repack)
+        return loaded
 
 
 def _restored(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,10 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, all_finite, as_type, pieces
 from tilewright.errors import InvalidChoice, InvalidGroup, InvalidOperand, QuantisedRange, ScaleShape, shown
-from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
-from tilewright.macro.packing import PanelForm, weight_lanes
-from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
+from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.ops.packing.words import WIDE, packed_floats, packed_integers, spans
 from tilewright.spec.arguments import as_integer, check_flag, check_numbers
-from tilewright.spec.dtype import F32, U8
-from tilewright.spec.problem import Role
 from tilewright.spec.weights import GROUPS, Elements, Weights
 
 #: Bits of quantised elements.
@@ -33,12 +29,6 @@ _FLOATS = {
 _BLOCK_ELEMENTS = 1 << 16
 #: These words.
 FORMS = tuple(_FLOATS)
-
-#: Bytes of one word of integers.
-WORD_BYTES = 4
-
-#: Columns that are quantised together: rows of them are long enough for NumPy.
-_WIDE = 1 << 14
 
 
 def _elements(bits: int) -> Elements:
@@ -86,9 +76,9 @@ def quantised(w: Array, form: Weights) -> tuple[Array, Array, Array | None]:
         groups, length, _ = part.shape
         some, first = slice(number, number + groups), number * form.group
         to = u[first : first + groups * length].reshape(part.shape)
-        for across in _spans(columns, _WIDE):
+        for across in spans(columns, WIDE):
             part_scales, part_zeros = scales[some, across], zeros[some, across]
-            down = list(_spans(length, max(1, PIECE // (groups * min(columns, _WIDE)))))
+            down = list(spans(length, max(1, PIECE // (groups * min(columns, WIDE)))))
             values = [part[:, rows, across] for rows in down]
             if form.zeros:
                 low = np.minimum(reduce(np.minimum, [value.min(axis=1) for value in values]), 0)
@@ -126,93 +116,6 @@ def _grouped(w: Array, form: Weights) -> Iterator[tuple[int, Array]]:
         yield whole, w[np.newaxis, whole * group :]
 
 
-def _spans(extent: int, step: int) -> Iterator[slice]:
-    """Slices of some length that cover an axis; the work on one of them is not interrupted.
-
-    >>> list(_spans(5, 3))
-    [slice(0, 3, None), slice(3, 5, None)]
-    """
-    for first in range(0, extent, step):
-        yield slice(first, min(first + step, extent))
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-
-def _in_panels(columns: Array, lanes: int, fill: float) -> Array:
-    """Matrix (r, n) as [panels, r, lanes]; lanes past the last column hold `fill`."""
-    rows, n = columns.shape
-    panels = -(-n // lanes)
-    whole = np.full((rows, panels * lanes), fill, columns.dtype)
-    whole[:, :n] = columns
-    return np.ascontiguousarray(whole.reshape(rows, panels, lanes).transpose(1, 0, 2))
-
-
-def _integer_words(u: Array, elements: Elements, lanes: int) -> Array:
-    """Panels of bytes [N1, words, N0, 4]; missing lanes and depths hold the middle of the range."""
-    depth, n = u.shape
-    words, panels = Weights(elements).words(depth), -(-n // lanes)
-    data = aligned_empty((panels, words, lanes, WORD_BYTES), np.dtype(np.uint8))
-    for some, deep in _blocks(panels, words, lanes * WORD_BYTES):
-        rows = slice(deep.start * elements.depths, deep.stop * elements.depths)
-        part = u[rows, some.start * lanes : some.stop * lanes]
-        block = data[some, deep]
-        whole: Array = np.full((block.shape[1] * elements.depths, part.shape[1]), elements.middle, np.uint8)
-        whole[: len(part)] = part
-        if elements is Elements.I4:
-            whole = whole[0::2] | whole[1::2] << 4
-        split = _in_panels(whole, lanes, elements.middle * (17 if elements is Elements.I4 else 1))
-        block[...] = split.reshape(*block.shape[:2], WORD_BYTES, lanes).transpose(0, 1, 3, 2)
-    return data
-
-
-def _blocks(panels: int, deep: int, elements: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks of some panels and some of their depth, where each has so many elements of both."""
-    below = max(1, PIECE // elements)
-    for down in _spans(deep, below):
-        for some in _spans(panels, max(1, below // (down.stop - down.start))):
-            yield some, down
-
-
-def _float_words(w: Array, form: PanelForm) -> Array:
-    """Panels [N1, K1, N0, K0] of floats; missing lanes and depths are zero."""
-    depth, n = w.shape
-    panels, steps, lanes = -(-n // form.lanes), -(-depth // form.kr), form.lanes
-    data = aligned_empty((panels, steps, lanes, form.kr), w.dtype)
-    for some, deep in _blocks(panels, steps, lanes * form.kr):
-        part = w[deep.start * form.kr : deep.stop * form.kr, some.start * lanes : some.stop * lanes]
-        block = data[some, deep]
-        whole = np.zeros((block.shape[1] * form.kr, part.shape[1]), w.dtype)
-        whole[: len(part)] = part
-        split = _in_panels(whole, lanes, 0)
-        block[...] = split.reshape(*block.shape[:2], form.kr, lanes).transpose(0, 1, 3, 2)
-    return data
-
-
-def _packed(
-    matrix: Array, data: Array, panels: PanelForm, weights: Weights, row: str, **vectors: Array
-) -> PackedMatrix:
-    form = PackedForm(Role.B, F32, F32, panels, row, weights)
-    return PackedMatrix(form, (matrix.shape[0], matrix.shape[1]), data, MappingProxyType(vectors))
-
-
-def _packed_integers(
-    u: Array, scales: Array, zeros: Array | None, form: Weights, machine: Machine
-) -> PackedMatrix:
-    lanes = weight_lanes(machine)
-    vectors = {"scales": scales, **({} if zeros is None else {"zeros": zeros})}
-    arrays = {}
-    for name, values in vectors.items():
-        split = _in_panels(values.astype(np.float32), lanes, 1.0)
-        arrays[name] = aligned_empty(split.shape, split.dtype)
-        arrays[name][...] = split
-    panels = PanelForm(U8, lanes, WORD_BYTES, WORD_BYTES)
-    return _packed(u, _integer_words(u, form.elements, lanes), panels, form, machine.isa.name, **arrays)
-
-
-# --- what users call ------------------------------------------------------------------------------
-
-
 def quantize_weights(
     w: Any, machine: Machine, *, bits: int, group: int | None, symmetric: bool
 ) -> PackedMatrix:
@@ -221,7 +124,7 @@ def quantize_weights(
     array = as_type(check_numbers(_matrix(w, "w"), "w"), np.float32)
     if not all_finite(array):
         raise InvalidOperand(name="w", reason="it holds NaN or infinities, which integers cannot represent")
-    return _packed_integers(*quantised(array, form), form, machine)
+    return packed_integers(*quantised(array, form), form, machine)
 
 
 def pack_quantized(
@@ -242,7 +145,7 @@ def pack_quantized(
     zero = None
     if zeros is not None:
         zero = _in_range(_per_group(zeros, "zeros", shape, group) + middle, "zeros", bits, middle)
-    return _packed_integers(unsigned, scale, zero, form, machine)
+    return packed_integers(unsigned, scale, zero, form, machine)
 
 
 def _in_range(values: Array, name: str, bits: int, middle: int) -> Array:
@@ -269,70 +172,5 @@ def _per_group(values: Any, name: str, shape: tuple[int, int], group: int | None
 def pack_floats(w: Any, form: str, machine: Machine) -> PackedMatrix:
     """A weight kept in a narrower type than its products: see `tilewright.pack`."""
     elements, dtype = _FLOATS[form]
-    panels = PanelForm(dtype, weight_lanes(machine), elements.depths, elements.depths)
     array = as_type(check_numbers(_matrix(w, "b"), "b"), dtype.numpy)
-    return _packed(array, _float_words(array, panels), panels, Weights(elements), machine.isa.name)
-
-
-def elements_of(packed: PackedMatrix) -> Array:
-    """The elements of a weight's tiles (k, n), integers unsigned."""
-    weights, data = packed.form.weights, packed.data4d
-    assert weights is not None
-    (depth, n), (panels, deep, lanes, kr) = packed.shape, data.shape
-    scaled = weights.elements.scaled
-    step = weights.elements.depths if scaled else kr
-    found = np.empty((depth, n), np.float32 if scaled else data.dtype)
-    for some, down in _blocks(panels, deep, lanes * step):
-        block = data[some, down]
-        to = found[down.start * step : down.stop * step, some.start * lanes : some.stop * lanes]
-        if scaled:
-            words = block.view("<u4")[..., 0].transpose(0, 2, 1)  # [panels, lanes, words]
-            split = weights.unpacked(words, len(to)).transpose(0, 2, 1)
-        else:
-            split = block.transpose(0, 1, 3, 2).reshape(len(block), -1, lanes)
-        to[...] = _columns(split, *to.shape)
-    return found
-
-
-def _vector_of(packed: PackedMatrix, name: str) -> Array:
-    """A vector of a weight: (groups, n)."""
-    weights, (depth, n) = packed.form.weights, packed.shape
-    assert weights is not None
-    return _columns(packed.vectors[name], weights.groups(depth), n)
-
-
-def repacked_weight(packed: PackedMatrix) -> PackedMatrix:
-    """The same weight in the panels of this host, bit for bit."""
-    weights = packed.form.weights
-    assert weights is not None
-    values = elements_of(packed)
-    if not weights.elements.scaled:
-        return pack_floats(values, weights.elements.value, host_machine())
-    zeros = _vector_of(packed, "zeros") if weights.zeros else None
-    u, scales = values.astype(np.uint8), _vector_of(packed, "scales")
-    return _packed_integers(u, scales, zeros, weights, host_machine())
-
-
-def dequantised(packed: PackedMatrix) -> Array:
-    """The float32 matrix (k, n) that a packed weight represents: s · (u - z), or its floats."""
-    weights, (depth, n) = packed.form.weights, packed.shape
-    assert weights is not None
-    values = as_type(elements_of(packed), np.float32)
-    if not weights.elements.scaled:
-        return values
-    scales, middle = _vector_of(packed, "scales"), np.float32(weights.elements.middle)
-    zeros = _vector_of(packed, "zeros") if weights.zeros else None
-    group = weights.group or max(depth, 1)
-    for rows in _spans(depth if n else 0, max(1, PIECE // min(max(n, 1), _WIDE))):
-        numbers = np.arange(rows.start, rows.stop) // group
-        for across in _spans(n, _WIDE):
-            part = values[rows, across]
-            part -= middle if zeros is None else zeros[numbers, across]
-            part *= scales[numbers, across]
-    return values
-
-
-def _columns(panels: Array, rows: int, n: int) -> Array:
-    """[panels, rows, lanes] as (rows, n)."""
-    count, deep, lanes = panels.shape
-    return panels.transpose(1, 0, 2).reshape(deep, count * lanes)[:rows, :n]
+    return packed_floats(array, elements, machine)

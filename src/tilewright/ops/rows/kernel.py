@@ -8,8 +8,6 @@ from typing import NamedTuple
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.promotion import store
 from tilewright.compiler.kernel import Kernel
-from tilewright.ops.elementwise.problem import Elementwise
-from tilewright.ops.rows.problem import RowFunction
 from tilewright.preparing import once_property
 from tilewright.threads.pool import call_team
 from tilewright.threads.scratch import ScratchPool
@@ -19,14 +17,12 @@ ELEMENT_WORK = 16
 
 
 class RowKernel(Kernel):
-    """A kernel of a `RowFunction` or an `Elementwise`.
+    """A kernel of a function of rows or of single elements.
 
     The C function at `address` takes pointers to x, y, weight and bias (the last two where the problem has
     them), the sizes and strides of `macro.row_function.row_sizes`, eps of norms, scratch where the program
     `needs_scratch` (null where it has no buffer there), and a team.
     """
-
-    problem: RowFunction | Elementwise
 
     @once_property
     def pool(self) -> ScratchPool | None:
