@@ -12,6 +12,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright.ops.attention.state import AttentionState
+from tilewright.spec.dtype import Use
 from tilewright.spec.weights import Weights
 
 #: Makes one right value of a parameter, new for every call.
@@ -579,7 +580,16 @@ def _records() -> Iterator[Subject]:
         "kind": of(tw.Gemm().dtype.kind),
         "numpy_name": of("float32"),
     }
-    yield Subject("DType", lambda: tw.DType, fields, {"significand": of(24), "extension": flag})
+    spelling = {
+        "significand": of(24),
+        "exponent": of(8),
+        "infinities": flag,
+        "extension": flag,
+        "llvm_name": of("float"),
+        "c_name": of("float"),
+        "uses": of(Use.NONE),
+    }
+    yield Subject("DType", lambda: tw.DType, fields, spelling)
 
 
 def _with_bias(kernel: Any) -> Callable[..., Any]:

@@ -154,7 +154,8 @@ def assert_right(types: ProductTypes, found: Array, expected: Array, magnitude: 
     exact = exact_dtype(types)
     count = depth * (2 if types.is_complex else 1) + 2
     sums = gamma(count, types.acc.numpy) + gamma(count, np.float64)
-    least = 2.0 ** (-24 if types.c.name == "f16" else -126)  # below it a rounding is not relative
+    # Below the least normal number a rounding is not relative: half a step of subnormals.
+    least = 2.0 ** {"f16": -24, "f8e4m3": -10, "f8e5m2": -17}.get(types.c.name, -126)
     bound = sums * magnitude + types.c.unit_roundoff * (parts(expected) + sums * magnitude) + least
     wrong = ~(parts(found.astype(exact) - expected) <= bound)
     assert not wrong.any(), f"{np.count_nonzero(wrong)} of {found.size} elements outside the bound"

@@ -140,7 +140,7 @@ def test_the_type_of_c_may_be_another() -> None:
         parse_sizes("4", "u8i9")
 
 
-ROUNDED = ("f64", "f32", "bf16", "f16", "c64", "c128")
+ROUNDED = ("f64", "f32", "bf16", "f16", "f8e4m3", "f8e5m2", "c64", "c128")
 
 
 def computed(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
