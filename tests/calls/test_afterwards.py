@@ -58,7 +58,7 @@ PLACES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "transpose": (
         moves,
         "_connecting",
-        lambda: into(lambda c: tw.transpose(A[::2], out=c), (6, 3)),
+        lambda: tw.transpose(Q),  # four axes: never a call of machine code alone
     ),
     "attention": (
         attention_front,
