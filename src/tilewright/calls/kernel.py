@@ -14,6 +14,7 @@ from tilewright.compiler.lowering.interface import has_tasks, scalar_type
 from tilewright.compiler.operation import operation_of
 from tilewright.errors import InvalidScalar
 from tilewright.spec.factors import factor
+from tilewright.spec.problem import Operand
 from tilewright.threads.pool import call_team
 
 #: Scalars of programs that have a value where a call gives none.
@@ -27,6 +28,11 @@ class ArrayKernel(Kernel):
     and "ld_" in front of an operand's name.
     """
 
+    @cached_property
+    def _declared(self) -> tuple[tuple[Operand, tuple[tuple[str, int | None], ...]], ...]:
+        """The operands, each with the names and sizes of its axes."""
+        return tuple((operand, operand.sizes) for operand in self.problem.operands)
+
     def check(self, *arrays: Array) -> None:
         """Refuses arrays that do not fit the problem's operands, of which the last one is written.
 
@@ -34,13 +40,14 @@ class ArrayKernel(Kernel):
         ------
         OperandMismatch : another number of arrays, shape, dtype or layout, or shared memory.
         """
-        operands = self.problem.operands
-        if len(arrays) != len(operands):
-            self._refuse(operands[-1], "as its number", len(arrays), f"number {len(operands)} of the arrays")
+        declared = self._declared
+        if len(arrays) != len(declared):
+            last, count = declared[-1][0], len(declared)
+            self._refuse(last, "as its number", len(arrays), f"number {count} of the arrays")
         sizes: dict[str, int] = {}
-        for operand, array in zip(operands, arrays, strict=True):
+        for (operand, axes), array in zip(declared, arrays, strict=True):
             check_operand(self.name, operand, array)
-            for (axis, fixed), found in zip(operand.sizes, array.shape, strict=True):
+            for (axis, fixed), found in zip(axes, array.shape, strict=True):
                 required = sizes.setdefault(axis, found) if fixed is None else fixed
                 if found != required:
                     self._refuse(operand, f"{axis} =", found, required)
@@ -48,11 +55,10 @@ class ArrayKernel(Kernel):
 
     def check_written(self, *arrays: Array) -> None:
         """Refuses a last array that is read-only or shares memory with another one."""
-        *inputs, written = self.problem.operands
-        *given, out = arrays
+        written, out = self._declared[-1][0], arrays[-1]
         if not out.flags.writeable:
             self._refuse(written, "writeable =", False, True)
-        for operand, array in zip(inputs, given, strict=True):
+        for (operand, _), array in zip(self._declared[:-1], arrays[:-1], strict=True):
             if np.may_share_memory(array, out):
                 what = f"shared with {written.name}"
                 self._refuse(operand, "memory", what, f"separate from {written.name}")
