@@ -14,7 +14,7 @@ from tilewright.compiler.lowering.interface import has_tasks, scalar_type
 from tilewright.compiler.operation import operation_of
 from tilewright.errors import InvalidScalar
 from tilewright.spec.factors import factor
-from tilewright.spec.problem import Operand
+from tilewright.spec.problem import Layout, Operand
 from tilewright.threads.pool import call_team
 
 #: Scalars of programs that have a value where a call gives none.
@@ -78,7 +78,7 @@ class ArrayKernel(Kernel):
                 side = 0 if name.startswith("rs") else 1
                 return lambda arrays: element_strides(arrays[place])[side]
             if name == f"ld_{operand.name}":
-                outer = 0 if operand.layout.value == "row" else 1
+                outer = 0 if operand.layout is Layout.ROW else 1
                 return lambda arrays: element_strides(arrays[place])[outer]
         raise AssertionError(f"{self.name} has no operand of the size {name}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.compiler.kernel import Kernel
+from tilewright.compiler.operation import Compilation, operation_of
 from tilewright.ir.nodes import (
     Constant,
     Pack,
@@ -18,7 +19,7 @@ from tilewright.ir.nodes import (
     UnaryMap,
 )
 from tilewright.ir.text import print_condition
-from tilewright.ir.trace import Decision
+from tilewright.ir.trace import Decision, trace
 from tilewright.threads.pool import TEAM_WORK, wanted_threads
 
 
@@ -111,3 +112,12 @@ def thread_note(work: int) -> str:
     if work <= TEAM_WORK:
         return f"one thread: no more than {TEAM_WORK:,} multiply-adds"
     return f"{threads} threads, fewer while other calls run"
+
+
+def kernel_strategy(state: Compilation) -> str:
+    """How a kernel runs: the words of its operation, or else its primitives in a run with sizes of 1."""
+    in_words = operation_of(state.problem).strategy
+    if in_words is not None:
+        return in_words(state)
+    way = trace(state.program, dict.fromkeys(state.program.sizes, 1), {})
+    return strategy_of(state.program, way.primitives)

@@ -131,7 +131,7 @@ def matrix_meaning(state: Compilation, name: str) -> str:
     owner = max((known for known in operands if name.endswith(f"_{known}")), key=len, default="")
     if owner:
         return stride_text(name.removesuffix(f"_{owner}"), operands[owner])
-    return size_text(name, operands.values()) or f"{name}"
+    return size_text(name, operands.values()) or name
 
 
 def matrix_text(operand: Operand) -> str:

@@ -9,35 +9,23 @@ from functools import partial
 from typing import Any
 
 from tilewright.calls.compile import compile_problem
-from tilewright.compiler.explanation import Explanation, decision_text, figures_text, strategy_of
-from tilewright.compiler.kernel import Kernel
+from tilewright.compiler.explanation import (
+    Explanation,
+    decision_text,
+    figures_text,
+    kernel_strategy,
+    strategy_of,
+)
 from tilewright.compiler.operation import Problem
 from tilewright.errors import NotExplained, shown
-from tilewright.ir.trace import trace
-from tilewright.macro.blocking import Blocking
-from tilewright.macro.packing import PanelForm
-from tilewright.ops.attention.backward_cut import BackwardBlocking
-from tilewright.ops.attention.backward_problem import AttentionBackward
-from tilewright.ops.attention.cut import AttentionBlocking
 from tilewright.ops.attention.explain import explain_attention
-from tilewright.ops.attention.problem import Attention, Schedule
-from tilewright.ops.chain.problem import LinearChain
-from tilewright.ops.contraction.explain import (
-    explain_contraction,
-)
+from tilewright.ops.contraction.explain import explain_contraction
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.einsum.explain import explain_einsum
-from tilewright.ops.elementwise.explain import explain_function, function_strategy
-from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.elementwise.explain import explain_function
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.matmul.explain import explain_matmul, fused, gemm_trace, packed_strategy
-from tilewright.ops.mmt4d.nest import Mmt4dCut
-from tilewright.ops.mmt4d.problem import Mmt4d
-from tilewright.ops.packing.problem import Packing
-from tilewright.ops.rows.problem import RowFunction
-from tilewright.ops.triangular.explain import explain_triangles, triangle_strategy
-from tilewright.ops.triangular.syr2k_problem import Syrk
-from tilewright.ops.triangular.trmm_problem import Trmm
+from tilewright.ops.triangular.explain import explain_triangles
 from tilewright.spec.operations import OPS
 from tilewright.spec.problem import Layout
 
@@ -77,41 +65,9 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
             f"{problem.strategy.value}: decided by the sizes of each call; explain(matmul, a, b) shows one"
         )
     else:
-        strategy = _other_strategy(kernel)
+        strategy = kernel_strategy(kernel.compilation)
     figures = figures_text(kernel, kernel.flops, kernel.problem.bytes)
     return Explanation(repr(problem), kernel.name, strategy, decisions, tuple(notes), figures)
-
-
-def _other_strategy(kernel: Kernel) -> str:
-    """What the kernel of a problem without decisions does, in words."""
-    match kernel.problem, kernel.blocking:
-        case Packing(), PanelForm(lanes=lanes, kr=kr):
-            return f"a copy into tiles of {lanes} lanes and {kr} depths, panel after panel"
-        case Mmt4d(m0=m0, n0=n0), Mmt4dCut(blocking=cut, in_place=in_place):
-            if in_place:
-                return f"tiles of {m0}x{n0} read in place by register tiles of {cut.mr}x{cut.nr}"
-            return f"tiles of {m0}x{n0} packed again for register tiles of {cut.mr}x{cut.nr}, block by block"
-        case Attention(schedule=Schedule.DECODE), _:
-            return "few queries: keys and values are read once, in place, in runs whose results are merged"
-        case Attention(), AttentionBlocking(mr=mr, nr=nr, b1=b1, b2=b2):
-            return (
-                f"blocks of {b1} queries past blocks of {b2} keys, in register tiles of {mr}x{nr}; "
-                "softmax between the two products of a tile of rows"
-            )
-        case AttentionBackward(), BackwardBlocking(mr=mr, nr=nr, b1=b1, b2=b2):
-            return (
-                f"blocks of {b1} queries and {b2} keys, register tiles of {mr}x{nr}; a task a head of keys, "
-                "five products a block; where these are too few, blocks of queries and then of keys, seven"
-            )
-        case (Syrk() | Trmm()) as problem, Blocking() as cut:
-            return triangle_strategy(problem, cut)
-        case RowFunction() | Elementwise() as problem, _:
-            return function_strategy(problem)
-        case LinearChain(layers=layers), _:
-            return f"{len(layers)} layers on a block of rows, panels between them; steps on each tile in L1"
-        case _:
-            way = trace(kernel.nest, dict.fromkeys(kernel.nest.sizes, 1), {})
-            return strategy_of(kernel.nest, way.primitives)
 
 
 #: Functions that have explanations of their own, by name.

@@ -228,9 +228,6 @@ DTYPES: dict[str, DType] = {
 #: The types that `matmul` and `Gemm` have kernels for; the first two come first in compiled tables.
 GEMM_DTYPES: tuple[DType, ...] = (F32, F64, *(d for d in DTYPES.values() if d not in (F32, F64)))
 
-#: A type's name in names of kernels, which write several one after the other.
-DTYPE_NAME = "|".join(sorted(DTYPES, key=len, reverse=True))
-
 
 def dtypes_for(use: Use) -> tuple[DType, ...]:
     """The types that a feature takes, in the order of `GEMM_DTYPES`.

@@ -8,11 +8,11 @@ from dataclasses import replace
 from tilewright.compiler.operation import Compilation, Op
 from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
-from tilewright.ops.attention.backward_cut import choose_backward
+from tilewright.ops.attention.backward_cut import BackwardBlocking, choose_backward
 from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel
 from tilewright.ops.attention.backward_nest import build_backward
 from tilewright.ops.attention.backward_problem import AttentionBackward
-from tilewright.ops.attention.cut import choose_attention
+from tilewright.ops.attention.cut import AttentionBlocking, choose_attention
 from tilewright.ops.attention.decode import DecodeCut, build_decode, choose_decode
 from tilewright.ops.attention.kernel import AttentionKernel
 from tilewright.ops.attention.nest import build_attention
@@ -148,6 +148,26 @@ def _of(
     )
 
 
+def _strategy(state: Compilation) -> str:
+    cut: AttentionBlocking = state.blocking
+    return (
+        f"blocks of {cut.b1} queries past blocks of {cut.b2} keys, in register tiles of {cut.mr}x{cut.nr}; "
+        "softmax between the two products of a tile of rows"
+    )
+
+
+def _decode_strategy(_: Compilation) -> str:
+    return "few queries: keys and values are read once, in place, in runs whose results are merged"
+
+
+def _backward_strategy(state: Compilation) -> str:
+    cut: BackwardBlocking = state.blocking
+    return (
+        f"blocks of {cut.b1} queries and {cut.b2} keys, register tiles of {cut.mr}x{cut.nr}; a task a head "
+        "of keys, five products a block; where these are too few, blocks of queries and then of keys, seven"
+    )
+
+
 ATTENTION = Op(
     name="attention",
     problem=Attention,
@@ -160,8 +180,11 @@ ATTENTION = Op(
     meaning=_meaning,
     arguments=_of,
     written=lambda _: ("out", "row_max", "row_sum", "partials"),
+    strategy=_strategy,
 )
-DECODE = replace(ATTENTION, cut=choose_decode, nest=build_decode, meaning=_decode_meaning)
+DECODE = replace(
+    ATTENTION, cut=choose_decode, nest=build_decode, meaning=_decode_meaning, strategy=_decode_strategy
+)
 BACKWARD = replace(
     ATTENTION,
     name="attention_backward",
@@ -174,6 +197,7 @@ BACKWARD = replace(
         f"Gradients of out = softmax(scale * q * k^T) * v of every head{_range(problem)}."
     ),
     meaning=_backward_meaning,
+    strategy=_backward_strategy,
     arguments=None,
     written=lambda _: ("dq", "dk", "dv", "delta"),
 )

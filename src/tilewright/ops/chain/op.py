@@ -46,6 +46,12 @@ def _of(
     return LinearChain(sizes, activations, dtype, bias=bias)
 
 
+def _strategy(state: Compilation) -> str:
+    problem: LinearChain = state.problem
+    layers = len(problem.layers)
+    return f"{layers} layers on a block of rows, panels between them; steps on each tile in L1"
+
+
 CHAIN = Op(
     name="chain",
     problem=LinearChain,
@@ -58,4 +64,5 @@ CHAIN = Op(
     arguments=_of,
     form="tile",
     rewrites=(("fuse_unpack", fuse_unpack), ("fuse_pack", fuse_pack), ("fuse_consumer", fuse_consumer)),
+    strategy=_strategy,
 )

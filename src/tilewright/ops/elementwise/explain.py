@@ -5,31 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.calls.fastcall import native_entry_possible
-from tilewright.compiler.explanation import Explanation, decision_text, thread_note
+from tilewright.compiler.explanation import Explanation, decision_text, kernel_strategy, thread_note
 from tilewright.ir.trace import trace
-from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.kernel import ELEMENT_WORK, Prepared, RowCall
 from tilewright.ops.rows.nest import row_sizes
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.rows.recipes import call_words, make_recipe
-from tilewright.spec.problem import Layout
 from tilewright.threads.pool import limited
-
-
-def function_strategy(problem: RowFunction | Elementwise) -> str:
-    """What kernels of a problem do, in words.
-
-    >>> function_strategy(RowFunction("softmax"))
-    'rows in pairs, vectors along each row; the next pair is prefetched'
-    """
-    if isinstance(problem, Elementwise):
-        return "element by element, in whole vectors"
-    if problem.op.reduces:
-        way = "vectors along each row" if problem.layout is Layout.ROW else "vectors across rows"
-        return f"{way}, one pass"
-    if problem.layout is Layout.ROW:
-        return "rows in pairs, vectors along each row; the next pair is prefetched"
-    return "vectors across rows, columns in the order of memory"
 
 
 def explain_function(function: Any, *arguments: Any, **options: Any) -> Explanation:
@@ -61,7 +43,7 @@ def _explained(
     return Explanation(
         subject,
         call.kernel.name,
-        function_strategy(call.kernel.problem),
+        kernel_strategy(call.kernel.compilation),
         _decisions(call),
         tuple(notes),
         (repr(call.kernel.blocking), f"{call.elements:,} elements, {_moved_bytes(call):,} bytes at least"),

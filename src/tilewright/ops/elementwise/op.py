@@ -6,6 +6,8 @@ from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.kernel import RowKernel
 from tilewright.ops.rows.op import IN_PLACE, line_meaning
 
+ELEMENT_STRATEGY = "element by element, in whole vectors"
+
 ELEMENTWISE = Op(
     name="elementwise",
     problem=Elementwise,
@@ -19,4 +21,5 @@ ELEMENTWISE = Op(
     overlap=lambda _: IN_PLACE,
     meaning=line_meaning,
     written=lambda _: ("y",),
+    strategy=lambda _: ELEMENT_STRATEGY,
 )

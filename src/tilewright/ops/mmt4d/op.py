@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.compiler.operation import Compilation, Op, sizes_text
 from tilewright.ops.mmt4d.call import Mmt4dKernel
-from tilewright.ops.mmt4d.nest import build_mmt4d, choose_mmt4d
+from tilewright.ops.mmt4d.nest import Mmt4dCut, build_mmt4d, choose_mmt4d
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.spec.problem import parse_types
 
@@ -42,6 +42,15 @@ def _of(m0: int, n0: int, k0: int = 1, dtype: str = "f32") -> Mmt4d:
     return Mmt4d(m0, n0, k0, types.a, b_dtype=types.b)
 
 
+def _strategy(state: Compilation) -> str:
+    problem: Mmt4d = state.problem
+    cut: Mmt4dCut = state.blocking
+    tiles, registers = f"tiles of {problem.m0}x{problem.n0}", f"{cut.blocking.mr}x{cut.blocking.nr}"
+    if cut.in_place:
+        return f"{tiles} read in place by register tiles of {registers}"
+    return f"{tiles} packed again for register tiles of {registers}, block by block"
+
+
 MMT4D = Op(
     name="mmt4d",
     problem=Mmt4d,
@@ -52,4 +61,5 @@ MMT4D = Op(
     formula=lambda _: "out = lhs * rhs^T + beta * out, tile by tile; beta 0 does not read out.",
     meaning=_meaning,
     arguments=_of,
+    strategy=_strategy,
 )

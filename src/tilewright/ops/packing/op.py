@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.compiler.operation import Compilation, Op
-from tilewright.macro.packing import panel_form
+from tilewright.macro.packing import PanelForm, panel_form
 from tilewright.ops.packing.call import PackingKernel
 from tilewright.ops.packing.nest import build_packing
 from tilewright.ops.packing.problem import Packing
@@ -26,6 +26,11 @@ def _meaning(state: Compilation, name: str) -> str:
     }[name]
 
 
+def _strategy(state: Compilation) -> str:
+    form: PanelForm = state.blocking
+    return f"a copy into tiles of {form.lanes} lanes and {form.kr} depths, panel after panel"
+
+
 PACKING = Op(
     name="packing",
     problem=Packing,
@@ -38,4 +43,5 @@ PACKING = Op(
     ),
     overlap=lambda _: "The panels overlap nothing; strides are in elements.",
     meaning=_meaning,
+    strategy=_strategy,
 )

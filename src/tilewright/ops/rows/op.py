@@ -51,6 +51,21 @@ def _formula(problem: RowFunction) -> str:
 
 IN_PLACE = "y is x's own memory with x's strides, or apart from it; strides are in elements."
 
+
+def row_strategy(problem: RowFunction) -> str:
+    """Description of the passes over rows.
+
+    >>> row_strategy(RowFunction("softmax"))
+    'rows in pairs, vectors along each row; the next pair is prefetched'
+    """
+    if problem.op.reduces:
+        direction = "vectors along each row" if problem.layout is Layout.ROW else "vectors across rows"
+        return f"{direction}, one pass"
+    if problem.layout is Layout.ROW:
+        return "rows in pairs, vectors along each row; the next pair is prefetched"
+    return "vectors across rows, columns in the order of memory"
+
+
 ROWS = Op(
     name="rows",
     problem=RowFunction,
@@ -64,4 +79,5 @@ ROWS = Op(
     ),
     meaning=_meaning,
     written=lambda _: ("y",),
+    strategy=lambda state: row_strategy(state.problem),
 )

@@ -5,36 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tilewright.compiler.explanation import Explanation, thread_note
+from tilewright.compiler.explanation import Explanation, kernel_strategy, thread_note
 from tilewright.compiler.kernel import Kernel
-from tilewright.macro.blocking import Blocking
 from tilewright.ops.triangular import syr2k_call as syr2k
 from tilewright.ops.triangular import trmm_call as trmm
 from tilewright.ops.triangular.syr2k_call import SymmetricCall
-from tilewright.ops.triangular.syr2k_problem import Syrk
 from tilewright.ops.triangular.trmm_call import Triangular, TrmmCall
-from tilewright.ops.triangular.trmm_problem import Side, Trmm
+from tilewright.ops.triangular.trmm_problem import Side
 from tilewright.spec.arguments import check_flag, check_number, parse_choice
 from tilewright.threads.pool import limited
-
-
-def triangle_strategy(problem: Syrk | Trmm, cut: Blocking) -> str:
-    """Description of what kernels of a problem do.
-
-    >>> triangle_strategy(Trmm(lower=False), Blocking(12, 32, 1, 216, 4096, 512))
-    'five loops in tiles of 12x32 over the depths of the upper triangle; squares on the diagonal row by row'
-    """
-    triangle, tile = "lower" if problem.lower else "upper", f"{cut.mr}x{cut.nr}"
-    if isinstance(problem, Trmm):
-        return (
-            f"five loops in tiles of {tile} over the depths of the {triangle} triangle; "
-            "squares on the diagonal row by row"
-        )
-    together = f", {len(problem.factors)} products in each" if len(problem.factors) > 1 else ""
-    return (
-        f"five loops over the tiles of {tile} that meet the {triangle} triangle{together}; "
-        "tiles on the diagonal are stored row by row"
-    )
 
 
 def explain_triangles(name: str, *arguments: Any, **options: Any) -> Explanation:
@@ -113,6 +92,6 @@ def _explained(
     if matrices > 1:
         notes.append(f"a batch of {matrices} products, one after the other")
     notes += ["through Python", thread_note(work)]
-    strategy = triangle_strategy(kernel.problem, kernel.blocking)
+    strategy = kernel_strategy(kernel.compilation)
     figures = (repr(kernel.blocking), f"{2 * work * matrices:,} flops")
     return Explanation(_subject(name, call), kernel.name, strategy, (), tuple(notes), figures)

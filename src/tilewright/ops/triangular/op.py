@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.compiler.operation import Compilation, Op, layouts_text, matrix_meaning, sizes_text
+from tilewright.macro.blocking import Blocking
 from tilewright.ops.triangular.syr2k_call import symmetric_work
 from tilewright.ops.triangular.syr2k_nest import build_symmetric, choose_symmetric
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
@@ -116,6 +117,26 @@ def _trmm_of(
 _syrk_of.__doc__ = _SYMMETRIC_HELP.format("syrk", "alpha·A·Aᵀ + beta·C")
 _syr2k_of.__doc__ = _SYMMETRIC_HELP.format("syr2k", "alpha·(A·Bᵀ + B·Aᵀ) + beta·C")
 
+
+def triangle_strategy(problem: Syrk | Trmm, cut: Blocking) -> str:
+    """Description of what kernels of a problem do.
+
+    >>> triangle_strategy(Trmm(lower=False), Blocking(12, 32, 1, 216, 4096, 512))
+    'five loops in tiles of 12x32 over the depths of the upper triangle; squares on the diagonal row by row'
+    """
+    triangle, tile = "lower" if problem.lower else "upper", f"{cut.mr}x{cut.nr}"
+    if isinstance(problem, Trmm):
+        return (
+            f"five loops in tiles of {tile} over the depths of the {triangle} triangle; "
+            "squares on the diagonal row by row"
+        )
+    together = f", {len(problem.factors)} products in each" if len(problem.factors) > 1 else ""
+    return (
+        f"five loops over the tiles of {tile} that meet the {triangle} triangle{together}; "
+        "tiles on the diagonal are stored row by row"
+    )
+
+
 SYRK = Op(
     name="syrk",
     problem=Syrk,
@@ -129,6 +150,7 @@ SYRK = Op(
     ),
     meaning=_symmetric_meaning,
     arguments=_syrk_of,
+    strategy=lambda state: triangle_strategy(state.problem, state.blocking),
 )
 SYR2K = replace(SYRK, name="syr2k", problem=Syr2k, arguments=_syr2k_of)
 TRMM = Op(
@@ -141,4 +163,5 @@ TRMM = Op(
     formula=_trmm_formula,
     meaning=lambda state, name: "factor of the product" if name == "alpha" else matrix_meaning(state, name),
     arguments=_trmm_of,
+    strategy=lambda state: triangle_strategy(state.problem, state.blocking),
 )
