@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-# Before NumPy is imported, also in child processes: references of NumPy on one thread. OpenBLAS's idle threads
-# spin between the products of a test, which takes the cores from the other workers.
+# Before NumPy is imported, also in child processes: NumPy computes references on one thread. Idle threads of
+# OpenBLAS spin between the products of a test, which takes the cores from the other workers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parent)]
 
