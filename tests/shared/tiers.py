@@ -9,12 +9,13 @@ type) runs at least once in `make test`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from itertools import product
 from typing import Any, TypeVar
 
 import pytest
 from _pytest.mark.structures import ParameterSet
 from hypothesis import settings
-from shares import EVERY_TEST_RUNS
+from shares import EVERY_TEST_RUNS, places_of
 
 T = TypeVar("T")
 
@@ -64,6 +65,23 @@ def crossed(rows: Iterable[Any], cases: Iterable[Any], each: int) -> list[Parame
         pytest.param(*as_tuple(row), *as_tuple(case), marks=() if (i + j) % each == 0 else exhaustive)
         for i, row in enumerate(rows)
         for j, case in enumerate(columns)
+    ]
+
+
+def pairwise(*parameters: Iterable[Any]) -> list[ParameterSet]:
+    """The product of parameters; in `make test` a part of it in which each pair of two values occurs.
+
+    >>> [one.values for one in pairwise("ab", "xy", (1, 2)) if not one.marks]
+    [('a', 'x', 1), ('a', 'y', 2), ('b', 'x', 2), ('b', 'y', 1)]
+    """
+    lists = [list(parameter) for parameter in parameters]
+    chosen = set(places_of(lists))
+    return [
+        pytest.param(
+            *(values[place] for values, place in zip(lists, places, strict=True)),
+            marks=() if places in chosen else exhaustive,
+        )
+        for places in product(*(range(len(values)) for values in lists))
     ]
 
 

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import EVERY_TEST_RUNS, check_each, pairs_of
 from support import ARCH, EXCEPTIONS, FENV, GUARD_PAGES, Array, GuardedMemory, gamma, host_rows, no_flags
+from tiers import exhaustive, named, pairwise
 
 import tilewright as tw
 from tilewright.compiler.kernel import Kernel
@@ -22,6 +24,7 @@ from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine, runs_on
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.gemm.nest import instruction_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import DTYPES, DType, Kind
 from tilewright.spec.problem import Layout, ProductTypes, exact_dtype
@@ -47,6 +50,18 @@ def triples() -> Iterator[Types]:
         with suppress(UnsupportedDtype):
             ProductTypes.parse(a, b, c)
             yield a, b, c
+
+
+def types_of(triple: Types) -> tuple[str, ...]:
+    """The types of A, B, C and the sums."""
+    return *triple, ProductTypes.parse(*triple).acc.name
+
+
+@cache
+def chosen_triples() -> list[Types]:
+    """Triples in which each two types of A, B, C and the sums that occur together do so once."""
+    found = list(triples())
+    return found if EVERY_TEST_RUNS else [found[place] for place in pairs_of(map(types_of, found))]
 
 
 #: Invalid operations, divisions by zero and overflows; a narrow C may well be subnormal.
@@ -75,13 +90,22 @@ TYPES: tuple[Types, ...] = (
 INTEGERS = tuple(types for types in TYPES if DTYPES[types[0]].is_integer)
 
 
-def cases(types: Iterable[Types]) -> pytest.MarkDecorator:
-    """Each combination of types on each target."""
-    found = [
-        pytest.param(target, each, id=f"{'-'.join(each)}-{target}")
-        for each in types
-        for target in (INTEGER_TARGETS if each in INTEGERS else FLOAT_TARGETS)
-    ]
+def code_of(target: str, types: Types) -> tuple[object, ...]:
+    """Targets with the same code: their row, and what multiplies and converts such numbers."""
+    machine, (a, b, c) = TARGETS[target], types
+    multiply = instruction_of(Gemm(dtype=a, b_dtype=b, out_dtype=c), machine.isa)
+    return machine.isa.name, multiply, target if "bf16" in types else None
+
+
+def cases(types: Iterable[Types], *, first: int = 0, each: int = 1) -> pytest.MarkDecorator:
+    """Each combination of types on each target, once for each code in `make test`; of those one in `each`."""
+    found, seen = [], set()
+    for row, one in enumerate(types):
+        for column, target in enumerate(INTEGER_TARGETS if one in INTEGERS else FLOAT_TARGETS):
+            code = (one, code_of(target, one))
+            marks = exhaustive if code in seen or (row + column) % each != first else ()
+            seen.add(code)
+            found.append(pytest.param(target, one, id=f"{'-'.join(one)}-{target}", marks=marks))
     return pytest.mark.parametrize(("target", "types"), found)
 
 
@@ -138,6 +162,14 @@ def placed(problem: Gemm | BatchReduceGemm, arrays: tuple[Array, Array, Array], 
     ]
 
 
+def ordered(problem: Gemm, *arrays: Array) -> list[Array]:
+    """A, B and C, contiguous in their layouts."""
+    return [
+        np.array(array, order="F" if operand.layout is Layout.COL else "C")
+        for operand, array in zip(problem.operands, arrays, strict=True)
+    ]
+
+
 # --- what is right --------------------------------------------------------------------------------------
 
 
@@ -182,9 +214,23 @@ def check_gemm(
     assert np.array_equal(memory("c").outside(in_c), before), "bytes outside C changed"
 
 
+LAYOUTS = (("row", "row", "row"), ("row", "col", "row"), ("col", "row", "col"), ("strided",) * 3)
+STRATEGIES = ("auto", "auto", "packing", "tiling")
+
+
+def number_of(target: str, types: Types) -> int:
+    """Types and targets take turns with layouts, strategies and places."""
+    place = TYPES.index(types) if types in TYPES else len(TYPES)
+    return 7 * place + list(TARGETS).index(target)
+
+
 @cache
-def compiled(target: str, types: Types, layouts: tuple[str, str, str], strategy: str = "auto") -> Kernel:
-    a, b, c = layouts
+def compiled(target: str, types: Types, strategy: str | None = None) -> Kernel:
+    """One kernel of types on a target for every test here; another if a strategy is asked for."""
+    number = number_of(target, types)
+    a, b, c = LAYOUTS[number % len(LAYOUTS)]
+    if strategy is None:
+        return compiled(target, types, STRATEGIES[number // 4 % 4])
     problem = Gemm(dtype=types[0], b_dtype=types[1], out_dtype=types[2], a=a, b=b, c=c, strategy=strategy)
     return tw.compile(problem, TARGETS[target])
 
@@ -206,16 +252,11 @@ def gemm_arrays(problem: Gemm, sizes: tuple[int, int, int], seed: int = 0) -> tu
 
 # --- products -------------------------------------------------------------------------------------------
 
-LAYOUTS = (("row", "row", "row"), ("row", "col", "row"), ("col", "row", "col"), ("strided",) * 3)
-
 
 @cases(TYPES)
 def test_gemm(target: str, types: Types) -> None:
     """One row, one column, tails of every kind, several depth blocks, alpha and beta."""
-    number = 7 * TYPES.index(types) + list(TARGETS).index(target)
-    layouts = LAYOUTS[number % len(LAYOUTS)]
-    strategy = ("auto", "auto", "packing", "tiling")[number // 4 % 4]
-    kernel = compiled(target, types, layouts, strategy)
+    number, kernel = number_of(target, types), compiled(target, types)
     problem, blocking = kernel.problem, cut_of(kernel)
     assert isinstance(problem, Gemm)
     mr, nr, kc = blocking.mr, blocking.nr, blocking.kc
@@ -234,44 +275,56 @@ def test_gemm(target: str, types: Types) -> None:
         check_gemm(kernel, gemm_arrays(problem, (m, n, k), turn), coefficients, number + turn)
 
 
-@pytest.mark.parametrize(("a", "b"), sorted({(a, b) for a, b, _ in triples()}), ids=str)
-def test_batch_reduce_of_every_triple(a: str, b: str) -> None:
-    """Every result that a pair of types has; targets, layouts, sizes and beta take turns."""
-    names = list(DTYPES)
-    for c in (c for one, other, c in triples() if (one, other) == (a, b)):
-        number = 31 * names.index(a) + 7 * names.index(b) + names.index(c)
-        m, n, k, count = ((5, 3, 7, 2), (1, 1, 1, 1), (23, 21, 9, 3), (9, 40, 18, 1))[number % 4]
-        layouts = {name: ("row", "col")[number >> place & 1] for place, name in enumerate("abc")}
-        known: Any = {"b_dtype": b, "out_dtype": c, "beta": number // 3 % 2, **layouts}
-        problem = BatchReduceGemm(m, n, k, count, a, **known)
-        random = np.random.default_rng(number)
-        shapes = ((count, m, k), (count, k, n), (m, n))
-        arrays = [
-            drawn(random, operand.dtype, shape)
-            for operand, shape in zip(problem.operands, shapes, strict=True)
-        ]
-        exact = exact_dtype(problem.types)
-        expected = problem.reference(*arrays)
-        magnitude = np.einsum("imk,ikn->mn", *(parts(array.astype(exact)) for array in arrays[:2]))
-        magnitude = magnitude + problem.beta * parts(arrays[2].astype(exact))
-        if problem.beta == 0 and not problem.out_dtype.is_integer:
-            arrays[2][...] = np.nan
-        in_a, in_b, in_c = placed(problem, (arrays[0], arrays[1], arrays[2]), number)
-        before = memory("c").outside(in_c)
-        target = list(TARGETS)[number % len(TARGETS)]
-        tw.compile(problem, TARGETS[target])(in_a, in_b, in_c)
-        assert_right(problem.types, in_c, expected, magnitude, k * count)
-        assert np.array_equal(memory("c").outside(in_c), before), "bytes outside C changed"
+def check_batch_reduce(types: Types) -> None:
+    """One sum of products between guard pages; targets, layouts, sizes and beta take turns."""
+    a, b, c = types
+    number = sum(factor * list(DTYPES).index(name) for factor, name in zip((31, 7, 1), types, strict=True))
+    m, n, k, count = ((5, 3, 7, 2), (1, 1, 1, 1), (23, 21, 9, 3), (9, 40, 18, 1))[number % 4]
+    layouts = {name: ("row", "col")[number >> place & 1] for place, name in enumerate("abc")}
+    known: Any = {"b_dtype": b, "out_dtype": c, "beta": number // 3 % 2, **layouts}
+    problem = BatchReduceGemm(m, n, k, count, a, **known)
+    random = np.random.default_rng(number)
+    shapes = ((count, m, k), (count, k, n), (m, n))
+    arrays = [
+        drawn(random, operand.dtype, shape) for operand, shape in zip(problem.operands, shapes, strict=True)
+    ]
+    exact = exact_dtype(problem.types)
+    expected = problem.reference(*arrays)
+    magnitude = np.einsum("imk,ikn->mn", *(parts(array.astype(exact)) for array in arrays[:2]))
+    magnitude = magnitude + problem.beta * parts(arrays[2].astype(exact))
+    if problem.beta == 0 and not problem.out_dtype.is_integer:
+        arrays[2][...] = np.nan
+    in_a, in_b, in_c = placed(problem, (arrays[0], arrays[1], arrays[2]), number)
+    before = memory("c").outside(in_c)
+    target = list(TARGETS)[number % len(TARGETS)]
+    tw.compile(problem, TARGETS[target])(in_a, in_b, in_c)
+    assert_right(problem.types, in_c, expected, magnitude, k * count)
+    assert np.array_equal(memory("c").outside(in_c), before), "bytes outside C changed"
+
+
+@pytest.mark.parametrize("a", DTYPES)
+def test_batch_reduce_of_every_triple(a: str) -> None:
+    """Each pair of two of the types of A, B, C and the sums; every triple in `make test-all`."""
+    check_each((types for types in chosen_triples() if types[0] == a), check_batch_reduce)
 
 
 # --- one rounding -----------------------------------------------------------------------------------------
 
 
-@cases((("bf16",) * 3, ("f16",) * 3, ("f32", "bf16", "f16"), ("c128", "c128", "c64")))
-@pytest.mark.parametrize("strategy", ["auto", "packing", "tiling"])
+NARROW: tuple[Types, ...] = (
+    ("bf16", "bf16", "bf16"),
+    ("f16", "f16", "f16"),
+    ("f32", "bf16", "f16"),
+    ("c128", "c128", "c64"),
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "types", "strategy"), pairwise(FLOAT_TARGETS, NARROW, ("auto", "packing", "tiling")), ids=named
+)
 def test_narrow_results_are_rounded_once(target: str, types: Types, strategy: str) -> None:
     """Sums that are exact where they are kept, over several depth blocks: C is the exact value, rounded."""
-    kernel = compiled(target, types, LAYOUTS[0], strategy)
+    kernel = compiled(target, types, strategy)
     problem = kernel.problem
     assert isinstance(problem, Gemm)
     random, kc = np.random.default_rng(0), cut_of(kernel).kc
@@ -285,6 +338,7 @@ def test_narrow_results_are_rounded_once(target: str, types: Types, strategy: st
             for operand, shape in zip(problem.operands, ((m, k), (k, n), (m, n)), strict=True)
         )
         expected = problem.reference(a, b, c, alpha=alpha, beta=beta).astype(c.dtype)
+        a, b, c = ordered(problem, a, b, c)
         kernel(a, b, c, alpha=alpha, beta=beta)
         np.testing.assert_array_equal(c.astype(np.complex128), expected.astype(np.complex128))
 
@@ -295,8 +349,7 @@ def test_narrow_results_are_rounded_once(target: str, types: Types, strategy: st
 @cases(INTEGERS)
 def test_integers_at_their_ends(target: str, types: Types) -> None:
     """-128·-128, 255·127, 255·255 and -32768·-32768, which overflows the sum of two: nothing saturates."""
-    number = INTEGERS.index(types) + INTEGER_TARGETS.index(target)
-    kernel = compiled(target, types, LAYOUTS[number % 2])
+    kernel = compiled(target, types)
     problem = kernel.problem
     assert isinstance(problem, Gemm)
     sizes = ((3, 5, 1), (2, 17, 2), (13, 33, 3), (4, 4, 64), (1, 9, 1031), (9, 1, 30), (70, 70, 70))
@@ -309,14 +362,14 @@ def test_integers_at_their_ends(target: str, types: Types) -> None:
 # --- promises 5 and 6 -------------------------------------------------------------------------------------
 
 
-@cases((*TYPES[:6], ("c64", "c64", "c64")))
+@cases((*TYPES[:6], ("c64", "c64", "c64")), each=2)
 def test_bits_do_not_depend_on_rows_or_strategy(target: str, types: Types) -> None:
     """Row i of any number of rows, in place or packed, is the product of row i alone."""
-    kernels = [compiled(target, types, LAYOUTS[0], strategy) for strategy in ("auto", "packing")]
+    kernels = [compiled(target, types, strategy) for strategy in ("auto", "packing")]
     problem = kernels[0].problem
     assert isinstance(problem, Gemm)
     for n, k in ((37, 33), (70, cut_of(kernels[0]).kc + 9)):
-        a, b, c = gemm_arrays(problem, (29, n, k))
+        a, b, c = ordered(problem, *gemm_arrays(problem, (29, n, k)))
 
         def product_of(kernel: Kernel, rows: slice, a: Array = a, b: Array = b, c: Array = c) -> bytes:
             found = np.zeros_like(c[rows])
@@ -332,20 +385,19 @@ def test_bits_do_not_depend_on_rows_or_strategy(target: str, types: Types) -> No
 @cases((("bf16", "bf16", "f32"), ("f16", "f16", "f16"), ("f32", "f16", "bf16"), ("c64", "c64", "c64")))
 def test_infinity_beside_padding_raises_no_flag(target: str, types: Types) -> None:
     """Lanes and depths that do not exist multiply what real ones do: no infinity meets a zero."""
-    for layouts in LAYOUTS[:2]:
-        kernel = compiled(target, types, layouts)
-        problem = kernel.problem
-        assert isinstance(problem, Gemm)
-        for m, n, k in ((1, 3, 1), (5, 7, 3), (13, 33, 9), (3, 1, 5)):
-            a, b, c = (
-                np.ones(shape, operand.dtype.numpy)
-                for operand, shape in zip(problem.operands, ((m, k), (k, n), (m, n)), strict=True)
-            )
-            if not problem.types.is_complex:  # of infinite complex numbers some parts are NaN
-                a[-1, -1] = np.inf
-            in_a, in_b, in_c = placed(problem, (a, b, c), 0)
-            with no_flags(SERIOUS):
-                kernel(in_a, in_b, in_c)
-            expected = np.full((m, n), float(k))
-            expected[-1] = k if problem.types.is_complex else np.inf
-            np.testing.assert_array_equal(in_c.astype(np.complex128), expected.astype(np.complex128))
+    kernel = compiled(target, types)
+    problem = kernel.problem
+    assert isinstance(problem, Gemm)
+    for m, n, k in ((1, 3, 1), (5, 7, 3), (13, 33, 9), (3, 1, 5)):
+        a, b, c = (
+            np.ones(shape, operand.dtype.numpy)
+            for operand, shape in zip(problem.operands, ((m, k), (k, n), (m, n)), strict=True)
+        )
+        if not problem.types.is_complex:  # of infinite complex numbers some parts are NaN
+            a[-1, -1] = np.inf
+        in_a, in_b, in_c = placed(problem, (a, b, c), 0)
+        with no_flags(SERIOUS):
+            kernel(in_a, in_b, in_c)
+        expected = np.full((m, n), float(k))
+        expected[-1] = k if problem.types.is_complex else np.inf
+        np.testing.assert_array_equal(in_c.astype(np.complex128), expected.astype(np.complex128))
