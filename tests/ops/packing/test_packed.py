@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import EVERY_TEST_RUNS
 from support import GUARD_PAGES, LAYOUTS, Array, GuardedMemory, unaligned
-from tiers import crossed, draws
+from tiers import draws, exhaustive
 
 import tilewright as tw
 from tilewright import errors
 from tilewright.ops.packing.matrix import PANEL_ALIGNMENT, PackedMatrix
-from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, Kind
+from tilewright.spec.dtype import DTYPES, F32, GEMM_DTYPES, Kind
 
 #: Sizes around register tiles, vectors, depth blocks and their edges.
 SIZES = ((1, 1, 2), (1, 100, 33), (5, 700, 70), (13, 64, 32), (100, 1200, 100), (37, 513, 257), (2, 3, 5))
@@ -41,14 +42,20 @@ def same_bits(found: Array, expected: Array) -> bool:
     return found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
 
 
-@each_dtype
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_products_have_the_bits_of_unpacked_ones(dtype: str, sizes: tuple[int, int, int]) -> None:
-    m, k, n = sizes
-    a, b = values((m, k), dtype, 1), values((k, n), dtype, 2)
-    expected = tw.matmul(a, b)
-    assert same_bits(tw.matmul(a, tw.pack(b)), expected)
-    assert same_bits(tw.matmul(tw.pack(a, role="a"), b), expected)
+@pytest.mark.parametrize(
+    ("dtype", "role"),
+    [
+        (found.name, role)
+        for number, found in enumerate(GEMM_DTYPES)
+        for role in ("ab" if EVERY_TEST_RUNS or found is F32 else "ab"[number % 2])
+    ],
+)
+def test_products_have_the_bits_of_unpacked_ones(dtype: str, role: str) -> None:
+    """Of every type; types take turns with the operand that is packed."""
+    for m, k, n in SIZES:
+        a, b = values((m, k), dtype, 1), values((k, n), dtype, 2)
+        found = tw.matmul(a, tw.pack(b)) if role == "b" else tw.matmul(tw.pack(a, role="a"), b)
+        assert same_bits(found, tw.matmul(a, b)), (m, k, n)
 
 
 @pytest.mark.parametrize("m", range(1, 9))
@@ -59,13 +66,12 @@ def test_few_rows_have_the_bits_of_many(m: int) -> None:
 
 
 @each_dtype
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("role", ["a", "b"])
-def test_unpack_gives_back_every_bit(dtype: str, layout: str, role: str) -> None:
+def test_unpack_gives_back_every_bit(dtype: str) -> None:
     matrix = values((67, 45), dtype)
-    packed = tw.pack(LAYOUTS[layout](matrix), role=role)
-    assert same_bits(tw.unpack(packed), matrix)
-    assert tw.unpack(packed).flags.c_contiguous
+    for layout, role in product(LAYOUTS, "ab"):
+        packed = tw.pack(LAYOUTS[layout](matrix), role=role)
+        assert same_bits(tw.unpack(packed), matrix), (layout, role)
+        assert tw.unpack(packed).flags.c_contiguous, (layout, role)
 
 
 @draws(60)
@@ -319,18 +325,25 @@ def test_the_class_is_public() -> None:
 # --- linear layers ------------------------------------------------------------------------------------
 
 
+#: Each type, each activation with and without a bias: packed or not, the steps are the same code.
+LAYERS = {("f32", None, True), ("f32", "gelu", False), ("f64", "relu", True), ("f64", None, False)} | {
+    ("bf16", "gelu", True),
+    ("f16", "relu", False),
+}
+
+
 @pytest.mark.parametrize(
-    ("dtype", "activation", "shape"),
-    crossed(
-        product(("f32", "f64", "bf16", "f16"), (None, "relu", "gelu")),
-        [[(1,)], [(7,)], [(3, 5)], [(40,)]],
-        2,
-    ),
+    ("dtype", "activation", "biased"),
+    [
+        pytest.param(*layer, marks=() if layer in LAYERS else exhaustive)
+        for layer in product(("f32", "f64", "bf16", "f16"), (None, "relu", "gelu"), (True, False))
+    ],
 )
-def test_linear_has_the_bits_of_matmul(dtype: str, activation: str | None, shape: tuple[int, ...]) -> None:
-    x, weight = values((*shape, 70), dtype, 1), values((45, 70), dtype, 2)
-    packed = tw.pack(weight.T)
-    for bias in (None, values((45,), dtype, 3)):
+def test_linear_has_the_bits_of_matmul(dtype: str, activation: str | None, *, biased: bool) -> None:
+    weight = values((45, 70), dtype, 2)
+    packed, bias = tw.pack(weight.T), values((45,), dtype, 3) if biased else None
+    for shape in ((1,), (7,), (3, 5), (40,)):
+        x = values((*shape, 70), dtype, 1)
         expected = tw.matmul(x, weight.T, bias=bias, activation=activation)
         assert same_bits(tw.linear(x, packed, bias, activation), expected)
         assert same_bits(tw.linear(x, packed, bias, activation), expected)  # the way is known now
