@@ -21,8 +21,8 @@ from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.memory import reach
 from tilewright.ops.contraction.primitive import swaps, table_axes
 from tilewright.ops.contraction.problem import Main
-from tilewright.ops.scattered.kernel import tables_of
 from tilewright.ops.scattered.problem import ScatteredGemm
+from tilewright.ops.scattered.tables import tables_of
 from tilewright.spec.dtype import DTYPES, F32
 
 #: The first machine of each row, unit and length of vectors.

@@ -16,7 +16,7 @@ import numpy as np
 from backward_calls import Case, Drawn, draw, errors_of
 from support import GuardedMemory
 
-from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel
+from tilewright.compiler.kernel import Kernel
 
 CASES = (
     Case(queries=1, keys=1, head_dim=1, value_dim=1),
@@ -33,7 +33,7 @@ def main(dtype: str) -> None:
     calls = 0
     memories = {name: GuardedMemory(256 << 10) for name in (*INPUTS, *OUTPUTS)}
     for case in (replace(one, dtype=dtype) for one in CASES):
-        kernel = AttentionBackwardKernel.compiled(case.problem)
+        kernel = Kernel.compiled(case.problem)
         for at_end in (False, True):
             drawn = draw(case)
             given: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def main(dtype: str) -> None:
                     given[name] = memory.place(array, array.strides, at_end=at_end)
             call = drawn.call._replace(**given)
             before = {name: memories[name].outside(given[name]) for name in OUTPUTS}
-            kernel.run(call)
+            call.run(kernel)
             calls += 1
             worst = max(errors_of(Drawn(call, drawn.expected)))
             if not worst < {"f32": 2e-6, "bf16": 0.01}[dtype]:

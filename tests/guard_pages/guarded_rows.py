@@ -16,8 +16,9 @@ from shares import share
 from support import GuardedMemory
 
 import tilewright as tw
+from tilewright.compiler.kernel import Kernel
 from tilewright.ops.rows import nest as row_function
-from tilewright.ops.rows.kernel import RowKernel
+from tilewright.ops.rows.kernel import RowCall
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.row_functions import RowOp
 
@@ -26,14 +27,14 @@ ROWS = (1, 3, 16, 17, 80)
 GAPS = (0, 3, 16)
 
 
-def kernels(problem: RowFunction) -> list[RowKernel]:
+def kernels(problem: RowFunction) -> list[Kernel]:
     """Near the caches, and past them with the buffers of rows too short for some."""
-    near = RowKernel.compiled(problem)
+    near = Kernel.compiled(problem)
     choose = row_function.choose_rows
     row_function.choose_rows = lambda problem, machine: row_function.RowCut(
         choose(problem, machine).together, 64, 64, 1
     )
-    past = RowKernel.compiled(problem)
+    past = Kernel.compiled(problem)
     row_function.choose_rows = choose
     return [near, past]
 
@@ -67,7 +68,7 @@ def main(name: str) -> None:
                 ]
                 before = memories[1].outside(y)
                 sizes = (1, 1, rows, columns, 0, 0, line, 0, 0, line_y)
-                kernel.run([x, y, *vectors], sizes, x.size, [0.5] if op.takes_eps else [])
+                RowCall(kernel, [x, y, *vectors], sizes, x.size, [0.5] if op.takes_eps else []).run()
                 exact = problem.reference(content, *vectors, eps=0.5)
                 if not np.allclose(y.astype(np.float64), exact, rtol=1e-2, atol=2e-3):
                     raise SystemExit(f"wrong result: {kernel.name} {rows}x{columns} gap {gap}")

@@ -10,12 +10,11 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.lowering.interface import has_tasks, scalar_type
+from tilewright.compiler.lowering.interface import scalar_type
 from tilewright.compiler.operation import operation_of
 from tilewright.errors import InvalidScalar
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, Operand
-from tilewright.threads.pool import call_team
 
 #: Scalars of programs that have a value where a call gives none.
 _DEFAULTS = {"alpha": 1.0, "beta": 0.0}
@@ -99,19 +98,7 @@ class ArrayKernel(Kernel):
         acc = scalar_type(program)
         numbers = [factor(scalars.get(name, _DEFAULTS.get(name)), name, acc) for name in program.scalars]
         self.check(*arrays)
-        out: Array = arrays[-1]
-        function = self.function  # a foreign kernel is refused before scratch is taken
         arguments = [*map(data_address, arrays), *(number(arrays) for number in self._numbers), *numbers]
-        if not program.needs_scratch:
-            self._run(function, arguments, arrays)
-            return out
-        with self.pool.block() as scratch:
-            self._run(function, [*arguments, scratch], arrays)
+        self.launch(arguments, operation_of(self.problem).work(self.problem, arrays))
+        out: Array = arrays[-1]
         return out
-
-    def _run(self, function: Callable[..., None], arguments: list[Any], arrays: tuple[Array, ...]) -> None:
-        if not has_tasks(self.nest):
-            function(*arguments)
-            return
-        with call_team(operation_of(self.problem).work(self.problem, arrays)) as team:
-            function(*arguments, team)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
-from tilewright.compiler.lowering.interface import scratch_layout, signature
+from tilewright.compiler.lowering.interface import has_tasks, scratch_layout, signature
 from tilewright.compiler.operation import Compilation, operation_of
 from tilewright.compiler.pipeline import LAST_PROGRAM, finish, run_stages
 from tilewright.compiler.scratch import scratch_for
@@ -24,7 +25,8 @@ from tilewright.preparing import importing, once_property
 from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.dtype import find_llvm_type
 from tilewright.spec.problem import Operand
-from tilewright.threads.pool import MOST_THREADS
+from tilewright.threads.pool import MOST_THREADS, call_team
+from tilewright.threads.scratch import ScratchPool
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,9 +164,12 @@ class Kernel:
         return count_registers(self.assembly)
 
     @once_property
-    def pool(self) -> Any:
-        """Where calls find scratch: the common pool, or this kernel's own where its blocks are larger."""
-        return scratch_for(self.scratch_bytes_for(MOST_THREADS))
+    def pool(self) -> ScratchPool | None:
+        """Where calls find scratch: the common pool, or this kernel's own where its blocks are larger.
+
+        None where the program has no buffers there.
+        """
+        return scratch_for(self.scratch_bytes_for(MOST_THREADS)) if self.nest.scratch else None
 
     @property
     def scratch_bytes(self) -> int:
@@ -193,6 +198,34 @@ class Kernel:
         As the program has them: it takes no scratch where there is none, and no team without tasks.
         """
         return self._code.function(self.symbol, [c_argument(kind.text) for _, kind in signature(self.nest)])
+
+    @cached_property
+    def _last_arguments(self) -> tuple[bool, bool]:
+        """Whether the C function takes scratch, and whether it takes a team."""
+        return self.nest.needs_scratch, has_tasks(self.nest)
+
+    def launch(self, arguments: Iterable[Any], work: int) -> None:
+        """Run the machine code on validated arguments: those of the C signature before scratch and team.
+
+        Parameters
+        ----------
+        work : in multiply-adds, which decide how many threads share the call.
+
+        Raises
+        ------
+        ForeignKernel : if the kernel was compiled for another machine.
+        """
+        function = self.function  # a foreign kernel is refused before scratch is taken
+        takes_scratch, takes_team = self._last_arguments
+        pool = self.pool if takes_scratch else None
+        with contextlib.nullcontext() if pool is None else pool.block() as scratch:
+            if takes_scratch:
+                arguments = (*arguments, scratch)
+            if not takes_team:
+                function(*arguments)
+                return
+            with call_team(work) as team:
+                function(*arguments, team)
 
     @once_property
     def native(self) -> Callable[..., Any]:

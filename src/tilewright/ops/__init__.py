@@ -4,7 +4,6 @@ from tilewright.spec.operations import OPS, PACKED_METHODS
 
 OPS.add("gemm", "tilewright.ops.gemm.op:GEMM")
 OPS.add("packed_gemm", "tilewright.ops.linear.op:PACKED_GEMM")
-OPS.add("weight_gemm", "tilewright.ops.linear.op:WEIGHT_GEMM")
 OPS.add("brgemm", "tilewright.ops.batch_reduce.op:BATCH_REDUCE")
 OPS.add("unary", "tilewright.ops.unary.op:UNARY")
 OPS.add("packing", "tilewright.ops.packing.op:PACKING")

@@ -10,8 +10,8 @@ from attention_calls import FEATURES, Sizes, check, make
 from emulated_rows import LENGTHS, STREAMING, emulating, every_feature
 from tiers import crossed
 
+from tilewright.compiler.kernel import Kernel
 from tilewright.machine.isa import ISAS, Isa
-from tilewright.ops.attention.kernel import AttentionKernel
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.spec.dtype import parse_dtype
 
@@ -45,5 +45,5 @@ def test_attention_of_every_row(row: str, dtype: str) -> None:
         schedule = tuple(Schedule)[number % 2]
         problem = Attention(20, 24, dtype, **FEATURES[number % len(FEATURES)], schedule=schedule)
         made = make(problem, SIZES)
-        AttentionKernel.compiled(problem, machine).run(made.call)
+        made.call.run(Kernel.compiled(problem, machine))
         check(made)

@@ -10,7 +10,7 @@ import pytest
 from backward_calls import Case, Drawn, draw, errors_of
 
 import tilewright as tw
-from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel
+from tilewright.compiler.kernel import Kernel
 
 #: Errors of f32 sums; of weights, gradients and results of 8 bits.
 TOLERANCE = {"f32": 2e-6, "bf16": 0.01}
@@ -33,7 +33,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def run(case: Case, target: str | None = None) -> Drawn:
     drawn = draw(case)
     kernel: Any = tw.compile(case.problem, target)
-    kernel.run(drawn.call)
+    drawn.call.run(kernel)
     return drawn
 
 
@@ -65,11 +65,11 @@ def threads() -> object:
 def test_no_bit_depends_on_the_threads(dtype: str, heads: int) -> None:
     """One head alone and three among five threads are cut into blocks, three alone are whole tasks."""
     case = Case(heads=heads, kv_heads=heads, queries=600, keys=700, dtype=dtype, range=(-400, 120))
-    kernel, found = AttentionBackwardKernel.compiled(case.problem), []
+    kernel, found = Kernel.compiled(case.problem), []
     for number in (1, 2, 5):
         tw.set_num_threads(number)
         call = draw(case).call
-        kernel.run(call)
+        call.run(kernel)
         found.append([getattr(call, name).tobytes() for name in ("dq", "dk", "dv")])
     assert found[0] == found[1] == found[2]
 
@@ -87,7 +87,7 @@ def test_what_nobody_sees_may_be_nan(case: Case, nothing: float, dtype: str) -> 
     drawn.call.k[:, :, hidden], drawn.call.v[:, :, hidden] = nothing, nothing
     if case.mask:
         drawn.call.q[:, :, 0] = nothing
-    AttentionBackwardKernel.compiled(case.problem).run(drawn.call)
+    drawn.call.run(Kernel.compiled(case.problem))
     assert all((array[:, :, hidden] == 0).all() for array in (drawn.call.dk, drawn.call.dv))
     assert max(errors_of(drawn)) < TOLERANCE[dtype]
 
@@ -97,7 +97,7 @@ def test_nan_that_is_seen_shows() -> None:
     for name, shown in (("q", "dk"), ("k", "dq"), ("v", "dq"), ("dout", "dv")):
         drawn = draw(case)
         getattr(drawn.call, name)[0, 0, 10, 3] = np.nan
-        AttentionBackwardKernel.compiled(case.problem).run(drawn.call)
+        drawn.call.run(Kernel.compiled(case.problem))
         found = np.isnan(getattr(drawn.call, shown)[0, 0])
         assert found[:201].any()
 
@@ -105,7 +105,7 @@ def test_nan_that_is_seen_shows() -> None:
 def test_sequences_of_several_lengths() -> None:
     """Rows behind the last of a sequence are neither read nor written."""
     case = Case(batch=3, heads=2, queries=70, keys=90, range=(-1000, 1000))
-    drawn, kernel = draw(case), AttentionBackwardKernel.compiled(case.problem)
+    drawn, kernel = draw(case), Kernel.compiled(case.problem)
     lengths = np.array([[70, 90], [0, 5], [33, 0]])
     drawn.call.items[:, 8:10] = lengths
     for number, (queries, keys) in enumerate(lengths):
@@ -113,7 +113,7 @@ def test_sequences_of_several_lengths() -> None:
             getattr(drawn.call, name)[number, :, queries:] = np.nan
         drawn.call.k[number, :, keys:], drawn.call.v[number, :, keys:] = np.nan, np.nan
         drawn.call.lse[number, :, queries:] = np.nan
-    kernel.run(drawn.call)
+    drawn.call.run(kernel)
     assert max(errors_of(drawn_item(drawn, 0))) < TOLERANCE["f32"]
     for array, axis in ((drawn.call.dq, 0), (drawn.call.dk, 1), (drawn.call.dv, 1)):
         for number in (1, 2):

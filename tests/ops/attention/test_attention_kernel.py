@@ -32,7 +32,7 @@ def kernel_of(problem: Attention, target: str = "host") -> Any:
 
 
 def ran(made: Made, target: str = "host") -> Made:
-    kernel_of(made.problem, target).run(made.call)
+    made.call.run(kernel_of(made.problem, target))
     return made
 
 
@@ -111,7 +111,7 @@ def test_threads_and_company_change_no_bit(features: dict[str, Any], dtype: str)
     row = call._replace(q=call.q[:, :, 100:101], out=call.out[:, :, 100:101], queries=1)
     items = call.items.copy()
     items[:, 8] = 1  # the views begin at the query
-    kernel.run(row._replace(items=items))
+    row._replace(items=items).run(kernel)
     assert call.out[:, :, 100].tobytes() == found[0][:, :, 100].tobytes(), "one query has the bits of many"
 
 
@@ -232,7 +232,7 @@ def test_views_of_any_strides() -> None:
     items = call.items.copy()
     for column, array in ((0, other.call.q), (1, other.call.k), (3, other.call.out)):
         items[:, column] = np.arange(2) * (array.strides[0] // array.itemsize)
-    kernel_of(problem).run(other.call._replace(items=items))
+    other.call._replace(items=items).run(kernel_of(problem))
     for item in range(2):
         queries, _ = sizes.lengths(item)
         assert np.array_equal(other.call.out[item, :, :queries], expected[item, :, :queries])

@@ -32,7 +32,7 @@ def kernel_of(problem: Attention, target: str = "host") -> Any:
 
 
 def ran(made: Made, target: str = "host") -> Made:
-    kernel_of(made.problem, target).run(made.call)
+    made.call.run(kernel_of(made.problem, target))
     return made
 
 
@@ -112,7 +112,7 @@ def test_threads_and_company_change_no_bit(features: dict[str, Any], dtype: str)
     assert found[0].tobytes() == found[1].tobytes()
     alone = make(problem, Sizes(2, 2, 2, 2, 2 * SPLIT + 100)).call
     items = alone.items[1:].copy()
-    kernel_of(problem).run(alone._replace(items=items))
+    alone._replace(items=items).run(kernel_of(problem))
     queries = int(items[0, 8])
     assert alone.out[1, :, :queries].tobytes() == found[0][1, :, :queries].tobytes()
 

@@ -12,6 +12,7 @@ from support import LAYOUTS, Array, GuardedMemory, rough, unaligned
 from tiers import draws
 
 import tilewright as tw
+from tilewright.compiler.kernel import Kernel
 from tilewright.errors import InvalidChoice, InvalidSize, OutShape, UnsupportedDtype
 from tilewright.ir.interpret import interpret
 from tilewright.ir.verify import verify
@@ -19,7 +20,7 @@ from tilewright.machine.catalog import find_machine
 from tilewright.ops.elementwise import nest as elementwise
 from tilewright.ops.elementwise.nest import ElementCut, build_elementwise
 from tilewright.ops.elementwise.problem import Elementwise
-from tilewright.ops.rows.kernel import RowKernel
+from tilewright.ops.rows.kernel import RowCall
 from tilewright.ops.rows.lines import plan_elements
 from tilewright.spec.dtype import BF16, F16, F32, F64, DType
 from tilewright.spec.functions import UnaryOp, meaning
@@ -114,7 +115,7 @@ def test_no_byte_outside_is_touched(name: str, monkeypatch: pytest.MonkeyPatch) 
     memories = [GuardedMemory(1 << 16) for _ in range(2)]
     for cut in (ElementCut(1 << 40, 1), ElementCut(1, 1)):
         monkeypatch.setattr(elementwise, "choose_elements", lambda _problem, _machine, cut=cut: cut)
-        kernel = RowKernel.compiled(Elementwise(name))
+        kernel = Kernel.compiled(Elementwise(name))
         for rows, columns, gap in ((1, 1, 0), (3, 7, 3), (1, 1000, 0), (5, 300, 1), (2, 2049, 15)):
             for at_end in (False, True):
                 content = rough((rows, columns))
@@ -123,7 +124,7 @@ def test_no_byte_outside_is_touched(name: str, monkeypatch: pytest.MonkeyPatch) 
                 before = memories[1].outside(y)
                 plan = plan_elements(4, x.shape, x.strides, y.strides)
                 assert plan is not None
-                kernel.run([x, y], plan.sizes, plan.elements)
+                RowCall(kernel, [x, y], plan.sizes, plan.elements).run()
                 assert_close(UnaryOp(name), y, content)
                 assert np.array_equal(memories[1].outside(y), before)
 

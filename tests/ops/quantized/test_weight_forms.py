@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.errors import InvalidChoice, InvalidGroup
+from tilewright.errors import InvalidChoice, InvalidGroup, OperandMismatch
 from tilewright.spec.dtype import BF16, F32
 from tilewright.spec.weights import GROUPS, Elements, Weights
 
@@ -60,3 +60,18 @@ def test_a_problem_takes_the_elements_for_the_type_of_a() -> None:
 def test_float32_is_no_form_of_its_own() -> None:
     with pytest.raises(InvalidChoice, match="f32"):
         Weights(Elements.F32)
+
+
+def test_a_kernel_of_fixed_sizes_takes_no_others() -> None:
+    packed = tw.quantize_weights(np.ones((128, 64), np.float32))
+    kernel = tw.compile(tw.Gemm(4, 64, 64, weights=Weights.parse("i8")))
+    with pytest.raises(OperandMismatch, match="operand a has m = 8, must be 4"):
+        kernel(np.ones((8, 128), np.float32), packed, np.zeros((8, 64), np.float32))
+
+
+def test_a_residual_is_added() -> None:
+    packed = tw.quantize_weights(np.ones((32, 8), np.float32))
+    kernel = tw.compile(tw.Gemm(weights=Weights.parse("i8"), epilogue="residual"))
+    residual = np.arange(40, dtype=np.float32).reshape(5, 8)
+    found = kernel(np.ones((5, 32), np.float32), packed, np.empty((5, 8), np.float32), residual=residual)
+    assert np.array_equal(found, 32 + residual)

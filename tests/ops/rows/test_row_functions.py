@@ -14,6 +14,7 @@ from support import FENV, LAYOUTS, Array, host_rows, no_flags, rough, unaligned
 from tiers import crossed, draws, named
 
 import tilewright as tw
+from tilewright.compiler.kernel import Kernel
 from tilewright.errors import (
     AxisOutOfRange,
     InvalidAxis,
@@ -31,7 +32,7 @@ from tilewright.errors import (
     RepeatedAxis,
     UnsupportedDtype,
 )
-from tilewright.ops.rows.kernel import RowKernel
+from tilewright.ops.rows.kernel import RowCall
 from tilewright.ops.rows.lines import plan_lines
 from tilewright.ops.rows.nest import RowCut, choose_rows
 from tilewright.ops.rows.problem import RowFunction
@@ -161,7 +162,7 @@ def test_past_the_caches_the_same_bits(
     monkeypatch.setattr(
         "tilewright.ops.rows.nest.choose_rows", lambda _problem, _machine: RowCut(together, 64, 128, 1)
     )
-    kernel = RowKernel.compiled(problem)
+    kernel = Kernel.compiled(problem)
     axis = 1 if layout == "row" else 0
     for columns, padding in ((1, 0), (15, 1), (64, 0), (97, 3), (128, 0), (129, 0), (300, 20), (250, 6)):
         memory = rough((6, columns + padding)).astype(dtype.numpy)
@@ -169,7 +170,7 @@ def test_past_the_caches_the_same_bits(
         plan = plan_lines(x.itemsize, x.shape, x.strides, y.strides, (axis,))
         if plan is None or plan.layout.value != layout:
             continue  # one column has no neighbours
-        kernel.run([x, y], plan.sizes, plan.elements, [0.25] if op.takes_eps else [])
+        RowCall(kernel, [x, y], plan.sizes, plan.elements, [0.25] if op.takes_eps else []).run()
         eps = {"eps": 0.25} if op.takes_eps else {}
         assert np.array_equal(y, FUNCTIONS[op](x, axis=axis, **eps))
         assert y.base is not None
@@ -246,14 +247,14 @@ def test_nothing(op: RowOp, shape: tuple[int, ...]) -> None:
 )
 def test_lanes_of_nobody_raise_no_flags(row: str, dtype: DType, op: RowOp) -> None:
     for layout in ("row", "col"):
-        kernel = RowKernel.compiled(RowFunction(op, dtype, layout=layout), tw.machine(row))
+        kernel = Kernel.compiled(RowFunction(op, dtype, layout=layout), tw.machine(row))
         x = np.full((5, 7), -100, dtype.numpy) if op.takes_eps else rough((5, 7)).astype(dtype.numpy)
         x = x if layout == "row" else np.asfortranarray(x)
         y = np.empty_like(x)
         plan = plan_lines(x.itemsize, x.shape, x.strides, y.strides, (1,))
         assert plan is not None
         with no_flags():
-            kernel.run([x, y], plan.sizes, plan.elements, [1.0] if op.takes_eps else [])
+            RowCall(kernel, [x, y], plan.sizes, plan.elements, [1.0] if op.takes_eps else []).run()
         eps: dict[str, Any] = {"eps": 1.0} if op.takes_eps else {}
         assert_close(y, exact(op, x, **eps), scale=1)
 

@@ -10,6 +10,7 @@ import pytest
 from support import GUARD_PAGES, Array, GuardedMemory, rough
 
 import tilewright as tw
+from tilewright.compiler.kernel import Kernel
 from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives import NO_STEP
@@ -17,11 +18,11 @@ from tilewright.ir.text import print_program
 from tilewright.ops.einsum.matmul_pair import MatmulPair
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.scattered import panels as scattered_panels
-from tilewright.ops.scattered.kernel import Tables
 from tilewright.ops.scattered.nest import TABLES
 from tilewright.ops.scattered.panels import PanelShape, ScatterPanels, cut_panels
 from tilewright.ops.scattered.problem import SCATTERED_DTYPES, ScatteredGemm
 from tilewright.ops.scattered.roles import OrderedAxes, StridedAxis, is_swapped, ordered
+from tilewright.ops.scattered.tables import Tables, run_scattered, tables_of
 from tilewright.spec.dtype import DTYPES
 from tilewright.threads.pool import limited
 
@@ -71,6 +72,10 @@ def axes_of(subscripts: str, arrays: tuple[Array, Array, Array]) -> list[Strided
     return [StridedAxis(size, *(found.get(label) for found in strides)) for label, size in sizes.items()]
 
 
+def tables_for(kernel: Kernel, axes: OrderedAxes) -> Tables:
+    return tables_of(kernel.problem, kernel.machine, kernel.blocking, axes)
+
+
 def prepared(subscripts: str, a: Array, b: Array, c: Array, target: str = "host") -> tuple[Any, ...]:
     """The kernel, its operands in order, and its tables."""
     name = next(name for name, dtype in DTYPES.items() if dtype.numpy == a.dtype)
@@ -78,12 +83,12 @@ def prepared(subscripts: str, a: Array, b: Array, c: Array, target: str = "host"
     axes = axes_of(subscripts, (a, b, c))
     swapped = is_swapped(axes)
     operands = (b, a, c) if swapped else (a, b, c)
-    return kernel, operands, kernel.tables(ordered(axes, swapped=swapped))
+    return kernel, operands, tables_for(kernel, ordered(axes, swapped=swapped))
 
 
 def contract(subscripts: str, a: Array, b: Array, c: Array, **factors: float) -> Array:
     kernel, operands, tables = prepared(subscripts, a, b, c)
-    kernel.run(*operands, tables, **factors)
+    run_scattered(kernel, operands, tables, **factors)
     return c
 
 
@@ -143,7 +148,7 @@ def test_other_rows(target: str) -> None:
     for subscripts, sizes in CONTRACTIONS:
         a, b, c = made(subscripts, sizes, "f32")
         kernel, operands, tables = prepared(subscripts, a, b, np.asarray(c), target)
-        kernel.run(*operands, tables)
+        run_scattered(kernel, operands, tables)
         close(operands[2], exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b)), "f32")
 
 
@@ -240,7 +245,7 @@ def test_tables() -> None:
     kernel = kernel_of("f32")
     mr, nr = kernel.blocking.mr, kernel.blocking.nr
     rows, columns = [StridedAxis(2, 100, None, 9)], [StridedAxis(3, None, 1, 1)]
-    tables: Tables = kernel.tables(OrderedAxes((), rows, columns, [StridedAxis(2, 5, 7, None)]))
+    tables = tables_for(kernel, OrderedAxes((), rows, columns, [StridedAxis(2, 5, 7, None)]))
     named = dict(zip(TABLES, tables.arrays, strict=True))
     assert [tables.sizes[name] for name in ("batch", "m", "n", "k")] == [1, mr, nr, 2]
     assert named["am"].tolist() == [0] + [100] * (mr - 1)

@@ -14,6 +14,7 @@ from support import Array, GuardedMemory, rough, unaligned
 import tilewright as tw
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import data_address
+from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import InvalidChoice, InvalidSize, UnsupportedDtype
 from tilewright.ir.interpret import interpret
@@ -24,12 +25,12 @@ from tilewright.llvm.target import emit_object
 from tilewright.machine.catalog import CATALOG, find_machine
 from tilewright.machine.isa import AVX2, AVX512, NEON, Isa
 from tilewright.machine.machine import Machine
-from tilewright.ops.sum_of_products.kernel import ProductsKernel, plan_products
+from tilewright.ops.sum_of_products.call import plan_products
 from tilewright.ops.sum_of_products.nest import ProductCut, build_products, choose_products, product_sizes
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 
 
-def run(kernel: ProductsKernel, case: Case, shape: tuple[int, ...]) -> Array:
+def run(kernel: Kernel, case: Case, shape: tuple[int, ...]) -> Array:
     kernel.function(*map(data_address, case.arrays), *shape, *strides_of(kernel.problem, case), None)
     return case.arrays[-1]
 
@@ -38,7 +39,7 @@ def run(kernel: ProductsKernel, case: Case, shape: tuple[int, ...]) -> Array:
 @pytest.mark.parametrize(("walk", "factors"), PROBLEMS)
 def test_numbers(walk: Walk, factors: int, dtype: Any) -> None:
     problem = SumOfProducts(walk, factors, dtype)
-    kernel: ProductsKernel = kernel_for(problem)
+    kernel: Kernel = kernel_for(problem)
     for number, shape in enumerate(shapes(kernel.machine.isa.lanes(problem.acc))):
         case = make(problem, shape, gap=number % 3)
         np.testing.assert_array_equal(run(kernel, case, shape), case.expected, str(shape))
@@ -50,7 +51,7 @@ def test_rows_of_other_machines(walk: Walk, factors: int, isa: Isa) -> None:
     machine = emulating(isa)
     for dtype in ("f32", "bf16", "c128", "i16"):
         problem = SumOfProducts(walk, factors, dtype)
-        kernel = ProductsKernel.compiled(problem, machine)
+        kernel = Kernel.compiled(problem, machine)
         for shape in shapes(isa.lanes(problem.acc))[:4]:
             case = make(problem, shape)
             np.testing.assert_array_equal(run(kernel, case, shape), case.expected, f"{dtype} {shape}")
@@ -61,7 +62,7 @@ def test_rows_of_other_machines(walk: Walk, factors: int, isa: Isa) -> None:
 def test_no_byte_outside_is_touched(walk: Walk, factors: int, dtype: str) -> None:
     memories = [GuardedMemory(1 << 16) for _ in range(3)]
     problem = SumOfProducts(walk, factors, dtype)
-    kernel: ProductsKernel = kernel_for(problem)
+    kernel: Kernel = kernel_for(problem)
     lanes = kernel.machine.isa.lanes(problem.acc)
     for gap in (0, 3):
         for shape in ((1, 1, 1, 1, 1), (1, 2, 2, 3, lanes + 1), (1, 1, 1, lanes + 3, 5), (2, 1, 1, 5, 7)):
@@ -122,7 +123,7 @@ def test_kernels_of_every_row_call_nothing(machine: Machine) -> None:
 
 def test_sums_along_a_row_are_vectors_that_wait_for_nothing() -> None:
     """On AVX-512, a turn of the inner loop adds four vectors from memory to four registers."""
-    kernel = ProductsKernel.compiled(SumOfProducts("along"), find_machine("znver5"))
+    kernel = Kernel.compiled(SumOfProducts("along"), find_machine("znver5"))
     adds = [
         line for line in kernel.assembly.splitlines() if "vaddps" in line and "zmm" in line and "(" in line
     ]

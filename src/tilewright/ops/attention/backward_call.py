@@ -9,9 +9,10 @@ import numpy as np
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, whole_strides
+from tilewright.compiler.kernel import Kernel
 from tilewright.errors import AttentionDtype, AttentionGradientShape
 from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
-from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel, BackwardCall
+from tilewright.ops.attention.backward_kernel import BackwardCall
 from tilewright.ops.attention.backward_plans import Operands, backward_key, keep_plan, run_plan
 from tilewright.ops.attention.backward_problem import BACKWARD_DTYPES, AttentionBackward
 from tilewright.ops.attention.nest import ITEM_FIELDS
@@ -139,8 +140,8 @@ def attention_backward(
         slopes=forward.slopes,
     )
     if batch and state.size and items[:, ITEM_FIELDS.index("keys")].any():
-        kernel: AttentionBackwardKernel = kernel_for(problem)
-        kernel.run(call)
+        kernel: Kernel = kernel_for(problem)
+        call.run(kernel)
         if key is not None:
             with afterwards("attention_backward"):
                 keep_plan(key, known, call, kernel)

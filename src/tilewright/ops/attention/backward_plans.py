@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array, data_address
+from tilewright.compiler.kernel import Kernel
 from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
-from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel, BackwardCall
+from tilewright.ops.attention.backward_kernel import BackwardCall
 from tilewright.ops.attention.call import call_key
 from tilewright.ops.attention.kernel import Launch
 from tilewright.ops.attention.operands import Keywords
@@ -29,7 +30,7 @@ class BackwardPlan(NamedTuple):
     state : elements of delta.
     """
 
-    kernel: AttentionBackwardKernel
+    kernel: Kernel
     launch: Launch
     items: Array
     alignment: int
@@ -72,9 +73,7 @@ def backward_key(operands: Operands, keywords: Keywords) -> tuple[Any, ...] | No
     return (*key, *places)
 
 
-def keep_plan(
-    key: tuple[Any, ...], operands: Operands, call: BackwardCall, kernel: AttentionBackwardKernel
-) -> None:
+def keep_plan(key: tuple[Any, ...], operands: Operands, call: BackwardCall, kernel: Kernel) -> None:
     """Keeps a call whose operands were taken as they are, and whose gradients have their shapes."""
     taken = Operands(call.q, call.k, call.v, call.out, call.dout, call.lse, call.mask, call.slopes)
     if [data_address(array) for array in operands.given] != [data_address(array) for array in taken.given]:
@@ -86,7 +85,7 @@ def keep_plan(
     shapes = tuple(array.shape for array in operands[:3])
     alignment = max(array.itemsize for array in taken.given)
     plan = BackwardPlan(
-        *(kernel, kernel.launch(call), call.items, alignment, shapes, call.q.dtype, call.delta.size)
+        *(kernel, call.launch(kernel), call.items, alignment, shapes, call.q.dtype, call.delta.size)
     )
     if len(_plans) >= _MOST_PLANS:
         _plans.clear()
@@ -111,5 +110,6 @@ def run_plan(key: tuple[Any, ...], operands: Operands) -> tuple[Array, Array, Ar
     dq, dk, dv = (np.empty(shape, plan.dtype) for shape in plan.shapes)
     delta = np.empty(plan.state, np.float32)
     written = (data_address(array) for array in (dq, dk, dv, plan.items))
-    plan.kernel.start(plan.launch, [*places[:5], *written, places[5], data_address(delta), *places[6:]])
+    addresses = [*places[:5], *written, places[5], data_address(delta), *places[6:]]
+    plan.launch.start(plan.kernel, addresses)
     return dq, dk, dv

@@ -13,9 +13,10 @@ from tilewright.calls.afterwards import afterwards
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import store
+from tilewright.compiler.kernel import Kernel
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.decode import decode_queries
-from tilewright.ops.attention.kernel import AttentionCall, AttentionKernel
+from tilewright.ops.attention.kernel import AttentionCall
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
 from tilewright.ops.attention.plans import keep_plan, plan_key, run_plan
@@ -75,9 +76,9 @@ def choose(prepared: PreparedAttention, wanted: AttentionStrategy) -> tuple[Part
     )
 
 
-def kernel_of(problem: Attention, way: AttentionStrategy) -> AttentionKernel:
+def kernel_of(problem: Attention, way: AttentionStrategy) -> Kernel:
     """The kernel of a strategy that has one."""
-    kernel: AttentionKernel = kernel_for(problem.scheduled(Schedule(way.value)))
+    kernel: Kernel = kernel_for(problem.scheduled(Schedule(way.value)))
     return kernel
 
 
@@ -94,7 +95,7 @@ def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
             run_unfused(call)
         else:
             assert prepared.problem is not None
-            kernel_of(prepared.problem, way).run(call)
+            call.run(kernel_of(prepared.problem, way))
 
 
 #: Types of `causal` and of numbers that a plan may depend on: immutable, so that equal ones mean the same.

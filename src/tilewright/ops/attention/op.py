@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation, Op
 from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
 from tilewright.ops.attention.backward_cut import BackwardBlocking, choose_backward
-from tilewright.ops.attention.backward_kernel import AttentionBackwardKernel
 from tilewright.ops.attention.backward_nest import build_backward
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.cut import AttentionBlocking, choose_attention
 from tilewright.ops.attention.decode import DecodeCut, build_decode, choose_decode
-from tilewright.ops.attention.kernel import AttentionKernel
 from tilewright.ops.attention.nest import build_attention
 from tilewright.ops.attention.problem import Attention
 
@@ -174,7 +173,7 @@ ATTENTION = Op(
     cut=choose_attention,
     nest=build_attention,
     stem=_stem,
-    kernel=AttentionKernel,
+    kernel=Kernel,
     formula=lambda problem: f"out = softmax(scale * q * k^T) * v of every head{_range(problem)}.",
     overlap=lambda _: "Results overlap no operand; offsets and strides are in elements.",
     meaning=_meaning,
@@ -192,7 +191,6 @@ BACKWARD = replace(
     cut=choose_backward,
     nest=build_backward,
     stem=_backward_stem,
-    kernel=AttentionBackwardKernel,
     formula=lambda problem: (
         f"Gradients of out = softmax(scale * q * k^T) * v of every head{_range(problem)}."
     ),

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array, data_address
-from tilewright.ops.attention.kernel import AttentionKernel, Launch
+from tilewright.compiler.kernel import Kernel
+from tilewright.ops.attention.kernel import Launch
 from tilewright.ops.attention.prepared import PreparedAttention, log_sum_exp
 
 #: Capacity of the cache; shapes of more calls than this rarely recur. A plan takes 1-2 kB.
@@ -29,7 +30,7 @@ class Plan(NamedTuple):
     state_shape : of lse.
     """
 
-    kernel: AttentionKernel
+    kernel: Kernel
     launch: Launch
     items: Array
     items_address: int
@@ -68,7 +69,7 @@ def plan_key(
 
 
 def keep_plan(
-    key: tuple[Any, ...], operands: tuple[Array, ...], prepared: PreparedAttention, kernel: AttentionKernel
+    key: tuple[Any, ...], operands: tuple[Array, ...], prepared: PreparedAttention, kernel: Kernel
 ) -> None:
     """Keeps a call whose operands were taken as they are."""
     call = prepared.call
@@ -79,7 +80,7 @@ def keep_plan(
     if [data_address(array) for array in operands] != [data_address(array) for array in taken]:
         return
     plan = Plan(
-        *(kernel, kernel.launch(call), call.items, data_address(call.items)),
+        *(kernel, call.launch(kernel), call.items, data_address(call.items)),
         max(array.itemsize for array in taken),
         prepared.target.shape,
         prepared.target.dtype,
@@ -131,7 +132,7 @@ def run_plan(
         at + (state.nbytes >> 1),
         *places[3:],
     ]
-    plan.kernel.start(plan.launch, addresses)
+    plan.launch.start(plan.kernel, addresses)
     if not return_lse:
         return target
     return target, log_sum_exp(state[0], state[1]).reshape(plan.state_shape)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.native_kernel import BatchReduceRecord, bind_native
 from tilewright.calls.operands import Array, data_address, leading_dimension
-from tilewright.compiler.kernel import Kernel
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.spec.problem import Operand
 
 
-class BatchReduceKernel(Kernel):
+class BatchReduceKernel(ArrayKernel):
     """A kernel of a `BatchReduceGemm`: ``kernel(a, b, c)`` with a (count, m, k) and b (count, k, n).
 
     The C function at `address` has the signature of scalable.uni-jena.de/opt/pbtc, Listing 7.2.1:
@@ -40,11 +40,8 @@ class BatchReduceKernel(Kernel):
         in_a, in_b, in_c = problem.operands
         single_a, single_b = self._batch(in_a, a), self._batch(in_b, b)
         ld_c = self._leading(in_c, c)
-        if not c.flags.writeable:
-            self._refuse(in_c, "writeable =", False, True)
-        for operand, singles in ((in_a, single_a), (in_b, single_b)):
-            if any(np.may_share_memory(single, c) for single in singles):
-                self._refuse(operand, "memory", "shared with c", "separate from c")
+        for pair in zip(single_a, single_b, strict=True):
+            self.check_written(*pair, c)
         if problem.batch is BatchMode.ADDRESS:
             pointers = [
                 (ctypes.c_void_p * problem.count)(*(data_address(single) for single in singles))

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from tilewright.cached import cached_property
+from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
-from tilewright.compiler.kernel import Kernel
-from tilewright.errors import ChainOperands, ForeignPacked, OperandMismatch
+from tilewright.errors import ChainOperands
 from tilewright.macro.packing import PanelForm, panel_form
 from tilewright.ops.chain.problem import LinearChain
-from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.ops.packing.matrix import PackedMatrix, foreign_tiles
 from tilewright.spec.arguments import check_items
 from tilewright.spec.problem import Operand, Role
-from tilewright.threads.pool import call_team
 
 
-class LinearChainKernel(Kernel):
+class LinearChainKernel(ArrayKernel):
     """A kernel of a `LinearChain`: ``kernel(x, weights, biases, out=None)``.
 
     Examples
@@ -75,15 +74,10 @@ class LinearChainKernel(Kernel):
         for number, bias in enumerate(biases, 1):
             given_of[f"bias{number}"] = _as_row(bias)
         arrays = [self._checked(operand, given_of[operand.name], len(x)) for operand in problem.operands]
-        for operand, array in zip(problem.operands[:-1], arrays[:-1], strict=True):
-            if np.may_share_memory(array, y):
-                self._refuse(operand, "memory", "shared with y", "separate from y")
-        if not y.flags.writeable:
-            self._refuse(problem.operands[-1], "writeable =", False, True)
+        self.check_written(*arrays)
         strides = element_strides(x)[0], element_strides(y)[0]
         work = len(x) * sum(inner * outer for inner, outer in pairwise(problem.sizes))
-        with self.pool.block() as scratch, call_team(work) as team:
-            self.function(*map(data_address, arrays), len(x), *strides, scratch, team)
+        self.launch((*map(data_address, arrays), len(x), *strides), work)
         return y
 
     def _rows(self, operand: Operand, given: Any) -> None:
@@ -114,17 +108,9 @@ class LinearChainKernel(Kernel):
             ("dtype", packed.form.dtype, operand.dtype),
         ):
             if found != needed:
-                raise OperandMismatch(
-                    kernel=self.name, name=operand.name, what=what, found=found, required=needed
-                )
+                self._refuse(operand, what, found, needed)
         if packed.form.panels != self.form:
-            stored = packed.form.panels
-            raise ForeignPacked(
-                packed=repr(packed),
-                found=f"tiles {stored.lanes}x{stored.kr} of {stored.storage}",
-                required=f"{self.form.lanes}x{self.form.kr} of {self.form.storage}",
-                row=self.machine.isa.name,
-            )
+            raise foreign_tiles(packed, self.form, self.machine.isa.name)
         tiles: Array = packed.data4d
         return tiles
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -12,20 +11,16 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.calls.operands import Array, data_address, overlaps_itself
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.lowering.interface import has_tasks
 from tilewright.errors import OutOverlapsItself
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.memory import check_memory, reach
 from tilewright.ops.contraction.primitive import PrimitiveForm, swaps, table_axes
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.rows.kernel import ELEMENT_WORK
-from tilewright.ops.scattered.kernel import Tables, tables_of
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.preparing import once_property
+from tilewright.ops.scattered.tables import Tables, tables_of
 from tilewright.spec.arguments import check_sizes
 from tilewright.spec.problem import Layout, Operand
-from tilewright.threads.pool import call_team
-from tilewright.threads.scratch import ScratchPool
 
 #: Tuples of run-time sizes of which a kernel remembers what it has checked.
 REMEMBERED_SIZES = 64
@@ -76,19 +71,6 @@ class ContractionKernel(Kernel):
     """
 
     problem: Contraction
-
-    @once_property
-    def pool(self) -> ScratchPool | None:
-        """Where the buffers of primitives come from."""
-        return super().pool if self.nest.scratch else None
-
-    @cached_property
-    def _tasks(self) -> bool:
-        return has_tasks(self.nest)
-
-    @cached_property
-    def _needs_scratch(self) -> bool:
-        return self.nest.needs_scratch
 
     @cached_property
     def _elements(self) -> tuple[tuple[str, Any], ...]:
@@ -197,22 +179,11 @@ class ContractionKernel(Kernel):
 
     def _run(self, call: ContractionCall, arrays: tuple[Array, ...], sizes: tuple[int, ...]) -> None:
         """The machine code on arrays that fit."""
-        function, tables = self.function, call.tables
-        arguments: list[int | None] = [data_address(array) for array in arrays]
-        if tables is not None:
-            arguments += tables.addresses
-        arguments += sizes
-        if tables is not None:
-            arguments += tuple(tables.sizes.values())
-        block = contextlib.nullcontext(None) if self.pool is None else self.pool.block()
-        with block as scratch:
-            if self._needs_scratch:
-                arguments.append(scratch)
-            if not self._tasks:
-                function(*arguments)
-                return
-            with call_team(call.work) as team:
-                function(*arguments, team)
+        tables: tuple[int, ...] = ()
+        lengths: tuple[int, ...] = ()
+        if call.tables is not None:
+            tables, lengths = call.tables.addresses, tuple(call.tables.sizes.values())
+        self.launch((*map(data_address, arrays), *tables, *sizes, *lengths), call.work)
 
 
 def _operand(problem: Contraction, name: str) -> Operand:

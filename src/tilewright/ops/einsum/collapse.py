@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, pieces
 from tilewright.calls.promotion import computing_dtype, kind_of, narrowed, summed_in
-from tilewright.ops.sum_of_products.kernel import ProductsCall, plan_products
+from tilewright.ops.sum_of_products.call import ProductsCall, plan_products
 
 _COLLAPSES = 1024
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.calls.recipes import Made, Placed
-from tilewright.ops.sum_of_products.kernel import ProductsCall, plan_products
+from tilewright.ops.sum_of_products.call import ProductsCall, plan_products
 
 if TYPE_CHECKING:
     from tilewright.ops.einsum.matmul_pair import MatmulPair

@@ -27,7 +27,7 @@ from tilewright.ops.einsum.subscripts import interleaved
 from tilewright.ops.gemm.call import find_dtype
 from tilewright.ops.matmul.explain import explain_matmul
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.sum_of_products.kernel import ProductsCall
+from tilewright.ops.sum_of_products.call import ProductsCall
 from tilewright.ops.sum_of_products.problem import Walk
 from tilewright.spec.problem import check_elements
 from tilewright.threads.pool import limited

@@ -15,7 +15,7 @@ from tilewright.ops.einsum.labels import Axes, Roles, count, neighbours
 from tilewright.ops.einsum.matmul_pair import MatmulPair, MatrixView, ResultView
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.einsum.strategies import MOST_STACKS, PairCosts, PairMethod, PairStrategy
-from tilewright.ops.sum_of_products.kernel import plan_products
+from tilewright.ops.sum_of_products.call import plan_products
 
 #: Plans kept; one takes about 50 us to make.
 _PLANS = 2048

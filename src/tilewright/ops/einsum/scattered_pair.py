@@ -10,9 +10,10 @@ import numpy as np
 
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
-from tilewright.ops.scattered.kernel import ScatteredKernel, Tables
+from tilewright.compiler.kernel import Kernel
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.scattered.roles import StridedAxis, is_swapped, ordered
+from tilewright.ops.scattered.tables import Tables, run_scattered, tables_of
 
 if TYPE_CHECKING:
     from tilewright.calls.recipes import Placed
@@ -34,7 +35,7 @@ _CALLS = 128
 class _ScatteredCall(NamedTuple):
     """One contraction of arrays of some type, shapes and strides."""
 
-    kernel: ScatteredKernel
+    kernel: Kernel
     swapped: bool
     tables: Tables
 
@@ -47,7 +48,7 @@ def _call(
     strides: tuple[tuple[int, ...], ...],
 ) -> _ScatteredCall:
     """Kernel and tables; `sizes` are those of the labels in their first order, strides in bytes."""
-    kernel: ScatteredKernel = kernel_for(ScatteredGemm(TABLE_TYPES[dtype]))
+    kernel: Kernel = kernel_for(ScatteredGemm(TABLE_TYPES[dtype]))
     steps = [
         {label: step // dtype.itemsize for label, step in zip(own, given, strict=True)}
         for own, given in zip(labels, strides, strict=True)
@@ -58,7 +59,9 @@ def _call(
         for label, size in zip(order, sizes, strict=True)
     ]
     swapped = is_swapped(axes)
-    return _ScatteredCall(kernel, swapped, kernel.tables(ordered(axes, swapped=swapped)))
+    placed = ordered(axes, swapped=swapped)
+    tables = tables_of(kernel.problem, kernel.machine, kernel.blocking, placed)
+    return _ScatteredCall(kernel, swapped, tables)
 
 
 def _memory_order(
@@ -128,7 +131,7 @@ class ScatteredPair(NamedTuple):
             return self.copying.compute(a, b, out, dtype)
         call = _call(kind, self.labels, self.sizes, (a.strides, b.strides, found.strides))
         first, second = (b, a) if call.swapped else (a, b)
-        call.kernel.run(first, second, found, call.tables)
+        run_scattered(call.kernel, (first, second, found), call.tables)
         return found
 
     def _new(self, dtype: np.dtype[Any], strides: tuple[tuple[int, ...], ...]) -> Array:

@@ -9,9 +9,10 @@ import numpy as np
 
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
+from tilewright.compiler.kernel import Kernel
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.call import as_floats, check_result, result_target
-from tilewright.ops.rows.kernel import Prepared, RowCall, RowKernel
+from tilewright.ops.rows.kernel import Prepared, RowCall
 from tilewright.ops.rows.lines import plan_elements
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.dtype import find_numpy_dtype
@@ -30,11 +31,11 @@ def prepare_each(op: UnaryOp, x: Any, out: Any = None) -> Prepared:
 
 
 @lru_cache(maxsize=64)
-def _kernel(op: UnaryOp, dtype: np.dtype[Any]) -> RowKernel:
+def _kernel(op: UnaryOp, dtype: np.dtype[Any]) -> Kernel:
     """The kernel of an element type."""
     found = find_numpy_dtype(dtype)
     assert found is not None
-    kernel: RowKernel = kernel_for(Elementwise(op, found))
+    kernel: Kernel = kernel_for(Elementwise(op, found))
     return kernel
 
 

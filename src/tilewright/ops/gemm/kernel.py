@@ -25,7 +25,7 @@ from tilewright.calls.kernels import kernel_for
 from tilewright.calls.native_kernel import GemmRecord, bind_native
 from tilewright.calls.operands import Array, data_address, element_strides
 from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT
-from tilewright.compiler.scratch import scratch_pool
+from tilewright.compiler.scratch import scratch_for, scratch_pool
 from tilewright.errors import InvalidScalar, ScratchAllocation
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm.epilogue_operands import step_matrices
@@ -38,6 +38,7 @@ from tilewright.spec.epilogue import Epilogue, Residual
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.threads.pool import MOST_THREADS, call_team
+from tilewright.threads.scratch import ScratchPool
 
 
 class GemmKernel(ArrayKernel):
@@ -76,6 +77,11 @@ class GemmKernel(ArrayKernel):
         if turned == self.problem.epilogue:
             return self
         return type(self).compiled(self.problem.with_epilogue(turned), self.machine)
+
+    @once_property
+    def pool(self) -> ScratchPool:
+        """Where calls find scratch: batches and native entries take a block whatever the program needs."""
+        return scratch_for(self.scratch_bytes_for(MOST_THREADS))
 
     @cached_property
     def scratch_step(self) -> int:

@@ -155,9 +155,7 @@ class Gemm:
     @property
     def operation(self) -> str:
         """The operation: kernels of packed operands take `PackedMatrix`."""
-        if not self.packed:
-            return "gemm"
-        return "packed_gemm" if self.weights is None else "weight_gemm"
+        return "packed_gemm" if self.packed else "gemm"
 
     @property
     def operands(self) -> tuple[Operand, Operand, Operand]:

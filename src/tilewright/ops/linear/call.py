@@ -96,7 +96,7 @@ def matmul(
         vectors.append(vector)
         wish = wish._replace(along=along)
     route = find_route(packed, wish)
-    kernel, acc = cast("PackedGemmKernel", route.kernel), route.kernel.types.acc
+    kernel, acc = route.kernel, route.kernel.types.acc
     alpha, beta = factor(alpha, "alpha", acc), factor(beta, "beta", acc)
     if given is None and beta != 0:
         raise MissingOut(function="matmul", beta=beta)

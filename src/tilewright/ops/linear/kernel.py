@@ -31,7 +31,7 @@ from tilewright.ops.gemm.epilogue_operands import (
 )
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.ops.packing.matrix import PackedMatrix, foreign_tiles
 from tilewright.spec.epilogue import Along, Epilogue
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, Operand, ProductTypes, Role
@@ -45,7 +45,7 @@ class PackedGemmKernel(GemmKernel):
     """A kernel of a `Gemm` with operands in packed layout: ``kernel(a, b, c, alpha=1, beta=0)``.
 
     A packed operand is a `PackedMatrix` or its tiles, a C-contiguous array of four axes, of which C must be
-    one. A size known only from tiles is that of whole tiles.
+    one. A size known only from tiles is that of whole tiles. Quantised weights are a `PackedMatrix`.
     """
 
     @cached_property
@@ -78,15 +78,21 @@ class PackedGemmKernel(GemmKernel):
         factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
         m, n, k = self._sizes_of((a, b, c))
         arrays = [part.data4d if isinstance(part, PackedMatrix) else part for part in (a, b, c)]
-        if not c.flags.writeable:
-            self._refuse(self.problem.operands[2], "writeable =", False, True)
-        for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
-            if np.may_share_memory(array, c):
-                self._refuse(operand, "memory", "shared with c", "separate from c")
+        self.check_written(*arrays)
+        vectors = [b.vectors[name] for name in self._vectors]
+        for vector in vectors:
+            self.check_written(a, vector, c)
         steps = self.step_matrices(c, operands, (m, n), factors)
+        function_ready = self.function  # a foreign kernel is refused before scratch is taken
+        del function_ready
         with self.pool.block() as scratch:
-            self.run_packed(arrays, (m, n, k), factors, scratch, steps)
+            self.run_packed(arrays, (m, n, k), factors, scratch, (*vectors, *steps))
         return c
+
+    @cached_property
+    def _vectors(self) -> tuple[str, ...]:
+        """The names of what quantised weights have beside their elements: scales, zeros."""
+        return () if self.problem.weights is None else self.problem.weights.vectors
 
     def run_packed(
         self,
@@ -98,13 +104,14 @@ class PackedGemmKernel(GemmKernel):
     ) -> None:
         """Run one product of validated arrays; packed ones are passed as their tiles.
 
-        Operands of the epilogue are matrices: see `steps.step_matrices`.
+        Vectors of quantised weights come first among `operands`. Those of the epilogue are matrices: see
+        `steps.step_matrices`.
         """
         strides: list[int] = []
         for array in arrays:
             strides += element_strides(array) if array.ndim == 2 else (0, 0)
         pointers = map(data_address, (*arrays, *operands))
-        strides += self.residual_strides(operands)
+        strides += self.residual_strides(operands[len(self._vectors) :])
         with call_team(math.prod(sizes)) as team:
             self.function(*pointers, *sizes, *strides, *factors, scratch, team)
 
@@ -125,7 +132,7 @@ class PackedGemmKernel(GemmKernel):
             if operand.layout is not Layout.PACKED:
                 check_operand(self.name, operand, given)
                 learn(operand, given.shape)
-            elif isinstance(given, PackedMatrix):
+            elif isinstance(given, PackedMatrix) or (operand.name == "b" and problem.weights is not None):
                 self._check_matrix(operand, given)
                 learn(operand, given.shape)
             else:
@@ -145,14 +152,19 @@ class PackedGemmKernel(GemmKernel):
                 self._refuse(operand, "shape", given.shape, required)
         return known["m"], known["n"], known["k"]
 
-    def _check_matrix(self, operand: Operand, packed: PackedMatrix) -> None:
+    def _check_matrix(self, operand: Operand, packed: Any) -> None:
+        weights = self.problem.weights
+        if weights is not None and operand.name == "b":
+            if not isinstance(packed, PackedMatrix) or packed.form.weights != weights:
+                self._refuse(operand, "form", packed, f"a PackedMatrix of {weights.name}")
+            check_panels(packed, self.machine)
+            return
         if operand.name == "c":
             self._refuse(operand, "type", "PackedMatrix, which is immutable", "an array of four axes")
         if packed.role != operand.name:
             raise PackedRole(found=packed.role, required=operand.name)
-        form = self.forms[operand.name]
-        if packed.form.panels != form:
-            raise _foreign(packed, form, self.machine.isa.name)
+        if packed.form.panels != self.forms[operand.name]:
+            raise foreign_tiles(packed, self.forms[operand.name], self.machine.isa.name)
         if packed.form.dtype != operand.dtype:
             self._refuse(operand, "dtype", packed.form.dtype, operand.dtype)
 
@@ -168,101 +180,6 @@ class PackedGemmKernel(GemmKernel):
         ):
             if found != required:
                 self._refuse(operand, what, found, required)
-
-
-def _foreign(packed: PackedMatrix, form: PanelForm, row: str) -> ForeignPacked:
-    stored = packed.form.panels
-    return ForeignPacked(
-        packed=repr(packed),
-        found=f"tiles {stored.lanes}x{stored.kr} of {stored.storage}",
-        required=f"{form.lanes}x{form.kr} of {form.storage}",
-        row=row,
-    )
-
-
-class WeightKernel(GemmKernel):
-    """A kernel of a `Gemm` with `weights`: ``kernel(x, packed, c, alpha=1, beta=0)``."""
-
-    def _make_native(self) -> Any:
-        return self.__call__
-
-    def __call__(  # type: ignore[override]
-        self,
-        a: Array,
-        b: PackedMatrix,
-        c: Array,
-        *,
-        alpha: complex = 1.0,
-        beta: complex = 0.0,
-        **operands: Any,
-    ) -> Array:
-        """c = alpha · a @ b + beta · c and its epilogue, whose operands have their names.
-
-        Raises
-        ------
-        OperandMismatch : if an operand has another shape, dtype or layout, before c changes.
-        ForeignPacked : if the weight's panels have another width.
-        ForeignKernel : if the kernel was compiled for another machine.
-        """
-        acc = self.types.acc
-        factors = (factor(alpha, "alpha", acc), factor(beta, "beta", acc))
-        places = self.problem.operands
-        for operand, array in ((places[0], a), (places[2], c)):
-            check_operand(self.name, operand, array)
-        if not isinstance(b, PackedMatrix) or b.form.weights != self.problem.weights:
-            required = f"a PackedMatrix of {self.problem.weights and self.problem.weights.name}"
-            self._refuse(places[1], "form", b, required)
-        check_panels(b, self.machine)
-        sizes = (*c.shape, a.shape[1])
-        for operand, found, required_shape in (
-            (places[0], a.shape, (sizes[0], sizes[2])),
-            (places[1], b.shape, (sizes[2], sizes[1])),
-        ):
-            if found != required_shape:
-                self._refuse(operand, "shape", found, required_shape)
-        if not c.flags.writeable:
-            self._refuse(places[2], "writeable =", False, True)
-        for operand, array in (
-            (places[0], a),
-            *((places[1], part) for part in (b.data4d, *b.vectors.values())),
-        ):
-            if np.may_share_memory(array, c):
-                self._refuse(operand, "memory", "shared with c", "separate from c")
-        steps = self.step_matrices(c, operands, (sizes[0], sizes[1]), factors)
-        function_ready = self.function  # a foreign kernel is refused before scratch is taken
-        del function_ready
-        with self.pool.block() as scratch:
-            self.run_weights(a, b, c, factors, scratch, steps)
-        return c
-
-    def run_weights(
-        self,
-        a: Array,
-        b: PackedMatrix,
-        c: Array,
-        factors: tuple[float, float],
-        scratch: int,
-        steps: Sequence[Array] = (),
-    ) -> None:
-        """Run one product of validated arrays; `steps` are the operands of the epilogue."""
-        assert self.problem.weights is not None
-        vectors = (*(b.vectors[name] for name in self.problem.weights.vectors), *steps)
-        self.run_packed([a, b.data4d, c], (*c.shape, a.shape[1]), factors, scratch, vectors)
-
-    def run_packed(
-        self,
-        arrays: list[Array],
-        sizes: tuple[int, ...],
-        factors: tuple[float, float],
-        scratch: int,
-        operands: Sequence[Array] = (),
-    ) -> None:
-        """Run one product of validated arrays; operands: vectors of the weight, then of the steps."""
-        (a, _, c), (m, n, k) = arrays, sizes
-        strides = (*element_strides(a), 0, 0, *element_strides(c))
-        arrays = [*arrays, *operands]
-        with call_team(m * n * k) as team:
-            self.function(*map(data_address, arrays), m, n, k, *strides, *factors, scratch, team)
 
 
 def check_panels(packed: PackedMatrix, machine: Machine) -> None:
@@ -298,7 +215,7 @@ class Route(NamedTuple):
     beside : arrays that the kernel takes in addition to the tiles.
     """
 
-    kernel: PackedGemmKernel | WeightKernel
+    kernel: PackedGemmKernel
     operand: np.dtype[Any]
     sums: np.dtype[Any]
     result: np.dtype[Any]
@@ -362,7 +279,7 @@ def _find_route(packed: PackedMatrix, wish: Wish) -> Route:
             epilogue.typed(types.sums, types.c)  # refuses steps without a meaning on the sums
             kernel = packed_kernel(types, role, epilogue)
             return Route(kernel, operand.numpy, types.sums.numpy, types.c.numpy)
-    raise _foreign(packed, panels, host_machine().isa.name)
+    raise foreign_tiles(packed, panels, host_machine().isa.name)
 
 
 def _types(

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from tilewright.ops.gemm.op import GEMM
-from tilewright.ops.linear.kernel import PackedGemmKernel, WeightKernel
+from tilewright.ops.linear.kernel import PackedGemmKernel
 
 PACKED_GEMM = replace(GEMM, kernel=PackedGemmKernel)
-WEIGHT_GEMM = replace(GEMM, kernel=WeightKernel)

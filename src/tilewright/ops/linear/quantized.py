@@ -19,7 +19,7 @@ from tilewright.ops.gemm.call import as_operand, check_out, direct_out, product_
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of, matmul_epilogue
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.linear import kernel as packed_gemm
-from tilewright.ops.linear.kernel import Route, WeightKernel, check_panels
+from tilewright.ops.linear.kernel import PackedGemmKernel, Route, check_panels
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.spec.dtype import BF16, F32, DType
 from tilewright.spec.epilogue import Along, Epilogue
@@ -31,14 +31,14 @@ from tilewright.spec.weights import Weights
 @cache
 def _compiled(
     weights: Weights, types: tuple[DType, DType], epilogue: Epilogue, machine: Machine
-) -> WeightKernel:
+) -> PackedGemmKernel:
     a, c = types
     problem = Gemm(dtype=a, out_dtype=c, a=Layout.ROW, c=Layout.ROW, weights=weights, epilogue=epilogue)
-    kernel: WeightKernel = kernel_for(problem, machine)
+    kernel: PackedGemmKernel = kernel_for(problem, machine)
     return kernel
 
 
-def weight_kernel(weights: Weights, types: tuple[DType, DType], epilogue: Epilogue) -> WeightKernel:
+def weight_kernel(weights: Weights, types: tuple[DType, DType], epilogue: Epilogue) -> PackedGemmKernel:
     """The kernel of products with weights of a form on this host: any sizes, rows of A and C contiguous.
 
     Parameters
@@ -121,9 +121,11 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
         m = shapes.m if along is Along.ROW else target.size // shapes.n
         results = target.reshape(-1, m, shapes.n)
         rows = operand.reshape(len(results), m, shapes.k)
+        beside = (*(packed.vectors[name] for name in packed.form.weights.vectors), *vectors)
         with kernel.pool.block() as scratch:
             for left, result in zip(rows, results, strict=True):
-                kernel.run_weights(left, packed, result, factors, scratch, vectors)
+                sizes = (m, shapes.n, shapes.k)
+                kernel.run_packed([left, packed.data4d, result], sizes, factors, scratch, beside)
     if asked is None and along is not Along.ROW:  # the next such call takes the fast path
         with afterwards("matmul"):
             key = packed_gemm.Wish(a.numpy, None, along, wish.activation)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.foreign import as_array, refuse
+from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import copy_to
 from tilewright.calls.promotion import same_kind, store
-from tilewright.compiler.kernel import Kernel
 from tilewright.errors import (
     InvalidOperand,
     OutDtype,
@@ -25,12 +25,11 @@ from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import check_number, out_array
-from tilewright.threads.pool import call_team
 
 _AXES = {"lhs": ("m1", "k1", "m0", "k0"), "rhs": ("n1", "k1", "n0", "k0"), "out": ("m1", "n1", "m0", "n0")}
 
 
-class Mmt4dKernel(Kernel):
+class Mmt4dKernel(ArrayKernel):
     """A kernel of an `Mmt4d`: ``kernel(lhs, rhs, out, beta=0)``."""
 
     problem: Mmt4d
@@ -45,8 +44,8 @@ class Mmt4dKernel(Kernel):
         """
         adds = int(check_number(beta, "beta") != 0)
         counts = self._check((lhs, rhs, out))
-        with self.pool.block() as scratch, call_team(lhs.size * rhs.shape[0] * rhs.shape[2]) as team:
-            self.function(*map(data_address, (lhs, rhs, out)), *counts, adds, scratch, team)
+        work = lhs.size * rhs.shape[0] * rhs.shape[2]
+        self.launch((*map(data_address, (lhs, rhs, out)), *counts, adds), work)
         return out
 
     def _check(self, arrays: tuple[Array, ...]) -> tuple[int, ...]:
@@ -67,12 +66,7 @@ class Mmt4dKernel(Kernel):
                     known[axis] = size
                 if known[axis] != size:
                     self._refuse(operand, f"{axis} =", size, known[axis])
-        out = arrays[2]
-        if not out.flags.writeable:
-            self._refuse(self.problem.operands[2], "writeable =", False, True)
-        for operand, array in zip(self.problem.operands[:2], arrays[:2], strict=True):
-            if np.may_share_memory(array, out):
-                self._refuse(operand, "memory", "shared with out", "separate from out")
+        self.check_written(*arrays)
         return tuple(known[name] for name in TILE_COUNTS)
 
 

@@ -14,7 +14,7 @@ from tilewright.calls.operands import Array, check_operand, data_address, elemen
 from tilewright.calls.pieces import PIECE, as_type, copied, copy_to
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.target import resolve_target
-from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, OperandMismatch, shown
+from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, shown
 from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
@@ -65,9 +65,7 @@ class PackingKernel(Kernel):
             ("writeable, contiguous =", (panels.flags.writeable, panels.flags.c_contiguous), (True, True)),
         ):
             if found != needed:
-                raise OperandMismatch(
-                    kernel=self.name, name=target.name, what=what, found=found, required=needed
-                )
+                self._refuse(target, what, found, needed)
         if np.may_share_memory(matrix, panels):
             self._refuse(target, "memory", "shared with the source", "separate from it")
         if panels.size:

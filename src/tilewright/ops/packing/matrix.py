@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tilewright.errors import InvalidOperand, InvalidSequence, shown
+from tilewright.errors import ForeignPacked, InvalidOperand, InvalidSequence, shown
 from tilewright.macro.packing import PanelForm
 from tilewright.spec.arguments import check_sizes
 from tilewright.spec.dtype import DType
@@ -263,3 +263,14 @@ def _restored(
     panels = aligned_empty(data.shape, data.dtype)
     panels[...] = data
     return PackedMatrix(form, shape, panels, MappingProxyType(vectors))
+
+
+def foreign_tiles(packed: PackedMatrix, required: PanelForm, row: str) -> ForeignPacked:
+    """The error of a matrix in other tiles than kernels of an ISA row read."""
+    stored = packed.form.panels
+    return ForeignPacked(
+        packed=repr(packed),
+        found=f"tiles {stored.lanes}x{stored.kr} of {stored.storage}",
+        required=f"{required.lanes}x{required.kr} of {required.storage}",
+        row=row,
+    )

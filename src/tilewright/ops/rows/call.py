@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.calls.foreign import as_array
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address, overlaps_itself
+from tilewright.compiler.kernel import Kernel
 from tilewright.errors import (
     AxisOutOfRange,
     InvalidAxis,
@@ -24,7 +25,7 @@ from tilewright.errors import (
     shown,
 )
 from tilewright.ops.gemm.call import check_out
-from tilewright.ops.rows.kernel import Prepared, RowCall, RowKernel
+from tilewright.ops.rows.kernel import Prepared, RowCall
 from tilewright.ops.rows.lines import LinePlan, plan_lines
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.transpose.call import transpose
@@ -169,12 +170,12 @@ def result_target(x: Array, dtype: DType, out: Array | None, others: Sequence[Ar
 
 
 @lru_cache(maxsize=256)
-def kernel_of(op: RowOp, dtype: np.dtype[Any], layout: Layout, *beside: np.dtype[Any] | None) -> RowKernel:
+def kernel_of(op: RowOp, dtype: np.dtype[Any], layout: Layout, *beside: np.dtype[Any] | None) -> Kernel:
     """The kernel of arrays of some types; to make the record of a problem takes longer than a small call."""
     given = [None if other is None else find_numpy_dtype(other) for other in beside]
     found = find_numpy_dtype(dtype)
     assert found is not None
-    kernel: RowKernel = kernel_for(
+    kernel: Kernel = kernel_for(
         RowFunction(op, found, layout=layout, **dict(zip(("weight", "bias"), given, strict=False)))
     )
     return kernel

@@ -1,4 +1,4 @@
-"""Kernels of functions of rows and of single elements: their C function, and calls on lines of arrays."""
+"""Calls of functions of rows and of single elements on lines of arrays."""
 
 from __future__ import annotations
 
@@ -8,58 +8,32 @@ from typing import NamedTuple
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.promotion import store
 from tilewright.compiler.kernel import Kernel
-from tilewright.preparing import once_property
-from tilewright.threads.pool import call_team
-from tilewright.threads.scratch import ScratchPool
 
 #: Multiply-adds that take as long as one element of a row: 60 per nanosecond, against 4 elements.
 ELEMENT_WORK = 16
 
 
-class RowKernel(Kernel):
-    """A kernel of a function of rows or of single elements.
+class RowCall(NamedTuple):
+    """A call of a kernel of rows or of single elements on validated arrays.
 
-    The C function at `address` takes pointers to x, y, weight and bias (the last two where the problem has
-    them), the sizes and strides of `macro.row_function.row_sizes`, eps of norms, scratch where the program
-    `needs_scratch` (null where it has no buffer there), and a team.
+    Attributes
+    ----------
+    arrays : x, y, weight and bias, the last two where the problem has them.
+    sizes : those of `row_sizes`.
+    elements : number of elements of x.
+    scalars : eps of norms.
     """
 
-    @once_property
-    def pool(self) -> ScratchPool | None:
-        """Pool that provides the buffers of rows."""
-        return super().pool if self.nest.scratch else None
-
-    def run(
-        self, arrays: Sequence[Array], sizes: tuple[int, ...], elements: int, scalars: Sequence[float] = ()
-    ) -> None:
-        """One call on validated arrays: x, y and the vectors along the columns.
-
-        Parameters
-        ----------
-        sizes : those of `row_sizes`.
-        elements : number of elements of x.
-        """
-        with call_team(elements * ELEMENT_WORK) as team:
-            if self.pool is None:
-                none = (None,) * self.nest.needs_scratch
-                self.function(*map(data_address, arrays), *sizes, *scalars, *none, team)
-                return
-            with self.pool.block() as scratch:
-                self.function(*map(data_address, arrays), *sizes, *scalars, scratch, team)
-
-
-class RowCall(NamedTuple):
-    """A kernel call on x, y and the vectors along the columns; see `RowKernel.run`."""
-
-    kernel: RowKernel
+    kernel: Kernel
     arrays: Sequence[Array]
     sizes: tuple[int, ...]
     elements: int
     scalars: Sequence[float] = ()
 
     def run(self) -> None:
-        """Does it."""
-        self.kernel.run(self.arrays, self.sizes, self.elements, self.scalars)
+        """Runs the kernel."""
+        arguments = (*map(data_address, self.arrays), *self.sizes, *self.scalars)
+        self.kernel.launch(arguments, self.elements * ELEMENT_WORK)
 
 
 class Prepared(NamedTuple):

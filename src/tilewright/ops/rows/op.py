@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation, Op
-from tilewright.ops.rows.kernel import RowKernel
 from tilewright.ops.rows.nest import build_row_function, choose_rows
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.problem import Layout
@@ -72,7 +72,7 @@ ROWS = Op(
     cut=choose_rows,
     nest=lambda problem, cut, _, name: build_row_function(problem, cut, name),
     stem=_stem,
-    kernel=RowKernel,
+    kernel=Kernel,
     formula=_formula,
     overlap=lambda problem: (
         "y overlaps nothing; strides are in elements." if problem.op.reduces else IN_PLACE

@@ -15,7 +15,7 @@ from tilewright.ops.gemm.call import check_out
 from tilewright.ops.rows.call import as_floats, check_axes, kernel_of
 from tilewright.ops.rows.kernel import Prepared, RowCall
 from tilewright.ops.rows.lines import LinePlan, plan_numbers
-from tilewright.ops.sum_of_products.kernel import plan_products
+from tilewright.ops.sum_of_products.call import plan_products
 from tilewright.spec.arguments import check_flag
 from tilewright.spec.dtype import FUNCTION_DTYPES, find_numpy_dtype
 from tilewright.spec.row_functions import RowOp

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation, Op
-from tilewright.ops.scattered.kernel import ScatteredKernel
 from tilewright.ops.scattered.nest import build_scattered, choose_scattered
 from tilewright.ops.scattered.problem import ScatteredGemm
 
@@ -22,7 +22,7 @@ SCATTERED = Op(
     cut=choose_scattered,
     nest=build_scattered,
     stem=lambda problem: f"scattered_{problem.dtype}",
-    kernel=ScatteredKernel,
+    kernel=Kernel,
     formula=lambda _: (
         "C[cm[i] + cn[j]] = alpha * sum of A[am[i] + ak[p]] * B[bn[j] + bk[p]] + beta * the same."
     ),

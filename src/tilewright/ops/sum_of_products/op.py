@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation, Op
-from tilewright.ops.sum_of_products.kernel import ProductsKernel
 from tilewright.ops.sum_of_products.nest import build_products, choose_products
 from tilewright.ops.sum_of_products.problem import SumOfProducts
 
@@ -28,7 +28,7 @@ PRODUCTS = Op(
     cut=choose_products,
     nest=lambda problem, cut, _, name: build_products(problem, cut, name),
     stem=lambda problem: f"products_{problem.walk.value}_{problem.factors}_{problem.dtype}",
-    kernel=ProductsKernel,
+    kernel=Kernel,
     formula=_formula,
     meaning=_meaning,
     written=lambda _: ("z",),

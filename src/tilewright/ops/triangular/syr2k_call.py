@@ -39,20 +39,19 @@ from tilewright.spec.arguments import check_flag, check_number
 from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import MAX_ELEMENTS, Layout, ProductTypes, check_elements
-from tilewright.threads.pool import call_team
 
 logger = logging.getLogger("tilewright")
 
 
 def run_symmetric(
-    kernel: Kernel, factors: tuple[Array, ...], c: Array, alpha: complex, beta: complex, scratch: int
+    kernel: Kernel, factors: tuple[Array, ...], c: Array, alpha: complex, beta: complex
 ) -> None:
     """Run one product of validated matrices: aligned, native, of the problem's types, not overlapping."""
     n, k = factors[0].shape
     arrays = (*factors, c)
     strides = (stride for array in arrays for stride in element_strides(array))
-    with call_team(symmetric_work(factors)) as team:
-        kernel.function(*map(data_address, arrays), n, k, *strides, alpha, beta, scratch, team)
+    arguments = (*map(data_address, arrays), n, k, *strides, alpha, beta)
+    kernel.launch(arguments, symmetric_work(factors))
 
 
 def symmetric_work(factors: tuple[Array, ...]) -> int:
@@ -270,8 +269,7 @@ def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> A
     c = np.zeros(result, arrays[0].dtype) if out is None else out
     across = turned(c)
     kernel = symmetric_kernel(len(arrays), types, lower is not across)
-    with kernel.pool.block() as scratch:
-        run_symmetric(kernel, tuple(arrays), c.T if across else c, *factors, scratch)
+    run_symmetric(kernel, tuple(arrays), c.T if across else c, *factors)
     return c
 
 
@@ -318,7 +316,6 @@ def run_call(call: SymmetricCall, *, lower: bool) -> None:
     if call.target.size == 0:
         return
     kernel, c = kernel_of(call, lower=lower)
-    with kernel.pool.block() as scratch:
-        for place in np.ndindex(*c.shape[:-2]):
-            factors = tuple(array[place] for array in call.factors)
-            run_symmetric(kernel, factors, c[place], call.alpha, call.beta, scratch)
+    for place in np.ndindex(*c.shape[:-2]):
+        factors = tuple(array[place] for array in call.factors)
+        run_symmetric(kernel, factors, c[place], call.alpha, call.beta)

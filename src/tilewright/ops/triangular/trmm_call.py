@@ -25,16 +25,14 @@ from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.arguments import check_flag, check_number, parse_choice
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, ProductTypes, check_elements
-from tilewright.threads.pool import call_team
 
 logger = logging.getLogger("tilewright")
 
 
-def run_trmm(kernel: Kernel, a: Array, b: Array, c: Array, alpha: complex, scratch: int) -> None:
+def run_trmm(kernel: Kernel, a: Array, b: Array, c: Array, alpha: complex) -> None:
     """Run one product of validated matrices: aligned, native, of the problem's types, not overlapping."""
     strides = (stride for array in (a, b, c) for stride in element_strides(array))
-    with call_team(trmm_work(a, b)) as team:
-        kernel.function(*map(data_address, (a, b, c)), *b.shape, *strides, alpha, scratch, team)
+    kernel.launch((*map(data_address, (a, b, c)), *b.shape, *strides, alpha), trmm_work(a, b))
 
 
 def trmm_work(a: Array, b: Array) -> int:
@@ -94,9 +92,7 @@ def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Arra
         return None
     scalar = factor(alpha, "alpha", types.acc)
     c = np.empty(shape, b.dtype) if out is None else out
-    kernel = trmm_kernel(types, triangular, _layout(c))
-    with kernel.pool.block() as scratch:
-        run_trmm(kernel, a, b, c, scalar, scratch)
+    run_trmm(trmm_kernel(types, triangular, _layout(c)), a, b, c, scalar)
     return c
 
 
@@ -195,9 +191,8 @@ def trmm(
     target, given = call.target, call.given
     if target.size:
         kernel, c, (left, right) = call.kernel, call.c, call.factors
-        with kernel.pool.block() as scratch:
-            for place in np.ndindex(*c.shape[:-2]):
-                run_trmm(kernel, left[place], right[place], c[place], call.alpha, scratch)
+        for place in np.ndindex(*c.shape[:-2]):
+            run_trmm(kernel, left[place], right[place], c[place], call.alpha)
     if call.later is not None and call.alpha:
         target *= target.dtype.type(call.later)
     if given is None or target is given:

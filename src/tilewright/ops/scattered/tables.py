@@ -1,4 +1,4 @@
-"""Kernels of products whose operands are located by tables, and the tables of binary contractions."""
+"""Tables of offsets of binary contractions, and products whose operands are located by them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES
 from tilewright.ops.scattered.panels import PanelShape, cut_panels, offsets_of
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.scattered.roles import OrderedAxes
-from tilewright.threads.pool import call_team
 
 #: The part of the L2 cache for packed rows and columns where all rows are one block; the rest is for what
 #: they are packed from, and for C.
@@ -126,24 +125,14 @@ def _columns(problem: ScatteredGemm, machine: Machine, cut: Blocking, sizes: tup
     return min(cut.nc, max(1, room // (bytes_of_lane * cut.nr)) * cut.nr)
 
 
-class ScatteredKernel(Kernel):
-    """A kernel of a `ScatteredGemm`."""
+def run_scattered(
+    kernel: Kernel, arrays: tuple[Array, Array, Array], tables: Tables, alpha: float = 1.0, beta: float = 0.0
+) -> None:
+    """The product of arrays whose strides the tables were made of.
 
-    problem: ScatteredGemm
-
-    def tables(self, axes: OrderedAxes) -> Tables:
-        """The tables of a contraction."""
-        return tables_of(self.problem, self.machine, self.blocking, axes)
-
-    def run(
-        self, a: Array, b: Array, c: Array, tables: Tables, alpha: float = 1.0, beta: float = 0.0
-    ) -> None:
-        """The product of arrays whose strides the tables were made of.
-
-        c has the type of the sums, and shares no memory with a or b.
-        """
-        if not tables.work:
-            return
-        pointers = (data_address(a), data_address(b), data_address(c))
-        with self.pool.block() as scratch, call_team(tables.work) as team:
-            self.function(*pointers, *tables.addresses, *tables.sizes.values(), alpha, beta, scratch, team)
+    The third one has the type of the sums, and shares no memory with the others.
+    """
+    if tables.work:
+        sizes = tables.sizes.values()
+        arguments = (*map(data_address, arrays), *tables.addresses, *sizes, alpha, beta)
+        kernel.launch(arguments, tables.work)

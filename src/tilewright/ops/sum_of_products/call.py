@@ -15,34 +15,12 @@ from tilewright.calls.recipes import Made, kernel_step, like_result
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 from tilewright.spec.dtype import DTYPES, DType, find_numpy_dtype
-from tilewright.threads.pool import call_team
 
 #: Multiply-adds that take as long as reading one element: 60 per nanosecond, compared with 8 elements.
 ELEMENT_WORK = 8
 
 #: Plans kept; one takes about 30 us to make.
 _PLANS = 1024
-
-
-class ProductsKernel(Kernel):
-    """A kernel of a `SumOfProducts`.
-
-    The C function at `address` takes pointers to x, y (of two factors) and z, the sizes and strides of
-    `macro.sum_of_products.product_sizes`, and a team.
-    """
-
-    problem: SumOfProducts
-
-    def run(self, arrays: Sequence[Array], numbers: Sequence[int], work: int) -> None:
-        """One call on arrays that are known to fit: factors, then the result.
-
-        Parameters
-        ----------
-        numbers : those of `product_sizes`.
-        work : in multiply-adds.
-        """
-        with call_team(work) as team:
-            self.function(*map(data_address, arrays), *numbers, team)
 
 
 @lru_cache(maxsize=64)
@@ -89,7 +67,7 @@ class ProductsCall(NamedTuple):
     problem : what the kernel computes.
     swapped : whether the second array is its x.
     shape : of the result, which is C-contiguous.
-    numbers : what the kernel takes.
+    numbers : what the kernel takes: `product_sizes`.
     work : in multiply-adds.
     """
 
@@ -124,7 +102,8 @@ class ProductsCall(NamedTuple):
     def into(self, operands: Sequence[Array], out: Array) -> None:
         """Writes the result into a C-contiguous array."""
         factors = operands[::-1] if self.swapped else operands
-        kernel_for(self.problem).run((*factors, out), self.numbers, self.work)
+        kernel: Kernel = kernel_for(self.problem)
+        kernel.launch((*map(data_address, (*factors, out)), *self.numbers), self.work)
 
 
 @lru_cache(maxsize=_PLANS)
