@@ -39,6 +39,7 @@ LAYERS = (
     "atomic",
     "reading",
     "preparing",
+    "recorder",
     "cached",
     "plotting",
     "errors",

@@ -12,6 +12,7 @@ import pytest
 from support import Array, rough
 
 import tilewright as tw
+from tilewright.calls import repeated
 from tilewright.calls.afterwards import afterwards
 from tilewright.ops.attention import backward_call as backward_front
 from tilewright.ops.attention import call as attention_front
@@ -51,7 +52,7 @@ def quantised() -> Array:
 PLACES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "matmul": (matmul_front, "_connect", lambda: into(lambda c: tw.matmul(A, B, c, alpha=2), (5, 7))),
     "sizes": (arrays, "make_wanted", lambda: into(lambda c: tw.matmul(A[::2], B, c, alpha=2), (3, 7))),
-    "fused": (arrays, "remember", lambda: into(lambda c: tw.matmul(A, B, c, activation="silu"), (5, 7))),
+    "recipes": (repeated, "replay", lambda: into(lambda c: tw.matmul(A, B, c, activation="silu"), (5, 7))),
     "einsum": (einsum, "_native_steps", lambda: into(lambda c: tw.einsum("ab,bc->ac", A, B, out=c), (5, 7))),
     "einsum's calls": (einsum, "_remember", lambda: tw.einsum("xy,yz->xz", A, B, optimize="auto")),
     "functions": (function_front, "_remember", lambda: into(lambda c: tw.softmax(A, out=c), (5, 6))),
@@ -75,6 +76,7 @@ def test_results_come_through(
     place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     module, name, call = PLACES[place]
+    repeated.replay().table.clear()
     if place == "transpose":
         monkeypatch.setattr(moves, "_transposing", [])
     failed = []

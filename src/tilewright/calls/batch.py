@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.jit import Linked
+from tilewright.llvm.jit import CodeAddress, Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
@@ -211,7 +211,7 @@ def batch_function(acc: DType, vectors: int = 0) -> Any:
     Kernels with an epilogue may take vectors after C, the same for all products.
     """
     scalar = acc.ctypes
-    kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
+    kinds: list[Any] = [CodeAddress] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
     kinds += [ctypes.c_int64] * len(PRODUCT_SIZES) + [scalar] * 2
     kinds += [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
     return _code().function(_name(acc, vectors), kinds)
@@ -220,7 +220,7 @@ def batch_function(acc: DType, vectors: int = 0) -> Any:
 @once
 def fixed_batch_function() -> Any:
     """The compiled loop over a kernel of hardcoded sizes, for every element type."""
-    kinds: list[Any] = [ctypes.c_void_p] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
+    kinds: list[Any] = [CodeAddress] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
     return _code().function(_FIXED, [*kinds, ctypes.c_void_p])
 
 

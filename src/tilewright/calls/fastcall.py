@@ -8,6 +8,7 @@ import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,26 +17,30 @@ from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.builtin import address_of
 from tilewright.llvm.control import Block
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
+from tilewright.recorder import recordings
 from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
 from tilewright.threads.pool_memory import APART, State, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
 #: numpy/ndarraytypes.h, PyArrayObject_fields after the 16-byte object header of 64-bit GIL builds.
 ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
+#: numpy/ndarraytypes.h, PyArray_Descr.elsize of NumPy 2.
+DTYPE_SIZE = 40
 #: cpython/object.h, PyObject.ob_type; cpython/tupleobject.h, PyTupleObject.ob_size and ob_item.
 OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEM = 8, 16, 24
 #: numpy/ndarraytypes.h, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE.
 ALIGNED, WRITEABLE = 0x0100, 0x0400
 
 #: numpy/_core/code_generators/numpy_api.py, indices in the C API table of PyArray_Empty, PyArray_Return,
-#: PyArray_NewFromDescr, PyArray_SetBaseObject and PyArray_Scalar.
-API_EMPTY, API_RETURN, API_NEW_FROM_DESCR, API_SET_BASE, API_SCALAR = 184, 76, 94, 282, 60
+#: PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_Scalar and PyArray_CopyInto.
+API_EMPTY, API_RETURN, API_NEW_FROM_DESCR, API_SET_BASE, API_SCALAR, API_COPY_INTO = 184, 76, 94, 282, 60, 50
 
 #: Products of fewer multiply-adds keep the GIL: releasing and reacquiring it costs about 100 ns, and they
 #: take less than 5 us.
 GIL_THRESHOLD = 1 << 18
 
 
+@cache
 def native_entry_possible() -> bool:
     """Whether this interpreter's object layout is the one that the machine code assumes."""
     gil_build = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -55,9 +60,10 @@ def native_entry_possible() -> bool:
         ctypes.c_int64.from_address(word(ARRAY_STRIDES)).value,
         word(ARRAY_DTYPE),
         word(ARRAY_FLAGS, ctypes.c_int32) & (ALIGNED | WRITEABLE),
+        ctypes.c_int64.from_address(id(probe.dtype) + DTYPE_SIZE).value,
     )
     data = probe.__array_interface__["data"][0]
-    expected = (id(np.ndarray), data, 2, 2, 20, id(probe.dtype), ALIGNED | WRITEABLE)
+    expected = (id(np.ndarray), data, 2, 2, 20, id(probe.dtype), ALIGNED | WRITEABLE, 4)
     return read == expected
 
 
@@ -90,6 +96,7 @@ def python_symbols() -> dict[str, int]:
         "tw_restore_thread": address_of(api.PyEval_RestoreThread),
         "tw_restore_error": address_of(api.PyErr_Restore),
         "tw_pool": thread_pool().address,
+        "tw_recordings": id(recordings) + TUPLE_SIZE,
     }
 
 
@@ -172,6 +179,10 @@ class FastFunction:
         following = self.f.new_block("ok")
         self.f.jump_if(condition, following, self.fallback)
         self.f.place(following)
+
+    def require_no_recording(self) -> None:
+        """Continue unless a recording is in progress."""
+        self.require(self.f.icmp("==", self.f.load(INT64, self.module.external("tw_recordings"), 8), 0))
 
     def field(self, base: Value, offset: int, kind: Type = POINTER) -> Value:
         """A field of a struct."""

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.operands import Array
+from tilewright.calls.recording import new_array, new_like
+from tilewright.recorder import current
 
 #: Elements of a piece: 1 to 20 ms, so that the overhead of the Python loop is negligible.
 PIECE = 1 << 20
@@ -54,6 +56,7 @@ def _pieces(shape: tuple[int, ...], order: Sequence[int], index: list[slice], mo
 
 def copy_to(target: Array, source: Array, casting: Any = "same_kind", where: Any = True) -> None:
     """`numpy.copyto` for arrays that are disjoint or identical in memory."""
+    report_copy(target, source, where)
     if target.size <= PIECE:
         np.copyto(target, source, casting=casting, where=where)
         return
@@ -66,6 +69,16 @@ def copy_to(target: Array, source: Array, casting: Any = "same_kind", where: Any
         np.copyto(target[part], values[part], casting=casting, where=mask)
 
 
+def report_copy(target: Array, source: Array, where: Any = True) -> None:
+    """Tells a recording of a copy that NumPy makes."""
+    recorder = current.recorder
+    if recorder is None:
+        return
+    if where is not True or target.size > PIECE:
+        recorder.refuse("a copy of a large array, or of parts of one")
+    recorder.copied(target, np.broadcast_to(source, target.shape))
+
+
 def as_type(array: Array, dtype: Any) -> Array:
     """``array.astype(dtype, copy=False)``."""
     return array if array.dtype == dtype else copied(array, dtype)
@@ -73,18 +86,19 @@ def as_type(array: Array, dtype: Any) -> Array:
 
 def copied(array: Array, dtype: Any = None) -> Array:
     """``array.astype(dtype)``: a copy that keeps the axis order in memory."""
-    if array.size <= PIECE:
+    if array.size <= PIECE and current.recorder is None:
         return array.astype(array.dtype if dtype is None else dtype, subok=False)
-    found: Array = np.empty_like(array, dtype=dtype, subok=False)
+    found: Array = new_like(array, dtype)
     copy_to(found, array, "unsafe")
     return found
 
 
 def contiguous(array: Array, dtype: Any = None) -> Array:
     """`numpy.ascontiguousarray`."""
-    if array.size <= PIECE or (array.flags.c_contiguous and dtype in (None, array.dtype)):
+    as_it_is = array.ndim > 0 and array.flags.c_contiguous and dtype in (None, array.dtype)
+    if as_it_is or (array.size <= PIECE and current.recorder is None):
         return np.ascontiguousarray(array, dtype)
-    found = np.empty(array.shape, array.dtype if dtype is None else dtype)
+    found = new_array(array.shape, array.dtype if dtype is None else dtype)
     copy_to(found, array, "unsafe")
     return found
 

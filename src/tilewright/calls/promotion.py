@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.calls.pieces import PIECE, pieces
+from tilewright.calls.pieces import PIECE, pieces, report_copy
+from tilewright.calls.recording import not_repeatable
 from tilewright.errors import NoCommonDtype, UnsupportedDtype
 from tilewright.spec.dtype import BF16, F32, F64, GEMM_DTYPES, Kind, find_numpy_dtype
 
@@ -195,6 +196,9 @@ def store(found: Array, out: Array) -> None:
         for part in pieces(out.shape, out.strides):
             store(whole[part], out[part])
         return
+    twice = rounds_twice(found.dtype, out.dtype)
+    if twice or not np.can_cast(found.dtype, out.dtype, "safe"):
+        not_repeatable("a result that is rounded when it is stored into out")
+    report_copy(out, found)
     with np.errstate(over="ignore"):
-        twice = rounds_twice(found.dtype, out.dtype)
         np.copyto(out, narrowed(found, out.dtype) if twice else found, casting="unsafe")

@@ -53,11 +53,12 @@ class Builtin:
     Attributes
     ----------
     function : the callable; pickles, has a signature and a docstring.
+    owners : of the machine code that it has had; see `install`.
     """
 
     def __init__(self, fallback: Callable[..., Any], name: str, module: str, doc: str) -> None:
         self.fallback = fallback
-        self._owners: list[object] = []
+        self.owners: list[object] = []
         self._definition = define_method(name, address_of(ctypes.pythonapi.PyObject_Vectorcall), doc)
         self.function = make_builtin(self._definition, fallback, module)
         # A builtin with a self pickles as getattr(self, name).
@@ -70,5 +71,5 @@ class Builtin:
         ----------
         owner : what owns the code and everything that the code points to; it lives as long as the builtin.
         """
-        self._owners.append(owner)
+        self.owners.append(owner)
         self._definition.code = code

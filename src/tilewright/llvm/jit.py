@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 
 from tilewright.llvm.backends import initialize
 from tilewright.preparing import once, preparing
+from tilewright.recorder import current
 
 _numbers = itertools.count()
 
@@ -58,13 +59,40 @@ class Linked:
         """Where an exported function starts."""
         return int(self._tracker[name])
 
-    def function(self, name: str, arguments: Sequence[Any], result: Any = None) -> Any:
-        """An exported function for ctypes, which runs without the GIL and keeps the code alive.
+    def function(self, name: str, arguments: Sequence[Any], result: Any = None) -> NativeFunction:
+        """An exported function for Python, which runs without the GIL and keeps the code alive.
 
         Parameters
         ----------
         arguments, result : types of ctypes.
         """
-        function: Any = ctypes.CFUNCTYPE(result, *arguments)(self.address(name))
-        function.code = self
-        return function
+        return NativeFunction(self, self.address(name), tuple(arguments), result)
+
+
+class CodeAddress(ctypes.c_void_p):
+    """The type of those arguments of a `NativeFunction` that are machine code; the caller keeps it alive."""
+
+
+class NativeFunction:
+    """A function of machine code, called through ctypes; a recording is told of each call.
+
+    Attributes
+    ----------
+    code : what owns the machine code.
+    address : where it starts.
+    kinds : types of ctypes of its arguments.
+    unrecorded : the function for callers that report what it does themselves.
+    """
+
+    __slots__ = ("address", "code", "kinds", "unrecorded")
+
+    def __init__(self, code: Linked, address: int, kinds: tuple[Any, ...], result: Any) -> None:
+        self.code, self.address, self.kinds = code, address, kinds
+        self.unrecorded: Any = ctypes.CFUNCTYPE(result, *kinds)(address)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Calls the function."""
+        recorder = current.recorder
+        if recorder is not None:
+            recorder.called(self, arguments)
+        return self.unrecorded(*arguments)

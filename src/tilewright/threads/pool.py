@@ -22,6 +22,7 @@ from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import emit_object
 from tilewright.machine.host import default_thread_count, detect_host, host_machine
 from tilewright.preparing import Section, once, once_property, preparing
+from tilewright.recorder import current
 from tilewright.settings import Settings, read_settings
 from tilewright.spec.arguments import check_thread_count
 from tilewright.threads.lifetime import outlive, private_memory, reset_after_forks
@@ -188,11 +189,11 @@ class ThreadPool:
         team = TeamMemory()
         address = ctypes.addressof(team)
         assert address % TEAM_ALIGNMENT == 0
-        self._open(self.address, address, wanted, long)
+        self._open.unrecorded(self.address, address, wanted, long)
         try:
             yield address
         finally:
-            self._close(address)
+            self._close.unrecorded(address)
         if team.cancelled:
             raise_cancelled(team)
 
@@ -377,6 +378,13 @@ class call_team:  # noqa: N801  (used as a function; a generator would take a mi
         self._team: AbstractContextManager[int] | None = None
 
     def __enter__(self) -> int | None:
+        found = self._opened()
+        recorder = current.recorder
+        if recorder is not None:
+            recorder.team(found, self._work)
+        return found
+
+    def _opened(self) -> int | None:
         work = self._work
         if work <= TEAM_WORK:
             return None

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 from tilewright.errors import ScratchAllocation
 from tilewright.preparing import preparing
+from tilewright.recorder import current
 from tilewright.settings import read_settings
 from tilewright.threads.lifetime import outlive, private_memory, reset_after_forks
 
@@ -93,6 +94,9 @@ class ScratchPool:
             address = self._free.pop()
         except IndexError:
             address = self._map()
+        recorder = current.recorder
+        if recorder is not None:
+            recorder.scratch(address, self)
         try:
             yield address
         finally:

@@ -16,7 +16,7 @@ import pytest
 from support import Array, filled, unaligned
 
 import tilewright as tw
-from tilewright.calls import recipes
+from tilewright.calls import recipes, repeated
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.recipes import EinsumCall, Made, Recipe, RecipeTable, slot_of, view_step
 from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape, SublistLabel
@@ -315,6 +315,7 @@ def test_an_error_inside_is_raised(monkeypatch: pytest.MonkeyPatch, python: _Wat
         raise MemoryError("none left")
 
     monkeypatch.setattr(arrays, "matmul", fails)
+    repeated.replay().table.clear()  # of the product inside
     held = [a, b]
     before = [sys.getrefcount(one) for one in held]
     asked = python.looked
@@ -454,6 +455,7 @@ def test_calls_count_as_uses_while_they_run() -> None:
         seen.append(recipe.uses)
         return product(*given, **keywords)
 
+    repeated.replay().table.clear()  # of the product inside
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrays, "matmul", looks)
         tw.einsum(text, a, b)

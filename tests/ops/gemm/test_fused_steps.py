@@ -11,7 +11,6 @@ from support import LAYOUTS, Array, filled, gamma, host_rows, no_flags, rough, r
 
 import tilewright as tw
 from tilewright.errors import InvalidScalar, OperandMismatch, StepDtype, StepOperands, StepShape
-from tilewright.ops.gemm.fused import plain
 from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Scale
 from tilewright.spec.functions import UnaryOp, meaning
 
@@ -175,32 +174,17 @@ def test_nan_and_infinity_go_through() -> None:
 
 
 @pytest.mark.parametrize("activation", [None, "relu", "gelu"])
-def test_plain_arrays_take_the_short_way_to_the_same_bits(activation: str | None) -> None:
-    """The second call of a type is one of few checks, and hands on everything that is not plain."""
+def test_repeated_calls_of_every_layout_give_the_same_bits(activation: str | None) -> None:
     a, b, bias = rough((30, 40)), rough((40, 50), seed=1), rough((50,), seed=2)
     options: dict[str, Any] = {"bias": bias, "activation": activation}
     expected = tw.matmul(np.array(a.tolist(), "f4"), b, dtype="f4", **options)
     tw.matmul(a, b, **options)
     for left, right in ((a, b), (a, np.asfortranarray(b)), (np.asfortranarray(a), b), (a[::-1][::-1], b)):
         out = np.full((30, 50), np.nan, "f4")
-        assert tw.matmul(left, right, out=out, **options) is out
+        for _ in range(2):
+            out[...] = np.nan
+            assert tw.matmul(left, right, out=out, **options) is out
         assert out.tobytes() == tw.matmul(left, right, **options).tobytes() == expected.tobytes()
-    assert plain(a, b, None, bias, activation) is not None
-    for given in (
-        *((a.astype("f8"), b), (a, b[::2]), (a[0], b), (a, b[:, :1]), (unaligned(a), b), (a[:0], b)),
-        *((a.tolist(), b), (a[:, ::2], b[:20]), (a, b.astype(">f4"))),
-    ):
-        left, right = given
-        assert plain(left, right, None, bias, activation) is None
-    for wrong in (bias[:-1], bias[::-1], bias.astype("f8"), bias.tolist(), bias[:, None], unaligned(bias)):
-        assert plain(a, b, None, wrong, activation) is None
-    out = np.empty((30, 50), "f4")
-    for target in (out.T, out.astype("f8"), out[:-1], out.tolist(), np.asfortranarray(out)):
-        assert plain(a, b, target, bias, activation) is None
-    out.flags.writeable = False
-    assert plain(a, b, out, bias, activation) is None
-    square = rough((50, 50))
-    assert plain(square, square, square, bias, activation) is None
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "tanh"])

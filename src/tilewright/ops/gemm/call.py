@@ -26,6 +26,7 @@ from tilewright.calls.promotion import (
     signed_dtype,
     store,
 )
+from tilewright.calls.recording import new_array, not_repeatable
 from tilewright.errors import (
     BatchMismatch,
     InvalidScalar,
@@ -47,7 +48,6 @@ from tilewright.ops.gemm.epilogue_operands import (
     bias_of,
     matmul_epilogue,
 )
-from tilewright.ops.gemm.fused import plain, remember
 from tilewright.ops.gemm.kernel import make_wanted, matmul_kernel
 from tilewright.spec.arguments import as_dtype, as_text, check_number, out_array
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
@@ -367,7 +367,7 @@ def prepare(
     if given is not None and not scattered and direct_out(given, computed, operand_a, operand_b):
         target = given
     else:
-        target = np.empty(result, computed)
+        target = new_array(result, computed)
         if beta != 0:
             assert given is not None
             copy_to(target, given)
@@ -464,11 +464,6 @@ def check_array(out: Any) -> Array:
     return array
 
 
-def _is_number(value: object, number: int) -> bool:
-    """Return whether a factor is a plain number equal to `value`."""
-    return type(value) in (int, float) and value == number
-
-
 def matmul(
     a: Any,
     b: Any,
@@ -482,11 +477,6 @@ def matmul(
 ) -> Array:
     """alpha · a @ b + beta · out for every operand NumPy's matmul accepts; see `tilewright.matmul`."""
     activation = activation_word(activation)
-    steps = bias is not None or activation is not None
-    if steps and dtype is None and _is_number(alpha, 1) and _is_number(beta, 0):
-        found = plain(a, b, out, bias, activation)
-        if found is not None:
-            return found
     a, b = convert(a, "a"), convert(b, "b")
     alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
     dtype = None if dtype is None else wanted_dtype(dtype)
@@ -495,6 +485,7 @@ def matmul(
             if value is not None:
                 remedy = "apply it to the result of logical operands or complex factors"
                 raise UnsupportedArgument(name=name, value="...", remedy=remedy)
+        not_repeatable("logical operands or complex factors, in several products")
         return _in_parts(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     assert not isinstance(alpha, complex)
     assert not isinstance(beta, complex)
@@ -507,8 +498,6 @@ def matmul(
         kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch, product.operands)
     with afterwards("matmul"):
         make_wanted()
-        if steps:
-            remember(kernel, product.types, activation)
     given, target = product.given, product.target
     if given is None:
         scalar: Array = target[()]  # two 1-D operands give a scalar, as in NumPy

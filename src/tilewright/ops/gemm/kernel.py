@@ -24,6 +24,7 @@ from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.native_kernel import GemmRecord, bind_native
 from tilewright.calls.operands import Array, data_address, element_strides
+from tilewright.calls.recording import keep
 from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.scratch import scratch_for, scratch_pool
 from tilewright.errors import InvalidScalar, ScratchAllocation
@@ -205,6 +206,7 @@ class GemmKernel(ArrayKernel):
         kernel = _specials().find(found.shape, products)
         if kernel is None:
             return False
+        keep(kernel)
         run, address = fixed_batch_function(), kernel.address
         pointers = [data_address(matrix) for matrix in matrices]
         with call_team(math.prod(_sizes(*matrices)[:3]) * count) as team:

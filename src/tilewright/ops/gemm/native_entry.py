@@ -47,6 +47,7 @@ from tilewright.ops.gemm.exact_sizes import exact_table, find_exact, run_exact
 from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES
 
 if TYPE_CHECKING:
+    from tilewright.calls.replay import Replay
     from tilewright.ops.gemm.kernel import GemmKernel
     from tilewright.threads.scratch import ScratchPool
 
@@ -180,6 +181,7 @@ def _emit() -> str:
     module = Module("tw_entry", machine.triple, data_layout(machine))
     entry = _Entry(module, "tw_matmul")
     f = entry.f
+    entry.require_no_recording()
     out = entry.find_out(operands=2, positional=True)
     first, second = entry.argument(0), entry.argument(1)
     row = _find_row(entry, first, second, out)
@@ -371,14 +373,16 @@ class NativeMatmul:
     ----------
     builtin : the function to give machine code.
     pool : the scratch of products; its table is read by the code, so it lives as long.
+    others : machine code for other calls.
     """
 
-    def __init__(self, builtin: Builtin, pool: ScratchPool) -> None:
+    def __init__(self, builtin: Builtin, pool: ScratchPool, others: Replay) -> None:
         self.connected = 0
         self.table = Rows()
-        self._referenced: list[object] = [pool]
+        self._referenced: list[object] = [pool, others]
         imports = {
             **python_symbols(),
+            "tw_vectorcall": others.address,
             "tw_rows": ctypes.addressof(self.table),
             "tw_scratch": pool.table_address,
             "tw_exact": exact_table().address,

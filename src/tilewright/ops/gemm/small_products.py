@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.preparing import preparing
+from tilewright.recorder import current
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout
 
@@ -133,6 +134,12 @@ class Specials:
                 return kernel
             count = self._counts.pop(shape, 0) + products
             if count < PRODUCTS_TO_REPAY:
+                recorder = current.recorder
+                if (
+                    recorder is not None
+                ):  # machine code repeats the call until the compilation would be repaid
+                    recorder.limit(-(-(PRODUCTS_TO_REPAY - count) // products))
+                    count = PRODUCTS_TO_REPAY - 1
                 self._counts[shape] = count
                 if len(self._counts) > MOST_COUNTED:
                     self._counts.popitem(last=False)

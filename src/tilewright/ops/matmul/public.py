@@ -10,8 +10,9 @@ import numpy as np
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.foreign import ANY_ORDER, SAME_KIND
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import Repeated, replay
 from tilewright.compiler.scratch import scratch_pool
-from tilewright.llvm.builtin import Builtin
 from tilewright.ops.gemm import call as arrays
 from tilewright.ops.gemm import gufuncs
 from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels
@@ -139,6 +140,7 @@ def _matmul(
         steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
+            repeatable()
         else:
             gufuncs.refuse_keywords("matmul", unexpected)
             options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
@@ -160,12 +162,12 @@ def _connect() -> None:
             return
         pool.supply()
         if not _native:
-            _native.append(NativeMatmul(_builtin, pool))
+            _native.append(NativeMatmul(_builtin, pool, replay()))
         _native[0].connect(native_kernels())
         _native[0].connected = len(matmul_kernels)
 
 
-_builtin = Builtin(_matmul, "matmul", "tilewright", _MATMUL_DOC)
+_builtin = Repeated(_matmul, "matmul", "tilewright", _MATMUL_DOC)
 
 if TYPE_CHECKING:
     matmul = _matmul

@@ -1,0 +1,346 @@
+"""The key of a call: what machine code reads of its arguments, as words.
+
+Two calls of a function have the same key where Python would do the same: the same types, element types,
+shapes, strides, flags and relative positions of arrays, the same numbers, words and options. The contents of
+arrays are not part of it. The machine code here forms the key of every call; Python asks it for the key of a
+call that it has recorded, so the rules are written once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from tilewright.calls.fastcall import (
+    ALIGNED,
+    ARRAY_DATA,
+    ARRAY_DTYPE,
+    ARRAY_FLAGS,
+    ARRAY_NDIM,
+    ARRAY_SHAPE,
+    ARRAY_STRIDES,
+    DTYPE_SIZE,
+    OBJECT_TYPE,
+    TUPLE_ITEM,
+    TUPLE_SIZE,
+    WRITEABLE,
+)
+from tilewright.calls.recipe import HASH, MIX_BITS, MOST_ARRAYS, MOST_AXES, MOST_WORDS
+from tilewright.llvm.build import Function, Module
+from tilewright.llvm.values import INT8, INT32, INT64, POINTER, VOID, Value, int64, null
+
+#: cpython/floatobject.h, PyFloatObject.ob_fval; numpy/arrayscalars.h, obval of scalars; cpython/listobject.h,
+#: PyListObject.ob_item.
+FLOAT_VALUE, SCALAR_VALUE, LIST_ITEMS = 16, 16, 24
+
+#: Kinds of types that a call may have arguments of, besides arrays and Python's own.
+MOST_KINDS = 64
+
+
+class Kind(IntEnum):
+    """What a key has of an argument; in the word beside its value."""
+
+    IDENTITY = 1  # the object itself: None, True, a type, a dtype, a member of an enumeration
+    FLOAT = 2
+    INTEGER = 3
+    TEXT = 4
+    SEQUENCE = 5
+    NUMBER = 6  # of NumPy, of up to 8 bytes
+    SERIAL = 7  # an object with a number of its own, see `Numbered`
+    ARRAY = 8
+
+
+#: Factor of an array's number of axes, and of its flags, in the word of its kind.
+AXES_FACTOR, FLAGS_FACTOR = 1 << 8, 1 << 16
+
+
+class KindRow(ctypes.Structure):
+    """A type of arguments: how many bytes of a number it has, or how it is identified."""
+
+    _fields_ = (("type", ctypes.c_void_p), ("kind", ctypes.c_int64), ("size", ctypes.c_int64))
+
+
+class Kinds(ctypes.Structure):
+    """The types that keys know; a row is complete before it is counted."""
+
+    _fields_ = (("count", ctypes.c_int64), ("rows", KindRow * MOST_KINDS))
+
+
+class KeyState(ctypes.Structure):
+    """A key under construction, and the arrays found in the arguments."""
+
+    _fields_ = (
+        ("words", ctypes.c_int64),
+        ("mixed", ctypes.c_int64),
+        ("arrays", ctypes.c_int64),
+        ("objects", ctypes.c_void_p * MOST_ARRAYS),
+        ("lows", ctypes.c_int64 * MOST_ARRAYS),
+        ("highs", ctypes.c_int64 * MOST_ARRAYS),
+        ("key", ctypes.c_int64 * MOST_WORDS),
+    )
+
+
+class Numbered:
+    """Objects that a key identifies by a number of their own, which no other object ever has.
+
+    The number is in the first slot of the object, where machine code reads it.
+    """
+
+    __slots__ = ("_serial",)
+
+
+#: Offset of `Numbered._serial`.
+SERIAL_SLOT = 16
+
+
+class KnownKinds:
+    """The table of `Kinds` of this process."""
+
+    def __init__(self) -> None:
+        self.table = Kinds()
+        self._types: list[type] = []
+        for scalar in (np.float64, np.float32, np.int64, np.int32):
+            self._add(scalar, Kind.NUMBER, np.dtype(scalar).itemsize)
+
+    def _add(self, kind: type, row: Kind, size: int = 0) -> None:
+        count = self.table.count
+        if count < MOST_KINDS and kind not in self._types:
+            self._types.append(kind)
+            self.table.rows[count] = KindRow(id(kind), row, size)
+            self.table.count = count + 1
+
+    def learn(self, values: Any) -> list[Any]:
+        """Adds the types of arguments that keys can identify; returns the objects that must stay alive."""
+        kept: list[Any] = []
+        for value in values:
+            kind = type(value)
+            if kind in (tuple, list):
+                kept += self.learn(value)
+            elif isinstance(value, Numbered):
+                self._add(kind, Kind.SERIAL)
+            elif isinstance(value, (np.dtype, type, enum.Enum)):
+                self._add(kind, Kind.IDENTITY)
+                kept.append(value)
+        return kept
+
+
+class KeyReader:
+    """Emits the functions that form keys in a module.
+
+    Attributes
+    ----------
+    put : ``i64 tw_put(object, state)``: adds an argument; 0 if a key cannot have it.
+    read : ``i64 tw_read(owner, args, nargs, kwnames, state)``: the key of a call.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.word = self._emit_word()
+        self.put = self._emit_put()
+        self.read = self._emit_read()
+
+    def _emit_word(self) -> Function:
+        """``void tw_word(state, word)``: appends a word; the caller has checked that there is room."""
+        f = self.module.define("tw_word", INT64, [("state", POINTER), ("word", INT64)])
+        state, word = f.arguments.values()
+        count, mixed = (_field(f, state, name) for name in ("words", "mixed"))
+        f.store(word, f.at(f.at(state, KeyState.key.offset), f.mul(count, 8)), 8)
+        product = f.mul(f.xor(mixed, word), int64(HASH))
+        f.store(f.xor(product, f.udiv(product, int64(1 << MIX_BITS))), f.at(state, KeyState.mixed.offset), 8)
+        f.store(f.add(count, 1), f.at(state, KeyState.words.offset), 8)
+        f.ret(int64(1))
+        return f
+
+    def _words(self, f: Function, state: Value, *words: Value) -> None:
+        for word in words:
+            f.call(self.word.callee, [state, word])
+
+    def _room(self, f: Function, state: Value, words: Value | int) -> None:
+        """Returns 0 from the function if this many words do not fit."""
+        after = f.add(_field(f, state, "words"), words)
+        with f.when(f.icmp(">", after, MOST_WORDS)):
+            f.ret(int64(0))
+
+    def _emit_put(self) -> Function:
+        f = self.module.define("tw_put", INT64, [("object", POINTER), ("state", POINTER)])
+        value, state = f.arguments.values()
+        module = self.module
+        kind = f.load(POINTER, f.at(value, OBJECT_TYPE), 8)
+        with f.when(f.icmp("==", kind, module.external("tw_ndarray"))):
+            self._put_array(f, value, state)
+        self._room(f, state, 3)
+        with f.when(f.icmp("==", kind, module.external("tw_float"))):
+            self._words(f, state, int64(Kind.FLOAT), f.load(INT64, f.at(value, FLOAT_VALUE), 8))
+            f.ret(int64(1))
+        itself = f.or_(
+            f.icmp("==", value, module.external("tw_none")), f.icmp("==", kind, module.external("tw_bool"))
+        )
+        with f.when(itself):
+            self._words(f, state, int64(Kind.IDENTITY), f.ptrtoint(value))
+            f.ret(int64(1))
+        with f.when(f.icmp("==", kind, module.external("tw_int"))):
+            self._put_integer(f, value, state)
+        with f.when(f.icmp("==", kind, module.external("tw_str"))):
+            self._put_text(f, value, state)
+        for name, items in (("tw_tuple", None), ("tw_list", LIST_ITEMS)):
+            with f.when(f.icmp("==", kind, module.external(name))):
+                self._put_items(f, value, state, items)
+        self._put_known(f, value, kind, state)
+        f.ret(int64(0))
+        return f
+
+    def _put_array(self, f: Function, array: Value, state: Value) -> None:
+        """Element type, number of axes, flags, lengths and strides; the array joins those of the call."""
+        number = _field(f, state, "arrays")
+        axes = f.sext(f.load(INT32, f.at(array, ARRAY_NDIM), 4), INT64)
+        fits = f.and_(f.icmp("<", number, MOST_ARRAYS), f.icmp("<=", axes, MOST_AXES))
+        with f.when(f.not_(fits)):
+            f.ret(int64(0))
+        self._room(f, state, f.add(f.mul(axes, 2), 3))
+        flags = f.sext(f.load(INT32, f.at(array, ARRAY_FLAGS), 4), INT64)
+        flags = f.and_(flags, int64(ALIGNED | WRITEABLE))
+        mark = f.add(f.add(f.mul(axes, AXES_FACTOR), f.mul(flags, FLAGS_FACTOR)), Kind.ARRAY)
+        self._words(f, state, mark, f.load(INT64, f.at(array, ARRAY_DTYPE), 8))
+        start = f.load(INT64, f.at(array, ARRAY_DATA), 8)
+        shape, strides = (f.load(POINTER, f.at(array, at), 8) for at in (ARRAY_SHAPE, ARRAY_STRIDES))
+        bounds = [start, start]
+        with f.carried_loop(int64(0), axes, int64(1), bounds, "axis") as (axis, (low, high), advance):
+            length, step = (f.load(INT64, f.at(base, f.mul(axis, 8)), 8) for base in (shape, strides))
+            self._words(f, state, length, step)
+            reach = f.mul(f.sub(length, 1), step)
+            advance([f.add(low, f.minimum(reach, int64(0))), f.add(high, f.maximum(reach, int64(0)))])
+        low, high = advance.results
+        dtype = f.load(POINTER, f.at(array, ARRAY_DTYPE), 8)
+        high = f.add(high, f.load(INT64, f.at(dtype, DTYPE_SIZE), 8))
+        at = f.mul(number, 8)
+        f.store(array, f.at(f.at(state, KeyState.objects.offset), at), 8)
+        f.store(low, f.at(f.at(state, KeyState.lows.offset), at), 8)
+        f.store(high, f.at(f.at(state, KeyState.highs.offset), at), 8)
+        self._words(f, state, self._relation(f, state, number, start, low, high))
+        f.store(f.add(number, 1), f.at(state, KeyState.arrays.offset), 8)
+        f.ret(int64(1))
+
+    def _relation(
+        self, f: Function, state: Value, number: Value, start: Value, low: Value, high: Value
+    ) -> Value:
+        """Where the first of the arrays before lies that this one meets: which, and how many bytes apart."""
+        lows, highs, objects = (
+            f.at(state, field.offset) for field in (KeyState.lows, KeyState.highs, KeyState.objects)
+        )
+        with f.carried_loop(int64(0), number, int64(1), [int64(0)], "other") as (other, (found,), advance):
+            at = f.mul(other, 8)
+            first, last = (f.load(INT64, f.at(base, at), 8) for base in (lows, highs))
+            meets = f.and_(f.icmp("<", low, last), f.icmp("<", first, high))
+            theirs = f.load(INT64, f.at(f.load(POINTER, f.at(objects, at), 8), ARRAY_DATA), 8)
+            apart = f.add(f.mul(f.sub(start, theirs), MOST_ARRAYS * 2), f.add(other, 1))
+            advance([f.xor(f.mul(found, 31), f.select(meets, apart, int64(0)))])
+        return advance.results[0]
+
+    def _put_integer(self, f: Function, value: Value, state: Value) -> None:
+        overflow = f.alloca(INT32, 1, 4)
+        read = self.module.declare("tw_as_integer", INT64, (POINTER, POINTER))
+        number = f.call(read, [value, overflow])
+        with f.when(f.icmp("!=", f.load(INT32, overflow, 4), 0)):
+            f.ret(int64(0))
+        self._words(f, state, int64(Kind.INTEGER), number)
+        f.ret(int64(1))
+
+    def _put_text(self, f: Function, value: Value, state: Value) -> None:
+        """The bytes of a text, eight in a word."""
+        length = f.alloca(INT64, 1, 8)
+        read = self.module.declare("tw_as_text", POINTER, (POINTER, POINTER))
+        text = f.call(read, [value, length])
+        clear = self.module.declare("tw_clear_error", VOID, ())
+        with f.when(f.icmp("==", text, null())):
+            f.call(clear, [])
+            f.ret(int64(0))
+        size = f.load(INT64, length, 8)
+        with f.when(f.icmp(">", size, 8 * MOST_WORDS)):
+            f.ret(int64(0))
+        whole = f.ashr(size, int64(3))
+        self._room(f, state, f.add(whole, 3))
+        self._words(f, state, int64(Kind.TEXT), size)
+        with f.loop(int64(0), whole, int64(1), "word") as number:
+            self._words(f, state, f.load(INT64, f.at(text, f.mul(number, 8)), 1))
+        with f.carried_loop(f.mul(whole, 8), size, int64(1), [int64(0)], "rest") as (place, (rest,), advance):
+            byte = f.zext(f.load(INT8, f.at(text, place), 1), INT64)
+            advance([f.add(f.mul(rest, 256), byte)])
+        self._words(f, state, advance.results[0])
+        f.ret(int64(1))
+
+    def _put_items(self, f: Function, value: Value, state: Value, items_at: int | None) -> None:
+        """The items of a tuple or a list, each as an argument."""
+        size = f.load(INT64, f.at(value, TUPLE_SIZE), 8)
+        with f.when(f.icmp(">", size, MOST_WORDS)):
+            f.ret(int64(0))
+        mark = int64(Kind.SEQUENCE + (0 if items_at is None else AXES_FACTOR))
+        self._words(f, state, mark, size)
+        items = f.at(value, TUPLE_ITEM) if items_at is None else f.load(POINTER, f.at(value, items_at), 8)
+        with f.loop(int64(0), size, int64(1), "item") as number:
+            item = f.load(POINTER, f.at(items, f.mul(number, 8)), 8)
+            put = f.call(f.callee, [item, state])
+            with f.when(f.icmp("==", put, 0)):
+                f.ret(int64(0))
+        f.ret(int64(1))
+
+    def _put_known(self, f: Function, value: Value, kind: Value, state: Value) -> None:
+        """An object of a type in the table of kinds."""
+        table = self.module.external("tw_kinds")
+        count = f.load(INT64, table, 8)
+        rows = f.at(table, Kinds.rows.offset)
+        with f.loop(int64(0), count, int64(1), "kind") as number:
+            row = f.at(rows, f.mul(number, ctypes.sizeof(KindRow)))
+            with f.when(f.icmp("==", f.load(POINTER, row, 8), kind)):
+                how = f.load(INT64, f.at(row, KindRow.kind.offset), 8)
+                size = f.load(INT64, f.at(row, KindRow.size.offset), 8)
+                with f.when(f.icmp("==", how, Kind.IDENTITY)):
+                    self._words(f, state, how, f.ptrtoint(value))
+                    f.ret(int64(1))
+                self._words(f, state, how)
+                with f.when(f.icmp("==", how, Kind.SERIAL)):
+                    self._put_integer(f, f.load(POINTER, f.at(value, SERIAL_SLOT), 8), state)
+                self._words(f, state, f.ptrtoint(kind))
+                at = f.at(value, SCALAR_VALUE)
+                with f.when(f.icmp("==", size, 4)):
+                    self._words(f, state, f.zext(f.load(INT32, at, 4), INT64))
+                    f.ret(int64(1))
+                self._words(f, state, f.load(INT64, at, 8))
+                f.ret(int64(1))
+
+    def _emit_read(self) -> Function:
+        arguments = [
+            ("owner", POINTER),
+            ("args", POINTER),
+            ("nargs", INT64),
+            ("kwnames", POINTER),
+            ("state", POINTER),
+        ]
+        f = self.module.define("tw_read", INT64, arguments, exported=True)
+        owner, args, nargs, kwnames, state = f.arguments.values()
+        for name in ("words", "mixed", "arrays"):
+            f.store(int64(0), f.at(state, getattr(KeyState, name).offset), 8)
+        names = f.alloca(INT64, 1, 8)
+        f.store(int64(0), names, 8)
+        with f.when(f.icmp("!=", kwnames, null())):
+            f.store(f.load(INT64, f.at(kwnames, TUPLE_SIZE), 8), names, 8)
+        named = f.load(INT64, names, 8)
+        total = f.add(nargs, named)
+        with f.when(f.icmp(">", total, MOST_WORDS // 4)):
+            f.ret(int64(0))
+        self._words(f, state, f.ptrtoint(owner), f.add(f.mul(named, MOST_WORDS), total))
+        with f.loop(int64(0), named, int64(1), "name") as number:
+            self._words(f, state, f.load(INT64, f.at(f.at(kwnames, TUPLE_ITEM), f.mul(number, 8)), 8))
+        with f.loop(int64(0), total, int64(1), "argument") as number:
+            value = f.load(POINTER, f.at(args, f.mul(number, 8)), 8)
+            with f.when(f.icmp("==", f.call(self.put.callee, [value, state]), 0)):
+                f.ret(int64(0))
+        f.ret(_field(f, state, "words"))
+        return f
+
+
+def _field(f: Function, state: Value, name: str) -> Value:
+    return f.load(INT64, f.at(state, getattr(KeyState, name).offset), 8)

@@ -1,0 +1,425 @@
+"""Replay: machine code that repeats prepared calls, one entry for all public functions.
+
+The entry forms the key of a call (`call_key.py`), finds its recipe (`recipe.py`) and does what that says. A
+call without a recipe goes to the Python function, which checks it, makes it and leaves a recipe.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from tilewright.calls.call_key import KeyReader, KeyState, KnownKinds
+from tilewright.calls.fastcall import (
+    API_COPY_INTO,
+    API_EMPTY,
+    API_NEW_FROM_DESCR,
+    API_SCALAR,
+    ARRAY_DATA,
+    GIL_THRESHOLD,
+    TUPLE_ITEM,
+    WRITEABLE,
+    FastFunction,
+    TeamRequest,
+    numpy_api,
+    python_symbols,
+)
+from tilewright.calls.recipe import (
+    ALIGNMENT,
+    BASES,
+    MOST_RESULTS,
+    MOST_SCRATCH,
+    MOST_STEP_WORDS,
+    PROBES,
+    SLOT_BITS,
+    STACK_BYTES,
+    Base,
+    MadeRecipe,
+    Recipe,
+    RecipeStep,
+    RecipeTable,
+    Result,
+    View,
+)
+from tilewright.llvm.build import Callee, Module
+from tilewright.llvm.builtin import address_of
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.object_cache import cached_object
+from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, int64, null
+from tilewright.machine.host import host_machine
+from tilewright.threads.pool_memory import State
+
+_MODULE = "tw_replay"
+_ENTRY, _READ = "tw_repeat", "tw_read"
+
+
+class _Entry(FastFunction):
+    """Emits the entry; see `_emit` for the order of its parts."""
+
+    def __init__(self, module: Module, reader: KeyReader) -> None:
+        super().__init__(module, _ENTRY)
+        self.reader = reader
+        f = self.f
+        self.state = f.alloca(INT64, ctypes.sizeof(KeyState) // 8, 16)
+        self.bases = f.alloca(INT64, BASES, 16)
+        self.made = f.alloca(POINTER, MOST_RESULTS, 16)
+        self.increment = module.declare("tw_incref", VOID, (POINTER,))
+        self.decrement = module.declare("tw_decref", VOID, (POINTER,))
+
+    def word(self, base: Value, field: Any) -> Value:
+        """An integer of a record."""
+        return self.field(base, field.offset, INT64)
+
+    def base(self, number: Value | int) -> Value:
+        """The place of a base's address."""
+        offset = 8 * number if isinstance(number, int) else self.f.mul(number, 8)
+        return self.f.at(self.bases, offset)
+
+    def find(self) -> Value:
+        """The recipe of the call; if there is none, the call falls back to Python."""
+        f = self.f
+        self.require_no_recording()
+        count = f.call(self.reader.read.callee, [*f.arguments.values(), self.state])
+        self.require(f.icmp("!=", count, 0))
+        mixed = self.word(self.state, KeyState.mixed)
+        slot = f.and_(f.ashr(mixed, int64(64 - SLOT_BITS)), int64((1 << SLOT_BITS) - 1))
+        first = f.at(self.module.external("tw_recipes"), f.mul(slot, 8))
+        at = f.alloca(POINTER, 1, 8)
+        f.store(first, at, 8)
+        last = f.at(first, 8 * PROBES)
+        key = f.at(self.state, KeyState.key.offset)
+        look, known, another, found = (f.new_block(name) for name in ("look", "known", "another", "found"))
+        f.jump(look)
+        f.place(look)
+        recipe = f.load(POINTER, f.load(POINTER, at, 8), 8)
+        f.jump_if(f.icmp("==", recipe, null()), self.fallback, known)
+        f.place(known)
+        differ = f.xor(count, self.word(recipe, Recipe.words))
+        theirs = f.at(recipe, ctypes.sizeof(Recipe))
+        with f.carried_loop(int64(0), count, int64(1), [differ], "word") as (number, (bits,), advance):
+            pair = [f.load(INT64, f.at(base, f.mul(number, 8)), 8) for base in (key, theirs)]
+            advance([f.or_(bits, f.xor(*pair))])
+        f.jump_if(f.icmp("==", advance.results[0], 0), found, another)
+        f.place(another)
+        following = f.at(f.load(POINTER, at, 8), 8)
+        f.store(following, at, 8)
+        f.jump_if(f.icmp("==", following, last), self.fallback, look)
+        f.place(found)
+        recipe = f.load(POINTER, f.load(POINTER, at, 8), 8)
+        limit = self.word(recipe, Recipe.limit)
+        self.require(f.or_(f.icmp("==", limit, 0), f.icmp("<", self.word(recipe, Recipe.hits), limit)))
+        return recipe
+
+    def find_all_scratch(self, recipe: Value) -> list[Value]:
+        """A slot with a block for each table of scratch that the recipe has; else falls back to Python."""
+        f = self.f
+        slots = []
+        for number in range(MOST_SCRATCH):
+            empty, slot = f.alloca(POINTER, 1, 8), f.alloca(POINTER, 1, 8)
+            f.store(null(), empty, 8)
+            f.store(empty, slot, 8)
+            table = self.field(recipe, Recipe.scratch_tables.offset + 8 * number)
+            with f.when(f.icmp("!=", table, null())):
+                f.store(self.find_scratch(table), slot, 8)
+            slots.append(f.load(POINTER, slot, 8))
+        return slots
+
+    def wish(self, recipe: Value) -> TeamRequest:
+        """The team of the recipe's longest step, of as many threads as the call allows."""
+        f = self.f
+        wish = self.find_team(self.word(recipe, Recipe.work))
+        limit = self.word(recipe, Recipe.threads)
+        threads = f.select(f.icmp("==", limit, 0), wish.threads, limit)
+        started = f.load_acquire(INT64, f.at(wish.state, State.started.offset))
+        ready = f.icmp("<=", threads, f.add(started, 1))
+        self.require(f.or_(ready, f.not_(wish.wanted)))
+        return wish._replace(threads=threads)
+
+    def count_use(self, recipe: Value, difference: int) -> None:
+        """Counts the calls that follow a recipe; the GIL is held."""
+        f, at = self.f, self.f.at(recipe, Recipe.uses.offset)
+        f.store(f.add(f.load(INT64, at, 8), difference), at, 8)
+
+    def set_arguments(self) -> None:
+        """The bases of numbers, and of the arrays among the arguments."""
+        f = self.f
+        f.store(int64(0), self.base(int(Base.NUMBER)), 8)
+        objects = f.at(self.state, KeyState.objects.offset)
+        with f.loop(int64(0), self.word(self.state, KeyState.arrays), int64(1), "array") as number:
+            array = f.load(POINTER, f.at(objects, f.mul(number, 8)), 8)
+            f.store(self.field(array, ARRAY_DATA, INT64), self.base(f.add(number, int(Base.ARGUMENT))), 8)
+
+    def make_results(self, recipe: Value) -> None:
+        """New references to the results, into `made`; numbers are made at the end."""
+        f, module = self.f, self.module
+        for place in range(MOST_RESULTS):
+            f.store(null(), f.at(self.made, 8 * place), 8)
+        new = module.declare(
+            "tw_new_array", POINTER, (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
+        )
+        objects = f.at(self.state, KeyState.objects.offset)
+        failed, done = f.new_block("failed"), f.new_block("results_made")
+        with f.loop(int64(0), self.word(recipe, Recipe.results), int64(1), "result") as number:
+            result = self.result(recipe, number)
+            slot = f.at(self.made, f.mul(number, 8))
+            argument = self.word(result, Result.argument)
+            is_number = f.icmp("!=", self.word(result, Result.number), 0)
+            with f.branch(f.icmp(">=", argument, 0)) as (given, another):
+                with given:
+                    array = f.load(POINTER, f.at(objects, f.mul(argument, 8)), 8)
+                    f.call(self.increment, [array])
+                    f.store(array, slot, 8)
+                with another, f.when(f.not_(is_number)):
+                    dtype = self.field(result, Result.dtype.offset)
+                    f.call(self.increment, [dtype])  # PyArray_NewFromDescr takes over a reference
+                    axes = f.trunc(self.word(result, Result.axes), INT32)
+                    shape, strides = (f.at(result, field.offset) for field in (Result.shape, Result.strides))
+                    kind = module.external("tw_ndarray")
+                    made = f.call(new, [kind, dtype, axes, shape, strides, null(), int32(0), null()])
+                    following = f.new_block("made")
+                    f.jump_if(f.icmp("==", made, null()), failed, following)
+                    f.place(following)
+                    f.store(made, slot, 8)
+                    f.store(
+                        self.field(made, ARRAY_DATA, INT64), self.base(f.add(number, int(Base.RESULT))), 8
+                    )
+        f.jump(done)
+        f.place(failed)
+        self.drop_results(recipe)
+        f.ret(null())
+        f.place(done)
+
+    def result(self, recipe: Value, number: Value) -> Value:
+        """The record of a result."""
+        f = self.f
+        first = self.field(recipe, Recipe.first_result.offset)
+        return f.at(first, f.mul(number, ctypes.sizeof(Result)))
+
+    def drop_results(self, recipe: Value) -> None:
+        """Gives up the results of a call that failed."""
+        f = self.f
+        for number in range(MOST_RESULTS):
+            made = f.load(POINTER, f.at(self.made, 8 * number), 8)
+            with f.when(f.icmp("!=", made, null())):
+                f.call(self.decrement, [made])
+        self.count_use(recipe, -1)
+
+    def take_memory(self, recipe: Value) -> Value:
+        """Memory of temporary arrays; returns the block to free, or null where they are on the stack."""
+        f, module = self.f, self.module
+        stack = f.alloca(INT64, STACK_BYTES // 8, ALIGNMENT)
+        needed = self.word(recipe, Recipe.temporary_bytes)
+        block = f.alloca(POINTER, 1, 8)
+        f.store(null(), block, 8)
+        f.store(f.ptrtoint(stack), self.base(int(Base.TEMPORARY)), 8)
+        with f.when(f.icmp(">", needed, STACK_BYTES)):
+            allocate = module.declare("tw_allocate", POINTER, (INT64,))
+            found = f.call(allocate, [f.add(needed, ALIGNMENT)])
+            with f.when(f.icmp("==", found, null())):
+                self.drop_results(recipe)
+                f.ret(f.call(module.declare("tw_no_memory", POINTER, ()), []))
+            f.store(found, block, 8)
+            start = f.and_(f.add(f.ptrtoint(found), ALIGNMENT - 1), int64(-ALIGNMENT))
+            f.store(start, self.base(int(Base.TEMPORARY)), 8)
+        return block
+
+    def run(self, recipe: Value, wish: TeamRequest, cancelled: Any) -> None:
+        """All steps, one after the other; to the block `cancelled` after an exception of a signal handler."""
+        f = self.f
+        first = self.field(recipe, Recipe.first_step.offset)
+        words = f.alloca(INT64, MOST_STEP_WORDS, 16)
+        largest = self.word(recipe, Recipe.work)
+        with f.loop(int64(0), self.word(recipe, Recipe.steps), int64(1), "step") as number:
+            step = f.at(first, f.mul(number, ctypes.sizeof(RecipeStep)))
+            thunk = self.field(step, RecipeStep.thunk.offset)
+            with f.branch(f.icmp("==", thunk, null())) as (copy, call):
+                with copy:
+                    self.copy(self.field(step, RecipeStep.views.offset), cancelled)
+                with call:
+                    work = self.word(step, RecipeStep.work)
+                    # Of several steps, the largest alone takes a team.
+                    wanted = f.and_(wish.wanted, f.icmp("==", work, largest))
+                    long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
+                    with self.without_gil(long_running), self.team(wish._replace(wanted=wanted)) as team:
+                        f.store(f.ptrtoint(team), self.base(int(Base.TEAM)), 8)
+                        self.fill(step, words)
+                        code = self.field(step, RecipeStep.code.offset)
+                        f.call(Callee(VOID, thunk.text), [code, words])
+                    self.raise_cancelled(to=cancelled)
+
+    def fill(self, step: Value, words: Value) -> None:
+        """The words of a step, with the addresses that they start from."""
+        f = self.f
+        bases, given = (self.field(step, one.offset) for one in (RecipeStep.bases, RecipeStep.words))
+        with f.loop(int64(0), self.word(step, RecipeStep.count), int64(1), "argument") as number:
+            at = f.mul(number, 8)
+            base = f.load(INT64, self.base(f.load(INT64, f.at(bases, at), 8)), 8)
+            f.store(f.add(base, f.load(INT64, f.at(given, at), 8)), f.at(words, at), 8)
+
+    def copy(self, views: Value, failed: Any) -> None:
+        """A copy by NumPy, between arrays made for it."""
+        f, module = self.f, self.module
+        new = module.declare(
+            "tw_new_array", POINTER, (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
+        )
+        arrays: list[Value] = []
+        for number in range(2):
+            view = f.at(views, number * ctypes.sizeof(View))
+            dtype = self.field(view, View.dtype.offset)
+            f.call(self.increment, [dtype])
+            start = f.load(INT64, self.base(self.word(view, View.base)), 8)
+            data = f.inttoptr(f.add(start, self.word(view, View.offset)))
+            axes = f.trunc(self.word(view, View.axes), INT32)
+            shape, strides = (f.at(view, field.offset) for field in (View.shape, View.strides))
+            kind = module.external("tw_ndarray")
+            made = f.call(new, [kind, dtype, axes, shape, strides, data, int32(WRITEABLE), null()])
+            following = f.new_block("viewed")
+            if arrays:
+                lost = f.new_block("lost")
+                f.jump_if(f.icmp("==", made, null()), lost, following)
+                f.place(lost)
+                f.call(self.decrement, [arrays[0]])
+                f.jump(failed)
+            else:
+                f.jump_if(f.icmp("==", made, null()), failed, following)
+            f.place(following)
+            arrays.append(made)
+        copy = module.declare("tw_copy_into", INT32, (POINTER, POINTER))
+        status = f.call(copy, arrays)
+        for array in arrays:
+            f.call(self.decrement, [array])
+        following = f.new_block("copied")
+        f.jump_if(f.icmp("==", status, int32(0)), following, failed)
+        f.place(following)
+
+    def free_memory(self, block: Value) -> None:
+        """Frees what `take_memory` returned."""
+        f = self.f
+        f.call(self.module.declare("tw_free", VOID, (POINTER,)), [f.load(POINTER, block, 8)])
+
+    def returned(self, recipe: Value) -> Value:
+        """What the call returns: its result, or a tuple of several; null after an error."""
+        f, module = self.f, self.module
+        scalar = module.declare("tw_scalar", POINTER, (POINTER,) * 3)
+        count = self.word(recipe, Recipe.results)
+        failed = f.new_block("not_returned")
+        with f.loop(int64(0), count, int64(1), "number") as number:
+            result = self.result(recipe, number)
+            with f.when(f.icmp("!=", self.word(result, Result.number), 0)):
+                start = f.load(INT64, self.base(int(Base.TEMPORARY)), 8)
+                data = f.inttoptr(f.add(start, self.word(result, Result.offset)))
+                made = f.call(scalar, [data, self.field(result, Result.dtype.offset), null()])
+                f.store(made, f.at(self.made, f.mul(number, 8)), 8)
+                following = f.new_block("number_made")
+                f.jump_if(f.icmp("==", made, null()), failed, following)
+                f.place(following)
+        slot = f.alloca(POINTER, 1, 8)
+        f.store(f.load(POINTER, self.made, 8), slot, 8)
+        with f.when(f.icmp("!=", self.word(recipe, Recipe.tuple), 0)):
+            made = f.call(module.declare("tw_new_tuple", POINTER, (INT64,)), [count])
+            following = f.new_block("tuple_made")
+            f.jump_if(f.icmp("==", made, null()), failed, following)
+            f.place(following)
+            with f.loop(int64(0), count, int64(1), "item") as number:
+                at = f.mul(number, 8)
+                f.store(f.load(POINTER, f.at(self.made, at), 8), f.at(f.at(made, TUPLE_ITEM), at), 8)
+            f.store(made, slot, 8)
+        done = f.new_block("returned")
+        f.jump(done)
+        f.place(failed)
+        self.drop_results(recipe)
+        f.ret(null())
+        f.place(done)
+        return f.load(POINTER, slot, 8)
+
+
+def _emit() -> str:
+    """The module: the key of the call, its recipe, memory, steps and results."""
+    machine = host_machine()
+    module = Module(_MODULE, machine.triple, data_layout(machine))
+    entry = _Entry(module, KeyReader(module))
+    f = entry.f
+    recipe = entry.find()
+    slots = entry.find_all_scratch(recipe)
+    wish = entry.wish(recipe)
+    entry.count_use(recipe, 1)
+    entry.set_arguments()
+    entry.make_results(recipe)
+    block = entry.take_memory(recipe)
+    blocks = []
+    for number, slot in enumerate(slots):
+        blocks.append(f.load(POINTER, slot, 8))
+        f.store(null(), slot, 8)
+        f.store(f.ptrtoint(blocks[-1]), entry.base(Base.SCRATCH + number), 8)
+    cancelled, done = f.new_block("cancelled"), f.new_block("done")
+    entry.run(recipe, wish, cancelled)
+    f.jump(done)
+    f.place(cancelled)
+    for slot, taken in zip(slots, blocks, strict=True):
+        f.store(taken, slot, 8)
+    entry.free_memory(block)
+    entry.drop_results(recipe)
+    f.ret(null())
+    f.place(done)
+    for slot, taken in zip(slots, blocks, strict=True):
+        f.store(taken, slot, 8)
+    found = entry.returned(recipe)
+    entry.free_memory(block)
+    hits = f.at(recipe, Recipe.hits.offset)
+    f.store(f.add(f.load(INT64, hits, 8), 1), hits, 8)
+    entry.count_use(recipe, -1)
+    entry.finish(found)
+    return str(module)
+
+
+class Replay:
+    """The entry of this process, its recipes, and the functions that have it."""
+
+    def __init__(self) -> None:
+        self.table, self.kinds = RecipeTable(), KnownKinds()
+        api = ctypes.pythonapi
+        imports = {
+            **python_symbols(),
+            "tw_recipes": self.table.address,
+            "tw_kinds": ctypes.addressof(self.kinds.table),
+            **{f"tw_{kind.__name__}": id(kind) for kind in (float, bool, int, str, tuple, list)},
+            "tw_as_integer": address_of(api.PyLong_AsLongLongAndOverflow),
+            "tw_as_text": address_of(api.PyUnicode_AsUTF8AndSize),
+            "tw_clear_error": address_of(api.PyErr_Clear),
+            "tw_new_tuple": address_of(api.PyTuple_New),
+            "tw_allocate": address_of(api.PyMem_RawMalloc),
+            "tw_free": address_of(api.PyMem_RawFree),
+            "tw_no_memory": address_of(api.PyErr_NoMemory),
+            "tw_new_array": numpy_api(API_NEW_FROM_DESCR),
+            "tw_copy_into": numpy_api(API_COPY_INTO),
+            "tw_empty": numpy_api(API_EMPTY),
+            "tw_scalar": numpy_api(API_SCALAR),
+        }
+        machine = host_machine()
+        code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
+        self._code = Linked(code, (_ENTRY, _READ), imports)
+        # With the GIL, since it reads Python's objects.
+        kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+        self._read = ctypes.PYFUNCTYPE(ctypes.c_int64, *kinds)(self._code.address(_READ))
+
+    @property
+    def address(self) -> int:
+        """Where the entry starts."""
+        return self._code.address(_ENTRY)
+
+    def add(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any], made: MadeRecipe) -> bool:
+        """Makes a call reachable from the entry; False where its arguments have no key."""
+        values, names = (*arguments, *named.values()), tuple(named)
+        kept = self.kinds.learn(values)
+        state = KeyState()
+        items = id(values) + TUPLE_ITEM
+        found = self._read(
+            id(owner), items, len(arguments), id(names) if names else None, ctypes.addressof(state)
+        )
+        if found == 0:
+            return False
+        key = bytes(memoryview(state.key).cast("B")[: 8 * found])
+        everything = MadeRecipe(made.recipe, (*made.kept, owner, names, kept))
+        self.table.add(key, state.mixed, everything)
+        return True

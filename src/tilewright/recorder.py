@@ -1,0 +1,54 @@
+"""Where machine code reports to a recording what a call does, while Python makes it for the first time.
+
+A recording (`calls/recording.py`) learns which functions of machine code a call runs on which arguments, and
+which scratch, teams and arrays these are. Whatever provides one of these reports it here; without a recording
+in this thread that costs the look at one attribute.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+
+class Recorder(Protocol):
+    """What a recording is told."""
+
+    def called(self, function: Any, arguments: tuple[Any, ...]) -> None:
+        """A `NativeFunction` runs on arguments."""
+
+    def scratch(self, address: int, pool: Any) -> None:
+        """A block of a `ScratchPool` is in use."""
+
+    def team(self, address: int | None, work: int) -> None:
+        """The functions that follow run on a team, or on none, because of their work in multiply-adds."""
+
+    def made(self, array: Any) -> None:
+        """A new array was allocated."""
+
+    def constant(self, holder: Any, address: int, size: int) -> None:
+        """Memory whose contents follow from the arguments' types, shapes and options; `holder` owns it."""
+
+    def keep(self, holder: Any) -> None:
+        """What must live as long as the call may be repeated, as a kernel whose address is an argument."""
+
+    def limit(self, calls: int) -> None:
+        """After so many repetitions Python makes the call again, which may know something better then."""
+
+    def copied(self, target: Any, source: Any) -> None:
+        """An array is copied into another one of its shape, and converted."""
+
+    def refuse(self, reason: str) -> None:
+        """The call does something else too, or depends on more than its arguments' types and shapes."""
+
+
+#: One item for each recording in progress. Machine code reads the length of the list, and while it is not 0
+#: it hands every call to Python: a recording must see what its call does inside of others.
+recordings: list[None] = []
+
+
+class _Current(threading.local):
+    recorder: Recorder | None = None
+
+
+current = _Current()

@@ -1,0 +1,233 @@
+"""Calls that machine code repeats: Python's results on other data; and what stays with Python."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import Array, run_python
+
+import tilewright as tw
+from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.recipe import MOST_RECIPES
+from tilewright.calls.repeated import replay
+
+pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
+
+RNG = np.random.default_rng(18)
+
+
+def values(*shape: int, dtype: str = "f8") -> Array:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def python_lines(call: Callable[[], Any]) -> int:
+    """Lines of the package that Python runs in a call."""
+    count = 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += event == "line" and "tilewright" in frame.f_code.co_filename
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def alike(array: Array) -> Array:
+    """An array of other values and memory, of the same strides."""
+    owner = array if array.base is None else array.base
+    assert isinstance(owner, np.ndarray)
+    memory = np.array(owner, order="K")
+    offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    found = np.ndarray(array.shape, array.dtype, memory.data, offset, array.strides)
+    if array.dtype.kind in "fc":
+        found[...] = RNG.standard_normal(array.shape)
+    return found
+
+
+def check(function: Callable[..., Any], *operands: Array, **options: Any) -> None:
+    """The third call, on other arrays, runs no Python and gives the answer that Python gives."""
+    for _ in range(2):
+        function(*operands, **options)
+    fresh = [alike(operand) for operand in operands]
+    found: list[Any] = []
+    assert python_lines(lambda: found.append(function(*fresh, **options))) == 0, (function, options)
+    replay().table.clear()
+    expected = function(*fresh, **options)
+    assert type(found[0]) is type(expected)
+    assert found[0].dtype == expected.dtype
+    assert found[0].shape == expected.shape
+    assert getattr(found[0], "strides", ()) == getattr(expected, "strides", ())
+    assert found[0].tobytes() == expected.tobytes()
+
+
+ONE: Any = np.int64(1)
+HALF: Any = np.float32(1.5)
+A, B, BIAS = values(8, 8), values(8, 8), values(8)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"alpha": 2.0},
+        {"alpha": np.float64(0.5)},
+        {"alpha": 3},
+        {"dtype": "f8"},
+        {"dtype": np.float64},
+        {"dtype": np.dtype("f4")},
+        {"threads": 1},
+        {"threads": 2},
+        {"bias": BIAS},
+        {"activation": "gelu"},
+        {"bias": BIAS, "activation": "relu", "alpha": 0.5},
+    ],
+    ids=str,
+)
+def test_options_of_matmul(options: dict[str, Any]) -> None:
+    check(tw.matmul, A, B, **options)
+
+
+@pytest.mark.parametrize(
+    "operands",
+    [
+        (values(8, 8, dtype="f4"), values(8, 8)),
+        (values(2, 3, 8, 8), values(2, 3, 8, 8)),
+        (values(2, 3, 8, 8), values(2, 1, 8, 8)),
+        (values(2, 3, 4, 8, 8), values(8, 8)),
+        (values(2, 3, 8, 8)[:, ::2], values(8, 8)),
+        (values(9), values(2, 3, 9, 4)),
+        (values(100, 120, dtype="f4"), values(120, 300)),
+        (np.asfortranarray(values(8, 8, dtype="f4")), values(8, 8).T),
+    ],
+    ids=lambda operands: "x".join(str(one.shape) for one in operands),
+)
+def test_operands_of_matmul(operands: tuple[Array, Array]) -> None:
+    check(tw.matmul, *operands)
+
+
+def test_out_of_another_type_in_place_and_overlapping() -> None:
+    a, b = values(8, 8, dtype="f4"), values(8, 8, dtype="f4")
+    wide = np.empty((8, 8))
+    whole = values(16, 8)
+    for _ in range(3):
+        whole[:8] = A
+        assert tw.matmul(a, b, out=wide, dtype="f4", alpha=2.0) is wide
+        np.testing.assert_allclose(wide, 2 * (a.astype("f8") @ b), rtol=1e-4, atol=1e-5)
+        # The same shapes at other distances: in place, overlapping by a row, disjoint.
+        for at in (0, 1, 8):
+            whole[:8] = A
+            target = whole[at : at + 8]
+            assert tw.matmul(whole[:8], B, out=target, alpha=2.0) is target
+            np.testing.assert_allclose(target, 2 * (A @ B), rtol=1e-12, err_msg=str(at))
+
+
+def test_numbers_in_arrays_are_read_at_every_call() -> None:
+    alpha: Any = np.array(2.0)
+    for value in (2.0, 3.0, 4.0):
+        alpha[...] = value
+        expected = value * (A @ B)
+        np.testing.assert_allclose(tw.matmul(A, B, alpha=alpha), expected, rtol=1e-12)
+
+
+def test_calls_that_differ_in_one_thing_have_keys_of_their_own() -> None:
+    """Each pair is called alternately, so that a key that lacks the difference gives the other's answer."""
+    read_only = np.empty((8, 8))
+    read_only.flags.writeable = False
+    tw.matmul(A, B, out=np.empty((8, 8)), alpha=2.0)
+    with pytest.raises(tw.errors.OutReadOnly):
+        tw.matmul(A, B, out=read_only, alpha=2.0)
+    for _ in range(3):
+        assert tw.matmul(A, B, alpha=1, dtype="f4").dtype == np.float32
+        assert tw.matmul(A, B, alpha=1, dtype="f8").dtype == np.float64
+        np.testing.assert_allclose(tw.matmul(A, B, alpha=1), A @ B)
+        np.testing.assert_allclose(tw.matmul(A, B, alpha=1.5), 1.5 * (A @ B))
+        np.testing.assert_allclose(tw.matmul(A, B, alpha=ONE), A @ B)
+        np.testing.assert_allclose(tw.matmul(A, B, alpha=HALF), A @ B * 1.5)
+        np.testing.assert_allclose(tw.matmul(A, B, bias=BIAS), A @ B + BIAS)
+        np.testing.assert_allclose(tw.matmul(A, B, bias=BIAS[:, None]), A @ B + BIAS[:, None])
+        np.testing.assert_allclose(tw.matmul(A.T, B, alpha=2.0), 2 * A.T @ B)
+        np.testing.assert_allclose(tw.matmul(A, B, alpha=2.0), 2 * A @ B)
+        np.testing.assert_allclose(tw.matmul(A, A, alpha=2.0), 2 * A @ A)
+        np.testing.assert_allclose(tw.matmul(A, A.T, alpha=2.0), 2 * A @ A.T)
+
+
+def test_the_table_is_bounded_and_keeps_no_array() -> None:
+    for size in range(1, MOST_RECIPES + 300):
+        tw.matmul(np.ones((1, 1, 1, size % 61 + 1)), np.ones((size % 61 + 1, size // 61 + 1)), alpha=2.0)
+    assert len(replay().table) <= MOST_RECIPES
+    array = values(8, 8)
+    tw.matmul(array, array, alpha=2.0)
+    gone = weakref.ref(array)
+    del array
+    gc.collect()
+    assert gone() is None
+
+
+def test_references_are_given_back() -> None:
+    out = np.empty((8, 8))
+    operands = (A, B, BIAS, out)
+    for _ in range(2):
+        tw.matmul(A, B, out=out, bias=BIAS)
+    before = [sys.getrefcount(one) for one in operands]
+    for _ in range(100):
+        tw.matmul(A, B, out=out, bias=BIAS)
+        tw.matmul(A, B, bias=BIAS)
+    assert [sys.getrefcount(one) for one in operands] == before
+
+
+def test_many_threads_call_and_clear_at_once() -> None:
+    failures: list[str] = []
+
+    def work(number: int) -> None:
+        a = np.full((4, 4), float(number))
+        for turn in range(200):
+            found = tw.matmul(a, a, alpha=float(turn % 7))
+            if not (found == 4 * number * number * (turn % 7)).all():
+                failures.append(f"{number} {turn}")
+            if turn % 50 == number:
+                replay().table.clear()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_a_finaliser_inside_of_a_recorded_call_is_not_recorded() -> None:
+    class Calls:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+            tw.matmul(B, B, alpha=3.0)
+            return A
+
+    for _ in range(3):
+        np.testing.assert_allclose(tw.matmul(Calls(), B, alpha=2.0), 2 * A @ B)
+    np.testing.assert_allclose(tw.matmul(A, B, alpha=2.0), 2 * A @ B)
+
+
+def test_a_child_of_a_fork_repeats_calls() -> None:
+    code = """
+import os, numpy as np, tilewright as tw
+from tilewright.recorder import recordings
+a = np.eye(4)
+tw.matmul(a, a, alpha=2.0)
+recordings.append(None)  # another thread records while this one forks
+child = os.fork()
+if child == 0:
+    os._exit(0 if not recordings and (tw.matmul(a, a, alpha=2.0) == 2 * a).all() else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    run_python("-c", code)
